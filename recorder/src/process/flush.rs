@@ -277,27 +277,4 @@ mod tests {
         let long = [vec![b'x'; 40_000], vec![b'\n'], line].concat();
         assert_eq!(block_len(&long, 32_768), 40_001);
     }
-
-    #[test]
-    fn blocks_lie_in_the_file_as_in_memory() {
-        let bytes = [0; 256];
-        for from in [0, 1, 63] {
-            for at in [0, 1, 64, 32_700] {
-                let block = &bytes[from..];
-                let lead = lead(block, at);
-                assert!(lead < LEAD_BYTES);
-                let to = usize::try_from(at).unwrap() + lead;
-                assert_eq!(to % LEAD_BYTES, block.as_ptr().addr() % LEAD_BYTES);
-            }
-        }
-    }
-
-    #[test]
-    fn the_file_grows_in_steps() {
-        assert_eq!(rest_of_step(0), STEP_BYTES);
-        assert_eq!(rest_of_step(600), STEP_BYTES - 600);
-        assert_eq!(rest_of_step(STEP_BYTES as u64 - 100), STEP_BYTES + 100);
-        assert_eq!(padding(1000, 900, true).len(), 100);
-        assert!(padding(1000, 900, false).is_empty() && padding(1000, 1200, true).is_empty());
-    }
 }

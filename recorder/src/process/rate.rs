@@ -79,25 +79,3 @@ fn pause_ns(moved: u64, elapsed_ns: u64) -> u64 {
     let pause = elapsed_ns.saturating_mul(GOAL_BYTES).checked_div(moved);
     pause.unwrap_or(IDLE_NS).min(IDLE_NS)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pause_follows_the_rate() {
-        assert_eq!(pause_ns(0, 1_000_000), IDLE_NS);
-        assert_eq!(pause_ns(GOAL_BYTES, 1_000_000), 1_000_000);
-        assert_eq!(pause_ns(4 * GOAL_BYTES, 80_000), 20_000);
-        assert_eq!(pause_ns(1, IDLE_NS), IDLE_NS);
-    }
-
-    #[test]
-    fn fast_are_those_that_fill_the_goal_in_a_short_sleep() {
-        let slot = |pause_ns| SlotRate { head: 0, pause_ns };
-        let slots = vec![slot(IDLE_NS), slot(25_000), slot(SHORTEST_NS)];
-        let rates = Rates { at_ns: 0, slots };
-        assert_eq!((rates.fast_threads(), rates.pause_ns()), (1, 25_000));
-        assert!(rates.is_fast(1) && !rates.is_fast(2) && !rates.is_fast(3));
-    }
-}

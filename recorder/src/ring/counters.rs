@@ -133,28 +133,17 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::fd;
-    use std::os::fd::AsRawFd;
-
-    fn counters() -> Counters {
-        let file = fd::memory_file().unwrap();
-        fd::resize(file.as_raw_fd(), 4096).unwrap();
-        Counters::new(Map::shared(file.as_raw_fd(), 0, 4096).unwrap(), 1024, 1)
-    }
 
     #[test]
     fn counters_are_told_once() {
-        let counters = counters();
+        let counters = Counters::new(Map::wiped_by_fork().unwrap(), 1024, 1);
         counters.count(Cause::Signal);
         counters.count(Cause::Clamped);
         counters.count_refused_child(13);
         let count = |cause| counters.untold(cause).map(|untold| untold.loss.count);
         assert_eq!(count(Cause::Busy), None);
-        assert_eq!(
-            counters.total(),
-            1,
-            "clamped events and children are not lost"
-        );
+        // Clamped events and children are not lost.
+        assert_eq!(counters.total(), 1);
         let refused = counters.untold(Cause::ChildrenRefused).unwrap().loss;
         assert_eq!((refused.count, refused.error), (1, 13));
         let signal = counters.untold(Cause::Signal).unwrap();
@@ -165,10 +154,8 @@ mod tests {
         counters.told(&signal);
         assert_eq!(count(Cause::Signal), Some(1));
         let again = counters.untold(Cause::Signal).unwrap().loss;
-        assert_eq!(
-            again.first_ns, again.last_ns,
-            "its first time is that of none before"
-        );
+        // Events that were reported before do not count for its first time.
+        assert_eq!(again.first_ns, again.last_ns);
         assert!(again.first_ns >= last_ns);
     }
 }

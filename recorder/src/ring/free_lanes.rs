@@ -57,27 +57,3 @@ impl FreeLanes {
 const fn place(lane: u32) -> (usize, u64) {
     (lane as usize / 64, 1 << (lane % 64))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lowest_vacant_lane_is_taken() {
-        let mut free = FreeLanes::default();
-        assert_eq!(free.take(|_| true), None);
-        for lane in [200, 3, 64, 63] {
-            free.reserve(lane).unwrap();
-            free.give_back(lane);
-        }
-        assert_eq!(free.take(|lane| lane > 3), Some(63));
-        assert_eq!(free.take(|lane| lane > 100), Some(200));
-        assert_eq!(free.take(|_| false), None);
-        let all = [(); 3].map(|()| free.take(|_| true));
-        assert_eq!(all, [Some(3), Some(64), None]);
-        free.give_back(64);
-        free.give_back(0);
-        let all = [(); 3].map(|()| free.take(|_| true));
-        assert_eq!(all, [Some(0), Some(64), None]);
-    }
-}

@@ -84,21 +84,3 @@ fn earliest_on_stack(slot: &Slot) -> Option<u64> {
     let earliest_ns = starts.filter(|start_ns| *start_ns != 0).min();
     earliest_ns.or((depth <= STACK_DEPTH).then_some(u64::MAX))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_counts() {
-        let horizon = OpenHorizon::default();
-        let now = now_ns();
-        horizon.note(now - 5_000_000);
-        let longest = horizon.longest_ns();
-        assert!(longest >= 5_000_000);
-        horizon.note(now_ns());
-        assert_eq!(horizon.longest_ns(), longest);
-        horizon.note(u64::MAX);
-        assert_eq!(horizon.longest_ns(), longest);
-    }
-}

@@ -96,8 +96,6 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::fd;
-    use std::os::fd::AsRawFd;
 
     fn loss(from: u64, to: u64, events: u64, tid: u32) -> Loss {
         Loss {
@@ -113,9 +111,7 @@ mod tests {
 
     #[test]
     fn issue_19_losses_are_joined_until_they_are_told() {
-        let file = fd::memory_file().unwrap();
-        fd::resize(file.as_raw_fd(), 4096).unwrap();
-        let pending = Pending::new(Map::shared(file.as_raw_fd(), 0, 4096).unwrap(), 64);
+        let pending = Pending::new(Map::wiped_by_fork().unwrap(), 64);
         assert_eq!(pending.loss(), None);
         pending.add(&loss(10, 20, 2, 5));
         assert_eq!(pending.loss(), Some(loss(10, 20, 2, 5)));

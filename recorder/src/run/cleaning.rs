@@ -128,13 +128,11 @@ pub(crate) mod testing {
             self.0.path().join(name)
         }
 
-        pub(crate) fn config(&self, old_runs: usize) -> Config {
+        pub(crate) fn config(&self, old_runs: Option<usize>) -> Config {
+            let dir = |name: &str| (name == crate::run::config::DIR).then(|| self.0.path().into());
             Config {
-                old_runs: Some(old_runs),
-                ..Config::from_lookup(|name| {
-                    (name == crate::run::config::DIR).then(|| self.0.path().into())
-                })
-                .unwrap()
+                old_runs,
+                ..Config::from_lookup(dir).unwrap()
             }
         }
 
@@ -142,7 +140,7 @@ pub(crate) mod testing {
             Dir::open_path(self.0.path()).unwrap()
         }
 
-        /// Writes a fragment that was written `age` seconds ago; gives it open.
+        /// Writes a fragment that was written `age` seconds ago. Returns it open.
         pub(crate) fn write(
             &self,
             name: &str,
@@ -159,23 +157,20 @@ pub(crate) mod testing {
             file.into()
         }
 
-        pub(crate) fn forget(&self, old_runs: usize) -> Option<String> {
+        pub(crate) fn forget(&self, old_runs: Option<usize>) -> Option<String> {
             let host = identity::read().host;
             previous::forget_old_runs(&self.config(old_runs), &host, &self.directory())
         }
 
-        /// The same where nobody says how many runs to keep.
-        pub(crate) fn forget_by_default(&self) -> Option<String> {
-            let host = identity::read().host;
-            let config = Config {
-                old_runs: None,
-                ..self.config(0)
-            };
-            previous::forget_old_runs(&config, &host, &self.directory())
+        pub(crate) fn clean(&self) {
+            let _ = clean(&self.config(Some(1)), &new_run(), &self.directory());
         }
 
-        pub(crate) fn clean(&self) {
-            let _ = clean(&self.config(1), &new_run(), &self.directory());
+        /// Returns true if this file of the fragments is still there, and not in this folder of `previous`.
+        pub(crate) fn has_kept(&self, name: &str, folder: &str) -> bool {
+            let [kept, moved] = ["fragments", folder].map(|folder| self.path(folder).join(name));
+            assert_ne!(kept.exists(), moved.exists(), "{name}");
+            kept.exists()
         }
     }
 
@@ -230,9 +225,8 @@ mod tests {
             let file = ground.write("fragments/trace.5.jsonl", Some(header), 0);
             assert!(!locked || fd::try_lock(file.as_raw_fd()));
             ground.clean();
-            let is_left = ["fragments", "previous/old"]
-                .map(|folder| ground.path(folder).join("trace.5.jsonl").exists());
-            assert_eq!(is_left, [stays, !stays], "{header:?} locked {locked}");
+            let is_left = ground.has_kept("trace.5.jsonl", "previous/old");
+            assert_eq!(is_left, stays, "{header:?} locked {locked}");
         }
     }
 
@@ -269,7 +263,14 @@ mod tests {
             assert_eq!(header.is_some(), moves, "locked {locked} grown {grown}");
             let Some(header) = header else { continue };
             let old = (run_of(header.as_ref()), header.as_ref());
-            previous::move_aside(&ground.config(1), &directory, &fragments, segments, old).unwrap();
+            previous::move_aside(
+                &ground.config(Some(1)),
+                &directory,
+                &fragments,
+                segments,
+                old,
+            )
+            .unwrap();
             for name in names.iter().map(String::as_str).chain(["trace.5.s5.jsonl"]) {
                 let moved = ground.path("previous/old").join(name);
                 assert!(moved.exists(), "{name}");
@@ -310,9 +311,8 @@ mod tests {
             let ground = Ground::new();
             drop(ground.write("fragments/trace.5.jsonl", None, age));
             ground.clean();
-            let is_left = ["fragments", "previous/unknown"]
-                .map(|folder| ground.path(folder).join("trace.5.jsonl").exists());
-            assert_eq!(is_left, [stays, !stays], "{age} s");
+            let is_left = ground.has_kept("trace.5.jsonl", "previous/unknown");
+            assert_eq!(is_left, stays, "{age} s");
         }
     }
 }

@@ -158,11 +158,9 @@ mod tests {
             ("- SCRIPT", None),
             ("", None),
         ] {
-            let words: Vec<String> = line
-                .split(' ')
-                .map(|word| word.replace("SCRIPT", &script))
-                .collect();
-            assert_eq!(script_of(&words).as_deref(), expected, "{line}");
+            let words = line.split(' ').map(|word| word.replace("SCRIPT", &script));
+            let found = script_of(&words.collect::<Vec<_>>());
+            assert_eq!(found.as_deref(), expected, "{line}");
         }
     }
 }

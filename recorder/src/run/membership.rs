@@ -356,12 +356,4 @@ mod tests {
             assert_eq!(civil_date(days), date);
         }
     }
-
-    #[test]
-    fn folders_can_be_searched_where_files_can_be_read() {
-        assert_eq!(
-            (folder_mode(0o600), folder_mode(0o640), folder_mode(0o666)),
-            (0o700, 0o750, 0o777)
-        );
-    }
 }

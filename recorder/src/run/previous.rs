@@ -211,20 +211,6 @@ mod tests {
     use std::fs;
     use std::time::{Duration, SystemTime};
 
-    #[test]
-    fn the_runs_written_last_stay_whenever_they_were_moved() {
-        let ground = Ground::new();
-        ground.write("previous/newest/trace.1.jsonl", Some(&header("newest")), 10);
-        ground.write("previous/older/trace.2.jsonl", Some(&header("older")), 5000);
-        ground.write("previous/mixed/trace.3.jsonl", Some(&header("mixed")), 6000);
-        ground.write("previous/mixed/trace.4.jsonl", Some(&header("mixed")), 20);
-        fs::write(ground.path("previous/older/trace.2.ring"), "").unwrap();
-        ground.forget(2);
-        assert!(ground.path("previous/newest").exists() && ground.path("previous/mixed").exists());
-        assert!(!ground.path("previous/older").exists());
-        assert!(ground.path("previous/mixed/trace.3.jsonl").exists());
-    }
-
     /// Runs of these ages in seconds, the newest first, each with a fragment of so many events.
     fn runs(ground: &Ground, ages: &[u64], events: usize) {
         for (number, age) in ages.iter().enumerate() {
@@ -252,15 +238,15 @@ mod tests {
     fn issue_19_runs_of_the_last_day_stay() {
         let ground = Ground::new();
         runs(&ground, &[60; 20], 3);
-        assert_eq!(ground.forget_by_default(), None);
+        assert_eq!(ground.forget(None), None);
         assert_eq!(left(&ground), 20);
         assert!(!ground.path("removed").exists());
         runs(&ground, &[60, 60, 90_000, 100_000], 3);
-        assert!(ground.forget_by_default().is_some());
+        assert!(ground.forget(None).is_some());
         assert_eq!(left(&ground), 18);
         let ground = Ground::new();
         runs(&ground, &[90_000, 100_000], 3);
-        ground.forget_by_default();
+        ground.forget(None);
         assert_eq!(left(&ground), 1, "the newest one stays however old it is");
     }
 
@@ -272,7 +258,7 @@ mod tests {
             let path = ground.path(&format!("previous/run-0{number}/trace.1.jsonl"));
             set_written(&path, SystemTime::now() + Duration::from_secs(60));
         }
-        assert_eq!(ground.forget_by_default(), None);
+        assert_eq!(ground.forget(None), None);
         assert_eq!(left(&ground), 3);
     }
 
@@ -287,7 +273,7 @@ mod tests {
         let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
         assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
         // What the ring holds is not counted.
-        let words = ground.forget(1).unwrap();
+        let words = ground.forget(Some(1)).unwrap();
         assert!(words.contains("run-01: about 7 events"), "{words}");
     }
 
@@ -295,31 +281,26 @@ mod tests {
     fn issue_19_what_is_removed_is_told() {
         let ground = Ground::new();
         runs(&ground, &(0..23).map(|age| 10 * age).collect::<Vec<_>>(), 7);
-        let words = ground.forget_by_default().unwrap();
-        for said in [
-            "3 earlier runs",
-            "run-20: 7 events",
-            "21 events",
-            "SA_PROFILE_OLD_RUNS",
-        ] {
+        let words = ground.forget(None).unwrap();
+        let said = "3 earlier runs,run-20: 7 events,21 events,SA_PROFILE_OLD_RUNS";
+        for said in said.split(',') {
             assert!(words.contains(said), "{said} in {words}");
         }
         let read = || -> RemovedRuns {
             serde_json::from_str(&fs::read_to_string(ground.path("removed")).unwrap()).unwrap()
         };
-        let told: Vec<_> = read()
-            .runs
-            .iter()
-            .map(|run| (run.run.clone(), run.events, run.estimated))
+        let told = read().runs.into_iter();
+        let told: Vec<_> = told
+            .map(|run| (run.run, run.events, run.estimated))
             .collect();
         let run = |number: usize| (format!("run-{number}"), 7, false);
         assert_eq!(told, [run(20), run(21), run(22)]);
         // It is said once, and told each time.
-        assert_eq!(ground.forget(10), None);
+        assert_eq!(ground.forget(Some(10)), None);
         assert_eq!(read().runs.len(), 13);
         for round in 0..40 {
             runs(&ground, &[0, 10, 20], round);
-            ground.forget(0);
+            ground.forget(Some(0));
         }
         let told = read();
         assert!(told.runs.len() <= 64 && told.older_runs > 50, "{told:?}");
@@ -332,7 +313,7 @@ mod tests {
         for age in 0..20 {
             ground.write(&format!("previous/unknown/trace.{age}.jsonl"), None, age);
         }
-        ground.forget(1);
+        ground.forget(Some(1));
         assert!(ground.path("previous/run/trace.1.jsonl").exists());
         let left = fs::read_dir(ground.path("previous/unknown")).unwrap();
         assert_eq!(left.count(), UNKNOWN_FRAGMENTS);
@@ -348,7 +329,7 @@ mod tests {
         ground.write("previous/both/trace.1.jsonl", Some(&elsewhere), 10);
         ground.write("previous/both/trace.2.jsonl", Some(&header("both")), 5000);
         ground.write("previous/here/trace.1.jsonl", Some(&header("here")), 60);
-        ground.forget(1);
+        ground.forget(Some(1));
         assert!(ground.path("previous/there/trace.1.jsonl").exists());
         assert!(ground.path("previous/both/trace.1.jsonl").exists());
         assert!(!ground.path("previous/both/trace.2.jsonl").exists());
@@ -362,7 +343,7 @@ mod tests {
         ground.write("fragments/trace.5.jsonl", Some(&header), 100);
         ground.write("previous/old/trace.5.jsonl", Some(&header), 100); // the name is taken
         fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
-        let (config, directory) = (ground.config(1), ground.directory());
+        let (config, directory) = (ground.config(Some(1)), ground.directory());
         let fragments = directory.open_folder("fragments").unwrap();
         let target = ("old", Some(&header));
         let in_the_way = ground.path("previous/old/trace.5.0123456789abcdef.jsonl");

@@ -226,26 +226,4 @@ mod tests {
         assert_eq!(bound.take(turn, 0, current), [0]);
         assert_eq!((bound.removed.first, bound.closed_bytes()), (1, 0));
     }
-
-    #[test]
-    fn keeping_the_first_ends_at_the_bound() {
-        let mut bound = Bound::new(4 * MIB, Keep::First);
-        for number in 0..3 {
-            let turn = bound.turn(number, &contents(1), MIB).unwrap();
-            assert!(bound.take(turn, number, contents(1)).is_empty());
-        }
-        assert!(bound.turn(3, &contents(1), MIB).is_none());
-        assert!(!bound.is_exceeded(2 * MIB, MIB) && bound.is_exceeded(2 * MIB + 1, MIB));
-    }
-
-    #[test]
-    fn what_others_removed_is_counted_once() {
-        let mut bound = Bound::new(4 * MIB, Keep::Last);
-        for number in 0..3 {
-            let turn = bound.turn(number, &contents(1), MIB).unwrap();
-            bound.take(turn, number, contents(1));
-        }
-        assert_eq!(bound.forget(|number| number == 1), 22);
-        assert_eq!((bound.forget(|_| true), bound.closed_bytes()), (0, MIB));
-    }
 }

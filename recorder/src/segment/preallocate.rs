@@ -105,23 +105,4 @@ mod tests {
         let (before, _) = grown(&mut tempfile::tempfile().unwrap(), limit);
         assert!(before < 64 << 10, "{before}");
     }
-
-    #[test]
-    fn a_file_that_follows_another_has_its_blocks_at_once() {
-        let file = tempfile::tempfile().unwrap();
-        if !fd::is_on_ext4(file.as_raw_fd()) {
-            return println!(
-                "SKIPPED a_file_that_follows_another_has_its_blocks_at_once: the folder for temporary files is not on ext4"
-            );
-        }
-        for (follows, allocated) in [(false, 0), (true, STEP_BYTES)] {
-            Preallocation::of(file.as_raw_fd(), follows).reach(
-                file.as_raw_fd(),
-                0,
-                4096,
-                STEP_BYTES,
-            );
-            assert_eq!(file.metadata().unwrap().blocks() * 512, allocated);
-        }
-    }
 }

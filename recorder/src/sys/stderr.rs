@@ -88,9 +88,8 @@ mod tests {
         assert_eq!(&line, b"line");
         // SAFETY: F_GETPIPE_SZ takes nothing.
         let room = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
-        writer
-            .write_all(&vec![0; usize::try_from(room).unwrap()])
-            .unwrap();
+        let filling = vec![0; usize::try_from(room).unwrap()];
+        writer.write_all(&filling).unwrap();
         assert!(!takes_more(writer.as_raw_fd()), "full");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -1,7 +1,6 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
-use crate::event::track::Track;
 use crate::process::open_spans::close_stack;
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::thread_state;
@@ -50,11 +49,8 @@ fn unfinished(directory: &std::path::Path) -> Vec<String> {
         .lines()
         .filter(|line| line.contains("\"unfinished\":true"));
     let name = |line: &str| {
-        line.split("\"name\":\"")
-            .nth(1)?
-            .split('"')
-            .next()
-            .map(str::to_owned)
+        let (_, name) = line.split_once("\"name\":\"")?;
+        Some(name.split('"').next()?.to_owned())
     };
     let mut names: Vec<String> = lines.filter_map(name).collect();
     names.sort();
@@ -84,11 +80,9 @@ fn ends_in_any_order(is_refused: bool) {
                 let span = SpanId::begin(Level::E2e, "test", &name);
                 open.push((name, span));
             } else {
-                let from_top = if next(2) == 0 {
-                    0
-                } else {
-                    next(open.len().min(12))
-                };
+                let is_innermost = next(2) == 0;
+                let most = if is_innermost { 1 } else { open.len().min(12) };
+                let from_top = next(most);
                 open.remove(open.len() - 1 - from_top).1.end();
             }
             let (shown, hidden) = shown_and_hidden();
@@ -183,44 +177,4 @@ fn issue_47_open_spans_that_have_no_room_at_the_end_are_counted_once_each() {
     assert_eq!(recorder.dropped() - before, open.len() as u64);
     drop(turn);
     recorder.finish();
-}
-
-/// A row that is not the thread's has lines of the same form, whatever second the thread's own events are in.
-#[test]
-fn events_of_another_row_have_their_own_times() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let directory = tempfile::tempdir().unwrap();
-    let recorder = record(directory.path(), false);
-    let now_ns = crate::now_ns();
-    let (row, pid) = (4_000_000_001, std::process::id());
-    let track = Track::of_thread(row).unwrap();
-    let times_ns = [now_ns, 5_007, now_ns / 2, now_ns + 3_000_000_000, now_ns];
-    for ts_ns in times_ns {
-        let args = crate::Args::new().with("n", 1);
-        track.duration(Level::E2e, "test", "row", ts_ns, 40, &args);
-        track.instant(Level::E2e, "test", "row", ts_ns, &crate::Args::new());
-        SpanId::begin(Level::E2e, "test", "own").end();
-    }
-    recorder.finish();
-    let files = std::fs::read_dir(directory.path().join("fragments")).unwrap();
-    let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
-    let text = String::from_utf8_lossy(&files.collect::<Vec<_>>().concat()).into_owned();
-    let lines = text.lines().filter(|line| line.contains("\"row\""));
-    let expected = times_ns.into_iter().flat_map(|ns| {
-        let at = format!(
-            r#""pid":{pid},"tid":{row},"ts":{}.{:03}"#,
-            ns / 1000,
-            ns % 1000
-        );
-        [
-            format!(r#"{{"ph":"X",{at},"dur":0.040,"name":"row","cat":"test","args":{{"n":1}}}}"#),
-            format!(r#"{{"ph":"i",{at},"s":"t","name":"row","cat":"test"}}"#),
-        ]
-    });
-    assert_eq!(lines.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-    // The thread's own events are still in its own time.
-    let own = text.lines().filter(|line| line.contains("\"own\""));
-    let starts = own.filter_map(|line| crate::text::line::line_start_ns(line.as_bytes()));
-    let late = starts.filter(|ns| *ns >= now_ns && *ns < now_ns + 2_000_000_000);
-    assert_eq!(late.count(), times_ns.len());
 }
