@@ -93,6 +93,7 @@ pub use text::value::{Known, key_text};
 /// Functions of the process for other libraries of this workspace, implemented as the recorder needs them.
 #[doc(hidden)]
 pub mod host {
+    pub use crate::run::identity::{is_ancestor, sees_processes};
     pub use crate::sys::cancel::Uncancelled;
     pub use crate::sys::clock::anchor;
     pub use crate::sys::memory::note_cut;

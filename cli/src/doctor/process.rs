@@ -2,6 +2,7 @@
 
 use super::finding::{Check, Finding};
 use nix::unistd::{SysconfVar, sysconf};
+use sa_recorder::host::sees_processes;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -26,9 +27,7 @@ fn page_size() -> Finding {
 }
 
 fn pid_namespace() -> Finding {
-    let own = std::process::id().to_string();
-    let shows_us = fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str());
-    if !shows_us {
+    if !sees_processes(std::process::id()) {
         return PID_NAMESPACE.warn(
             "/proc is missing, or another namespace's",
             "who is alive cannot be seen: mount /proc in the container",

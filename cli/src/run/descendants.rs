@@ -1,5 +1,6 @@
 //! The processes below this one, as `/proc` shows them.
 
+use sa_recorder::host::is_ancestor;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -23,18 +24,10 @@ pub(crate) fn descendants() -> Vec<Descendant> {
     below.into_iter().filter_map(alive).collect()
 }
 
-/// Whether `pid` is a descendant of this process.
+/// Returns true if `pid` is a descendant of this process.
 pub(crate) fn is_descendant(pid: u32) -> bool {
     let own = std::process::id();
-    let mut at = pid;
-    for _ in 0..128 {
-        match stat(at) {
-            Some(stat) if stat.parent == own => return true,
-            Some(stat) if stat.parent > 1 => at = stat.parent,
-            _ => return false,
-        }
-    }
-    false
+    pid != own && is_ancestor(own, pid)
 }
 
 fn pids() -> impl Iterator<Item = u32> {
@@ -44,7 +37,6 @@ fn pids() -> impl Iterator<Item = u32> {
 
 struct Stat {
     name: String,
-    parent: u32,
     is_dead: bool,
 }
 
@@ -58,14 +50,9 @@ fn stat(pid: u32) -> Option<Stat> {
 fn parse(stat: &str) -> Option<Stat> {
     let (start, fields) = stat.rsplit_once(')')?;
     let name = start.split_once('(')?.1.to_owned();
-    let mut fields = fields.split_ascii_whitespace();
-    let is_dead = matches!(fields.next()?, "Z" | "X");
-    let parent = fields.next()?.parse().ok()?;
-    Some(Stat {
-        name,
-        parent,
-        is_dead,
-    })
+    let state = fields.split_ascii_whitespace().next()?;
+    let is_dead = matches!(state, "Z" | "X");
+    Some(Stat { name, is_dead })
 }
 
 #[cfg(test)]
@@ -75,10 +62,7 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let stat = parse("12 (a) Z 1 (b)) S 7 12 12 0").unwrap();
-        assert_eq!(
-            (stat.name.as_str(), stat.parent, stat.is_dead),
-            ("a) Z 1 (b)", 7, false)
-        );
+        assert_eq!((stat.name.as_str(), stat.is_dead), ("a) Z 1 (b)", false));
         assert!(parse("12 (a) Z 7 0").unwrap().is_dead);
         assert!(parse("").is_none() && parse("12 (a)").is_none());
     }

@@ -59,13 +59,13 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     u64::try_from(ticks - offset).ok()
 }
 
-/// Tells whether `/proc` shows the processes of this pid namespace: it may be missing, or of the namespace around a container.
-pub(crate) fn sees_processes(own_pid: u32) -> bool {
+/// Returns true if `/proc` shows the processes of this pid namespace: it may be missing, or of the namespace around a container.
+pub fn sees_processes(own_pid: u32) -> bool {
     fs::read_link("/proc/self").is_ok_and(|name| name == Path::new(&own_pid.to_string()))
 }
 
-/// Tells whether `pid` is `ancestor`'s pid or a descendant's of it, as far as this pid namespace shows.
-pub(crate) fn is_ancestor(ancestor: u32, pid: u32) -> bool {
+/// Returns true if `pid` is `ancestor`'s pid or a descendant's of it, as far as this pid namespace shows.
+pub fn is_ancestor(ancestor: u32, pid: u32) -> bool {
     let parent = |pid: &u32| stat_number(*pid, 4).filter(|parent| *parent != 0);
     let mut line = std::iter::successors(Some(pid), parent).take(128);
     line.any(|pid| pid == ancestor)
