@@ -365,28 +365,6 @@ mod tests {
     }
 
     #[test]
-    fn children_are_told_the_absolute_path_by_the_users_variable() {
-        for (variable, exported) in [
-            ((DIR, "x"), (DIR, "/cwd/x")),
-            ((OUTPUT, "x"), (OUTPUT, "/cwd/x")),
-            ((OUTPUT, "x.json"), (OUTPUT, "/cwd/x.json")),
-            ((LEVEL, "e2e"), (DIR, "/cwd/profile_out")),
-        ] {
-            let (name, value) = variable;
-            let paths = config(&[variable]).unwrap().paths;
-            let absolute = |path: &Path| Path::new("/cwd").join(path);
-            let paths = RunPaths {
-                directory: absolute(&paths.directory),
-                fragments: absolute(&paths.fragments),
-                trace: absolute(&paths.trace),
-            };
-            let lookup = |asked: &str| (asked == name).then(|| OsString::from(value));
-            let (name, path) = exported_variables(lookup, &paths, "r", 1).swap_remove(0);
-            assert_eq!((name, path), (exported.0, exported.1.into()));
-        }
-    }
-
-    #[test]
     fn levels_table() {
         for (text, bits, warned) in [
             (" ", 3, 0),
