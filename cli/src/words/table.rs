@@ -15,11 +15,7 @@ pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R], is_number: impl Fn(usize) 
             false => format!("{cell:<width$}"),
         });
         let line = cells.collect::<Vec<_>>().join("  ");
-        format!(
-            "{}
-",
-            line.trim_end()
-        )
+        line.trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
 }
