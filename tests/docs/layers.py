@@ -1,0 +1,163 @@
+"""Layers: no source imports what docs/ARCHITECTURE.md puts above it. Few files import one another in a circle, and few lie in a folder.
+
+The sources are read as text. Code in `#[cfg(test)]` and files of tests are left out, macros are not expanded. A path counts if it is in a `use` or
+begins with `crate`, `self` or `super`."""
+
+import re
+from collections import Counter
+
+import pages
+
+PAGE = pages.ROOT / "docs" / "ARCHITECTURE.md"
+MOST_IN_CIRCLE = 6
+MOST_IN_FOLDER = 24
+CRATE = re.compile(r"^crate (\S+)\n((?:  .*\n)*)", re.MULTILINE)
+# Comments, texts and characters. A lifetime has no quote behind it.
+NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\b[bc]?r(#*)\".*?\"\1|\"(?:[^\"\\]|\\.)*\"|'(?:\\'|\\[^'\n]+|[^'\\\n])'", re.DOTALL)
+TEST = re.compile(r"#\[cfg\((?:test\)|all\(test,)")
+USE = re.compile(r"\buse\s([^;]+;)")
+PATH = re.compile(r"\b(?:crate|self|super)(?:::\w+)+")
+_files = 0
+
+
+def SUMMARY():
+    return f"{_files} files import nothing from above"
+
+
+def without_tests(code):
+    """The code without the items that are compiled for tests alone. An item goes to its `;`, or to the end of its braces."""
+    while found := TEST.search(code):
+        depth, end = 0, len(code)
+        for sign in re.finditer(r"[{};]", code[found.end() :]):
+            depth += {"{": 1, "}": -1, ";": 0}[sign.group()]
+            if depth <= 0:
+                end = found.end() + sign.end()
+                break
+        code = code[: found.start()] + code[end:]
+    return code
+
+
+def in_use(words, prefix=""):
+    """The paths in the tree of a `use`."""
+    path = prefix
+    for word in words:
+        if word == "{":
+            yield from in_use(words, path)
+            path = ""
+        elif word in ",};":
+            whole = re.sub(r"::(?:self|\*)$", "", path)
+            if whole not in ("", prefix):
+                yield whole
+            path = prefix
+            if word != ",":
+                return
+        elif word == "as":
+            next(words)
+        else:
+            path += word
+
+
+def imported(text):
+    """The paths that a source imports."""
+    code = without_tests(NOT_CODE.sub(" ", text))
+    uses = (in_use(iter(re.findall(r"\w+|::|[^\s\w]", use))) for use in USE.findall(code))
+    return {path for use in uses for path in use} | set(PATH.findall(USE.sub("", code)))
+
+
+def sources(folder):
+    """Module → path of each source of a crate that is no test. `a::b` is `a/b.rs`, and the root has no name."""
+    paths = (path.relative_to(folder) for path in folder.glob("**/*.rs"))
+    modules = {path.with_suffix("").parts: folder / path for path in paths if not {"tests", "bin"} & set(path.with_suffix("").parts)}
+    if ("lib",) in modules:
+        modules.pop(("main",), None)  # a library's own command is another crate
+    return {"" if parts in (("lib",), ("main",)) else "::".join(parts): path for parts, path in modules.items()}
+
+
+def resolve(modules, root, module, path):
+    """The module to which a path of `module` leads, and what it names there; None if that is another crate."""
+    base, words = module.split("::"), path.split("::")
+    if words[0] == "crate":
+        base, words = [], words[1:]
+    elif words[0] == "self":
+        words = words[1:]
+    elif words[0] == "super":
+        while words and words[0] == "super":
+            base, words = base[:-1], words[1:]
+    elif f"{module}::{words[0]}" not in modules:
+        return None
+    words = base + words
+    for length in range(len(words), 0, -1):
+        if "::".join(words[:length]) in modules:
+            return "::".join(words[:length]), [*words, "all"][length]
+    # The root hands on what its modules have.
+    handed_on = (path.removeprefix("crate::").rpartition("::")[0] for path in sorted(root) if words and path.split("::")[-1] == words[0])
+    other = next(handed_on, None)
+    return (other, words[0]) if other in modules else None
+
+
+def arrows(modules, root):
+    """Module → module that it imports → the names that it takes from there."""
+    found = {}
+    for module, paths in modules.items():
+        to = found[module] = {}
+        for path in sorted(paths):
+            other, item = resolve(modules, root, module, path) or (module, "")
+            if other != module:
+                to.setdefault(other, []).append(item)
+    return found
+
+
+def reached(to, start):
+    """All modules to which a module leads, over any number of others."""
+    found, left = set(), [start]
+    while left:
+        new = to[left.pop()].keys() - found
+        found |= new
+        left += new
+    return found
+
+
+def largest_circle(to):
+    """The largest set of modules that all lead to one another."""
+    leads = {module: reached(to, module) for module in to}
+    return max(({other for other in leads[module] if module in leads[other]} for module in to), key=len, default=set())
+
+
+def problems_of(modules, root, layers, only):
+    """What is wrong with the imports of a crate."""
+    to = arrows(modules, root)
+    rank = {module: number for number, layer in enumerate(layers) for module in layer}
+    tops = {module.split("::")[0] for module in modules}
+    if layers:
+        yield from (f"`{module}` is in no layer" for module in sorted(tops - rank.keys()))
+        yield from (f"there is no `{module}`" for module in sorted(rank.keys() - tops))
+    for module in modules:
+        for other, items in to[module].items():
+            if rank.get(module.split("::")[0], 0) < rank.get(other.split("::")[0], 0):
+                yield f"`{module}` imports {', '.join(items)} of `{other}`, which is above it"
+        for path in sorted(modules[module]):
+            allowed = [one for one in only if one.split("::")[0] == path.split("::")[0]]
+            if allowed and not any(f"{path}::".startswith(f"{one}::") for one in allowed):
+                yield f"`{module}` imports {path}"
+    circle = largest_circle(to)
+    if len(circle) > MOST_IN_CIRCLE:
+        yield f"expected at most {MOST_IN_CIRCLE} files in a circle, found {len(circle)}: {', '.join(sorted(circle))}"
+
+
+def problems(_show=False):
+    global _files
+    crates = CRATE.findall(PAGE.read_text())
+    if not crates:
+        yield f"{pages.name(PAGE)}: expected the layers of the crates"
+    for folder, lines in crates:
+        lines = [line.split("#")[0].split() for line in lines.splitlines()]
+        layers = [words[1:] for words in lines if words[:1] == ["layer"]]
+        only = [words[1] for words in lines if words[:1] == ["only"]]
+        found = sources(pages.ROOT / folder)
+        _files += len(found)
+        modules = {module: imported(path.read_text()) for module, path in sorted(found.items())}
+        root = modules.pop("", set())
+        yield from (f"{folder}: {problem}" for problem in problems_of(modules, root, layers, only))
+        for parent, count in Counter(path.parent for path in found.values()).items():
+            if count > MOST_IN_FOLDER:
+                yield f"{pages.name(parent)}: expected at most {MOST_IN_FOLDER} files in a folder, found {count}"
