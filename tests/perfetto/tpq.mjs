@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { Engine, EngineError } from './engine.mjs';
 
-const USAGE = `usage: tpq [--objects] TRACE SQL...
+const USAGE = `usage: tpq TRACE SQL...
        tpq --check TRACE [slices=N] [flows=N] [counters=N] [processes=N] [threads=N]
        tpq --loads TRACE...
        tpq --setup`;
@@ -46,13 +46,13 @@ function expectations(words) {
 function parse(args) {
   const flags = args.filter((arg) => arg.startsWith('--'));
   const [trace, ...rest] = args.filter((arg) => !arg.startsWith('--'));
-  for (const flag of flags) if (!['--check', '--loads', '--objects'].includes(flag)) usage(`unknown option ${flag}`);
+  for (const flag of flags) if (!['--check', '--loads'].includes(flag)) usage(`unknown option ${flag}`);
   if (flags.length > 1) usage(`${flags.join(' and ')} do not go together`);
   const checking = flags.includes('--check');
   if (trace === undefined) usage('no trace named');
   if (flags.includes('--loads')) return { traces: [trace, ...rest] };
   if (!checking && !rest.length) usage('no query given');
-  return { trace, checking, objects: flags.includes('--objects'), queries: rest, expected: checking ? expectations(rest) : [] };
+  return { trace, checking, queries: rest, expected: checking ? expectations(rest) : [] };
 }
 
 /** Prints the counts and what the importer complained about; returns the exit code. */
@@ -70,13 +70,11 @@ function check(engine, expected) {
 }
 
 /** Prints one line of rows for each query, also for one that fails; returns the exit code. */
-function run(engine, queries, objects) {
+function run(engine, queries) {
   let code = 0;
   for (const sql of queries) {
     try {
-      const { columns, rows } = engine.query(sql);
-      const named = (row) => Object.fromEntries(row.map((cell, at) => [columns[at], cell]));
-      put(1, JSON.stringify(objects ? rows.map(named) : rows));
+      put(1, JSON.stringify(engine.query(sql).rows));
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       put(1, '[]');
@@ -120,7 +118,7 @@ async function loads(traces) {
 }
 
 async function main() {
-  const { trace, traces, checking, objects, queries, expected } = parse(process.argv.slice(2));
+  const { trace, traces, checking, queries, expected } = parse(process.argv.slice(2));
   if (!process.env.WEB_DIST) usage('WEB_DIST is not set (the script tpq sets it)');
   if (traces) return loads(traces);
   try {
@@ -128,7 +126,7 @@ async function main() {
     const engine = new Engine(process.env.WEB_DIST);
     await engine.ready();
     engine.load(trace);
-    return checking ? check(engine, expected) : run(engine, queries, objects);
+    return checking ? check(engine, expected) : run(engine, queries);
   } catch (error) {
     say(`cannot load ${trace}: ${(error.message || String(error)).trim()}`);
     if (process.env.TPQ_DEBUG) say(error.stack);

@@ -22,7 +22,11 @@ impl Chance {
                 .duration_since(UNIX_EPOCH)
                 .map_or(1, |since| u64::from(since.subsec_nanos()))
         };
-        let seed = given.unwrap_or_else(clock);
+        Chance::of(given.unwrap_or_else(clock))
+    }
+
+    /// Starts from a seed.
+    pub fn of(seed: u64) -> Self {
         Chance { seed, state: seed }
     }
 

@@ -11,7 +11,10 @@ pub mod switch;
 
 pub use cgroup::MemoryGroup;
 pub use found::{Found, Work, assert_accounted_or_off, previous_runs};
-pub use ground::{Mount, full, is_root, namespaces, public_copy, ring_files, scratch, skip};
+pub use ground::{
+    Mount, disk_space, full, is_root, namespaces, public_copy, ring_files, scratch, segment_bytes,
+    segments, skip,
+};
 pub use host::{Host, Outcome, assert_undisturbed, undisturbed};
 pub use live::Live;
 pub use merged::Merged;

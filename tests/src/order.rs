@@ -1,9 +1,9 @@
-//! What a victim is to do, as words on its command line.
+//! What a victim is to do, as JSON on its command line.
 
-use std::fmt::Debug;
+use serde::{Deserialize, Serialize};
 
 /// What a victim's threads record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Pattern {
     /// One span after the other at full speed.
     Flat,
@@ -25,23 +25,8 @@ pub enum Pattern {
     StepDetach,
 }
 
-impl Pattern {
-    /// All of them.
-    pub const ALL: [Pattern; 9] = [
-        Pattern::Flat,
-        Pattern::Sprint,
-        Pattern::Nested,
-        Pattern::Churn,
-        Pattern::Bursts,
-        Pattern::StepSpan,
-        Pattern::StepFlush,
-        Pattern::StepAttach,
-        Pattern::StepDetach,
-    ];
-}
-
 /// How a victim ends once it is told to go, while its threads go on recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Ending {
     /// It does not end by itself.
     Never,
@@ -65,29 +50,8 @@ pub enum Ending {
     Finish,
 }
 
-impl Ending {
-    /// All of them.
-    pub const ALL: [Ending; 10] = [
-        Ending::Never,
-        Ending::Abort,
-        Ending::QuickExit,
-        Ending::Segv,
-        Ending::Exit,
-        Ending::ExitFromThread,
-        Ending::Panic,
-        Ending::Return,
-        Ending::ThreadsEnd,
-        Ending::Finish,
-    ];
-}
-
-/// The word that names a pattern or an ending on the victim's command line.
-pub fn word(of: impl Debug) -> String {
-    format!("{of:?}")
-}
-
 /// What a victim is to do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Order {
     /// Recording threads.
     pub threads: usize,

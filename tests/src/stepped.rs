@@ -16,6 +16,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::host_support::segments;
 use crate::order::{Ending, Order, Pattern};
 use crate::progress::Control;
 use crate::victim::Victim;
@@ -141,17 +142,10 @@ struct Files {
 
 impl Files {
     fn open(run: &Path) -> Files {
-        let entries = std::fs::read_dir(run.join("fragments")).expect("a fragments directory");
-        let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let fragment = paths
-            .find(|path| {
-                path.extension()
-                    .is_some_and(|extension| extension == "jsonl")
-            })
-            .expect("a fragment");
+        let fragment = &segments(run)[0];
         let open = |path: &Path| File::open(path).expect("a file of the victim");
         let mut files = Files {
-            fragment: open(&fragment),
+            fragment: open(fragment),
             ring: open(&fragment.with_extension("ring")),
             buffer: Vec::new(),
             state: (0, 0),

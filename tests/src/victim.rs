@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::order::{Order, word};
+use crate::order::Order;
 use crate::progress::{Control, Progress};
 
 /// A running victim with a run directory and a progress file of its own; killed when dropped.
@@ -42,12 +42,8 @@ impl Victim {
             .env("RUST_BACKTRACE", "0")
             .env("SA_PROFILE_DIR", home.path().join("run"))
             .envs(variables.iter().copied())
-            .arg(&file);
-        command.args([
-            &order.threads.to_string(),
-            &word(order.pattern),
-            &word(order.ending),
-        ]);
+            .arg(&file)
+            .arg(serde_json::to_string(&order)?);
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

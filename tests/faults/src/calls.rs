@@ -5,7 +5,7 @@ use libc::{
     c_int, c_long, c_uint, c_void, clockid_t, iovec, mode_t, nfds_t, off_t, pollfd, pthread_attr_t,
     pthread_key_t, pthread_t, rlimit, size_t, ssize_t, statfs, timespec,
 };
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 /// Runs before the program's first line.
 // SAFETY: the section holds pointers to functions of this type, which the linker calls once.
@@ -17,34 +17,26 @@ extern "C" fn at_start() {
     plan::read();
 }
 
-/// What a failing call returns.
-trait Failed {
-    const FAILED: Self;
-}
-impl Failed for c_int {
-    const FAILED: c_int = -1;
-}
-impl Failed for ssize_t {
-    const FAILED: ssize_t = -1;
-}
-impl Failed for c_long {
-    const FAILED: c_long = -1;
-}
-impl Failed for *mut c_void {
-    const FAILED: *mut c_void = libc::MAP_FAILED;
-}
-
-fn failed<T: Failed>(error: c_int) -> T {
+/// Sets this thread's `errno`.
+fn set_errno(error: c_int) {
     // SAFETY: the address of this thread's errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: it is writable.
     unsafe { *errno = error };
-    T::FAILED
 }
 
 /// Whether a descriptor is none of the program's own.
 fn is_recorders(fd: c_int) -> bool {
     fd > libc::STDERR_FILENO
+}
+
+/// Whether a path is that of a control file.
+fn is_control(path: *const c_char) -> bool {
+    // SAFETY: a path is a C string. The standard library also asks for none, to see whether the kernel knows the call.
+    !path.is_null()
+        && unsafe { CStr::from_ptr(path) }
+            .to_bytes()
+            .ends_with(b"/control")
 }
 
 /// The error of a fault; half of what there is nothing of is the least error.
@@ -66,9 +58,9 @@ macro_rules! next {
     }};
 }
 
-/// Functions that fail with -1 and `errno`: the name, under which call the plans have it, and whether this call may fail.
+/// Functions that fail as a whole: what they return then, and of each one its name in the plans and whether this call may fail.
 macro_rules! failing {
-    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty, $call:literal $(, if $may:expr)?;)*) => {$(
+    (by $answer:expr; $($name:ident($($arg:ident: $type:ty),*) -> $result:ty, $call:literal $(, if $may:expr)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`, which fails where a plan says so.")]
         ///
         /// # Safety
@@ -78,7 +70,7 @@ macro_rules! failing {
         pub unsafe extern "C" fn $name($($arg: $type),*) -> $result {
             let may_fail = true $(&& $may)?;
             if may_fail && let Some(fault) = fault($call) {
-                return failed(error_of(fault));
+                return $answer(error_of(fault));
             }
             let next = next!($name, fn($($type),*) -> $result);
             // SAFETY: the caller's arguments, unchanged.
@@ -88,6 +80,10 @@ macro_rules! failing {
 }
 
 failing! {
+    by |error| {
+        set_errno(error);
+        -1 as _
+    };
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
     openat(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
@@ -99,6 +95,7 @@ failing! {
     fstatat64(at: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) -> c_int, "stat";
     stat(path: *const c_char, status: *mut libc::stat) -> c_int, "stat";
     stat64(path: *const c_char, status: *mut libc::stat) -> c_int, "stat";
+    statx(at: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut c_void) -> c_int, "control", if is_control(path);
     ftruncate(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
     ftruncate64(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
     fallocate(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
@@ -127,47 +124,10 @@ failing! {
         if number == libc::SYS_renameat2 || number == libc::SYS_membarrier;
 }
 
-/// `pthread_create`, which returns its error.
-///
-/// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_create(
-    thread: *mut pthread_t,
-    attributes: *const pthread_attr_t,
-    start: extern "C" fn(*mut c_void) -> *mut c_void,
-    with: *mut c_void,
-) -> c_int {
-    if let Some(fault) = fault("pthread_create") {
-        return error_of(fault);
-    }
-    type Start = extern "C" fn(*mut c_void) -> *mut c_void;
-    let next = next!(
-        pthread_create,
-        fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int
-    );
-    // SAFETY: the caller's arguments, unchanged.
-    unsafe { next(thread, attributes, start, with) }
-}
-
-/// `pthread_key_create`, which returns its error.
-///
-/// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_key_create(
-    key: *mut pthread_key_t,
-    end: Option<unsafe extern "C" fn(*mut c_void)>,
-) -> c_int {
-    if let Some(fault) = fault("pthread_key_create") {
-        return error_of(fault);
-    }
-    type End = Option<unsafe extern "C" fn(*mut c_void)>;
-    let next = next!(pthread_key_create, fn(*mut pthread_key_t, End) -> c_int);
-    // SAFETY: the caller's arguments, unchanged.
-    unsafe { next(key, end) }
+failing! {
+    by std::convert::identity;
+    pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: *mut c_void, with: *mut c_void) -> c_int, "pthread_create";
+    pthread_key_create(key: *mut pthread_key_t, end: *mut c_void) -> c_int, "pthread_key_create";
 }
 
 /// `close`, which closes the descriptor also where it fails, as Linux does.
@@ -183,79 +143,60 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     if is_recorders(fd)
         && let Some(fault) = fault("close")
     {
-        return failed(error_of(fault));
+        set_errno(error_of(fault));
+        return -1;
     }
     closed
 }
 
-/// The bytes that a call is let do.
-fn allowed(call: &str, fd: c_int, bytes: size_t) -> Result<size_t, c_int> {
+/// The bytes that a call is let do; `None` if it fails.
+fn allowed(call: &str, fd: c_int, bytes: size_t) -> Option<size_t> {
     match is_recorders(fd).then(|| fault(call)).flatten() {
-        Some(Fault::Error(error)) => Err(error),
-        Some(Fault::Short) => Ok(bytes / 2),
-        None => Ok(bytes),
+        Some(Fault::Error(error)) => {
+            set_errno(error);
+            None
+        }
+        Some(Fault::Short) => Some(bytes / 2),
+        None => Some(bytes),
     }
 }
 
-/// `read`; the first one from stdin begins it all.
-///
-/// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, bytes: size_t) -> ssize_t {
-    let bytes = match allowed("read", fd, bytes) {
-        Ok(bytes) => bytes,
-        Err(error) => return failed(error),
+/// Functions that may do only half of what they are asked to. The first `read` from stdin begins it all.
+macro_rules! partial {
+    ($($name:ident($buffer:ty $(, $at:ident)?), $call:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`, of fewer bytes where a plan says so.")]
+        ///
+        /// # Safety
+        /// As for the C library's.
+        // SAFETY: defined with the C library's type, for the process that asked for it.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(fd: c_int, buffer: $buffer, bytes: size_t $(, $at: off_t)?) -> ssize_t {
+            let Some(bytes) = allowed($call, fd, bytes) else {
+                return -1;
+            };
+            let next = next!($name, fn(c_int, $buffer, size_t $(, offset!($at))?) -> ssize_t);
+            // SAFETY: the caller's arguments, or fewer bytes.
+            let done = unsafe { next(fd, buffer, bytes $(, $at)?) };
+            if $call == "read" && fd == libc::STDIN_FILENO {
+                plan::arm();
+            }
+            done
+        }
+    )*};
+}
+
+/// The type of an argument that is an offset.
+macro_rules! offset {
+    ($at:ident) => {
+        off_t
     };
-    let next = next!(read, fn(c_int, *mut c_void, size_t) -> ssize_t);
-    // SAFETY: the caller's arguments, or fewer bytes.
-    let read = unsafe { next(fd, to, bytes) };
-    if fd == libc::STDIN_FILENO {
-        plan::arm();
-    }
-    read
 }
 
-/// `pread`.
-///
-/// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pread(fd: c_int, to: *mut c_void, bytes: size_t, at: off_t) -> ssize_t {
-    let next = next!(pread, fn(c_int, *mut c_void, size_t, off_t) -> ssize_t);
-    match allowed("read", fd, bytes) {
-        // SAFETY: the caller's arguments, or fewer bytes.
-        Ok(bytes) => unsafe { next(fd, to, bytes, at) },
-        Err(error) => failed(error),
-    }
-}
-
-/// The same by its other name.
-///
-/// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pread64(fd: c_int, to: *mut c_void, bytes: size_t, at: off_t) -> ssize_t {
-    // SAFETY: the caller's arguments, unchanged.
-    unsafe { pread(fd, to, bytes, at) }
-}
-
-/// `write`.
-///
-/// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, bytes: size_t) -> ssize_t {
-    let next = next!(write, fn(c_int, *const c_void, size_t) -> ssize_t);
-    match allowed("write", fd, bytes) {
-        // SAFETY: the caller's arguments, or fewer bytes.
-        Ok(bytes) => unsafe { next(fd, from, bytes) },
-        Err(error) => failed(error),
-    }
+partial! {
+    read(*mut c_void), "read";
+    pread(*mut c_void, at), "read";
+    pread64(*mut c_void, at), "read";
+    write(*const c_void), "write";
 }
 
 /// `writev`; a short one writes half of the parts' bytes.
@@ -268,9 +209,8 @@ pub unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) ->
     // SAFETY: the caller hands in `count` parts.
     let given = unsafe { std::slice::from_raw_parts(parts, usize::try_from(count).unwrap_or(0)) };
     let wanted = given.iter().map(|part| part.iov_len).sum();
-    let mut left: size_t = match allowed("writev", fd, wanted) {
-        Ok(bytes) => bytes,
-        Err(error) => return failed(error),
+    let Some(mut left) = allowed("writev", fd, wanted) else {
+        return -1;
     };
     let mut cut = given.to_vec();
     for part in &mut cut {

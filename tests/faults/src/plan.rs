@@ -1,11 +1,13 @@
 //! Which calls fail, and how. `SA_TEST_FAULTS` has plans, separated by commas, each a call, an error and a time: `writev=28@3` lets the third `writev` fail with error 28, `writev=28@3+`
-//! that and all later ones, `writev=28%50:7` one in 50 at random with the seed 7. The error `short` makes a call do half of what it was asked to, and 0 none: then calls are only counted.
-//! `SA_TEST_FAULTS_TOLD` is a file of 16 bytes: how many calls of the plans there were, and how many of them failed.
+//! that and all later ones, `writev=28%50:7` one in 50 at random with the seed 7. The error `short` makes a call do half of what it was asked to, `hang` makes it wait for as long as the plan holds, `term`
+//! sends the process SIGTERM first, and 0 is none: then calls are only counted. `SA_TEST_FAULTS_TOLD` is a file of three numbers: how many calls of the plans there were, how many of
+//! them failed, and how many of the last plans do not hold, which a test may change.
 
 use libc::c_int;
 use std::ffi::CString;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The process has read from its stdin.
 static ARMED: AtomicBool = AtomicBool::new(false);
@@ -29,11 +31,20 @@ enum When {
     OneIn { many: u64, seed: u64 },
 }
 
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// It is only counted.
+    None,
+    Fault(Fault),
+    Hang,
+    Term,
+}
+
 #[derive(Debug)]
 struct Plan {
     call: String,
-    /// None to count only.
-    fault: Option<Fault>,
+    effect: Effect,
     when: When,
     seen: AtomicU64,
 }
@@ -49,7 +60,15 @@ pub(crate) fn fault(call: &str) -> Option<Fault> {
         return None;
     }
     let plans = PLANS.get()?;
-    let plan = plans.iter().find(|plan| plan.call == call)?;
+    let at = plans.iter().position(|plan| plan.call == call)?;
+    let plan = &plans[at];
+    let holds = || {
+        at as u64 + told(2).map_or(0, |left_out| left_out.load(Ordering::Relaxed))
+            < plans.len() as u64
+    };
+    if !holds() {
+        return None;
+    }
     let number = plan.seen.fetch_add(1, Ordering::Relaxed) + 1;
     tell(0);
     let fails = match plan.when {
@@ -57,9 +76,24 @@ pub(crate) fn fault(call: &str) -> Option<Fault> {
         When::From(from) => number >= from,
         When::OneIn { many, seed } => mixed(number ^ seed << 32).is_multiple_of(many),
     };
-    let fault = plan.fault.filter(|_| fails)?;
-    tell(1);
-    Some(fault)
+    match plan.effect {
+        Effect::Fault(fault) if fails => {
+            tell(1);
+            return Some(fault);
+        }
+        Effect::Hang if fails => {
+            while holds() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        Effect::Term if fails => {
+            let own = std::process::id().cast_signed();
+            // SAFETY: kill has no preconditions. The recorder's own thread has the signal blocked, so the host's takes it.
+            unsafe { libc::kill(own, libc::SIGTERM) };
+        }
+        _ => {}
+    }
+    None
 }
 
 /// Reads the plans, before the program starts.
@@ -86,15 +120,16 @@ fn plan(text: &str) -> Option<Plan> {
             (fault, When::OneIn { many, seed })
         }
     };
-    let fault = match fault {
-        "short" => Some(Fault::Short),
-        number => Some(number.parse().ok()?)
-            .filter(|error| *error != 0)
-            .map(Fault::Error),
+    let effect = match fault {
+        "short" => Effect::Fault(Fault::Short),
+        "hang" => Effect::Hang,
+        "term" => Effect::Term,
+        "0" => Effect::None,
+        error => Effect::Fault(Fault::Error(error.parse().ok()?)),
     };
     Some(Plan {
         call: call.to_owned(),
-        fault,
+        effect,
         when,
         seen: AtomicU64::new(0),
     })
@@ -107,15 +142,18 @@ fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
+/// A number of the file that is told.
+fn told(which: usize) -> Option<&'static AtomicU64> {
+    let told = TOLD.load(Ordering::Acquire);
+    // SAFETY: the file has three aligned numbers, mapped for the life of the process and only ever used as atomics.
+    (!told.is_null()).then(|| unsafe { AtomicU64::from_ptr(told.wrapping_add(which)) })
+}
+
 /// Adds one to a number of the file that is told.
 fn tell(which: usize) {
-    let told = TOLD.load(Ordering::Acquire);
-    if told.is_null() {
-        return;
+    if let Some(number) = told(which) {
+        number.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: the file has two aligned numbers, mapped for the life of the process and only ever used as atomics.
-    let number = unsafe { AtomicU64::from_ptr(told.wrapping_add(which)) };
-    number.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Maps the file that is told.
@@ -125,7 +163,7 @@ fn map_told() -> Option<*mut u64> {
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
     let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: the kernel chooses the place; a bad descriptor is an error.
-    let map = unsafe { libc::mmap(std::ptr::null_mut(), 16, access, shared, file, 0) };
+    let map = unsafe { libc::mmap(std::ptr::null_mut(), 24, access, shared, file, 0) };
     // SAFETY: the map stays; nobody else has the number.
     unsafe { libc::close(file) };
     (map != libc::MAP_FAILED).then_some(map.cast())

@@ -1,4 +1,4 @@
-//! A program that records at full speed and waits to be ended: `victim PROGRESS THREADS PATTERN ENDING`.
+//! A program that records at full speed and waits to be ended: `victim PROGRESS ORDER`.
 //!
 //! After each span it acknowledges the span's number in the progress file. Whatever was acknowledged must be readable, whatever ended the process.
 #![expect(
@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use e2e::ledger::{NESTED, padding};
-use e2e::order::{Ending, Order, Pattern, word};
+use e2e::order::{Ending, Order, Pattern};
 use e2e::progress::{Control, Mark, Progress};
 use sa_recorder::{Recorder, span};
 
@@ -31,17 +31,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 fn main() -> Result<(), Box<dyn Error>> {
     Recorder::init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [file, threads, pattern, ending] = arguments.as_slice() else {
-        return Err("usage: victim PROGRESS THREADS PATTERN ENDING".into());
+    let [file, order] = arguments.as_slice() else {
+        return Err("usage: victim PROGRESS ORDER".into());
     };
     let progress = Arc::new(Progress::open(Path::new(file))?);
-    let pattern = Pattern::ALL.into_iter().find(|one| word(one) == *pattern);
-    let ending = Ending::ALL.into_iter().find(|one| word(one) == *ending);
-    let order = Order {
-        threads: threads.parse()?,
-        pattern: pattern.ok_or("unknown pattern")?,
-        ending: ending.ok_or("unknown ending")?,
-    };
+    let order: Order = serde_json::from_str(order)?;
     if matches!(order.pattern, Pattern::StepSpan | Pattern::StepFlush) {
         Writer::new(&progress, 0).stepped(order.pattern);
         return Ok(());
@@ -197,31 +191,28 @@ impl<'a> Writer<'a> {
 
     fn open(&self, level: usize) -> sa_recorder::SpanGuard {
         let before = sa_recorder::now_ns();
-        self.progress
-            .mark(self.thread, level, Mark::Before)
-            .store(before, Release);
+        self.mark(level, Mark::Before, before);
         let guard = match level {
             0 => span!("victim", "outer"),
             1 => span!("victim", "middle"),
             _ => Recorder::get().span(sa_recorder::Level::E2e, "victim", NESTED[2]),
         };
         if guard.is_recording() {
-            self.progress
-                .mark(self.thread, level, Mark::After)
-                .store(sa_recorder::now_ns(), Release);
+            self.mark(level, Mark::After, sa_recorder::now_ns());
         }
         guard
     }
 
+    fn mark(&self, level: usize, mark: Mark, value: u64) {
+        let mark = self.progress.mark(self.thread, level, mark);
+        mark.store(value, Release);
+    }
+
     /// Begins a span that nothing ends but the end of the thread.
     fn leave_open(&self) {
-        self.progress
-            .mark(self.thread, 0, Mark::Before)
-            .store(sa_recorder::now_ns(), Release);
+        self.mark(0, Mark::Before, sa_recorder::now_ns());
         sa_recorder::begin(sa_recorder::Level::E2e, "victim", NESTED[0]);
-        self.progress
-            .mark(self.thread, 0, Mark::After)
-            .store(sa_recorder::now_ns(), Release);
+        self.mark(0, Mark::After, sa_recorder::now_ns());
     }
 
     fn close(&self, level: usize, mut guard: sa_recorder::SpanGuard) -> bool {
@@ -229,17 +220,13 @@ impl<'a> Writer<'a> {
         guard.arg("t", self.thread);
         guard.arg("n", n);
         guard.arg("pad", padding(n));
-        self.progress
-            .mark(self.thread, level, Mark::Closing)
-            .store(n + 1, Release);
+        self.mark(level, Mark::Closing, n + 1);
         drop(guard);
         if !self.acknowledge(n) {
             return false; // the marks stay: the span may be shown as the one that was being ended
         }
         for mark in [Mark::Before, Mark::After, Mark::Closing] {
-            self.progress
-                .mark(self.thread, level, mark)
-                .store(0, Release);
+            self.mark(level, mark, 0);
         }
         true
     }

@@ -73,6 +73,14 @@ impl Found {
         }
     }
 
+    /// Reads the fragments of a run directory, and asserts that `did` spans are either there or counted as lost, in the merged trace as well.
+    pub fn accounted(dir: &Path, did: u64) -> Found {
+        let found = Found::in_dir(dir);
+        found.assert_accounted(did);
+        found.assert_merged(&Merged::newest(dir));
+        found
+    }
+
     /// Reads the fragments of the one previous run in a run directory.
     pub fn in_previous(dir: &Path) -> Found {
         let runs = previous_runs(dir);
@@ -225,9 +233,8 @@ pub fn assert_accounted_or_off(dir: &Path, outcome: &Outcome, did: u64) {
             let said = format!("sa-profile: {} events of process ", did - found.recorded());
             assert!(outcome.stderr.starts_with(&said), "{outcome:?}");
         }
-        Some(found) => {
-            found.assert_accounted(did);
-            found.assert_merged(&Merged::newest(dir));
+        Some(_) => {
+            Found::accounted(dir, did);
         }
         None => assert_eq!(
             outcome.stderr.lines().count(),

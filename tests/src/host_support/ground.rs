@@ -103,25 +103,42 @@ impl Drop for Mount {
     }
 }
 
-/// All ring files below a directory.
-pub fn ring_files(dir: &Path) -> Vec<PathBuf> {
+/// All files below a directory whose names end so, sorted.
+fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let Ok(entries) = fs::read_dir(dir) else {
-        return found;
-    };
-    for entry in entries.flatten() {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            found.extend(ring_files(&path));
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "ring")
-        {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|end| end == extension) {
             found.push(path);
         }
     }
     found.sort();
     found
+}
+
+/// All ring files below a directory.
+pub fn ring_files(dir: &Path) -> Vec<PathBuf> {
+    files(dir, "ring")
+}
+
+/// The segments of the newest run of a directory.
+pub fn segments(dir: &Path) -> Vec<PathBuf> {
+    files(&dir.join("fragments"), "jsonl")
+}
+
+/// The length of all segments of the newest run of a directory.
+pub fn segment_bytes(dir: &Path) -> u64 {
+    let metadata = |path: PathBuf| fs::metadata(path).ok();
+    let found = segments(dir).into_iter().filter_map(metadata);
+    found.map(|metadata| metadata.len()).sum()
+}
+
+/// The space that a segment takes on disk; `None` if it is gone.
+pub fn disk_space(segment: &Path) -> Option<u64> {
+    let metadata = fs::metadata(segment).ok()?;
+    Some(metadata.len().max(metadata.blocks() * 512))
 }
 
 /// A directory for one test.

@@ -18,7 +18,6 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Host {
     command: Command,
     deadline: Duration,
-    stderr: Option<Stdio>,
 }
 
 impl Host {
@@ -33,7 +32,6 @@ impl Host {
         Host {
             command,
             deadline: DEADLINE,
-            stderr: None,
         }
     }
 
@@ -63,13 +61,6 @@ impl Host {
         self
     }
 
-    /// Sets the working directory.
-    #[must_use]
-    pub fn working_in(mut self, dir: &Path) -> Host {
-        self.command.current_dir(dir);
-        self
-    }
-
     /// Runs it as another user; that user must be able to reach the program.
     #[must_use]
     pub fn user(mut self, uid: u32) -> Host {
@@ -81,13 +72,6 @@ impl Host {
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Host {
         self.deadline = deadline;
-        self
-    }
-
-    /// Gives it a stderr of the test's own; the outcome then has none.
-    #[must_use]
-    pub fn stderr(mut self, stderr: impl Into<Stdio>) -> Host {
-        self.stderr = Some(stderr.into());
         self
     }
 
@@ -111,7 +95,7 @@ impl Host {
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(self.stderr.take().unwrap_or_else(Stdio::piped))
+            .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .expect("the host starts")
@@ -149,6 +133,14 @@ impl Outcome {
             "one line of warning: {self:?}"
         );
         self.stderr.trim_end()
+    }
+
+    /// Asserts that it ended with the code of success and that at most one line of ours is on stderr.
+    #[must_use]
+    pub fn unharmed(self) -> Outcome {
+        assert_eq!(self.status.code(), Some(DONE), "{self:?}");
+        assert!(self.stderr.lines().count() <= 1, "{self:?}");
+        self
     }
 
     /// Asserts that SIGKILL ended it.

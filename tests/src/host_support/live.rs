@@ -1,6 +1,7 @@
 //! A running host that a test leads: gates, commands, kills.
 
 use super::host::{Outcome, finish, kill_group};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{Receiver, channel};
@@ -58,9 +59,21 @@ impl Live {
     /// When no answer comes before the deadline.
     pub fn ask(&mut self, line: &str) -> String {
         self.tell(line);
-        self.answers
-            .recv_timeout(self.deadline)
-            .unwrap_or_else(|_| panic!("no answer to `{line}`"))
+        self.answer()
+    }
+
+    /// Waits for the next line of answer.
+    ///
+    /// # Panics
+    /// When none comes before the deadline.
+    pub fn answer(&mut self) -> String {
+        let answer = self.answers.recv_timeout(self.deadline);
+        answer.unwrap_or_else(|_| panic!("no answer within {:?}", self.deadline))
+    }
+
+    /// The number of its threads.
+    pub fn threads(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/task", self.pid())).map_or(0, Iterator::count)
     }
 
     /// What the host says of itself.
@@ -82,9 +95,7 @@ impl Live {
         self.stdout = None;
         self.child.id()
     }
-}
 
-impl Live {
     /// Ends it by SIGTERM, for which it has no handler.
     ///
     /// # Panics

@@ -96,10 +96,30 @@ impl Merged {
         self.counts().get(label).copied().unwrap_or(0)
     }
 
-    /// The number of events of one name, whatever they are.
+    /// The labels of its spans, sorted.
+    pub fn labels(&self) -> Vec<String> {
+        self.counts().into_keys().collect()
+    }
+
+    /// The events of one name, whatever they are.
+    pub fn of_name(&self, name: &str) -> impl Iterator<Item = &Value> {
+        self.events
+            .iter()
+            .filter(move |event| event["name"] == name)
+    }
+
+    /// The number of events of one name.
     pub fn named(&self, name: &str) -> usize {
-        let named = self.events.iter().filter(|event| event["name"] == name);
-        named.count()
+        self.of_name(name).count()
+    }
+
+    /// The event of one name that is no metadata.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn event(&self, name: &str) -> &Value {
+        let mut events = self.of_name(name).filter(|event| event["ph"] != "M");
+        events.next().unwrap_or_else(|| panic!("no {name}"))
     }
 
     /// The number of processes that have spans of the host program.
@@ -117,11 +137,8 @@ impl Merged {
 
     /// The names of the threads, each once, sorted.
     pub fn thread_names(&self) -> Vec<String> {
-        let named = self
-            .events
-            .iter()
-            .filter(|event| event["name"] == "thread_name");
-        let names = named.filter_map(|event| event["args"]["name"].as_str());
+        let names = self.of_name("thread_name");
+        let names = names.filter_map(|event| event["args"]["name"].as_str());
         let names: BTreeSet<String> = names.map(str::to_owned).collect();
         names.into_iter().collect()
     }
@@ -152,22 +169,13 @@ impl Merged {
 
     /// What the report calls damaged, in words.
     pub fn damage(&self) -> Vec<String> {
-        self.report
-            .damage
-            .list
-            .iter()
-            .map(|damage| format!("{damage:?}"))
-            .collect()
+        let damage = self.report.damage.list.iter();
+        damage.map(|damage| format!("{damage:?}")).collect()
     }
 
     /// The number of loss events in the trace.
     pub fn losses(&self) -> u64 {
-        distinct(
-            self.events
-                .iter()
-                .filter(|event| event["name"] == "sa_loss")
-                .map(Value::to_string),
-        )
+        distinct(self.of_name("sa_loss").map(Value::to_string))
     }
 }
 

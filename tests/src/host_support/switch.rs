@@ -1,5 +1,6 @@
 //! The control file of a run directory, as a test writes it, and the switches that the processes tell of.
 
+use super::ground::segments;
 use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{CONTROL_FILE, CONTROL_VERSION, Control, Switch, SwitchCause};
@@ -127,10 +128,9 @@ pub fn wait_for(dir: &Path, cause: SwitchCause, count: usize) -> Vec<Told> {
 
 /// How often a text stands in the fragments, without reading them as such.
 fn written(dir: &Path, text: &str) -> usize {
-    let entries = fs::read_dir(dir.join("fragments")).into_iter().flatten();
-    let paths = entries.flatten().map(|entry| entry.path());
-    let fragments = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    let bytes = fragments.filter_map(|path| fs::read(path).ok());
+    let bytes = segments(dir)
+        .into_iter()
+        .filter_map(|path| fs::read(path).ok());
     let counts = bytes.map(|bytes| String::from_utf8_lossy(&bytes).matches(text).count());
     counts.sum()
 }

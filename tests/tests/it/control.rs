@@ -7,7 +7,7 @@ use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch};
 use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{Control, Steps, SwitchCause};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -164,8 +164,7 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
         let host = host(dir.path(), &["script"]);
         let mut host = host.variable("SA_PROFILE_THREADS", threads).start();
         host.ask("spans early 10");
-        let own = || fs::read_dir(format!("/proc/{}/task", host.pid())).map_or(0, Iterator::count);
-        assert_eq!(own(), 1, "no thread of ours");
+        assert_eq!(host.threads(), 1, "no thread of ours");
         store(dir.path(), &stop(dir.path()));
         ask_until(&mut host, "spans before 1", false);
         host.ask("spans late 10");
@@ -258,40 +257,16 @@ fn whatever_else_stands_there_is_not_obeyed() {
             unharmed(plant.kind);
             stage.clear("control");
         }
-        stage.attack(&format!(
-            "cat > control <<'TEXT'\n{}TEXT",
-            text(&stop(&dir))
-        ));
+        let text = String::from_utf8(stop(&dir).text()).expect("JSON");
+        stage.attack(&format!("cat > control <<'TEXT'\n{text}TEXT"));
         unharmed("another user's control");
         stage.clear("control");
         assert_eq!(snapshot(&stage.outside()), outside);
     }
-    let good = text(&stop(&dir));
-    let other_run = Control {
-        run: "other".to_owned(),
-        ..stop(&dir)
-    };
-    for (what, text) in [
-        ("cut", good[..good.len() / 2].to_owned()),
-        ("of another run", text(&other_run)),
-        (
-            "huge",
-            format!("{}\n{}", good.trim_end(), " ".repeat(1 << 20)),
-        ),
-    ] {
-        fs::write(dir.join("control"), text).expect("own directory");
-        unharmed(what);
-    }
-    fs::remove_file(dir.join("control")).expect("the file is there");
-    unharmed("removed");
     switch(&dir, &stop(&dir), 1);
     fs::remove_file(dir.join("control")).expect("the file is there");
     thread::sleep(Duration::from_millis(300));
     assert_eq!(host.who()["enabled"], false, "removing it changes nothing");
-}
-
-fn text(control: &Control) -> String {
-    String::from_utf8(control.text()).expect("JSON")
 }
 
 #[test]
@@ -410,51 +385,6 @@ fn the_child_of_a_fork_is_switched_too() {
             first * 1000.0 >= on.expect("told") as f64 - 1000.0,
             "recorded before"
         );
-    }
-}
-
-/// What is told of a span as it ends stands behind what it has, wherever that lies, and before the mark of a stop.
-#[test]
-fn last_args_stay_with_their_span_whatever_else_is_open() {
-    let dir = scratch();
-    let mut host = script(dir.path());
-    host.ask("endings");
-    host.ask("endings-end");
-    host.ask("endings");
-    switch(dir.path(), &stop(dir.path()), 1);
-    host.ask("endings-end");
-    let _outcome = host.end().quiet();
-    let recording = reader::read_dir(dir.path());
-    assert_eq!((recording.damage.len(), recording.unfinished.len()), (0, 0));
-    let of = |category: &str| {
-        let events = recording.events.iter();
-        let mut events: Vec<_> = events.filter(|event| event["cat"] == category).collect();
-        events.sort_by_key(|event| ns(&event["ts"]));
-        events
-    };
-    let seen: Vec<_> = of("ending")
-        .iter()
-        .map(|event| event["args"].as_object().cloned().unwrap_or_default())
-        .collect();
-    let expected = [false, true].into_iter().flat_map(|is_stopped| {
-        (0..32).map(move |kind| {
-            let has = |bit: u32| kind & 1 << bit != 0;
-            let args = [
-                ("first", has(0).then(|| json!(1))),
-                ("grown", has(1).then(|| json!(2))),
-                ("last", has(2).then(|| json!(3))),
-                ("sa_across_stop", is_stopped.then_some(Value::Bool(true))),
-            ];
-            let there = args.into_iter();
-            let there = there.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-            there.collect::<serde_json::Map<_, _>>()
-        })
-    });
-    assert_eq!(seen, expected.collect::<Vec<_>>());
-    for event in of("host") {
-        let own = json!({"other": if event["name"] == "above" { 7 } else { 8 }});
-        let stopped = event["args"].get("sa_across_stop").is_some();
-        assert!(stopped || event["args"] == own, "{event}");
     }
 }
 

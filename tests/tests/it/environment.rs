@@ -1,12 +1,10 @@
-//! Effects of the environment on a host: the modes of files, and where a warning goes.
+//! The modes of a recording's files, whatever the umask of its host.
 
 use crate::host;
-use e2e::host_support::{Found, scratch};
+use e2e::host_support::scratch;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
 
 fn mode(path: &Path) -> u32 {
     let metadata = fs::symlink_metadata(path);
@@ -36,10 +34,13 @@ fn modes(umask: &str, asked: &str) -> [u32; 5] {
 
 #[test]
 fn files_are_private_unless_a_group_is_let_in() {
-    assert_eq!(modes("000", ""), [0o700, 0o700, 0o600, 0o600, 0o600]);
-    for umask in ["000", "077"] {
-        let shared = [0o750, 0o750, 0o640, 0o640, 0o640];
-        assert_eq!(modes(umask, "0640"), shared, "{umask}");
+    let shared = [0o750, 0o750, 0o640, 0o640, 0o640];
+    for (umask, asked, expected) in [
+        ("000", "", [0o700, 0o700, 0o600, 0o600, 0o600]),
+        ("000", "0640", shared),
+        ("077", "0640", shared),
+    ] {
+        assert_eq!(modes(umask, asked), expected, "{umask} {asked}");
     }
 }
 
@@ -55,26 +56,4 @@ fn folders_keep_the_group_that_their_parent_shares() {
     for folder in [shared.join("new"), dir.clone(), dir.join("fragments")] {
         assert_eq!(mode(&folder), 0o2750, "{}", folder.display());
     }
-}
-
-/// A host that has something to say on a stderr of the test's own.
-fn warned(stderr: impl Into<std::process::Stdio>) {
-    let dir = scratch();
-    let outcome = host(dir.path(), &["--deadly-pipes", "spans", "work", "10"])
-        .variable("SA_PROFILE_LEVEL", "e2e,bogus")
-        .stderr(stderr)
-        .deadline(Duration::from_secs(20))
-        .run();
-    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
-    Found::in_dir(dir.path()).assert_exactly(&[("work", 10)]);
-}
-
-#[test]
-fn a_warning_neither_waits_for_a_stderr_that_is_full_nor_dies_of_a_closed_one() {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    warned(writer);
-    let (_reader, mut writer) = std::io::pipe().unwrap();
-    writer.write_all(&vec![b'-'; 64 << 10]).unwrap(); // what a pipe holds
-    warned(writer);
 }

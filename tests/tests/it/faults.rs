@@ -9,8 +9,8 @@ use e2e::host_support::{Found, Outcome, assert_accounted_or_off, full, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a test reads back of the calls: how many there were, how many failed.
-const NONE: [u8; 16] = [0; 16];
+/// What a test reads back of the calls: how many there were, how many failed; and how many plans do not hold.
+const NONE: [u8; 24] = [0; 24];
 /// Half of what is asked for is done.
 const SHORT: &str = "short";
 
@@ -51,7 +51,7 @@ fn calls() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The library, which cargo puts beside the tests.
-fn library() -> PathBuf {
+pub(crate) fn library() -> PathBuf {
     let beside = std::env::current_exe().expect("the test's own path");
     let library = beside.with_file_name("libfaults.so");
     assert!(library.exists(), "{} is built", library.display());
@@ -87,9 +87,8 @@ fn assert_unharmed_by(plans: &str, mode: &[&str], spans: u64, said: &str) -> u64
     let dir = scratch();
     let (outcome, _, failed) = run(dir.path(), plans, mode);
     println!("{plans}: {failed} failed; {}", outcome.stderr.trim_end());
-    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    let outcome = outcome.unharmed();
     assert_eq!(outcome.stdout, said, "{outcome:?}");
-    assert!(outcome.stderr.lines().count() <= 1, "{outcome:?}");
     assert_accounted_or_off(&dir.path().join("run"), &outcome, spans);
     failed
 }

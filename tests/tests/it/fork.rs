@@ -16,12 +16,19 @@ fn recorded(dir: &Path, arguments: &[&str]) -> Outcome {
 }
 
 #[test]
-fn fork_without_exec_keeps_every_span_however_the_child_ends() {
-    for ending in ["_exit", "exit", "return"] {
+fn fork_without_exec_keeps_every_span_however_the_child_ends_and_from_the_first_one_on() {
+    for (ending, count, is_lazy) in [
+        ("_exit", 5000, false),
+        ("exit", 5000, false),
+        ("return", 5000, false),
+        ("_exit", 1, true),
+    ] {
         let dir = scratch();
-        let outcome = host(dir.path(), &["fork", ending, "5000"]).run().quiet();
+        let arguments = ["--lazy", "fork", ending, &count.to_string()];
+        let arguments = &arguments[usize::from(!is_lazy)..];
+        let outcome = host(dir.path(), arguments).run().quiet();
         let found = Found::in_dir(dir.path());
-        found.assert_exactly(&[("before", 5000), ("child", 5000), ("after", 5000)]);
+        found.assert_exactly(&[("before", count), ("child", count), ("after", count)]);
         assert_eq!(found.pids("before"), BTreeSet::from([outcome.pid]));
         assert_eq!(found.pids("after"), BTreeSet::from([outcome.pid]));
         let child = found.pids("child");
@@ -29,17 +36,8 @@ fn fork_without_exec_keeps_every_span_however_the_child_ends() {
         assert_eq!(found.headers.len(), 2);
         assert_eq!(found.unfinished, Vec::<serde_json::Value>::new());
         let merged = Merged::newest(dir.path());
-        assert_eq!((merged.spans(), merged.processes()), (15_000, 2));
+        assert_eq!((merged.spans(), merged.processes()), (3 * count, 2));
     }
-}
-
-#[test]
-fn fork_before_anything_is_recorded_gives_each_process_its_own_fragment() {
-    let dir = scratch();
-    let outcome = recorded(dir.path(), &["--lazy", "fork", "_exit", "1"]);
-    let found = Found::in_dir(dir.path());
-    found.assert_exactly(&[("before", 1), ("child", 1), ("after", 1)]);
-    assert_eq!(found.pids("before"), BTreeSet::from([outcome.pid]));
 }
 
 #[test]
@@ -154,8 +152,8 @@ fn assert_refused(dir: &Path) {
     ] {
         assert!(sentence.contains(part), "{part} in {sentence}");
     }
-    let mut events = merged.events().iter();
-    let told = events.find(|event| event["args"]["cause"] == "children_refused");
+    let mut losses = merged.of_name("sa_loss");
+    let told = losses.find(|event| event["args"]["cause"] == "children_refused");
     let args = &told.expect("the trace shows it")["args"];
     let numbers = (&args["processes"], &args["errno"]);
     assert_eq!(numbers, (&2.into(), &13.into()));
@@ -215,9 +213,7 @@ fn issue_47_a_forked_child_is_named_after_its_parent() {
             expected_names.insert((*pid, format!("{expected} fork {pid}")));
         }
         let merged = Merged::newest(dir.path());
-        let names = merged.events().iter();
-        let names = names.filter(|event| event["name"] == "process_name");
-        let names = names.map(|event| {
+        let names = merged.of_name("process_name").map(|event| {
             let name = event["args"]["name"].as_str().unwrap().to_owned();
             (event["pid"].as_u64().unwrap() as u32, name)
         });

@@ -1,6 +1,6 @@
 //! Which fragments belong to one process: pid and time namespaces, reused pids, two recorders in one process.
 
-use crate::{HOST, host, script};
+use crate::{HOST, script};
 use e2e::host_support::{Found, Host, Live, Merged, is_root, namespaces, scratch};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -88,41 +88,6 @@ fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for
         fragment.exists(),
         "a live process's fragment was taken away"
     );
-}
-
-#[test]
-fn a_reused_pid_is_two_processes() {
-    let test = "a_reused_pid_is_two_processes";
-    if !is_root(test) || !namespaces(test, &OTHER_PIDS[1..]) {
-        return;
-    }
-    let dir = scratch();
-    let outcome = Host::below(OTHER_PIDS, HOST)
-        .arguments(&["pid-reuse", "500", "300"])
-        .recorded_in(dir.path())
-        .run()
-        .quiet();
-    assert_eq!(outcome.stdout, "pids [500, 500]\n");
-    Found::in_dir(dir.path()).assert_exactly(&[("first", 300), ("second", 300)]);
-    let merged = Merged::newest(dir.path());
-    assert_eq!((merged.spans(), merged.processes()), (600, 2));
-}
-
-#[test]
-fn two_recorders_in_one_process_are_one_process_in_the_trace() {
-    let dir = scratch();
-    // Cargo builds it next to the tests because they depend on its package.
-    let test = std::env::current_exe().unwrap();
-    let library = test.with_file_name("libsecond_recorder.so");
-    let arguments = ["library", &library.display().to_string(), "700"];
-    let outcome = host(dir.path(), &arguments).run().quiet();
-    let found = Found::in_dir(dir.path());
-    found.assert_exactly(&[("library", 1400), ("program-0", 700), ("program-1", 700)]);
-    assert_eq!(found.headers.len(), 2, "two fragments");
-    assert_eq!(found.pids("library"), BTreeSet::from([outcome.pid]));
-    let merged = Merged::newest(dir.path());
-    let of_merged = (merged.spans(), merged.processes(), merged.threads());
-    assert_eq!(of_merged, (2800, 1, 1));
 }
 
 #[test]

@@ -21,7 +21,6 @@ mod exchange;
 mod faults;
 mod fork;
 mod identity;
-mod kill;
 mod lanes;
 mod limits;
 mod live;

@@ -1,7 +1,7 @@
 //! A limit on memory, as containers have one: what the rings take of it, and that recording goes on when there is little.
 
 use crate::HOST;
-use e2e::host_support::{Found, Host, MemoryGroup, Merged, ring_files, scratch};
+use e2e::host_support::{Found, Host, MemoryGroup, ring_files, scratch, segment_bytes};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -18,17 +18,6 @@ fn host_in(group: &MemoryGroup, dir: &Path, arguments: &[&str]) -> Host {
         .recorded_in(dir)
 }
 
-fn fragment_bytes(dir: &Path) -> u64 {
-    let files = fs::read_dir(dir.join("fragments"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let fragments = files.filter(|file| file.file_name().to_string_lossy().ends_with(".jsonl"));
-    fragments
-        .filter_map(|file| Some(file.metadata().ok()?.len()))
-        .sum()
-}
-
 #[test]
 fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
     let test = "privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted";
@@ -39,15 +28,13 @@ fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
     // Twice the limit passes through the page cache.
     let arguments = ["threads", &THREADS.to_string(), "12000"];
     let _outcome = host_in(&group, dir.path(), &arguments).run().quiet();
-    let written = fragment_bytes(dir.path());
-    let found = Found::in_dir(dir.path());
+    let written = segment_bytes(dir.path());
+    let found = Found::accounted(dir.path(), THREADS * 12_000);
     println!("MEMORY written_bytes={written} lost={}", found.lost);
-    found.assert_accounted(THREADS * 12_000);
     assert!(
         found.lost > 0 || written > 48 << 20,
         "{written} bytes do not fill the group"
     );
-    found.assert_merged(&Merged::newest(dir.path()));
 }
 
 #[test]
@@ -62,7 +49,7 @@ fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
     // docs/containers.md: 276 KiB for each of 32 threads, 84 KiB for others, 344 KiB for the process.
     let documented = (32 * 276 + (THREADS - 32) * 84 + 344) << 10;
     // So much that every thread has been round its ring; space that is reserved ahead counts as well.
-    while fragment_bytes(dir.path()) < 64 << 20 || group.mapped_bytes() <= documented / 2 {
+    while segment_bytes(dir.path()) < 64 << 20 || group.mapped_bytes() <= documented / 2 {
         assert!(start.elapsed() < DEADLINE, "{THREADS} threads record");
         thread::sleep(Duration::from_millis(20));
     }

@@ -81,11 +81,8 @@ fn what_is_open_ends_in_neither_recording() {
     let host = host(&dir.path().join("first"), &["restart-open", &path]);
     let _outcome = host.run().quiet();
     let old = Found::in_dir(&dir.path().join("old"));
-    let names: BTreeSet<&str> = old
-        .unfinished
-        .iter()
-        .filter_map(|event| event["name"].as_str())
-        .collect();
+    let names = old.unfinished.iter();
+    let names: BTreeSet<&str> = names.filter_map(|event| event["name"].as_str()).collect();
     let open = [
         "open.async",
         "open.async.id",
@@ -100,8 +97,7 @@ fn what_is_open_ends_in_neither_recording() {
     let trace = Merged::newest(&dir.path().join("new"));
     assert_eq!(trace.named("inner"), 1);
     assert!(trace.thread_names().contains(&"lead".to_owned()));
-    let is_named = |event: &Value| event["name"] == "process_name";
-    let mut named = trace.events().iter().filter(|event| is_named(event));
+    let mut named = trace.of_name("process_name");
     assert!(named.any(|event| event["args"]["name"] == "restarted"));
     for name in open.into_iter().chain(["open.track"]) {
         assert_eq!(trace.named(name), 0, "{name}");
@@ -152,15 +148,7 @@ fn children_forked_during_a_restart_record_whole() {
         .map(|word| word.parse().expect("a count"))
         .collect();
     assert_eq!(numbers[0], numbers[1], "children that ended well");
-    let mut spans = Found::in_dir(dir.path())
-        .counts()
-        .get("child")
-        .copied()
-        .unwrap_or(0);
-    for run in previous_runs(dir.path()) {
-        let found = Found::in_dir(&dir.path().join("previous").join(run));
-        spans += found.counts().get("child").copied().unwrap_or(0);
-    }
+    let spans = Merged::all_runs(dir.path()).count("child");
     println!("RESTART children={} spans={spans}", numbers[0]);
     assert_eq!(spans, 7 * numbers[0]);
 }
@@ -190,9 +178,9 @@ fn the_main_process_begins_a_new_run_and_leaves_live_workers_alone() {
     main.ask("spans main-3 10");
     let _ended = worker.end().quiet();
     let _ended = main.end().quiet();
-    let labels = |merged: Merged| merged.counts().into_keys().collect::<Vec<_>>();
-    assert_eq!(labels(Merged::newest(dir.path())), ["main-3"]);
-    assert_eq!(labels(Merged::previous(dir.path())), ["main-2", "worker-2"]);
+    assert_eq!(Merged::newest(dir.path()).labels(), ["main-3"]);
+    let previous = Merged::previous(dir.path()).labels();
+    assert_eq!(previous, ["main-2", "worker-2"]);
 }
 
 #[test]
@@ -234,19 +222,13 @@ fn a_worker_that_comes_first_is_in_the_run_that_its_main_process_begins_next() {
         );
         main.ask(&format!("spans main-{cycle} 10"));
         main.ask("flush");
-        let trace = Merged::newest(dir.path())
-            .counts()
-            .into_keys()
-            .collect::<Vec<_>>();
+        let trace = Merged::newest(dir.path()).labels();
         assert_eq!(trace, [format!("main-{cycle}"), format!("worker-{cycle}")]);
     }
     let _ended = worker.end().quiet();
     let _ended = main.end().quiet();
     assert_eq!(merged(dir.path(), "worker-3"), 10);
-    let trace = Merged::previous(dir.path())
-        .counts()
-        .into_keys()
-        .collect::<Vec<_>>();
+    let trace = Merged::previous(dir.path()).labels();
     assert_eq!(trace, ["main-2", "worker-2"]);
 }
 

@@ -2,13 +2,14 @@
 
 use crate::victim;
 use e2e::chance::{Chance, rounds};
+use e2e::host_support::ring_files;
 use e2e::ledger::{Event, Lack, Seen, judge};
 use e2e::merged;
 use e2e::order::Pattern;
 use e2e::victim::Victim;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 const THREADS: usize = 2;
@@ -69,7 +70,7 @@ impl Scene {
             let entry = entry.unwrap();
             fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
         }
-        damage(&ring_of(&copy));
+        damage(&ring_files(&copy)[0]);
         let second = Seen::by_second_reader(&copy);
         let merge = merged::merge(&copy, &copy.join("trace.json"));
         fs::remove_dir_all(&copy).unwrap();
@@ -88,13 +89,6 @@ impl Scene {
     }
 }
 
-fn ring_of(run: &Path) -> PathBuf {
-    let entries = fs::read_dir(run.join("fragments")).unwrap();
-    let mut paths = entries.map(|entry| entry.unwrap().path());
-    let ring = paths.find(|path| path.extension() == Some("ring".as_ref()));
-    ring.unwrap()
-}
-
 /// Offsets of the slots that hold unflushed lines.
 fn busy_slots(bytes: &[u8]) -> Vec<usize> {
     let u32_at = |at| u32::from_ne_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
@@ -110,7 +104,7 @@ fn busy_slots(bytes: &[u8]) -> Vec<usize> {
 fn ring_with_flipped_bytes() {
     let mut chance = Chance::new();
     let scene = Scene::new(&mut chance);
-    let whole = fs::read(ring_of(&scene.victim.directory())).unwrap();
+    let whole = fs::read(&ring_files(&scene.victim.directory())[0]).unwrap();
     let slots = busy_slots(&whole);
     let count = rounds(24, 72);
     for round in 0..count {

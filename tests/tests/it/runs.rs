@@ -1,14 +1,14 @@
 //! Runs: who is main, who joins, and what the cleaning moves where.
 
-use crate::{HOST, host, script};
-use e2e::host_support::{Found, Host, Live, Merged, Outcome, previous_runs, ring_files, scratch};
+use crate::{host, script};
+use e2e::host_support::{
+    Found, Live, Merged, Outcome, previous_runs, ring_files, scratch, segments,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 fn spans(dir: &Path, label: &str) -> Outcome {
     host(dir, &["spans", label, "10"]).run()
@@ -19,21 +19,23 @@ fn run_of(live: &mut Live) -> String {
 }
 
 #[test]
-fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous() {
+fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous_with_all_its_segments() {
     let dir = scratch();
-    let _killed = host(dir.path(), &["killed", "crashed", "5000"])
-        .run()
-        .was_killed();
+    let host = host(dir.path(), &["killed", "crashed", "200000"]);
+    let _killed = host.variable("SA_PROFILE_MAX_MB", "4").run().was_killed();
+    assert!(segments(dir.path()).len() > 2 && ring_files(dir.path()).len() == 1);
     let crashed_run = Found::in_dir(dir.path()).run();
     let _restarted = spans(dir.path(), "restarted").quiet();
     assert_eq!(previous_runs(dir.path()), [crashed_run]);
     let fragments = dir.path().join("fragments");
     assert_eq!(ring_files(&fragments), Vec::<PathBuf>::new());
-    Found::in_previous(dir.path()).assert_exactly(&[("crashed", 5000)]);
+    let crashed = Found::in_previous(dir.path());
+    crashed.assert_accounted(200_000);
+    crashed.assert_merged(&Merged::previous(dir.path()));
     Found::in_dir(dir.path()).assert_exactly(&[("restarted", 10)]);
     for (merged, expected) in [
-        (Merged::previous(dir.path()), (5000, 0)),
-        (Merged::all_runs(dir.path()), (5000, 10)),
+        (Merged::previous(dir.path()), (crashed.recorded(), 0)),
+        (Merged::all_runs(dir.path()), (crashed.recorded(), 10)),
         (Merged::newest(dir.path()), (0, 10)),
     ] {
         let found = (merged.count("crashed"), merged.count("restarted"));
@@ -84,35 +86,6 @@ fn issue_19_runs_that_are_removed_are_named() {
     let text = Merged::newest(dir.path()).words();
     let names_them = text.contains("3 earlier runs with 30 events") && text.contains(names[2]);
     assert!(names_them, "{text}");
-}
-
-#[test]
-fn of_two_crashed_runs_the_one_that_recorded_last_is_kept() {
-    let dir = scratch();
-    let mut main = script(dir.path());
-    assert_eq!(main.who()["main"], true); // before the other starts, which else might come first
-    let mut worker = script(dir.path());
-    for (live, label) in [(&mut main, "main"), (&mut worker, "worker")] {
-        live.ask(&format!("spans {label} 10"));
-        live.ask("flush");
-    }
-    main.kill();
-    let mut second = script(dir.path());
-    assert_eq!(second.who()["main"], true);
-    worker.kill();
-    thread::sleep(Duration::from_millis(50)); // file times are as coarse as the kernel's tick
-    second.ask("spans second 10");
-    second.ask("flush");
-    let run = run_of(&mut second);
-    second.kill();
-    let third = host(dir.path(), &["spans", "third", "10"]);
-    let third = third.variable("SA_PROFILE_OLD_RUNS", "1").run();
-    assert!(
-        third.one_line().contains("removed 1 earlier run"),
-        "{third:?}"
-    );
-    assert_eq!(previous_runs(dir.path()), [run]);
-    Found::in_previous(dir.path()).assert_exactly(&[("second", 10)]);
 }
 
 #[test]
@@ -232,22 +205,4 @@ fn of_processes_that_start_while_the_directory_is_cleaned_one_is_main_and_the_ot
     let found = Found::in_dir(dir.path());
     assert_eq!((found.recorded(), found.lost), (1200, 0));
     Found::in_previous(dir.path()).assert_exactly(&[("old", 100)]);
-}
-
-#[test]
-fn a_child_in_another_working_directory_finds_a_relative_directory() {
-    for (variable, value, folder) in [
-        ("SA_PROFILE_DIR", "here", "here"),
-        ("SA_PROFILE_OUTPUT", "x.json", "x.json.fragments"),
-        ("SA_PROFILE_LEVEL", "e2e", "profile_out"),
-    ] {
-        let dir = scratch();
-        let elsewhere = dir.path().join("elsewhere");
-        fs::create_dir(&elsewhere).unwrap();
-        let host = Host::new(HOST).arguments(&["spawn-in", "elsewhere", "10"]);
-        let host = host.working_in(dir.path()).variable(variable, value);
-        let _outcome = host.run().quiet();
-        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
-        Found::in_dir(&dir.path().join(folder)).assert_exactly(&[("child", 10), ("parent", 10)]);
-    }
 }

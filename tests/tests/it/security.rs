@@ -20,10 +20,8 @@ fn for_each_plant(test: &str, case: impl Fn(Plant)) {
 fn go(stage: &Stage, mut host: Live, what: &str) -> Outcome {
     let outside = snapshot(&stage.outside());
     host.tell("go");
-    let outcome = host.end();
+    let outcome = host.end().unharmed();
     assert_eq!(outcome.stdout, "spans work 500\n", "{what}: {outcome:?}");
-    assert_eq!(outcome.status.code(), Some(7), "{what}: {outcome:?}");
-    assert!(outcome.stderr.lines().count() <= 1, "{what}: {outcome:?}");
     assert_eq!(
         snapshot(&stage.outside()),
         outside,

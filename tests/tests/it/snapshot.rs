@@ -38,12 +38,8 @@ fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
 }
 
 #[test]
-fn at_full_rate_with_segments_that_come_and_go() {
+fn of_segments_that_come_and_go_at_full_rate_and_of_one_that_grows() {
     take_some(8, Pattern::Flat, &[BOUND]);
-}
-
-#[test]
-fn of_one_segment_that_grows() {
     take_some(4, Pattern::Bursts, &[]);
 }
 

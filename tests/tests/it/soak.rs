@@ -1,13 +1,12 @@
 //! Many processes of many threads with little to do, for long: disk and memory stay bounded, and nothing is lost but what the bound removes.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::HOST;
 use e2e::chance::rounds;
-use e2e::host_support::{Host, Live, Merged, ring_files, scratch};
+use e2e::host_support::{Host, Live, Merged, disk_space, ring_files, scratch, segments};
 use trace_merge::survey;
 
 const PROCESSES: usize = 64;
@@ -29,21 +28,14 @@ struct Most {
 
 impl Most {
     fn sample(&mut self, dir: &Path, pids: &[u32]) {
-        self.disk = self.disk.max(disk(dir));
+        let disk = segments(dir)
+            .iter()
+            .filter_map(|segment| disk_space(segment))
+            .sum();
+        self.disk = self.disk.max(disk);
         let memory = pids.iter().filter_map(|pid| resident_kib(*pid)).max();
         self.memory_kib = self.memory_kib.max(memory.unwrap_or(0));
     }
-}
-
-/// The disk space of all segments.
-fn disk(dir: &Path) -> u64 {
-    let files = fs::read_dir(dir.join("fragments")).into_iter().flatten();
-    let segments = files.flatten().filter(|file| {
-        let name = file.file_name();
-        name.to_string_lossy().ends_with(".jsonl")
-    });
-    let spaces = segments.filter_map(|file| Some(file.metadata().ok()?.blocks() * 512));
-    spaces.sum()
 }
 
 fn resident_kib(pid: u32) -> Option<u64> {

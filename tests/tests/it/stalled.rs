@@ -1,70 +1,161 @@
 //! A file system that hangs may cost the host seconds, never its life: neither with the recorder's own thread nor without.
+//!
+//! The preloaded library of `faults.rs` has the calls hang, from when a test says so and until it says so.
 
-use e2e::host_support::{Found, Host, Merged, Outcome, scratch};
-use std::path::Path;
+use crate::{faults, host};
+use e2e::host_support::{Found, Live, Merged, Outcome, scratch};
+use std::fs;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
-const STALLED: &str = env!("CARGO_BIN_EXE_stalled");
 /// Longer than a second for each of what the host does, shorter than for ever.
 const BOUND: Duration = Duration::from_secs(8);
+/// After this time the recorder's own thread is in a write.
+const UNTIL_IT_WRITES: Duration = Duration::from_millis(600);
+/// Longer than a thread waits for a write.
+const LATE: Duration = Duration::from_millis(1500);
+const HANGING_WRITES: &[&str] = &["writev=hang@1+"];
 
-/// Lets the host do its work, with the recorder's threads as asked.
-fn run(how: &str, threads: &str, dir: &Path) -> Outcome {
-    let start = Instant::now();
-    let host = Host::new(STALLED).arguments(&[how]).recorded_in(dir);
-    let host = host.variable("SA_PROFILE_THREADS", threads);
-    let outcome = host.deadline(Duration::from_secs(30)).run();
-    assert_eq!(
-        outcome.status.code(),
-        Some(7),
-        "{how}, {threads}: {outcome:?}"
-    );
-    let took = start.elapsed();
-    assert!(took < BOUND, "{how}, {threads}: {took:?}");
-    outcome
+/// A host that has recorded ten spans, and plans for its calls that do not hold yet.
+struct Stalled {
+    dir: TempDir,
+    switch: fs::File,
+    plans: usize,
+    host: Live,
+    began: Instant,
 }
 
-#[test]
-fn a_write_that_hangs_does_not_hang_the_host() {
-    for threads in ["", "1"] {
-        run("hung", threads, scratch().path());
+impl Stalled {
+    /// Starts it with the recorder's threads as asked.
+    fn new(threads: &str, plans: &[&str]) -> Stalled {
+        let dir = scratch();
+        let told = dir.path().join("told");
+        let switch = fs::File::create(&told).unwrap();
+        let host = host(&dir.path().join("run"), &["--exit-on-term", "script"])
+            .variable("SA_PROFILE_THREADS", threads)
+            .variable("LD_PRELOAD", faults::library())
+            .variable("SA_TEST_FAULTS", plans.join(","))
+            .variable("SA_TEST_FAULTS_TOLD", &told)
+            .deadline(Duration::from_secs(30));
+        let mut stalled = Stalled {
+            dir,
+            switch,
+            plans: plans.len(),
+            host: {
+                fs::write(&told, [0; 24]).unwrap();
+                host.start()
+            },
+            began: Instant::now(),
+        };
+        stalled.hold(0);
+        stalled.ask(&["spans begun 10", "flush"]);
+        stalled.began = Instant::now();
+        stalled
     }
+
+    /// Lets the first plans hold.
+    fn hold(&self, plans: usize) {
+        let left_out = (self.plans - plans) as u64;
+        self.switch
+            .write_all_at(&left_out.to_ne_bytes(), 16)
+            .unwrap();
+    }
+
+    fn ask(&mut self, lines: &[&str]) {
+        for line in lines {
+            self.host.ask(line);
+        }
+    }
+
+    /// Ends it, with this code and in time.
+    fn end(self, code: i32) -> (Outcome, TempDir) {
+        let outcome = self.host.end();
+        assert_eq!(outcome.status.code(), Some(code), "{outcome:?}");
+        assert!(self.began.elapsed() < BOUND, "{:?}", self.began.elapsed());
+        (outcome, self.dir)
+    }
+}
+
+fn found(dir: &TempDir) -> Found {
+    Found::in_dir(&dir.path().join("run"))
 }
 
 /// The ring fills up while the write at its three quarters never ends. Beside a helper that the host is faster than, it writes itself (docs/threads.md).
 #[test]
-fn a_host_that_records_fast_goes_on_beside_a_write_that_hangs() {
-    run("fast", "", scratch().path());
+fn a_write_that_hangs_does_not_hang_the_host_also_if_it_records_fast() {
+    for (threads, spans) in [("", 10), ("1", 10), ("", 10_000)] {
+        let mut stalled = Stalled::new(threads, HANGING_WRITES);
+        stalled.hold(1);
+        stalled.ask(&[&format!("spans later {spans}")]);
+        if spans == 10 {
+            std::thread::sleep(UNTIL_IT_WRITES);
+            stalled.ask(&["flush", "who", "large"]);
+        }
+        stalled.end(7);
+    }
 }
 
+/// Whoever looks at the control file hangs there, so that nobody is in a write when the ring fills up.
 #[test]
 fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
     for threads in ["", "1"] {
-        run("looks, fast", threads, scratch().path());
+        let mut stalled = Stalled::new(threads, &["control=hang@1+", "writev=hang@1+"]);
+        stalled.hold(1);
+        // Events of more than two seconds: with the first one in each the control file is looked at.
+        for number in 0..50 {
+            stalled.ask(&[&format!("spans {number} 1")]);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let told = fs::read(stalled.dir.path().join("told")).unwrap();
+        assert_ne!(told[..8], [0; 8], "nobody looked");
+        stalled.hold(2);
+        stalled.ask(&["spans later 10000", "large"]);
+        stalled.end(7);
     }
 }
 
 #[test]
 fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
-    let dir = scratch();
-    run("recovers", "", dir.path());
-    Found::in_dir(dir.path()).assert_accounted(30);
+    let mut stalled = Stalled::new("", HANGING_WRITES);
+    stalled.hold(1);
+    stalled.ask(&["spans within 10", "flush"]);
+    stalled.hold(0);
+    while stalled.host.threads() > 1 {
+        assert!(stalled.began.elapsed() < BOUND, "a thread is left");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    stalled.ask(&["spans after 10"]);
+    found(&stalled.end(7).1).assert_accounted(30);
 }
 
 /// It is in the file, or one that is lost: not both, and not neither.
 #[test]
 fn a_span_larger_than_a_ring_is_written_late_or_counted() {
-    for (how, threads, lost) in [("late", "", 0), ("never", "", 1), ("never", "1", 1)] {
-        let dir = scratch();
-        run(how, threads, dir.path());
-        let found = Found::in_dir(dir.path());
+    for (is_late, threads, lost) in [(true, "", 0), (false, "", 1), (false, "1", 1)] {
+        let mut stalled = Stalled::new(threads, HANGING_WRITES);
+        stalled.hold(1);
+        if is_late {
+            stalled.host.tell("large");
+            std::thread::sleep(LATE);
+            stalled.hold(0);
+            stalled.host.answer();
+            std::thread::sleep(LATE); // by then it is written
+            stalled.ask(&["spans after 10"]);
+        } else {
+            stalled.ask(&["spans after 10"]);
+            std::thread::sleep(UNTIL_IT_WRITES);
+            stalled.ask(&["large"]);
+        }
+        let (_outcome, dir) = stalled.end(7);
+        let found = found(&dir);
         found.assert_accounted(21);
-        assert_eq!(found.lost, lost, "{how}, {threads}");
-        let merged = Merged::newest(dir.path());
+        assert_eq!(found.lost, lost, "{is_late}, {threads}");
+        let merged = Merged::newest(&dir.path().join("run"));
         let events = merged.events().iter();
         let causes = events.filter_map(|event| event["args"]["cause"].as_str());
         let expected = vec!["busy"; lost as usize];
-        assert_eq!(causes.collect::<Vec<_>>(), expected, "{how}, {threads}");
+        assert_eq!(causes.collect::<Vec<_>>(), expected, "{is_late}, {threads}");
     }
 }
 
@@ -72,22 +163,32 @@ fn a_span_larger_than_a_ring_is_written_late_or_counted() {
 #[test]
 fn a_signal_handler_may_exit_within_a_write() {
     for threads in ["", "0", "1"] {
-        run("exit", threads, scratch().path());
+        let stalled = Stalled::new(threads, &["writev=term@1+"]);
+        stalled.hold(1);
+        let mut stalled = stalled;
+        stalled.host.tell("spans later 10000");
+        stalled.host.tell("flush");
+        stalled.end(8);
     }
 }
 
 /// Events in memory end with the process: the ring counts them, if it can be told, or a sentence says so. A write before the hang may have had them.
 #[test]
 fn events_that_end_with_the_process_are_said() {
-    for (how, threads) in [
-        ("exit, in memory", ""),
-        ("exit, in memory", "1"),
-        ("exit in a write, in memory", ""),
+    for (threads, rest) in [
+        ("", Duration::ZERO),
+        ("1", Duration::ZERO),
+        ("", UNTIL_IT_WRITES),
     ] {
-        let dir = scratch();
-        let outcome = run(how, threads, dir.path());
+        // A thread's events wait in memory, for the file has no room for its ring, and the last write never ends.
+        let mut stalled = Stalled::new(threads, &["fallocate=28@1+", "writev=hang@1+"]);
+        stalled.hold(1);
+        stalled.ask(&["parked later 10"]);
+        stalled.hold(2);
+        std::thread::sleep(rest);
+        let (outcome, dir) = stalled.end(7);
         if !outcome.stderr.contains("of 1 thread(s) of process") {
-            Found::in_dir(dir.path()).assert_accounted(20); // ten of either thread
+            found(&dir).assert_accounted(20); // ten of either thread
         }
     }
 }

@@ -7,7 +7,7 @@
 //! 2. *Killing*: for chosen numbers a fresh victim is stepped to just after that store and killed there with SIGKILL; the second reader and the merge
 //!    must find everything. The numbers are spread evenly over the region; `SA_PROFILE_FULL=1` takes every one of them.
 //!
-//! A system call counts as one instruction: what a `writev` leaves when it is killed half way is met by the random kills of `kill.rs`.
+//! A system call counts as one instruction: what a `writev` leaves when it is killed half way is met by the random kills of `crash.rs`.
 
 use crate::VICTIM;
 use e2e::chance::rounds;

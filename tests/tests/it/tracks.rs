@@ -16,9 +16,8 @@ fn number(event: &Value, key: &str) -> u64 {
 
 /// The last value that metadata records of this name give each process.
 fn metadata(merged: &Merged, name: &str, key: &str) -> BTreeMap<u64, Value> {
-    let records = merged.events().iter();
-    let records = records.filter(|event| event["ph"] == "M" && event["name"] == name);
-    records
+    merged
+        .of_name(name)
         .map(|event| (number(event, "pid"), event["args"][key].clone()))
         .collect()
 }
@@ -36,17 +35,12 @@ fn shown(merged: &Merged) -> Vec<Value> {
 fn kernels(merged: &Merged) -> BTreeMap<String, u64> {
     let processes = metadata(merged, "process_name", "name");
     let row = |event: &Value| (number(event, "pid"), number(event, "tid"));
-    let named = |name: &'static str| {
-        merged
-            .events()
-            .iter()
-            .filter(move |event| event["name"] == name)
-    };
-    let threads: BTreeMap<_, _> = named("thread_name")
+    let threads: BTreeMap<_, _> = merged
+        .of_name("thread_name")
         .map(|event| (row(event), &event["args"]["name"]))
         .collect();
     let mut kernels = BTreeMap::new();
-    for event in named("matmul") {
+    for event in merged.of_name("matmul") {
         let (process, thread) = (&processes[&row(event).0], threads[&row(event)]);
         *kernels.entry(format!("{process} {thread}")).or_default() += 1;
     }

@@ -1,24 +1,12 @@
 //! Spans of tasks: they nest on the row of their task, and end in any order, on any thread.
 
+use e2e::chance::Chance;
 use sa_recorder::{Args, AsyncSpan, Level, Recorder, async_span};
 use std::sync::Mutex;
 use std::thread;
 
 /// Spans of a task that are open at a time, at most.
 const MOST_OPEN: usize = 200;
-
-/// A small generator (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let mixed = (mixed ^ (mixed >> 31)) % bound.max(1) as u64;
-        usize::try_from(mixed).unwrap_or(0)
-    }
-}
 
 fn open(label: &str, index: u64, parent: Option<&AsyncSpan>, lane: Option<&str>) -> AsyncSpan {
     let args = Args::new()
@@ -34,7 +22,7 @@ pub(crate) fn tasks(threads: u64, tasks: u64, spans: u64) {
     thread::scope(|scope| {
         for seed in 0..threads {
             let stacks = &stacks;
-            scope.spawn(move || work(stacks, spans, &mut Rng(seed)));
+            scope.spawn(move || work(stacks, spans, &mut Chance::of(seed)));
         }
     });
     stacks.into_iter().for_each(drop);
@@ -42,24 +30,24 @@ pub(crate) fn tasks(threads: u64, tasks: u64, spans: u64) {
 }
 
 /// Until all tasks have opened their spans.
-fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, rng: &mut Rng) {
+fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, chance: &mut Chance) {
     let is_open = |stack: &Mutex<(u64, Vec<AsyncSpan>)>| {
         let stack = stack.lock().expect("no thread panics");
         stack.0 < spans
     };
     while stacks.iter().any(is_open) {
-        let task = rng.below(stacks.len());
+        let task = chance.below(stacks.len());
         let mut stack = stacks[task].lock().expect("no thread panics");
         let (opened, open_spans) = &mut *stack;
-        if *opened < spans && open_spans.len() < MOST_OPEN && rng.below(2) == 0 {
+        if *opened < spans && open_spans.len() < MOST_OPEN && chance.below(2) == 0 {
             let (label, name) = (format!("task {task}"), format!("Task-{task}"));
             let span = open(&label, *opened, open_spans.last(), Some(&name));
             open_spans.push(span);
             *opened += 1;
         } else if !open_spans.is_empty() {
             let top = open_spans.len() - 1;
-            let at = if rng.below(4) == 0 {
-                rng.below(top + 1)
+            let at = if chance.below(4) == 0 {
+                chance.below(top + 1)
             } else {
                 top
             };
@@ -68,21 +56,6 @@ fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, rng: &mut Rng) {
             drop(ended); // while others open and end spans of the same task
         }
     }
-}
-
-/// Holds many requests open at once, each with a span within it.
-pub(crate) fn requests(count: u64) {
-    let outer: Vec<AsyncSpan> = (0..count)
-        .map(|index| open("request", index, None, Some("requests")))
-        .collect();
-    let inner: Vec<AsyncSpan> = outer
-        .iter()
-        .zip(0..)
-        .map(|(outer, index)| open("step", index, Some(outer), None))
-        .collect();
-    drop(inner);
-    drop(outer);
-    println!("requests {count}");
 }
 
 /// Is killed, or ends recording, with spans open within each other: one in order, one whose parent has ended.

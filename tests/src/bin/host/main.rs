@@ -1,6 +1,6 @@
 //! A host program for the end-to-end tests: it does one thing, prints a fixed line about it and ends with exit code 7.
 //!
-//! `host [--gate] [--lazy] [--deadly-pipes] [--umask OCTAL] [--limit WHAT=VALUE] [--no-shared-maps] MODE [ARGUMENT]...`
+//! `host [--gate] [--lazy] [--exit-on-term] [--umask OCTAL] [--limit WHAT=VALUE] MODE [ARGUMENT]...`
 //!
 //! What it prints never depends on whether it is recorded, so a test can compare both ways. Every span carries the label and
 //! index of its place in the program and the pid that the host itself saw, so a test can tell what is missing or doubled.
@@ -13,7 +13,6 @@
 mod crowd;
 mod daemon;
 mod descendants;
-mod endings;
 mod forks;
 mod lanes;
 mod odd;
@@ -24,6 +23,7 @@ mod restarts;
 mod sandbox;
 mod script;
 mod stack;
+mod starved;
 mod switched;
 mod tracks;
 mod work;
@@ -56,8 +56,7 @@ fn run(mode: &[&str]) -> Option<u8> {
     match *mode {
         ["spans", label, count] => work::spans(label, number(count)),
         ["killed", label, count] => work::killed(label, number(count)),
-        ["late-args", rounds] => stack::late_args(number(rounds)),
-        ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
+        ["rounds", count] => stack::rounds(number(count)),
         ["open-many", ending, spans, requests] => {
             stack::open_many(ending, number(spans), number(requests));
         }
@@ -72,11 +71,9 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["tasks", threads, tasks, spans] => {
             lanes::tasks(number(threads), number(tasks), number(spans));
         }
-        ["requests", count] => lanes::requests(number(count)),
         ["open-lanes", ending] => lanes::open_then(ending),
         ["named-lanes", count] => lanes::named(number(count)),
         ["tracks", name, count] => tracks::launches(name, number(count)),
-        ["library", path, count] => work::library(path, number(count)),
         ["steady", threads] => switched::steady(number(threads)),
         ["script"] => script::run(),
         ["fork", ending, count] => forks::once(ending, number(count)),
@@ -87,9 +84,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["fork-busy", forks] => forks::busy(number(forks)),
         ["fork-open"] => forks::open(),
         ["exec", count] => forks::exec(number(count)),
-        ["spawn-in", dir, count] => descendants::spawn_in(dir, number(count)),
         ["processes", count] => descendants::many(number(count)),
-        ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),
         ["daemon", file, count] => daemon::run(file, number(count)),
         ["threads", threads, count] => crowd::at_once(number(threads), number(count)),
         ["threads-then-killed", threads, count] => crowd::killed(number(threads), number(count)),
@@ -107,6 +102,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["restart-open", dir] => restarts::open(dir),
         ["restart-many", dir, cycles] => restarts::many(dir, number(cycles)),
         ["restart-forks", dir, cycles] => restarts::forks(dir, number(cycles)),
+        ["starved", number] => starved::run(self::number(number)),
         ["merge", dir] => return Some(work::merge(dir)),
         _ => return None,
     }

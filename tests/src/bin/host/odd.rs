@@ -49,6 +49,14 @@ pub(crate) fn oversized() {
     println!("oversized");
 }
 
+/// Records a span that no ring has room for.
+pub(crate) fn large() {
+    let mut large = crate::work::open("large", 0);
+    for number in 0..20 {
+        large.arg(&format!("key{number}"), "x".repeat(16 << 10));
+    }
+}
+
 /// Says whether the kernel gave the program rights that its caller lacks, and records.
 pub(crate) fn rights(label: &str, count: u64) {
     record(label, count);

@@ -1,6 +1,5 @@
 //! What comes before the mode on the command line: how the host prepares itself before anything is recorded.
 
-use crate::sandbox;
 use std::io::BufRead;
 
 /// The preparations that were asked for.
@@ -10,10 +9,8 @@ pub(crate) struct Options {
     pub(crate) lazy: bool,
     gate: bool,
     umask: Option<libc::mode_t>,
-    deadly_pipes: bool,
+    exits_on_term: bool,
     limits: Vec<(String, libc::rlim_t)>,
-    no_shared_maps: bool,
-    no_sequences: bool,
 }
 
 impl Options {
@@ -26,10 +23,8 @@ impl Options {
             match option.as_str() {
                 "--gate" => options.gate = true,
                 "--lazy" => options.lazy = true,
-                "--deadly-pipes" => options.deadly_pipes = true,
+                "--exit-on-term" => options.exits_on_term = true,
                 "--umask" => options.umask = libc::mode_t::from_str_radix(&value(), 8).ok(),
-                "--no-shared-maps" => options.no_shared_maps = true,
-                "--no-sequences" => options.no_sequences = true,
                 "--limit" => options.limits.push(limit(&value())),
                 _ => panic!("host: unknown option {option}"),
             }
@@ -37,7 +32,7 @@ impl Options {
         (options, arguments.collect())
     }
 
-    /// Waits at the gate, then sets umask, the action of SIGPIPE and limits.
+    /// Waits at the gate, then sets umask, the action of SIGTERM and limits.
     pub(crate) fn apply(&self) {
         if self.gate {
             let mut line = String::new();
@@ -48,21 +43,19 @@ impl Options {
             // SAFETY: umask only changes this process's mask.
             unsafe { libc::umask(mask) };
         }
-        if self.deadly_pipes {
-            // SAFETY: the default action, which programs in other languages than Rust start with.
-            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        if self.exits_on_term {
+            // SAFETY: the handler is a function of the right type.
+            unsafe { libc::signal(libc::SIGTERM, exit as *const () as libc::sighandler_t) };
         }
         for (what, value) in &self.limits {
             set_limit(what, *value);
         }
-        if self.no_shared_maps {
-            sandbox::refuse_shared_maps();
-        }
-        if self.no_sequences {
-            let number = u32::try_from(libc::SYS_rseq).expect("a small number");
-            sandbox::refuse(number, libc::ENOSYS);
-        }
     }
+}
+
+extern "C" fn exit(_signal: libc::c_int) {
+    // SAFETY: not allowed in a handler, and done all the same.
+    unsafe { libc::exit(8) };
 }
 
 fn limit(text: &str) -> (String, libc::rlim_t) {
@@ -76,7 +69,6 @@ pub(crate) fn set_limit(what: &str, value: libc::rlim_t) {
         "fsize" => libc::RLIMIT_FSIZE,
         "nofile" => libc::RLIMIT_NOFILE,
         "as" => libc::RLIMIT_AS,
-        "nproc" => libc::RLIMIT_NPROC,
         _ => panic!("host: unknown limit {what}"),
     };
     let limit = libc::rlimit {

@@ -11,24 +11,6 @@ fn argument(at: u32) -> u32 {
     16 + at * 8 + if cfg!(target_endian = "big") { 4 } else { 0 }
 }
 
-/// Answers every `mmap` that shares memory with `ENODEV`, as file systems do that cannot be mapped.
-pub(crate) fn refuse_shared_maps() {
-    let number = u32::try_from(libc::SYS_mmap).expect("a small number");
-    install(&mut [
-        statement(LOAD, NUMBER, 0, 0),
-        statement(JUMP | libc::BPF_JEQ, number, 0, 3),
-        statement(LOAD, argument(3), 0, 0),
-        statement(
-            JUMP | libc::BPF_JSET,
-            libc::MAP_SHARED.cast_unsigned(),
-            0,
-            1,
-        ),
-        refused(libc::ENODEV),
-        statement(GIVE, libc::SECCOMP_RET_ALLOW, 0, 0),
-    ]);
-}
-
 /// Answers a call with an error in every thread, unless its first argument is one of the three descriptors that the host itself writes to.
 pub(crate) fn refuse(number: u32, error: i32) {
     let last = libc::STDERR_FILENO.cast_unsigned();

@@ -19,6 +19,14 @@ pub(crate) fn run() {
                 record(label, crate::number(count));
                 "recorded".to_owned()
             }
+            ["parked", label, count] => {
+                parked(label.to_owned(), crate::number(count));
+                "recorded".to_owned()
+            }
+            ["large"] => {
+                crate::odd::large();
+                "recorded".to_owned()
+            }
             ["who"] => who(),
             ["flush"] => {
                 Recorder::get().flush();
@@ -48,6 +56,19 @@ fn say(answer: &str) {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{answer}").expect("stdout is writable");
     stdout.flush().expect("stdout is writable");
+}
+
+/// Records on a thread of its own, which then sleeps.
+fn parked(label: String, count: u64) {
+    let (told, recorded) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        record(&label, count);
+        let _ = told.send(());
+        loop {
+            std::thread::park();
+        }
+    });
+    recorded.recv().expect("the thread records");
 }
 
 /// Forks past the C library, so that no fork handler runs; the child records nothing and keeps every descriptor.

@@ -7,36 +7,26 @@ use std::mem::ManuallyDrop;
 /// What the host's memory may grow by: far less than a million rounds would leave behind.
 const GROWTH_KIB: u64 = 4096;
 
-/// Runs a round again and again below an open span, and says whether memory stayed as it was.
-fn rounds(name: &str, rounds: u64, round: impl Fn(u64)) {
+/// Runs rounds below an open span, and says whether memory stayed as it was. In each, a step gets arguments while a span in it is open, and spans end in
+/// the order they began in.
+pub(crate) fn rounds(count: u64) {
     let _serve = open("serve", 0);
-    round(0);
-    let before = status_kib("RssAnon:");
-    (1..rounds).for_each(round);
-    let bounded = status_kib("RssAnon:") < before + GROWTH_KIB;
-    println!("{name} {rounds} bounded: {bounded}");
-}
-
-/// A step gets arguments while a span in it is open.
-pub(crate) fn late_args(count: u64) {
-    rounds("late-args", count, |index| {
+    let round = |index| {
         let mut step = open("step", index);
         let mut kernel = open("kernel", index);
         step.arg("tokens", 8);
         kernel.arg("late", index);
         drop(kernel);
         step.arg("late", index);
-    });
-}
-
-/// Spans end in the order they began in.
-pub(crate) fn out_of_order(count: u64) {
-    rounds("out-of-order", count, |index| {
+        drop(step);
         let spans = [open("a", index), open("b", index), open("c", index)];
-        for span in spans {
-            drop(span);
-        }
-    });
+        spans.into_iter().for_each(drop);
+    };
+    round(0);
+    let before = status_kib("RssAnon:");
+    (1..count).for_each(round);
+    let bounded = status_kib("RssAnon:") < before + GROWTH_KIB;
+    println!("rounds {count} bounded: {bounded}");
 }
 
 /// Opens `spans` spans within each other and `requests` async ones, ends some of each, and leaves the others open.

@@ -1,6 +1,5 @@
 //! Hosts that are switched on and off while they record.
 
-use crate::endings::Endings;
 use crate::forks::{end_now, fork};
 use crate::work::record;
 use sa_recorder::{Args, AsyncSpan, Level, SpanGuard, async_span, begin, end, span};
@@ -64,7 +63,6 @@ pub(crate) fn fork_steady() -> i32 {
 pub(crate) struct Open {
     guards: Vec<SpanGuard>,
     lanes: Vec<AsyncSpan>,
-    endings: Endings,
 }
 
 impl Open {
@@ -81,8 +79,6 @@ impl Open {
             ["lane-end"] => drop(self.lanes.pop()),
             ["begin", name] => begin(Level::E2e, "open", name),
             ["end", name] => end(&Args::new().with("ended_as", name)),
-            ["endings"] => self.endings.open(),
-            ["endings-end"] => self.endings.end(),
             _ => return false,
         }
         true

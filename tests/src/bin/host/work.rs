@@ -1,7 +1,6 @@
 //! Spans that can be told apart, and the smallest programs made of them.
 
 use sa_recorder::{Level, Recorder, SpanGuard, span};
-use std::ffi::CString;
 
 /// Opens a span named `work`.
 pub(crate) fn open(label: &str, index: u64) -> SpanGuard {
@@ -53,35 +52,8 @@ pub(crate) fn who() -> String {
     .to_string()
 }
 
-/// Records half of the spans itself and half through a second recorder, that of the library at `path`.
-pub(crate) fn library(path: &str, count: u64) {
-    let record_there = second_recorder(path);
-    for label in ["program-0", "program-1"] {
-        record(label, count);
-        // SAFETY: the library's function takes a count and may be called from any thread.
-        unsafe { record_there(count) };
-    }
-    println!("library {count}");
-}
-
 /// Merges a run directory into its own trace; 0 when that worked, 2 when not.
 pub(crate) fn merge(dir: &str) -> u8 {
     let merged = trace_merge::merge(&trace_merge::Options::new([dir.into()]));
     if merged.is_ok() { 0 } else { 2 }
-}
-
-/// Loads the library and finds its function; the library stays loaded.
-fn second_recorder(path: &str) -> unsafe extern "C" fn(u64) {
-    let path = CString::new(path).expect("a path without NUL");
-    // SAFETY: the path is a NUL-terminated string; the library has no unusual constructors.
-    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    assert!(!library.is_null(), "the second recorder's library loads");
-    // SAFETY: the handle is open, the name is NUL-terminated.
-    let symbol = unsafe { libc::dlsym(library, c"second_recorder_record".as_ptr()) };
-    assert!(
-        !symbol.is_null(),
-        "the library exports second_recorder_record"
-    );
-    // SAFETY: the library defines the symbol with exactly this type.
-    unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn(u64)>(symbol) }
 }

@@ -169,3 +169,23 @@ fn on_device(device: i32, count: u64, ready: &std::sync::Barrier) {
     serving_shim::flush(Duration::from_secs(5));
     ready.wait();
 }
+
+/// Launches before, in and after captures of the same stream, in quick succession: events are used again at once.
+pub(crate) fn captures_in_between(count: u64) {
+    let session = Session::open(1);
+    let number = session.number();
+    let args = [number as u64, 1];
+    for round in 0..count {
+        session.launch("matmul", 0, round, &[]);
+        session.launch("add", 0, round, &[]);
+        let graph = session.capture(0, || {
+            session.launch("sim_add_one", 0, round, &args);
+            session.launch("sim_add_one", 0, round, &args);
+        });
+        println!("replay {}", session.replay(graph, 0));
+        session.launch("add", 0, round, &[]);
+    }
+    println!("synchronize {}", session.synchronize());
+    println!("added {}", session.read(number));
+    end(session);
+}

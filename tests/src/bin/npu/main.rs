@@ -4,7 +4,6 @@
 #![expect(unsafe_code, reason = "calls the runtime's functions")]
 #![expect(clippy::print_stdout, reason = "a program whose output is compared")]
 
-mod captures;
 mod launches;
 mod replays;
 mod session;
@@ -40,8 +39,7 @@ fn main() -> ExitCode {
         ["replayed-and-switched", count] => replays::switched(number(count)),
         ["replayed-beside-another-device", replays] => replays::beside_a_device(number(replays)),
         ["replayed-and-killed", rest @ ..] => replays::killed(size(rest)),
-        ["captured", count] => captures::captured(number(count)),
-        ["capture-in-between", count] => captures::in_between(number(count)),
+        ["capture-in-between", count] => launches::captures_in_between(number(count)),
         _ => {
             println!("npu: unknown mode {arguments:?}");
             return ExitCode::from(64);

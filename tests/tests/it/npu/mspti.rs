@@ -7,8 +7,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
-use trace_merge::{Options, Progress};
-use trace_report::ReportOptions;
 
 /// Kernels of a graph, replays of each of two graphs, launches behind each replay.
 const SIZE: [&str; 3] = ["5", "100", "2"];
@@ -18,47 +16,45 @@ const ALL: usize = IN_REPLAYS + ALONE;
 /// Number of launches with an event pair: replays and single kernels.
 const LAUNCHES: usize = 200 + ALONE;
 
+/// The program whose work that is.
+fn replayed() -> Vec<&'static str> {
+    [&["replayed"], &SIZE[..]].concat()
+}
+
 /// A folder with the simulator, under its own name and under MSPTI's.
-struct Simulator(TempDir);
-
-impl Simulator {
-    fn new(names: &[&str]) -> Simulator {
-        let folder = scratch();
-        let test = std::env::current_exe().expect("the path of this test");
-        let library = test.with_file_name("libascendcl.so");
-        for name in names {
-            symlink(&library, folder.path().join(name)).expect("a link");
-        }
-        Simulator(folder)
+fn simulator(names: &[&str]) -> TempDir {
+    let folder = scratch();
+    let test = std::env::current_exe().expect("the path of this test");
+    let library = test.with_file_name("libascendcl.so");
+    for name in names {
+        symlink(&library, folder.path().join(name)).expect("a link");
     }
+    folder
+}
 
-    fn whole() -> Simulator {
-        Simulator::new(&["libascendcl.so", "libmspti.so"])
-    }
+fn whole_simulator() -> TempDir {
+    simulator(&["libascendcl.so", "libmspti.so"])
+}
 
-    /// Prepares a program that uses it.
-    fn host(&self, arguments: &[&str], device: &str, variables: &[(&str, &str)]) -> Host {
-        let host = host(arguments, variables).variable("SA_PROFILE_DEVICE", device);
-        let library = self.0.path().join("libascendcl.so");
-        host.variable("SA_PROFILE_SIM_LIBRARY", library)
-    }
+/// Prepares a program that uses it.
+fn host_with(
+    simulator: &TempDir,
+    arguments: &[&str],
+    device: &str,
+    variables: &[(&str, &str)],
+) -> Host {
+    let host = host(arguments, variables).variable("SA_PROFILE_DEVICE", device);
+    let library = simulator.path().join("libascendcl.so");
+    host.variable("SA_PROFILE_SIM_LIBRARY", library)
+}
 
-    /// Runs the program, which must end as `end` says.
-    fn run_to(
-        &self,
-        arguments: &[&str],
-        device: &str,
-        variables: &[(&str, &str)],
-        end: fn(Outcome) -> Outcome,
-    ) -> Run {
-        run_to(self.host(arguments, device, variables), end)
-    }
-
-    /// Runs two graphs in turn, with launches in between.
-    fn replayed(&self, device: &str, variables: &[(&str, &str)]) -> Run {
-        let arguments = [&["replayed"], &SIZE[..]].concat();
-        self.run_to(&arguments, device, variables, Outcome::quiet)
-    }
+/// Runs a program with MSPTI, which must end as `end` says.
+fn run_with(arguments: &[&str], variables: &[(&str, &str)], end: fn(Outcome) -> Outcome) -> Run {
+    let simulator = whole_simulator();
+    run_to(
+        host_with(&simulator, arguments, "sim,mspti", variables),
+        end,
+    )
 }
 
 fn number(value: &Value) -> f64 {
@@ -91,8 +87,7 @@ fn count(records: &Records) -> usize {
 
 /// Returns the names of rows.
 fn rows(run: &Run) -> BTreeMap<String, &str> {
-    let events = run.merged.events().iter();
-    let names = events.filter(|event| event["name"] == "thread_name");
+    let names = run.merged.of_name("thread_name");
     names
         .filter_map(|event| Some((row(event), event["args"]["name"].as_str()?)))
         .collect()
@@ -225,7 +220,7 @@ fn each_record_is_on_the_row_of_its_stream_once() {
         &[("ASCEND_SIM_SOC", "950")],
     ];
     for variables in cases {
-        let run = Simulator::whole().replayed("sim,mspti", variables);
+        let run = run_with(&replayed(), variables, Outcome::quiet);
         assert_eq!(assert_all(&run), ALL);
         assert_launches(&run);
         let off = largest_error(&run);
@@ -233,8 +228,7 @@ fn each_record_is_on_the_row_of_its_stream_once() {
         // 15 µs by the setting, and what a busy machine adds to a reading of the simulated MSPTI.
         assert!(off < 20_000.0, "{off} µs off");
         assert_eq!(run.merged.named("mspti"), 1, "that it is used is told");
-        let events = run.merged.events().iter();
-        let clocks: Vec<&Value> = events.filter(|one| one["name"] == "MSPTI clock").collect();
+        let clocks: Vec<&Value> = run.merged.of_name("MSPTI clock").collect();
         let is_stated = |clock: &&Value| clock["args"]["uncertainty"] == "unbounded";
         assert!(clocks.iter().all(is_stated));
         let rows = rows(&run);
@@ -249,13 +243,7 @@ fn a_step_of_the_records_clock_harms_nothing_else() {
         ("ASCEND_SIM_MSPTI_ANCHOR_US", "60000"),
         ("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", "30000"),
     ];
-    let simulator = Simulator::whole();
-    let run = simulator.run_to(
-        &["paced", "1000", "500"],
-        "sim,mspti",
-        &steps,
-        Outcome::quiet,
-    );
+    let run = run_with(&["paced", "1000", "500"], &steps, Outcome::quiet);
     assert_eq!(assert_all(&run), 1000);
     let (worst, stated) = check_places(&run);
     println!("STEPS: launches are at most {worst:.2} µs off, {stated:.2} µs stated");
@@ -266,23 +254,9 @@ fn a_step_of_the_records_clock_harms_nothing_else() {
     assert!(far.count() > 500, "their clock was off by 30 ms");
 }
 
-/// The report counts the rows of launches and not the rows of MSPTI.
-#[test]
-fn the_work_of_a_device_counts_once() {
-    let run = Simulator::whole().replayed("sim,mspti", &[]);
-    let options = Options::new([run.directory()]);
-    let report = trace_report::read(&options, &ReportOptions::default(), &Progress::default());
-    let report = report.unwrap();
-    let slices: Vec<u64> = report.device.iter().map(|device| device.slices).collect();
-    assert_eq!(slices, [LAUNCHES as u64]);
-    let mut streams = report.stream.iter();
-    assert!(streams.all(|stream| !stream.name.contains("MSPTI")));
-}
-
 #[test]
 fn mspti_is_given_back_while_another_profiler_is_at_work() {
-    let simulator = Simulator::whole();
-    let run = simulator.run_to(&["profiler-first"], "sim,mspti", &[], Outcome::quiet);
+    let run = run_with(&["profiler-first"], &[], Outcome::quiet);
     assert_eq!(assert_all(&run), 20);
     let slices = run.slices();
     let index = |slice: &&Value| slice["args"]["index"].as_u64().expect("an index");
@@ -294,9 +268,8 @@ fn mspti_is_given_back_while_another_profiler_is_at_work() {
 
 #[test]
 fn beside_msprof_it_is_not_used() {
-    let arguments = [&["replayed"], &SIZE[..]].concat();
     let variables = [("PROFILER_SAMPLECONFIG", "{}")];
-    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &variables, |outcome| {
+    let run = run_with(&replayed(), &variables, |outcome| {
         assert!(outcome.one_line().contains("msprof is at work"));
         outcome
     });
@@ -307,24 +280,23 @@ fn beside_msprof_it_is_not_used() {
 #[test]
 fn without_mspti_launches_have_their_pairs() {
     let cases = [
-        (Simulator::new(&["libascendcl.so"]), None, "libmspti.so"),
+        (simulator(&["libascendcl.so"]), "", "libmspti.so"),
         (
-            Simulator::whole(),
-            Some("6"),
+            whole_simulator(),
+            "mspti_subscribe:1+=6",
             "libmspti.so is not in LD_PRELOAD",
         ),
         (
-            Simulator::whole(),
-            Some("2"),
+            whole_simulator(),
+            "mspti_subscribe:1+=2",
             "another profiler has subscribed",
         ),
     ];
-    let arguments = [&["replayed"], &SIZE[..]].concat();
-    for (simulator, code, why) in cases {
-        let fault = code.map_or(String::new(), |code| format!("mspti_subscribe:1+={code}"));
-        let variables: &[(&str, &str)] = &[("ASCEND_SIM_FAULTS", &fault)];
+    for (simulator, fault, why) in cases {
         for device in ["sim,mspti", "sim"] {
-            let run = simulator.run_to(&arguments, device, variables, |outcome| outcome);
+            let variables = [("ASCEND_SIM_FAULTS", fault)];
+            let host = host_with(&simulator, &replayed(), device, &variables);
+            let run = run_to(host, |outcome| outcome);
             let said = &run.outcome.stderr;
             match device {
                 "sim,mspti" => assert!(
@@ -344,7 +316,7 @@ fn without_mspti_launches_have_their_pairs() {
 #[test]
 fn a_kill_loses_what_was_not_read_yet() {
     let arguments = [&["replayed-and-killed"], &SIZE[..]].concat();
-    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &[], Outcome::was_killed);
+    let run = run_with(&arguments, &[], Outcome::was_killed);
     let shown = count(&shown(&run));
     assert!((ALL..=ALL + 5).contains(&shown), "{shown}");
 }
@@ -353,31 +325,25 @@ fn a_kill_loses_what_was_not_read_yet() {
 /// processors.
 fn with_collectives(busy: &str, end: &str, variables: &[(&str, &str)]) -> Run {
     let arguments = ["replayed-with-collectives", busy, end, "6", "40", "2"];
-    Simulator::whole().run_to(&arguments, "sim,mspti", variables, Outcome::quiet)
+    run_with(&arguments, variables, Outcome::quiet)
 }
 
 #[test]
-fn collectives_have_their_records_too() {
+fn collectives_have_their_records_too_and_where_they_have_none_kernels_do() {
     const REPLAYS: usize = 2 * 40;
-    let run = with_collectives("0", "flushed", &[]);
-    assert_eq!(assert_all(&run), REPLAYS * (6 + 3 + 2 + 1));
-    let shown = shown(&run);
-    let collectives = shown
-        .iter()
-        .filter(|((.., is_collective), _)| *is_collective);
-    let collectives: usize = collectives.map(|(_, times)| times.len()).sum();
-    assert_eq!(collectives, REPLAYS * (3 + 1));
-}
-
-#[test]
-fn where_collectives_have_no_records_kernels_do() {
-    let refused = [("ASCEND_SIM_FAULTS", "mspti_enable:2+=6")];
-    let run = with_collectives("0", "flushed", &refused);
-    assert_eq!(assert_all(&run), 2 * 40 * (6 + 2));
-    let events = run.merged.events().iter();
-    let told = events.filter(|event| event["name"] == "mspti");
-    let told: Vec<&Value> = told.map(|event| &event["args"]["collectives"]).collect();
-    assert_eq!(told, [false]);
+    for (fault, expected) in [("", REPLAYS * (3 + 1)), ("mspti_enable:2+=6", 0)] {
+        let run = with_collectives("0", "flushed", &[("ASCEND_SIM_FAULTS", fault)]);
+        assert_eq!(assert_all(&run), REPLAYS * (6 + 2) + expected);
+        let shown = shown(&run);
+        let collectives = shown
+            .iter()
+            .filter(|((.., is_collective), _)| *is_collective);
+        let collectives: usize = collectives.map(|(_, times)| times.len()).sum();
+        assert_eq!(collectives, expected);
+        let told = run.merged.of_name("mspti");
+        let told: Vec<&Value> = told.map(|event| &event["args"]["collectives"]).collect();
+        assert_eq!(told, [expected > 0]);
+    }
 }
 
 /// The simulator ends the process with another code if MSPTI is called after it has taken itself down.
@@ -403,7 +369,7 @@ fn mspti_is_given_back_where_the_process_ends_at_once() {
 fn mspti_is_given_back_while_the_level_is_off_and_taken_again() {
     const COUNT: usize = 20;
     let arguments = ["replayed-and-switched", &COUNT.to_string()];
-    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &[], Outcome::quiet);
+    let run = run_with(&arguments, &[], Outcome::quiet);
     let shown = assert_some(&run);
     let slices = run.slices();
     let index = |slice: &&Value| slice["args"]["index"].as_u64();
@@ -424,11 +390,10 @@ fn records_that_find_no_room_are_counted() {
     const REPLAYS: u64 = 300;
     /// Most that are kept of a device whose launches are not recorded.
     const ROOM: u64 = 1 << 18;
-    let simulator = Simulator::whole();
-    let dir = scratch();
+    let (simulator, dir) = (whole_simulator(), scratch());
     let arguments = ["replayed-beside-another-device", &REPLAYS.to_string()];
     let variables = [("ASCEND_SIM_KERNELS", "add=0")];
-    let host = simulator.host(&arguments, "sim,mspti", &variables);
+    let host = host_with(&simulator, &arguments, "sim,mspti", &variables);
     let said = host.recorded_in(dir.path()).run().quiet().stdout;
     assert!(said.contains("launched 50 beside 300 replays"), "{said}");
     let merged = Merged::newest(dir.path());

@@ -3,8 +3,7 @@
 use e2e::host_support::{Host, Merged, Outcome, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use std::path::Path;
 
 const NPU: &str = env!("CARGO_BIN_EXE_npu");
 
@@ -13,7 +12,6 @@ pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) merged: Merged,
     pub(crate) truth: Vec<Value>,
-    dir: TempDir,
 }
 
 fn simulator() -> String {
@@ -49,7 +47,6 @@ pub(crate) fn run_to(host: Host, end: fn(Outcome) -> Outcome) -> Run {
         outcome,
         merged: Merged::newest(&run),
         truth: lines(&truth),
-        dir,
     }
 }
 
@@ -60,8 +57,7 @@ pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
 
 /// The highest value of a counter's series.
 pub(crate) fn highest(merged: &Merged, counter: &str, series: &str) -> u64 {
-    let counters = merged.events().iter();
-    let counters = counters.filter(|event| event["ph"] == "C" && event["name"] == counter);
+    let counters = merged.of_name(counter).filter(|event| event["ph"] == "C");
     let values = counters.filter_map(|event| event["args"][series].as_u64());
     values.max().unwrap_or(0)
 }
@@ -76,11 +72,6 @@ pub(crate) fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 }
 
 impl Run {
-    /// Returns the directory that it was recorded in.
-    pub(crate) fn directory(&self) -> PathBuf {
-        self.dir.path().join("run")
-    }
-
     /// Slices on devices.
     pub(crate) fn slices(&self) -> Vec<&Value> {
         let is_slice =

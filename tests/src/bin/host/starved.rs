@@ -1,8 +1,4 @@
-//! A host whose allocator refuses one allocation of the thread that records: `starved NUMBER` refuses that one, `starved 0` none.
-//!
-//! It does what a recorder is asked for, says whether it came to that allocation, and ends with exit code 7.
-#![expect(unsafe_code, reason = "an allocator")]
-#![expect(clippy::print_stdout, reason = "a program whose output is compared")]
+//! A host whose allocator refuses one allocation of the thread that records.
 
 use sa_recorder::{
     Args, AsyncSpan, AsyncSpanId, FlowId, FlowPhase, Level, Recorder, SpanId, TrackProcess,
@@ -51,12 +47,8 @@ unsafe impl GlobalAlloc for Refusing {
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
 
-fn main() {
-    let number: u64 = std::env::args()
-        .nth(1)
-        .and_then(|text| text.parse().ok())
-        .expect("the number of an allocation");
-    Recorder::init();
+/// Does what a recorder is asked for with this allocation refused, 0 for none, and says whether it came to that one.
+pub(crate) fn run(number: u64) {
     instant!("host", "begun");
     let large = "x".repeat(15 << 10);
     let thread = std::thread::spawn(move || {
@@ -69,7 +61,6 @@ fn main() {
     });
     let was_refused = thread.join().expect("no panic");
     println!("{}", if was_refused { "refused" } else { "all" });
-    std::process::exit(7);
 }
 
 fn record(large: &str) {
