@@ -1,4 +1,4 @@
-"""Layers: no source imports what docs/ARCHITECTURE.md puts above it. Few files import one another in a circle, and few lie in a folder.
+"""Layers: no source imports from a layer that docs/ARCHITECTURE.md lists after its own. Circles of imports and folders stay small.
 
 The sources are read as text. Code in `#[cfg(test)]` and files of tests are left out, macros are not expanded. A path counts if it is in a `use` or
 begins with `crate`, `self` or `super`."""
@@ -12,7 +12,7 @@ PAGE = pages.ROOT / "docs" / "ARCHITECTURE.md"
 MOST_IN_CIRCLE = 6
 MOST_IN_FOLDER = 24
 CRATE = re.compile(r"^crate (\S+)\n((?:  .*\n)*)", re.MULTILINE)
-# Comments, texts and characters. A lifetime has no quote behind it.
+# Comments, strings and characters. A lifetime has no closing quote.
 NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\b[bc]?r(#*)\".*?\"\1|\"(?:[^\"\\]|\\.)*\"|'(?:\\'|\\[^'\n]+|[^'\\\n])'", re.DOTALL)
 TEST = re.compile(r"#\[cfg\((?:test\)|all\(test,)")
 USE = re.compile(r"\buse\s([^;]+;)")
@@ -25,7 +25,7 @@ def SUMMARY():
 
 
 def without_tests(code):
-    """The code without the items that are compiled for tests alone. An item goes to its `;`, or to the end of its braces."""
+    """Returns the code without the items that are compiled for tests only. An item ends at its `;`, or at its closing brace."""
     while found := TEST.search(code):
         depth, end = 0, len(code)
         for sign in re.finditer(r"[{};]", code[found.end() :]):
@@ -38,7 +38,7 @@ def without_tests(code):
 
 
 def in_use(words, prefix=""):
-    """The paths in the tree of a `use`."""
+    """Yields the paths in the tree of a `use`."""
     path = prefix
     for word in words:
         if word == "{":
@@ -58,14 +58,14 @@ def in_use(words, prefix=""):
 
 
 def imported(text):
-    """The paths that a source imports."""
+    """Returns the paths that a source imports."""
     code = without_tests(NOT_CODE.sub(" ", text))
     uses = (in_use(iter(re.findall(r"\w+|::|[^\s\w]", use))) for use in USE.findall(code))
     return {path for use in uses for path in use} | set(PATH.findall(USE.sub("", code)))
 
 
 def sources(folder):
-    """Module → path of each source of a crate that is no test. `a::b` is `a/b.rs`, and the root has no name."""
+    """Returns module → path of each source of a crate, without tests. `a::b` is `a/b.rs`, and the root has no name."""
     paths = (path.relative_to(folder) for path in folder.glob("**/*.rs"))
     modules = {path.with_suffix("").parts: folder / path for path in paths if not {"tests", "bin"} & set(path.with_suffix("").parts)}
     if ("lib",) in modules:
@@ -74,7 +74,7 @@ def sources(folder):
 
 
 def resolve(modules, root, module, path):
-    """The module to which a path of `module` leads, and what it names there; None if that is another crate."""
+    """Returns the module that a path in `module` leads to, and the name that it takes from there; None for another crate."""
     base, words = module.split("::"), path.split("::")
     if words[0] == "crate":
         base, words = [], words[1:]
@@ -96,7 +96,7 @@ def resolve(modules, root, module, path):
 
 
 def arrows(modules, root):
-    """Module → module that it imports → the names that it takes from there."""
+    """Returns module → module that it imports → the names that it takes from there."""
     found = {}
     for module, paths in modules.items():
         to = found[module] = {}
@@ -108,7 +108,7 @@ def arrows(modules, root):
 
 
 def reached(to, start):
-    """All modules to which a module leads, over any number of others."""
+    """Returns all modules that a module imports, directly or through others."""
     found, left = set(), [start]
     while left:
         new = to[left.pop()].keys() - found
@@ -118,13 +118,13 @@ def reached(to, start):
 
 
 def largest_circle(to):
-    """The largest set of modules that all lead to one another."""
+    """Returns the largest set of modules that all import one another."""
     leads = {module: reached(to, module) for module in to}
     return max(({other for other in leads[module] if module in leads[other]} for module in to), key=len, default=set())
 
 
 def problems_of(modules, root, layers, only):
-    """What is wrong with the imports of a crate."""
+    """Yields the problems with the imports of a crate."""
     to = arrows(modules, root)
     rank = {module: number for number, layer in enumerate(layers) for module in layer}
     tops = {module.split("::")[0] for module in modules}

@@ -1,14 +1,15 @@
 //! Holds what can be read of a victim's recording against what the victim acknowledged: lost, doubled, torn and wrongly open spans.
 
 use std::fmt;
+use std::fs;
 use std::ops::AddAssign;
 use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
 
 use serde::Deserialize;
 use serde_json::Value;
+use trace_merge::{Options, Output};
 
-use crate::merged;
 use crate::progress::{LEVELS, Mark, Progress};
 use crate::victim::Victim;
 use format_oracle::reader::{Recording, read_dir_as};
@@ -85,27 +86,54 @@ impl Seen {
         }
     }
 
-    /// Takes the events of a merged trace whose times count from `base_ns`, and what the merge reported beside them.
-    pub fn by_merge(events: Vec<Event>, base_ns: u64, damage: Vec<String>, told_lost: u64) -> Self {
+    /// Merges a run directory into `trace`, settling it as the command line does, and reads the trace back.
+    ///
+    /// # Panics
+    ///
+    /// If there is no trace, or it is no JSON: that is what the tests are about.
+    pub fn by_merge(dir: &Path, trace: &Path) -> Self {
+        let options = Options {
+            output: Output::File(trace.to_path_buf()),
+            ..Options::new([dir.to_path_buf()])
+        };
+        let report = trace_merge::merge(&options)
+            .unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+        let text = fs::read(trace).expect("the merged trace");
+        let Trace { events } = serde_json::from_slice(&text).expect("a trace in JSON");
+        let mut damage: Vec<String> = (report.damage.list.iter())
+            .map(|damage| format!("{damage:?}"))
+            .collect();
+        if damage.is_empty() && report.damage.total > 0 {
+            damage.push(format!("{} places, none listed", report.damage.total));
+        }
+        let (total, added) = (report.events.total, report.events_added);
+        if as_u64(events.len()) != total + added {
+            let shown = events.len();
+            damage.push(format!(
+                "the report counts {total} + {added} events, the trace has {shown}"
+            ));
+        }
+        let base_ns = u64::try_from(report.clocks.base_ns).expect("a base after boot");
+        let open = |event: &Event| {
+            let start_ns = base_ns + nanoseconds(event.ts);
+            (event.tid, event.name.clone(), start_ns)
+        };
         let unfinished = events
             .iter()
             .filter(|event| event.ph == "B" && event.args.unfinished);
-        let open = unfinished
-            .map(|event| {
-                (
-                    event.tid,
-                    event.name.clone(),
-                    base_ns + nanoseconds(event.ts),
-                )
-            })
-            .collect();
         Seen {
+            open: unfinished.map(open).collect(),
             spans: numbered(events),
-            open,
             damage,
-            told_lost,
+            told_lost: report.losses.events,
         }
     }
+}
+
+#[derive(Deserialize)]
+struct Trace {
+    #[serde(rename = "traceEvents")]
+    events: Vec<Event>,
 }
 
 fn numbered(events: Vec<Event>) -> Vec<Event> {
@@ -205,7 +233,7 @@ pub fn autopsy(victim: &Victim, lack: Lack) -> Verdict {
     let dir = victim.directory();
     let judged = |seen: &Seen| judge(seen, &victim.progress, victim.order.threads, lack);
     let mut verdict = judged(&Seen::by_second_reader(&dir));
-    let merged = merged::merge(&dir, &victim.scratch("trace.json"));
+    let merged = Seen::by_merge(&dir, &victim.scratch("trace.json"));
     verdict.blame("merge", judged(&merged));
     verdict.blame("after the merge", judged(&Seen::by_second_reader(&dir)));
     verdict
@@ -214,7 +242,7 @@ pub fn autopsy(victim: &Victim, lack: Lack) -> Verdict {
 /// Judges the files of a victim that goes on recording by both readers; `dir` is its directory or a snapshot.
 pub fn look(victim: &Victim, dir: &Path, floor: &[u64], lack: Lack) -> Verdict {
     let mut verdict = compare(&Seen::by_second_reader(dir), floor, None, lack);
-    let merged = merged::merge(dir, &victim.scratch("trace.json"));
+    let merged = Seen::by_merge(dir, &victim.scratch("trace.json"));
     verdict.blame("merge", compare(&merged, floor, None, lack));
     verdict
 }

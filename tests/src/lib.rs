@@ -6,7 +6,6 @@
 pub mod chance;
 pub mod host_support;
 pub mod ledger;
-pub mod merged;
 pub mod order;
 pub mod progress;
 pub mod stepped;

@@ -1,4 +1,4 @@
-//! What a victim is to do, as JSON on its command line.
+//! The orders of a victim, which are JSON on its command line.
 
 use serde::{Deserialize, Serialize};
 

@@ -30,9 +30,9 @@ fn is_recorders(fd: c_int) -> bool {
     fd > libc::STDERR_FILENO
 }
 
-/// Whether a path is that of a control file.
+/// Returns true if a path names a control file.
 fn is_control(path: *const c_char) -> bool {
-    // SAFETY: a path is a C string. The standard library also asks for none, to see whether the kernel knows the call.
+    // SAFETY: a path is a C string. The standard library also passes null, to find out if the kernel knows the call.
     !path.is_null()
         && unsafe { CStr::from_ptr(path) }
             .to_bytes()
@@ -58,7 +58,8 @@ macro_rules! next {
     }};
 }
 
-/// Functions that fail as a whole: what they return then, and of each one its name in the plans and whether this call may fail.
+/// Defines functions that fail as a whole. `by` makes the result of a failed call from the error. Each function has its name in the plans, and may have a
+/// condition on which a call can fail.
 macro_rules! failing {
     (by $answer:expr; $($name:ident($($arg:ident: $type:ty),*) -> $result:ty, $call:literal $(, if $may:expr)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`, which fails where a plan says so.")]
@@ -149,7 +150,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     closed
 }
 
-/// The bytes that a call is let do; `None` if it fails.
+/// Returns how many bytes a call may transfer; `None` if it fails.
 fn allowed(call: &str, fd: c_int, bytes: size_t) -> Option<size_t> {
     match is_recorders(fd).then(|| fault(call)).flatten() {
         Some(Fault::Error(error)) => {
@@ -161,7 +162,7 @@ fn allowed(call: &str, fd: c_int, bytes: size_t) -> Option<size_t> {
     }
 }
 
-/// Functions that may do only half of what they are asked to. The first `read` from stdin begins it all.
+/// Defines functions that may transfer only half of what they are asked to. The first `read` from stdin starts the plans.
 macro_rules! partial {
     ($($name:ident($buffer:ty $(, $at:ident)?), $call:literal;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`, of fewer bytes where a plan says so.")]

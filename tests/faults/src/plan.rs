@@ -1,7 +1,9 @@
-//! Which calls fail, and how. `SA_TEST_FAULTS` has plans, separated by commas, each a call, an error and a time: `writev=28@3` lets the third `writev` fail with error 28, `writev=28@3+`
-//! that and all later ones, `writev=28%50:7` one in 50 at random with the seed 7. The error `short` makes a call do half of what it was asked to, `hang` makes it wait for as long as the plan holds, `term`
-//! sends the process SIGTERM first, and 0 is none: then calls are only counted. `SA_TEST_FAULTS_TOLD` is a file of three numbers: how many calls of the plans there were, how many of
-//! them failed, and how many of the last plans do not hold, which a test may change.
+//! Decides which calls fail, and how. `SA_TEST_FAULTS` contains plans, separated by commas. Each is a call, an effect and a time: `writev=28@3` makes the third `writev` fail with
+//! error 28, `writev=28@3+` that one and all later ones, `writev=28%50:7` one in 50 at random with the seed 7. Effects other than an error number: `short` makes a call do half of what
+//! it was asked to, `hang` makes it wait for as long as the plan holds, `term` sends the process SIGTERM first, and 0 does nothing, so that calls are only counted.
+//!
+//! `SA_TEST_FAULTS_TOLD` is a file of three numbers: how many calls the plans have met, how many of them failed, and how many plans, counted from the last one, do not hold. A test may
+//! change the last number at any time.
 
 use libc::c_int;
 use std::ffi::CString;
@@ -31,10 +33,10 @@ enum When {
     OneIn { many: u64, seed: u64 },
 }
 
-/// What becomes of a call.
+/// The effect of a plan on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
-    /// It is only counted.
+    /// The call is only counted.
     None,
     Fault(Fault),
     Hang,
@@ -142,14 +144,14 @@ fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// A number of the file that is told.
+/// Returns one of the three numbers in the file.
 fn told(which: usize) -> Option<&'static AtomicU64> {
     let told = TOLD.load(Ordering::Acquire);
     // SAFETY: the file has three aligned numbers, mapped for the life of the process and only ever used as atomics.
     (!told.is_null()).then(|| unsafe { AtomicU64::from_ptr(told.wrapping_add(which)) })
 }
 
-/// Adds one to a number of the file that is told.
+/// Adds one to a number in the file.
 fn tell(which: usize) {
     if let Some(number) = told(which) {
         number.fetch_add(1, Ordering::Relaxed);

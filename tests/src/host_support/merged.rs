@@ -63,6 +63,11 @@ impl Merged {
         &self.events
     }
 
+    /// The merge's report.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
     /// The host's time that the trace counts from.
     pub fn base_ns(&self) -> u64 {
         self.report.clocks.base_ns.unsigned_abs()
@@ -113,10 +118,10 @@ impl Merged {
         self.of_name(name).count()
     }
 
-    /// The event of one name that is no metadata.
+    /// Returns the first event of one name that is not metadata.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn event(&self, name: &str) -> &Value {
         let mut events = self.of_name(name).filter(|event| event["ph"] != "M");
         events.next().unwrap_or_else(|| panic!("no {name}"))

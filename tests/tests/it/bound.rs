@@ -4,7 +4,6 @@ use crate::{host, victim};
 use e2e::chance::{Chance, rounds};
 use e2e::host_support::{Found, Host, Merged, disk_space, ring_files, scratch, segments};
 use e2e::ledger::{Lack, Seen, Verdict, autopsy, snapshot};
-use e2e::merged;
 use e2e::order::Pattern;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -160,7 +159,7 @@ fn issue_19_wherever_a_kill_comes_no_event_is_told_twice_or_not_at_all() {
         std::thread::sleep(chance.pause(Duration::from_millis(1500)));
         victim.kill().unwrap();
         let acknowledged: u64 = snapshot(&victim.progress, 4).iter().sum();
-        let merge = |name| merged::merge(&victim.directory(), &victim.scratch(name));
+        let merge = |name| Seen::by_merge(&victim.directory(), &victim.scratch(name));
         let second = || Seen::by_second_reader(&victim.directory());
         for (reader, seen) in [
             ("second reader", second()),

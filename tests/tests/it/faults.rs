@@ -9,7 +9,7 @@ use e2e::host_support::{Found, Outcome, assert_accounted_or_off, full, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a test reads back of the calls: how many there were, how many failed; and how many plans do not hold.
+/// The numbers that a test and the library share: calls, failed calls, and plans that do not hold.
 const NONE: [u8; 24] = [0; 24];
 /// Half of what is asked for is done.
 const SHORT: &str = "short";

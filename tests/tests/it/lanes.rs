@@ -13,7 +13,7 @@ fn recorded(dir: &Path, arguments: &[&str]) -> Outcome {
     host(dir, arguments).run()
 }
 
-/// Fails if two spans overlap on a row and neither lies in the other.
+/// Asserts that no two spans overlap on a row unless one is inside the other.
 fn assert_nested(merged: &Merged) {
     let (folder, trace) = (scratch(), json!({"traceEvents": merged.events()}));
     let path = folder.path().join("trace.json");

@@ -1,9 +1,8 @@
 //! Events that are too large, values that panic, and more call sites than a ring can list.
 
 use crate::{HOST, host};
-use e2e::host_support::{Found, scratch, undisturbed};
+use e2e::host_support::{Found, Merged, scratch, undisturbed};
 use format_oracle::reader::read_dir;
-use trace_merge::{Options, Output};
 
 #[test]
 fn what_is_too_large_is_cut_written_past_the_ring_or_counted() {
@@ -41,11 +40,8 @@ fn issue_47_cut_and_invalid_values_are_counted_and_not_lost() {
     let expected = serde_json::json!({"before": 1, "value": null, "after": 2});
     assert_eq!(bad.len(), 3);
     assert!(bad.iter().all(|event| event["args"] == expected), "{bad:?}");
-    let options = Options {
-        output: Output::File(dir.path().join("trace.json")),
-        ..Options::new([dir.path().to_path_buf()])
-    };
-    let report = trace_merge::merge(&options).unwrap();
+    let merged = Merged::newest(dir.path());
+    let report = merged.report();
     assert_eq!((report.losses.events, report.damage.total), (0, 0));
     let drawn = recording.events.iter().filter(|event| event["ph"] == "C");
     let mut drawn: Vec<_> = drawn.map(|event| event["args"].to_string()).collect();

@@ -4,7 +4,6 @@ use crate::victim;
 use e2e::chance::{Chance, rounds};
 use e2e::host_support::ring_files;
 use e2e::ledger::{Event, Lack, Seen, judge};
-use e2e::merged;
 use e2e::order::Pattern;
 use e2e::victim::Victim;
 use std::collections::BTreeSet;
@@ -72,7 +71,7 @@ impl Scene {
         }
         damage(&ring_files(&copy)[0]);
         let second = Seen::by_second_reader(&copy);
-        let merge = merged::merge(&copy, &copy.join("trace.json"));
+        let merge = Seen::by_merge(&copy, &copy.join("trace.json"));
         fs::remove_dir_all(&copy).unwrap();
         [second, merge]
     }

@@ -31,7 +31,8 @@ impl Stalled {
     fn new(threads: &str, plans: &[&str]) -> Stalled {
         let dir = scratch();
         let told = dir.path().join("told");
-        let switch = fs::File::create(&told).unwrap();
+        fs::write(&told, [0; 24]).unwrap();
+        let switch = fs::File::options().write(true).open(&told).unwrap();
         let host = host(&dir.path().join("run"), &["--exit-on-term", "script"])
             .variable("SA_PROFILE_THREADS", threads)
             .variable("LD_PRELOAD", faults::library())
@@ -42,15 +43,11 @@ impl Stalled {
             dir,
             switch,
             plans: plans.len(),
-            host: {
-                fs::write(&told, [0; 24]).unwrap();
-                host.start()
-            },
+            host: host.start(),
             began: Instant::now(),
         };
         stalled.hold(0);
         stalled.ask(&["spans begun 10", "flush"]);
-        stalled.began = Instant::now();
         stalled
     }
 
@@ -71,10 +68,17 @@ impl Stalled {
     /// Ends it, with this code and in time.
     fn end(self, code: i32) -> (Outcome, TempDir) {
         let outcome = self.host.end();
+        assert_met(&self.dir);
         assert_eq!(outcome.status.code(), Some(code), "{outcome:?}");
         assert!(self.began.elapsed() < BOUND, "{:?}", self.began.elapsed());
         (outcome, self.dir)
     }
+}
+
+/// Asserts that a call was made for which a plan held.
+fn assert_met(dir: &TempDir) {
+    let told = fs::read(dir.path().join("told")).unwrap();
+    assert_ne!(told[..8], [0; 8], "no such call was made");
 }
 
 fn found(dir: &TempDir) -> Found {
@@ -107,8 +111,7 @@ fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
             stalled.ask(&[&format!("spans {number} 1")]);
             std::thread::sleep(Duration::from_millis(50));
         }
-        let told = fs::read(stalled.dir.path().join("told")).unwrap();
-        assert_ne!(told[..8], [0; 8], "nobody looked");
+        assert_met(&stalled.dir);
         stalled.hold(2);
         stalled.ask(&["spans later 10000", "large"]);
         stalled.end(7);
@@ -163,9 +166,8 @@ fn a_span_larger_than_a_ring_is_written_late_or_counted() {
 #[test]
 fn a_signal_handler_may_exit_within_a_write() {
     for threads in ["", "0", "1"] {
-        let stalled = Stalled::new(threads, &["writev=term@1+"]);
+        let mut stalled = Stalled::new(threads, &["writev=term@1+"]);
         stalled.hold(1);
-        let mut stalled = stalled;
         stalled.host.tell("spans later 10000");
         stalled.host.tell("flush");
         stalled.end(8);

@@ -24,7 +24,7 @@ fn judge_reader(stepped: &Stepped) -> Verdict {
     judge(&seen, &stepped.victim.progress, 1, Lack::Nothing)
 }
 
-/// Steps one victim through the region and judges what a reader sees after each store; returns how many there were, too.
+/// Steps one victim through the region, judges what a reader sees after each store, and kills it at the end. Returns how many stores there were, too.
 fn watch(pattern: Pattern) -> (usize, Verdict) {
     let mut stepped = Stepped::start(VICTIM, pattern);
     let mut verdict = judge_reader(&stepped);
@@ -37,6 +37,7 @@ fn watch(pattern: Pattern) -> (usize, Verdict) {
         }
     }
     stepped.kill();
+    verdict += autopsy(&stepped.victim, Lack::Nothing);
     (stepped.stores, verdict)
 }
 
@@ -55,7 +56,7 @@ fn sweep(test: &str, pattern: Pattern, least_stores: usize) {
     let (stores, verdict) = watch(pattern);
     let stride = stores.div_ceil(rounds(KILLS, stores)).max(1);
     let mut killed = Verdict::default();
-    for number in (0..=stores).step_by(stride) {
+    for number in (0..stores).step_by(stride) {
         let one = kill_after(pattern, number);
         assert!(
             one.is_clean(),

@@ -67,7 +67,7 @@ fn looked_at() -> (TempDir, (Report, Spans)) {
     for _ in 0..3 {
         let dir = scratch();
         let ticks = (10 * SECONDS).to_string();
-        // Beside them are long spans, from 0.5 s to 3.5 s: they end behind the windows that they are in.
+        // The run also has long spans, from 0.5 s to 3.5 s. They end after the windows that contain them.
         let host = host(dir.path(), &["long", &SPANS.to_string(), &ticks, "5", "35"]);
         let host = host.variable(BOUND.0, BOUND.1).start();
         sleep(Duration::from_millis(6_500));

@@ -75,7 +75,7 @@ fn open_everywhere(path: &str) -> File {
     file
 }
 
-/// CPU time that the process uses while the host does nothing for 1.5 s.
+/// Returns the CPU time that the process uses while the host does nothing for 1.5 s.
 fn idle_cpu_ms() -> u64 {
     let before = cpu_ms();
     let start = Instant::now();
@@ -85,7 +85,7 @@ fn idle_cpu_ms() -> u64 {
     cpu_ms() - before
 }
 
-/// CPU time so far, which the kernel counts in ticks of 10 ms, as the 12th and 13th field behind the program's name.
+/// Returns the CPU time so far. The kernel counts ticks of 10 ms in the 12th and 13th field after the program's name.
 fn cpu_ms() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("the state of this process");
     let (_, fields) = stat.rsplit_once(')').expect("a name");
