@@ -164,18 +164,18 @@ fn allowed(call: &str, fd: c_int, bytes: size_t) -> Option<size_t> {
 
 /// Defines functions that may transfer only half of what they are asked to. The first `read` from stdin starts the plans.
 macro_rules! partial {
-    ($($name:ident($buffer:ty $(, $at:ident)?), $call:literal;)*) => {$(
+    ($($name:ident($buffer:ty $(, $at:ident: $offset:ty)?), $call:literal;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`, of fewer bytes where a plan says so.")]
         ///
         /// # Safety
         /// As for the C library's.
         // SAFETY: defined with the C library's type, for the process that asked for it.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(fd: c_int, buffer: $buffer, bytes: size_t $(, $at: off_t)?) -> ssize_t {
+        pub unsafe extern "C" fn $name(fd: c_int, buffer: $buffer, bytes: size_t $(, $at: $offset)?) -> ssize_t {
             let Some(bytes) = allowed($call, fd, bytes) else {
                 return -1;
             };
-            let next = next!($name, fn(c_int, $buffer, size_t $(, offset!($at))?) -> ssize_t);
+            let next = next!($name, fn(c_int, $buffer, size_t $(, $offset)?) -> ssize_t);
             // SAFETY: the caller's arguments, or fewer bytes.
             let done = unsafe { next(fd, buffer, bytes $(, $at)?) };
             if $call == "read" && fd == libc::STDIN_FILENO {
@@ -186,17 +186,10 @@ macro_rules! partial {
     )*};
 }
 
-/// The type of an argument that is an offset.
-macro_rules! offset {
-    ($at:ident) => {
-        off_t
-    };
-}
-
 partial! {
     read(*mut c_void), "read";
-    pread(*mut c_void, at), "read";
-    pread64(*mut c_void, at), "read";
+    pread(*mut c_void, at: off_t), "read";
+    pread64(*mut c_void, at: off_t), "read";
     write(*const c_void), "write";
 }
 

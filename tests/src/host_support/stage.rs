@@ -176,15 +176,9 @@ impl Stage {
     /// The number of spans labelled `work` in the run directory.
     pub fn recorded(&self) -> u64 {
         let fragments = self.dir().join("fragments");
-        if is_folder(&fragments) {
-            Found::in_dir(&fragments)
-                .counts()
-                .get("work")
-                .copied()
-                .unwrap_or(0)
-        } else {
-            0
-        }
+        let counts = is_folder(&fragments).then(|| Found::in_dir(&fragments).counts());
+        let recorded = counts.and_then(|counts| counts.get("work").copied());
+        recorded.unwrap_or(0)
     }
 }
 

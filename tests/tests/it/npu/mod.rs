@@ -9,9 +9,6 @@ use run::{Run, bare, host, run, run_to};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Variables of the simulator.
-type Variables<'a> = &'a [(&'a str, &'a str)];
-
 /// The true time of the event before each kernel, by stream in the order of the stream.
 fn true_starts(truth: &[Value]) -> BTreeMap<i64, Vec<(u64, u64)>> {
     let mut tasks: BTreeMap<i64, Vec<&Value>> = BTreeMap::new();
@@ -65,13 +62,10 @@ fn check_places(run: &Run) -> (f64, f64) {
 }
 
 /// Runs the paced program and holds its slices against the truth.
-fn placed(count: u64, pause_us: u64, variables: &[(&str, &str)]) -> Run {
-    let run = run(
-        &["paced", &count.to_string(), &pause_us.to_string()],
-        variables,
-    );
+fn placed(count: u64, pause_us: u64, variables: &str) -> Run {
+    let run = run(&format!("paced {count} {pause_us}"), variables);
     let (worst, stated) = check_places(&run);
-    println!("PLACED {count} {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+    println!("PLACED {count} {variables}: at most {worst:.2} µs off, {stated:.2} µs stated");
     assert_eq!(run.phase("s"), run.slices().len());
     run
 }
@@ -79,10 +73,7 @@ fn placed(count: u64, pause_us: u64, variables: &[(&str, &str)]) -> Run {
 #[test]
 fn every_launch_has_a_span_a_slice_and_a_flow_between_them() {
     let count = rounds(3000, 500_000);
-    let run = run(
-        &["launches", &count.to_string(), "3"],
-        &[("ASCEND_SIM_KERNEL_US", "5")],
-    );
+    let run = run(&format!("launches {count} 3"), "ASCEND_SIM_KERNEL_US=5");
     let said = format!("launched {count}, 0 failed");
     assert!(run.outcome.stdout.starts_with(&said));
     let slices = run.slices();
@@ -111,60 +102,30 @@ fn every_launch_has_a_span_a_slice_and_a_flow_between_them() {
 #[test]
 fn slices_stand_where_the_device_really_was() {
     let ten_minutes = rounds(1000, 300_000) as u64;
-    let cases: [(u64, u64, Variables<'_>); 6] = [
-        (
-            1000,
-            500,
-            &[
-                ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
-                ("ASCEND_SIM_DRIFT_PPM", "100"),
-            ],
-        ),
-        (
-            1000,
-            500,
-            &[
-                ("ASCEND_SIM_CLOCK_OFFSET_S", "-30"),
-                ("ASCEND_SIM_DRIFT_PPM", "-100"),
-            ],
-        ),
-        (
-            1000,
-            500,
-            &[
-                ("ASCEND_SIM_HAL", "absent"),
-                ("ASCEND_SIM_DRIFT_PPM", "100"),
-            ],
-        ),
-        (1000, 500, &[("ASCEND_SIM_SOC", "950")]),
+    let fast = "ASCEND_SIM_DRIFT_PPM=100";
+    let slow = "ASCEND_SIM_DRIFT_PPM=-100";
+    for (count, pause_us, variables) in [
+        (1000, 500, &format!("{fast} ASCEND_SIM_CLOCK_OFFSET_S=7200")),
+        (1000, 500, &format!("{slow} ASCEND_SIM_CLOCK_OFFSET_S=-30")),
+        (1000, 500, &format!("{fast} ASCEND_SIM_HAL=absent")),
+        (1000, 500, &"ASCEND_SIM_SOC=950".to_owned()),
         (
             ten_minutes,
             1900,
-            &[
-                ("ASCEND_SIM_CLOCK_OFFSET_S", "86400"),
-                ("ASCEND_SIM_DRIFT_PPM", "-100"),
-            ],
+            &format!("{slow} ASCEND_SIM_CLOCK_OFFSET_S=86400"),
         ),
-        (
-            20,
-            30_000,
-            &[
-                ("ASCEND_SIM_KERNEL_US", "60000"),
-                ("ASCEND_SIM_DRIFT_PPM", "100"),
-            ],
-        ),
-    ];
-    for (count, pause_us, variables) in cases {
+        (20, 30_000, &format!("{fast} ASCEND_SIM_KERNEL_US=60000")),
+    ] {
         let run = placed(count, pause_us, variables);
-        assert_eq!(run.counted("timed"), count, "{variables:?}");
+        assert_eq!(run.counted("timed"), count, "{variables}");
     }
 }
 
 #[test]
 fn a_clock_that_is_set_misplaces_nothing() {
     for by in ["by_us=-40", "by_us=2000000"] {
-        let step = format!("after_s=0.5,{by}");
-        let run = placed(2000, 500, &[("ASCEND_SIM_CLOCK_STEP", &step)]);
+        let step = format!("ASCEND_SIM_CLOCK_STEP=after_s=0.5,{by}");
+        let run = placed(2000, 500, &step);
         let rejected = [
             "rejected_clock_set",
             "rejected_impossible",
@@ -228,21 +189,18 @@ fn overlaps(run: &Run) -> usize {
 
 #[test]
 fn launches_timed_inside_others_or_from_two_threads_have_rows_of_their_own() {
-    for (arguments, slices) in [(["nested", "200"], 600), (["shared", "1000"], 2000)] {
-        let run = run(&arguments, &[]);
-        assert_eq!(run.slices().len(), slices, "{arguments:?}");
+    for (arguments, slices) in [("nested 200", 600), ("shared 1000", 2000)] {
+        let run = run(arguments, "");
+        assert_eq!(run.slices().len(), slices, "{arguments}");
         check_held(&run);
-        assert_eq!(overlaps(&run), 0, "{arguments:?}");
+        assert_eq!(overlaps(&run), 0, "{arguments}");
     }
 }
 
 #[test]
 fn two_devices_keep_their_clocks_apart_also_beside_a_capture() {
-    let variables = [
-        ("ASCEND_SIM_CLOCK_OFFSET_S", "0=100,1=7000"),
-        ("ASCEND_SIM_DRIFT_PPM", "0=100,1=-100"),
-    ];
-    let run = run(&["two-devices", "400"], &variables);
+    let clocks = "ASCEND_SIM_CLOCK_OFFSET_S=0=100,1=7000 ASCEND_SIM_DRIFT_PPM=0=100,1=-100";
+    let run = run("two-devices 400", clocks);
     check_held(&run);
     let rows: std::collections::BTreeSet<u64> = run
         .slices()
@@ -258,13 +216,9 @@ fn two_devices_keep_their_clocks_apart_also_beside_a_capture() {
 
 #[test]
 fn a_program_that_launches_more_than_there_are_pairs_goes_on_as_if_nothing_were() {
-    let arguments = ["added", "9000"];
-    let variables = [
-        ("ASCEND_SIM_KERNEL_US", "20"),
-        ("ASCEND_SIM_DEPTH", "100000"),
-    ];
-    let run = run(&arguments, &variables);
-    assert_eq!(run.outcome.stdout, bare(&arguments, &variables));
+    let variables = "ASCEND_SIM_KERNEL_US=20 ASCEND_SIM_DEPTH=100000";
+    let run = run("added 9000", variables);
+    assert_eq!(run.outcome.stdout, bare("added 9000", variables));
     assert!(run.outcome.stdout.contains("added 9000 of 9000, 0 failed"));
     let (timed, left) = (run.counted("timed"), run.counted("no_pair"));
     assert_eq!(timed + left, 9000);
@@ -288,11 +242,10 @@ fn failing_calls_and_a_lost_device_change_nothing_for_the_program() {
         "kernel:20=507015",
     ];
     for fault in faults {
-        let arguments = ["codes", "60"];
-        let variables = [("ASCEND_SIM_FAULTS", fault)];
-        let run = run(&arguments, &variables);
+        let variables = format!("ASCEND_SIM_FAULTS={fault}");
+        let run = run("codes 60", &variables);
         if !fault.starts_with("device_lost") && !fault.starts_with("event") {
-            assert_eq!(run.outcome.stdout, bare(&arguments, &variables), "{fault}");
+            assert_eq!(run.outcome.stdout, bare("codes 60", &variables), "{fault}");
         }
         assert_eq!(run.host_spans().len(), 60, "{fault}");
         assert_eq!(run.phase("s"), run.slices().len(), "{fault}");
@@ -301,8 +254,8 @@ fn failing_calls_and_a_lost_device_change_nothing_for_the_program() {
 
 #[test]
 fn a_kill_keeps_every_launch_that_had_ended() {
-    let variables = [("ASCEND_SIM_KERNEL_US", "20")];
-    let run = run_to(host(&["killed", "500"], &variables), Outcome::was_killed);
+    let host = host("killed 500", "ASCEND_SIM_KERNEL_US=20");
+    let run = run_to(host, Outcome::was_killed);
     let ended = run.slices().len();
     assert!((500..=505).contains(&ended), "{ended}");
     assert_eq!(run.host_spans().len(), 505);
@@ -310,7 +263,7 @@ fn a_kill_keeps_every_launch_that_had_ended() {
 
 #[test]
 fn a_device_that_is_reset_is_timed_again() {
-    let run = run(&["resets", "5"], &[]);
+    let run = run("resets 5", "");
     assert_eq!((run.slices().len(), run.counted("unresolved")), (50, 0));
     assert!(
         run.outcome.stdout.ends_with("rounds 5\n"),
@@ -321,9 +274,8 @@ fn a_device_that_is_reset_is_timed_again() {
 
 #[test]
 fn captures_that_no_hook_sees_are_left_alone() {
-    let arguments = ["capture-in-between", "200"];
-    let run = run(&arguments, &[]);
-    assert_eq!(run.outcome.stdout, bare(&arguments, &[]));
+    let run = run("capture-in-between 200", "");
+    assert_eq!(run.outcome.stdout, bare("capture-in-between 200", ""));
     assert_eq!(
         run.counted("rejected_stale") + run.counted("rejected_impossible"),
         0

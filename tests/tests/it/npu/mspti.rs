@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 /// Kernels of a graph, replays of each of two graphs, launches behind each replay.
-const SIZE: [&str; 3] = ["5", "100", "2"];
+const SIZE: &str = "5 100 2";
 const IN_REPLAYS: usize = 2 * 5 * 100;
 const ALONE: usize = 2 * 100 * 2;
 const ALL: usize = IN_REPLAYS + ALONE;
@@ -17,8 +17,8 @@ const ALL: usize = IN_REPLAYS + ALONE;
 const LAUNCHES: usize = 200 + ALONE;
 
 /// The program whose work that is.
-fn replayed() -> Vec<&'static str> {
-    [&["replayed"], &SIZE[..]].concat()
+fn replayed() -> String {
+    format!("replayed {SIZE}")
 }
 
 /// A folder with the simulator, under its own name and under MSPTI's.
@@ -37,19 +37,14 @@ fn whole_simulator() -> TempDir {
 }
 
 /// Prepares a program that uses it.
-fn host_with(
-    simulator: &TempDir,
-    arguments: &[&str],
-    device: &str,
-    variables: &[(&str, &str)],
-) -> Host {
+fn host_with(simulator: &TempDir, arguments: &str, device: &str, variables: &str) -> Host {
     let host = host(arguments, variables).variable("SA_PROFILE_DEVICE", device);
     let library = simulator.path().join("libascendcl.so");
     host.variable("SA_PROFILE_SIM_LIBRARY", library)
 }
 
 /// Runs a program with MSPTI, which must end as `end` says.
-fn run_with(arguments: &[&str], variables: &[(&str, &str)], end: fn(Outcome) -> Outcome) -> Run {
+fn run_with(arguments: &str, variables: &str, end: fn(Outcome) -> Outcome) -> Run {
     let simulator = whole_simulator();
     run_to(
         host_with(&simulator, arguments, "sim,mspti", variables),
@@ -212,19 +207,15 @@ fn counted(run: &Run, series: &str) -> u64 {
 
 #[test]
 fn each_record_is_on_the_row_of_its_stream_once() {
-    let cases: [&[(&str, &str)]; 2] = [
-        &[
-            ("ASCEND_SIM_DRIFT_PPM", "100"),
-            ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
-        ],
-        &[("ASCEND_SIM_SOC", "950")],
-    ];
-    for variables in cases {
+    for variables in [
+        "ASCEND_SIM_DRIFT_PPM=100 ASCEND_SIM_CLOCK_OFFSET_S=7200",
+        "ASCEND_SIM_SOC=950",
+    ] {
         let run = run_with(&replayed(), variables, Outcome::quiet);
         assert_eq!(assert_all(&run), ALL);
         assert_launches(&run);
         let off = largest_error(&run);
-        println!("RECORDS {variables:?}: at most {off:.2} µs off");
+        println!("RECORDS {variables}: at most {off:.2} µs off");
         // 15 µs by the setting, and what a busy machine adds to a reading of the simulated MSPTI.
         assert!(off < 20_000.0, "{off} µs off");
         assert_eq!(run.merged.named("mspti"), 1, "that it is used is told");
@@ -239,11 +230,8 @@ fn each_record_is_on_the_row_of_its_stream_once() {
 
 #[test]
 fn a_step_of_the_records_clock_harms_nothing_else() {
-    let steps = [
-        ("ASCEND_SIM_MSPTI_ANCHOR_US", "60000"),
-        ("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", "30000"),
-    ];
-    let run = run_with(&["paced", "1000", "500"], &steps, Outcome::quiet);
+    let steps = "ASCEND_SIM_MSPTI_ANCHOR_US=60000 ASCEND_SIM_MSPTI_ANCHOR_OFF_US=30000";
+    let run = run_with("paced 1000 500", steps, Outcome::quiet);
     assert_eq!(assert_all(&run), 1000);
     let (worst, stated) = check_places(&run);
     println!("STEPS: launches are at most {worst:.2} µs off, {stated:.2} µs stated");
@@ -256,7 +244,7 @@ fn a_step_of_the_records_clock_harms_nothing_else() {
 
 #[test]
 fn mspti_is_given_back_while_another_profiler_is_at_work() {
-    let run = run_with(&["profiler-first"], &[], Outcome::quiet);
+    let run = run_with("profiler-first", "", Outcome::quiet);
     assert_eq!(assert_all(&run), 20);
     let slices = run.slices();
     let index = |slice: &&Value| slice["args"]["index"].as_u64().expect("an index");
@@ -268,8 +256,7 @@ fn mspti_is_given_back_while_another_profiler_is_at_work() {
 
 #[test]
 fn beside_msprof_it_is_not_used() {
-    let variables = [("PROFILER_SAMPLECONFIG", "{}")];
-    let run = run_with(&replayed(), &variables, |outcome| {
+    let run = run_with(&replayed(), "PROFILER_SAMPLECONFIG={}", |outcome| {
         assert!(outcome.one_line().contains("msprof is at work"));
         outcome
     });
@@ -294,7 +281,7 @@ fn without_mspti_launches_have_their_pairs() {
     ];
     for (simulator, fault, why) in cases {
         for device in ["sim,mspti", "sim"] {
-            let variables = [("ASCEND_SIM_FAULTS", fault)];
+            let variables = format!("ASCEND_SIM_FAULTS={fault}");
             let host = host_with(&simulator, &replayed(), device, &variables);
             let run = run_to(host, |outcome| outcome);
             let said = &run.outcome.stderr;
@@ -315,16 +302,16 @@ fn without_mspti_launches_have_their_pairs() {
 
 #[test]
 fn a_kill_loses_what_was_not_read_yet() {
-    let arguments = [&["replayed-and-killed"], &SIZE[..]].concat();
-    let run = run_with(&arguments, &[], Outcome::was_killed);
+    let arguments = format!("replayed-and-killed {SIZE}");
+    let run = run_with(&arguments, "", Outcome::was_killed);
     let shown = count(&shown(&run));
     assert!((ALL..=ALL + 5).contains(&shown), "{shown}");
 }
 
 /// Runs two graphs of 6 kernels and 3 collectives, 40 replays of each, and 2 launches and a collective after each replay. `busy` threads compete for the
 /// processors.
-fn with_collectives(busy: &str, end: &str, variables: &[(&str, &str)]) -> Run {
-    let arguments = ["replayed-with-collectives", busy, end, "6", "40", "2"];
+fn with_collectives(busy: &str, end: &str, variables: &str) -> Run {
+    let arguments = format!("replayed-with-collectives {busy} {end} 6 40 2");
     run_with(&arguments, variables, Outcome::quiet)
 }
 
@@ -332,7 +319,8 @@ fn with_collectives(busy: &str, end: &str, variables: &[(&str, &str)]) -> Run {
 fn collectives_have_their_records_too_and_where_they_have_none_kernels_do() {
     const REPLAYS: usize = 2 * 40;
     for (fault, expected) in [("", REPLAYS * (3 + 1)), ("mspti_enable:2+=6", 0)] {
-        let run = with_collectives("0", "flushed", &[("ASCEND_SIM_FAULTS", fault)]);
+        let faults = format!("ASCEND_SIM_FAULTS={fault}");
+        let run = with_collectives("0", "flushed", &faults);
         assert_eq!(assert_all(&run), REPLAYS * (6 + 2) + expected);
         let shown = shown(&run);
         let collectives = shown
@@ -350,7 +338,7 @@ fn collectives_have_their_records_too_and_where_they_have_none_kernels_do() {
 #[test]
 fn mspti_is_given_back_where_the_process_ends_at_once() {
     for busy in ["0", "24"] {
-        let run = with_collectives(busy, "gone", &[]);
+        let run = with_collectives(busy, "gone", "");
         let stdout = &run.outcome.stdout;
         // The exit waits 150 ms for it at most, which may be too short for a busy machine.
         let given_back = stdout.ends_with("MSPTI is taken: false\n");
@@ -368,8 +356,8 @@ fn mspti_is_given_back_where_the_process_ends_at_once() {
 #[test]
 fn mspti_is_given_back_while_the_level_is_off_and_taken_again() {
     const COUNT: usize = 20;
-    let arguments = ["replayed-and-switched", &COUNT.to_string()];
-    let run = run_with(&arguments, &[], Outcome::quiet);
+    let arguments = format!("replayed-and-switched {COUNT}");
+    let run = run_with(&arguments, "", Outcome::quiet);
     let shown = assert_some(&run);
     let slices = run.slices();
     let index = |slice: &&Value| slice["args"]["index"].as_u64();
@@ -391,9 +379,9 @@ fn records_that_find_no_room_are_counted() {
     /// Most that are kept of a device whose launches are not recorded.
     const ROOM: u64 = 1 << 18;
     let (simulator, dir) = (whole_simulator(), scratch());
-    let arguments = ["replayed-beside-another-device", &REPLAYS.to_string()];
-    let variables = [("ASCEND_SIM_KERNELS", "add=0")];
-    let host = host_with(&simulator, &arguments, "sim,mspti", &variables);
+    let arguments = format!("replayed-beside-another-device {REPLAYS}");
+    let variables = "ASCEND_SIM_KERNELS=add=0";
+    let host = host_with(&simulator, &arguments, "sim,mspti", variables);
     let said = host.recorded_in(dir.path()).run().quiet().stdout;
     assert!(said.contains("launched 50 beside 300 replays"), "{said}");
     let merged = Merged::newest(dir.path());

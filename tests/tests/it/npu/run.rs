@@ -19,15 +19,18 @@ fn simulator() -> String {
     test.with_file_name("libascendcl.so").display().to_string()
 }
 
-/// The program with the simulator.
-pub(crate) fn host(arguments: &[&str], variables: &[(&str, &str)]) -> Host {
+/// The program with the simulator. Arguments and variables are words, of a variable `NAME=VALUE`.
+pub(crate) fn host(arguments: &str, variables: &str) -> Host {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
     let host = Host::new(NPU)
-        .arguments(arguments)
+        .arguments(&arguments)
         .variable("SA_PROFILE_SIM_LIBRARY", simulator())
         .variable("SA_PROFILE_DEVICE", "sim");
-    variables
-        .iter()
-        .fold(host, |host, (name, value)| host.variable(name, value))
+    let variables = variables.split_whitespace().map(|word| {
+        let variable = word.split_once('=');
+        variable.expect("a name and a value")
+    });
+    variables.fold(host, |host, (name, value)| host.variable(name, value))
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -51,7 +54,7 @@ pub(crate) fn run_to(host: Host, end: fn(Outcome) -> Outcome) -> Run {
 }
 
 /// A run that ends well.
-pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+pub(crate) fn run(arguments: &str, variables: &str) -> Run {
     run_to(host(arguments, variables), Outcome::quiet)
 }
 
@@ -63,7 +66,7 @@ pub(crate) fn highest(merged: &Merged, counter: &str, series: &str) -> u64 {
 }
 
 /// What the same program prints where nothing is timed.
-pub(crate) fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+pub(crate) fn bare(arguments: &str, variables: &str) -> String {
     host(arguments, variables)
         .variable("NPU_BARE", "1")
         .run()
