@@ -7,47 +7,67 @@ use std::path::{Path, PathBuf};
 /// Most places a report lists; totals stay exact beyond it.
 pub const LISTED: usize = 1000;
 
-/// A kind of damage (FORMAT.md §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The last line has no newline and is no whole event.
-    TornTail,
-    /// Not a JSON object.
-    BadJson,
-    /// An object without a usable `ph`, `ts`, `pid` or `dur`.
-    BadEvent,
-    /// An event whose time lies more than 30 days from all others of its recording.
-    BadTime,
-    /// An event of a phase that no viewer shows.
-    UnknownPhase,
-    /// An arrow or async event (`s`, `t`, `f`, `b`, `n`, `e`) without an id.
-    NoId,
-    /// A counter (`C`) without a value that is a number.
-    BadCounter,
-    /// A `process_name` or `thread_name` whose name is no text, or an empty one.
-    BadName,
-    /// Invalid UTF-8.
-    BadUtf8,
-    /// A run of NUL bytes.
-    Nul,
-    /// Over 16 MiB.
-    LineTooLong,
-    /// A byte-order mark.
-    Bom,
-    /// A block that is incomplete or does not match, and nothing else covers it.
-    BadBlock,
-    /// Missing positions that no loss record explains.
-    Gap,
-    /// The ring that held the tail is not there.
-    RingMissing,
-    /// The ring that held the tail is not usable.
-    BadRing,
-    /// Compressed data that ends early or is none.
-    BadGzip,
-    /// The file could not be opened or read.
-    Unreadable,
-    /// The file was truncated or rewritten during the merge: what it held afterwards was merged.
-    Changed,
+/// Defines kinds, each with the name that reports use.
+macro_rules! named_kinds {
+    ($(#[$of:meta])* $kinds:ident { $($(#[$doc:meta])* $kind:ident $name:literal)* }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $kinds {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl $kinds {
+            /// Returns the name that reports use.
+            pub fn name(self) -> &'static str {
+                match self { $($kinds::$kind => $name,)* }
+            }
+        }
+    };
+}
+pub(crate) use named_kinds;
+
+named_kinds! {
+    /// A kind of damage (FORMAT.md §5).
+    Kind {
+        /// The last line has no newline and is no whole event.
+        TornTail "torn_tail"
+        /// Not a JSON object.
+        BadJson "bad_json"
+        /// An object without a usable `ph`, `ts`, `pid` or `dur`.
+        BadEvent "bad_event"
+        /// An event more than 30 days away from all other events of its recording.
+        BadTime "bad_time"
+        /// An event of a phase that no viewer shows.
+        UnknownPhase "unknown_phase"
+        /// An arrow or async event (`s`, `t`, `f`, `b`, `n`, `e`) without an id.
+        NoId "no_id"
+        /// A counter (`C`) without a value that is a number.
+        BadCounter "bad_counter"
+        /// A `process_name` or `thread_name` whose name is no text, or an empty one.
+        BadName "bad_name"
+        /// Invalid UTF-8.
+        BadUtf8 "bad_utf8"
+        /// A run of NUL bytes.
+        Nul "nul"
+        /// Over 16 MiB.
+        LineTooLong "line_too_long"
+        /// A byte-order mark.
+        Bom "bom"
+        /// A block that is incomplete or does not match, and nothing else covers it.
+        BadBlock "bad_block"
+        /// Missing positions that no loss record explains.
+        Gap "gap"
+        /// The ring that held the tail is not there.
+        RingMissing "ring_missing"
+        /// The ring that held the tail is not usable.
+        BadRing "bad_ring"
+        /// Compressed data that is cut short or invalid.
+        BadGzip "bad_gzip"
+        /// The file could not be opened or read.
+        Unreadable "unreadable"
+        /// The file was truncated or rewritten during the merge: what it held afterwards was merged.
+        Changed "changed"
+    }
 }
 
 impl Kind {
@@ -57,31 +77,6 @@ impl Kind {
             self,
             Kind::UnknownPhase | Kind::NoId | Kind::BadCounter | Kind::BadName
         )
-    }
-
-    /// The name that reports and FORMAT.md use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::TornTail => "torn_tail",
-            Kind::BadJson => "bad_json",
-            Kind::BadEvent => "bad_event",
-            Kind::BadTime => "bad_time",
-            Kind::UnknownPhase => "unknown_phase",
-            Kind::NoId => "no_id",
-            Kind::BadCounter => "bad_counter",
-            Kind::BadName => "bad_name",
-            Kind::BadUtf8 => "bad_utf8",
-            Kind::Nul => "nul",
-            Kind::LineTooLong => "line_too_long",
-            Kind::Bom => "bom",
-            Kind::BadBlock => "bad_block",
-            Kind::Gap => "gap",
-            Kind::RingMissing => "ring_missing",
-            Kind::BadRing => "bad_ring",
-            Kind::BadGzip => "bad_gzip",
-            Kind::Unreadable => "unreadable",
-            Kind::Changed => "changed",
-        }
     }
 }
 

@@ -4,6 +4,7 @@ mod event;
 
 pub use event::mended_event;
 
+use crate::damage::named_kinds;
 use crate::event::Event;
 use crate::json::{Fields, Span, odd_number_len, readable, scan_object, string_end};
 use memchr::memchr2;
@@ -14,41 +15,27 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A kind of what is mended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Repair {
-    /// A number that JSON has not (`NaN`, `Infinity`, `-Infinity`) or that no double holds (`1e999`), which is `null` in the trace.
-    Number,
-    /// A name with characters that nobody sees, such as those that turn the direction of writing: they are spelled out, as `<U+202E>`.
-    Name,
-    /// An escape that viewers do not read. A character in two escapes of its halves, as Python writes it (`\ud83e\udd14`), stands there itself, and a half
-    /// alone is U+FFFD; a backslash at the end of a text is `\u005c`.
-    Escape,
-    /// A time beside the event's own (`tts`, `tdur`, `dur` of what is no span, `ts` of metadata) that is no number or below zero, left out.
-    Time,
-    /// A key that stands in the event more than once: the last one counts.
-    Key,
-    /// Values of a counter that are no numbers, left out.
-    Counter,
-    /// A `bind_id` that is none, or of an arrow that leads neither in nor out, left out.
-    Arrow,
-    /// A phase of Chrome's older async events, which is the newer one in the trace.
-    Phase,
-}
-
-impl Repair {
-    /// The name that reports use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Repair::Number => "repaired_number",
-            Repair::Name => "repaired_name",
-            Repair::Escape => "repaired_escape",
-            Repair::Time => "repaired_time",
-            Repair::Key => "repaired_key",
-            Repair::Counter => "repaired_counter",
-            Repair::Arrow => "repaired_arrow",
-            Repair::Phase => "repaired_phase",
-        }
+named_kinds! {
+    /// A kind of what is mended.
+    Repair {
+        /// A number that is invalid in JSON (`NaN`, `Infinity`, `-Infinity`) or too large for a double (`1e999`). It becomes `null`.
+        Number "repaired_number"
+        /// A name with invisible characters, such as those that change the direction of text. They are spelled out: `<U+202E>`.
+        Name "repaired_name"
+        /// An escape that viewers cannot read. Two escapes of the halves of one character, as Python writes them (`\ud83e\udd14`), become the character, and a
+        /// lone half becomes U+FFFD. A backslash at the end of a text becomes `\u005c`.
+        Escape "repaired_escape"
+        /// A time other than the event's own (`tts`, `tdur`, `dur` of an event that has no duration, `ts` of metadata) that is negative or not a number. It is
+        /// left out.
+        Time "repaired_time"
+        /// A key that appears more than once. The last one counts.
+        Key "repaired_key"
+        /// Values of a counter that are not numbers. They are left out.
+        Counter "repaired_counter"
+        /// A `bind_id` that is invalid, or one without `flow_in` and `flow_out`. It is left out.
+        Arrow "repaired_arrow"
+        /// A phase of Chrome's older async events. It becomes the newer one.
+        Phase "repaired_phase"
     }
 }
 
