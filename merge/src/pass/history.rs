@@ -19,7 +19,7 @@ const OPEN: usize = 1024;
 const ALL_OPEN: usize = 1 << 18;
 
 /// The spans of one thread in all chunks so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct History {
     order: Order,
     /// By end or apart: the outermost ones, older ones in stretches.
@@ -27,23 +27,9 @@ struct History {
     older: Vec<Span>,
     /// By begin: those that are open when the last one begins.
     open: Vec<Span>,
-    last_start: i64,
-    last_end: i64,
+    last_start: Option<i64>,
+    last_end: Option<i64>,
     unfinished: Vec<i64>,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        History {
-            order: Order::Apart,
-            recent: Vec::new(),
-            older: Vec::new(),
-            open: Vec::new(),
-            last_start: i64::MIN,
-            last_end: i64::MIN,
-            unfinished: Vec::new(),
-        }
-    }
 }
 
 impl History {
@@ -100,13 +86,16 @@ impl History {
             return true;
         };
         let back = later.reaching_back();
-        if back.first().is_some_and(|first| first.1 < self.last_end) {
+        if back
+            .first()
+            .is_some_and(|first| Some(first.1) < self.last_end)
+        {
             return false;
         }
         if !back.iter().all(|span| self.make_room(*span)) {
             return false;
         }
-        self.last_end = last.1;
+        self.last_end = Some(last.1);
         self.recent.extend_from_slice(&later.outermost);
         if self.recent.len() > 2 * room {
             self.forget(room);
@@ -147,13 +136,13 @@ impl History {
 
     fn append_by_begin(&mut self, later: &Nesting) -> bool {
         if let Some(last) = self.recent.last() {
-            (self.open, self.last_start) = (vec![*last], last.0);
+            (self.open, self.last_start) = (vec![*last], Some(last.0));
             (self.recent, self.older) = (Vec::new(), Vec::new());
         }
         let Some(first) = later.outermost.first() else {
             return true;
         };
-        if first.0 < self.last_start {
+        if Some(first.0) < self.last_start {
             return false;
         }
         // What is open must not end within an outermost span of the chunk.
@@ -164,7 +153,7 @@ impl History {
         if self.open.iter().any(is_cut) {
             return false;
         }
-        self.last_start = later.last_start();
+        self.last_start = Some(later.last_start());
         self.open.retain(|open| open.1 > later.last_start());
         self.open.extend(later.open());
         true

@@ -41,7 +41,7 @@ impl<'a> RequestId<'a> {
 }
 
 /// The ids of an event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestIds<'a> {
     inside: Vec<RequestId<'a>>,
     outside: Vec<RequestId<'a>>,
@@ -49,31 +49,17 @@ pub(crate) struct RequestIds<'a> {
     value: Option<&'a [u8]>,
     /// Which known list that is.
     listed: Option<usize>,
-    /// How many more of the event count, and of the chunk.
+    /// Number of ids that still count of the event, and number that have counted of the chunk.
     left: usize,
-    left_of_chunk: usize,
+    of_chunk: usize,
     /// Events of which not all ids count.
     pub(crate) cut: u64,
-}
-
-impl Default for RequestIds<'_> {
-    fn default() -> Self {
-        RequestIds {
-            inside: Vec::new(),
-            outside: Vec::new(),
-            value: None,
-            listed: None,
-            left: 0,
-            left_of_chunk: MOST_OF_CHUNK,
-            cut: 0,
-        }
-    }
 }
 
 impl<'a> RequestIds<'a> {
     /// Counts anew those of a chunk.
     pub(crate) fn begin(&mut self) {
-        self.left_of_chunk = MOST_OF_CHUNK;
+        self.of_chunk = 0;
     }
 
     /// Reads the ids of an event in place of the previous ones. If they are one of the known lists, it does not read them and returns what is known of that list.
@@ -91,7 +77,7 @@ impl<'a> RequestIds<'a> {
         let listed = self.listed.filter(|_| is_read);
         let list = listed.and_then(|number| lists.get(number));
         if let Some(list) = list.filter(|list| list.len <= self.left) {
-            self.left_of_chunk -= list.len;
+            self.of_chunk += list.len;
             return Some(&mut list.known);
         }
         if !is_read || listed.is_some() {
@@ -112,14 +98,14 @@ impl<'a> RequestIds<'a> {
             self.inside.truncate(len);
             self.outside.truncate(len - self.inside.len());
         }
-        self.left_of_chunk -= len;
+        self.of_chunk += len;
     }
 
     fn clear(&mut self) {
         self.inside.clear();
         self.outside.clear();
         (self.value, self.listed) = (None, None);
-        self.left = MOST.min(self.left_of_chunk);
+        self.left = MOST.min(MOST_OF_CHUNK - self.of_chunk);
     }
 
     /// Reads the ids at the hits in a line as recorders write it. Returns `None` for any other line.
