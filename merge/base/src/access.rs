@@ -167,12 +167,9 @@ fn mask(asked: Option<&str>) -> u32 {
 mod tests {
     use super::*;
 
-    fn access(mode: u32, group: u32) -> Access {
-        Access::new(mode, Some(group))
-    }
-
     #[test]
     fn nobody_reads_more_than_all_files_allow() {
+        let access = |(mode, group)| Access::new(mode, Some(group));
         for (one, two, mode) in [
             ((0o600, 1), (0o644, 1), 0o600),
             ((0o640, 1), (0o660, 1), 0o640),
@@ -182,13 +179,10 @@ mod tests {
             ((0o640, 1), (0o644, 2), 0o640),
             ((0o400, 1), (0o755, 1), 0o600),
         ] {
-            let both = access(one.0, one.1).and(access(two.0, two.1));
+            let both = access(one).and(access(two));
             assert_eq!(both.mode, mode, "{one:?} {two:?}");
         }
-    }
-
-    #[test]
-    fn a_folder_that_nobody_may_search_hides_its_files() {
+        // A folder that nobody may search hides its files.
         for (folders, file, mode) in [
             (&[0o700][..], 0o666, 0o600),
             (&[0o750], 0o666, 0o660),
@@ -196,10 +190,9 @@ mod tests {
             (&[0o755, 0o750], 0o644, 0o640),
             (&[0o755, 0o744], 0o644, 0o600),
         ] {
-            let reach = folders
-                .iter()
-                .fold(Reach::ALL, |reach, mode| reach.through(*mode));
-            let all = access(file, 1).within(reach);
+            let through = |reach: Reach, mode: &u32| reach.through(*mode);
+            let reach = folders.iter().fold(Reach::ALL, through);
+            let all = access((file, 1)).within(reach);
             assert_eq!(all.mode, mode, "{folders:?} {file:o}");
         }
     }

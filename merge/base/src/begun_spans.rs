@@ -82,37 +82,36 @@ impl<T: Half> BegunSpans<T> {
 mod tests {
     use super::*;
 
-    /// Time, place and name, 0 for none.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct TestHalf(i64, u32, u32);
-
-    impl Half for TestHalf {
+    /// A begin or end that happens when it is recorded.
+    impl Half for u32 {
         type Place = u32;
 
         fn time_ns(&self) -> i64 {
-            self.0
+            i64::from(*self)
         }
 
         fn place(&self) -> u32 {
-            self.1
+            *self
         }
 
         fn is_named(&self) -> bool {
-            self.2 != 0
+            true
         }
 
-        fn can_end(&self, begin: &Self) -> bool {
-            [0, begin.2].contains(&self.2)
+        fn can_end(&self, _begin: &Self) -> bool {
+            true
         }
     }
 
     #[test]
     fn what_waits_is_bounded() {
         let mut open = BegunSpans::default();
-        let dropped = (0..600).filter_map(|time| open.begin(TestHalf(i64::from(time), time, 7)));
+        let dropped = (0..600).filter_map(|time: u32| open.begin(time));
         assert_eq!(dropped.count(), 600 - WAITING);
-        assert_eq!(open.first(), Some(&TestHalf(88, 88, 7)));
-        assert_eq!(open.iter().count(), WAITING);
-        assert_eq!(open.drain().count(), WAITING);
+        assert_eq!(open.first(), Some(&88));
+        assert_eq!(
+            (open.iter().count(), open.drain().count()),
+            (WAITING, WAITING)
+        );
     }
 }

@@ -360,27 +360,3 @@ impl Ord for Place {
         self.path.cmp(&other.path)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn a_folder_stays_the_one_that_was_opened() {
-        let dir = tempfile::tempdir().unwrap();
-        let (one, moved) = (dir.path().join("one"), dir.path().join("moved"));
-        fs::create_dir(&one).unwrap();
-        fs::write(one.join("file"), "x").unwrap();
-        let folder = Folder::open(&one).unwrap();
-        fs::rename(&one, &moved).unwrap();
-        fs::create_dir(&one).unwrap();
-        let names: Vec<_> = folder.entries().unwrap();
-        assert_eq!(names.len(), 1);
-        assert_eq!(folder.place("file").read_front(false).unwrap(), b"x");
-        folder.place("file").rename(&folder.place("new")).unwrap();
-        assert!(moved.join("new").exists());
-        folder.place("new").remove().unwrap();
-        assert!(!moved.join("new").exists());
-    }
-}

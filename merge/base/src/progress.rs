@@ -69,26 +69,3 @@ impl Progress {
         self.events.fetch_add(events, Ordering::Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_passes_make_the_whole() {
-        let progress = Progress::default();
-        assert_eq!(progress.bytes(), (0, 0));
-        progress.expect(100, 3);
-        progress.add(100, 0);
-        progress.add(100, 7);
-        assert_eq!((progress.bytes(), progress.events()), ((66, 100), 7));
-        progress.expect_rest(50);
-        assert_eq!(progress.bytes(), (80, 100));
-        progress.add(50, 0);
-        assert_eq!(progress.bytes(), (100, 100));
-        progress.add(1, 0);
-        assert_eq!(progress.bytes(), (100, 100));
-        progress.expect(10, 2);
-        assert_eq!((progress.bytes(), progress.events()), ((0, 10), 0));
-    }
-}

@@ -56,18 +56,7 @@ mod tests {
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in [
-            "",
-            "MB",
-            "900",
-            "-1MB",
-            "1.MB",
-            ".5GB",
-            "0.0001kb",
-            "9TB",
-            "1e3MB",
-            "9999999999GB",
-        ] {
+        for text in "|MB|900|-1MB|1.MB|.5GB|0.0001kb|9TB|1e3MB|9999999999GB".split('|') {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

@@ -182,28 +182,4 @@ mod tests {
             assert_eq!(digits(text.as_bytes(), 0), None, "{text}");
         }
     }
-
-    #[test]
-    fn writes_up_to_sixteen_digits() {
-        let expect = |number: u64| {
-            let expected = number.to_string();
-            let found = text(number).map(|(text, len)| text[..len].to_vec());
-            let fits = expected.len() <= 16;
-            assert_eq!(found, fits.then(|| expected.into_bytes()), "{number}");
-        };
-        (0..20_000).for_each(expect);
-        for power in 0..=19 {
-            let power = 10_u64.pow(power);
-            for near in [power - 1, power, power + 1, power.wrapping_mul(7) / 3] {
-                expect(near);
-            }
-        }
-        let mut state = 88_172_645_463_325_252_u64;
-        for round in 0..100_000 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            expect(state >> (round % 64));
-        }
-    }
 }

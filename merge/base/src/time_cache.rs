@@ -105,38 +105,39 @@ fn low_digits(text: &[u8], at: usize) -> Option<i64> {
 mod tests {
     use super::*;
 
-    const AROUND: [u64; 17] = [
-        0,
-        1,
-        999,
-        1_000,
-        99_999_999,
-        100_000_000,
-        100_000_001,
-        123_456_789_012,
-        123_456_789_013,
-        123_556_789_013,
-        9_999_999_999,
-        999_999_999_999_999,
-        1_000_000_000_000_000,
-        1_000_000_100_000_000,
-        999_999_999_999_999_999,
-        1_795_248_902_123_456_789,
-        u64::MAX / 4,
-    ];
+    /// Times that share their first digits with others, and some that share none.
+    fn around() -> Vec<u64> {
+        let powers = [
+            1_u64,
+            1_000,
+            100_000_000,
+            10_000_000_000,
+            1_000_000_000_000_000,
+        ];
+        let near = powers.into_iter().flat_map(|ns| [ns - 1, ns, ns + 1]);
+        let later = [123_456_789_012, 123_456_789_013, 123_556_789_013];
+        let others = [
+            1_000_000_100_000_000,
+            1_795_248_902_123_456_789,
+            u64::MAX / 4,
+        ];
+        near.chain(later).chain(others).collect()
+    }
+
+    /// Each time after each other one.
+    fn pairs() -> impl Iterator<Item = u64> {
+        let pair = |first| around().into_iter().flat_map(move |second| [first, second]);
+        around().into_iter().flat_map(pair)
+    }
 
     #[test]
     fn every_time_is_written_as_by_itself() {
         let mut stamp = Stamp::default();
-        for first in AROUND {
-            for second in AROUND {
-                for ns in [first, second] {
-                    let (mut found, mut expected) = (Vec::new(), Vec::new());
-                    stamp.write(ns, &mut found);
-                    write_micros(ns, &mut expected);
-                    assert_eq!(found, expected, "{ns}");
-                }
-            }
+        for ns in pairs() {
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            stamp.write(ns, &mut found);
+            write_micros(ns, &mut expected);
+            assert_eq!(found, expected, "{ns}");
         }
     }
 
@@ -147,22 +148,18 @@ mod tests {
             let found = glance.read(text.as_bytes());
             assert_eq!(found, three_decimals(text.as_bytes()), "{text}");
         };
-        for first in AROUND {
-            for second in AROUND {
-                for ns in [first, second] {
-                    let text = format!("{}.{:03}", ns / 1000, ns % 1000);
-                    for behind in ["", ",", "}", "0", "7,\"dur\":12345678.123"] {
-                        read(&format!("{text}{behind}"));
-                    }
-                    read(&text[..text.len() - 1]);
-                    for at in 0..text.len() {
-                        for other in ["x", ".", "0", "-"] {
-                            read(&[&text[..at], other, &text[at + 1..]].concat());
-                            read(&[&text[..at], other, &text[at..]].concat());
-                        }
-                        read(&[&text[..at], &text[at + 1..]].concat());
-                    }
+        for ns in pairs() {
+            let text = format!("{}.{:03}", ns / 1000, ns % 1000);
+            for behind in ["", ",", "}", "0", "7,\"dur\":12345678.123"] {
+                read(&format!("{text}{behind}"));
+            }
+            read(&text[..text.len() - 1]);
+            for at in 0..text.len() {
+                for other in ["x", ".", "0", "-"] {
+                    read(&[&text[..at], other, &text[at + 1..]].concat());
+                    read(&[&text[..at], other, &text[at..]].concat());
                 }
+                read(&[&text[..at], &text[at + 1..]].concat());
             }
         }
     }

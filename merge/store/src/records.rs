@@ -159,38 +159,3 @@ impl<T> RecordFile<T> {
         self.file = File::open(path).unwrap();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A record with padding and values that not all bytes are.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Odd {
-        Empty,
-        Number(u64),
-        Pair(Option<u32>, bool),
-    }
-
-    const ODD: [Odd; 4] = [
-        Odd::Pair(Some(7), true),
-        Odd::Empty,
-        Odd::Number(u64::MAX),
-        Odd::Pair(None, false),
-    ];
-
-    #[test]
-    fn records_come_back_from_a_file_as_they_were() {
-        let mut file = RecordFile::new(&std::env::temp_dir()).unwrap();
-        file.append(&ODD).unwrap();
-        file.append(&ODD[1..2]).unwrap();
-        assert_eq!(file.len(), 5);
-        let expected = [&ODD[..], &ODD[1..2]].concat();
-        assert_eq!(*file.read_back().unwrap(), expected);
-        let records = file.finish().unwrap();
-        assert!(matches!(records, Records::Mapped(_)));
-        assert_eq!(*records, expected);
-        let empty = RecordFile::<Odd>::new(&std::env::temp_dir()).unwrap();
-        assert_eq!(*empty.finish().unwrap(), []);
-    }
-}
