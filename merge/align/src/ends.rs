@@ -92,48 +92,39 @@ mod tests {
     use super::*;
     use trace_store::sorter::Sorter;
 
-    fn end(flow: u64, role: Role, boot: u32, at_ns: i64) -> End {
-        End {
+    #[test]
+    fn a_flow_is_an_arrow_from_its_start_to_all_others() {
+        let end = |(flow, role, boot, at_ns)| End {
             flow,
             role,
             boot,
             at_ns,
-        }
-    }
-
-    fn arrows(ends: &[End]) -> Vec<(i64, i64)> {
-        let mut found = Vec::new();
+        };
+        let ends = [
+            (1, Role::End, 2, 30),
+            (1, Role::Start, 0, 10),
+            (1, Role::Step, 1, 20),
+            (2, Role::End, 1, 50), // has no start
+            (3, Role::Start, 0, 60),
+            (3, Role::End, 0, 70), // of the same host
+            (4, Role::Start, 0, 80),
+            (4, Role::Start, 0, 90), // which of both is it?
+            (4, Role::End, 2, 95),
+            (5, Role::Start, 0, 110),
+            (5, Role::Step, 1, 140),
+            (5, Role::End, 2, 130), // one of two, so that none is known to be the step's
+            (5, Role::End, 1, 150),
+        ];
         let mut sorter = Sorter::new(std::path::Path::new("."));
-        ends.iter().for_each(|end| sorter.push(*end).unwrap());
-        let sorted = sorter.finish().unwrap();
-        each_arrow(&sorted, |arrow| found.push((arrow.from.1, arrow.to.1)));
-        found
-    }
-
-    #[test]
-    fn a_flow_is_an_arrow_from_its_start_to_all_others() {
-        let ends = [
-            end(1, Role::End, 2, 30),
-            end(1, Role::Start, 0, 10),
-            end(1, Role::Step, 1, 20),
-            end(2, Role::End, 1, 50), // has no start
-            end(3, Role::Start, 0, 60),
-            end(3, Role::End, 0, 70), // of the same host
-            end(4, Role::Start, 0, 80),
-            end(4, Role::Start, 0, 90), // which of both is it?
-            end(4, Role::End, 2, 95),
-        ];
-        assert_eq!(arrows(&ends), [(10, 20), (10, 30), (20, 30)]);
-    }
-
-    #[test]
-    fn of_several_ends_none_is_known_to_be_that_of_a_step() {
-        let ends = [
-            end(1, Role::Start, 0, 10),
-            end(1, Role::Step, 1, 40),
-            end(1, Role::End, 2, 30),
-            end(1, Role::End, 1, 50),
-        ];
-        assert_eq!(arrows(&ends), [(10, 40), (10, 50), (10, 30)]);
+        sorter.extend(ends.map(end)).unwrap();
+        let mut found = Vec::new();
+        each_arrow(&sorter.finish().unwrap(), |arrow| {
+            found.push((arrow.from.1, arrow.to.1));
+        });
+        let of_ends = [(110, 140), (110, 150), (110, 130)];
+        assert_eq!(
+            found,
+            [&[(10, 20), (10, 30), (20, 30)], &of_ends[..]].concat()
+        );
     }
 }

@@ -76,28 +76,3 @@ pub(super) fn pieces(readings: &[Reading]) -> impl Iterator<Item = &[Reading]> {
         is_unset
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(at_ns: i64, ahead_ns: i64, uncertainty_ns: i64) -> Reading {
-        Reading {
-            at_ns,
-            ahead_ns,
-            uncertainty_ns,
-        }
-    }
-
-    #[test]
-    fn an_uncertain_reading_hides_no_step() {
-        let readings = [
-            read(0, 0, 30),
-            read(1_000, 2_500_000, 10_000_000),
-            read(2_000, 5_000_000, 30),
-            read(3_000, 5_000_020, 30),
-        ];
-        let lengths: Vec<usize> = pieces(&readings).map(<[_]>::len).collect();
-        assert_eq!(lengths, [2, 2]);
-    }
-}

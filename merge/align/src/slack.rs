@@ -137,27 +137,3 @@ impl Slacks {
         pair.is_some_and(|pair| pair.at[time] < OPEN_NS)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_grid_covers_all_its_time() {
-        for (last_ns, hosts) in [
-            (0, 2),
-            (5, 2),
-            (1_000_000_000, 2),
-            (86_400_000_000_000, 9),
-            (77, 5_000),
-        ] {
-            let grid = Grid::over((-3, last_ns), hosts, 2);
-            assert!(grid.at_ns(grid.times - 1) >= last_ns, "{grid:?}");
-            assert!((2..=8194).contains(&grid.times), "{grid:?}");
-            for at_ns in [-3, last_ns / 3, last_ns] {
-                let near = grid.at_ns(grid.find(at_ns));
-                assert!(near.abs_diff(at_ns) <= grid.width_ns.unsigned_abs() / 2 + 1);
-            }
-        }
-    }
-}

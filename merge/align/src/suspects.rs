@@ -72,39 +72,3 @@ fn scores(slacks: &Slacks, hosts: usize, speaks: impl Fn(usize) -> bool) -> Vec<
     }
     scores
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::slack::Grid;
-    use super::*;
-
-    /// Arrows between pairs of four hosts, good ones and one that cannot be.
-    fn some(good: &[(usize, usize)], bad: &[(usize, usize)]) -> Slacks {
-        let mut slacks = Slacks::new(Grid::over((0, 100), 2, 2));
-        for (pairs, begin) in [(good, 10), (bad, 90)] {
-            for pair in pairs {
-                slacks.add((*pair, (begin, 20)), 5);
-            }
-        }
-        slacks
-    }
-
-    #[test]
-    fn who_agrees_with_others_is_more_likely() {
-        for (wrong, right) in [(1, 2), (2, 1)] {
-            let slacks = some(&[(0, right), (right, 0)], &[(wrong, right)]);
-            assert_eq!(suspects(&slacks, 4, 0, |_| true, |_| true), [wrong]);
-        }
-    }
-
-    #[test]
-    fn who_is_known_to_be_wrong_accuses_nobody() {
-        for wrong in [1, 3] {
-            let others = [1, 2, 3].into_iter().filter(|host| *host != wrong);
-            let bad: Vec<(usize, usize)> = others.map(|other| (wrong, other)).collect();
-            let slacks = some(&[(0, 1), (0, 2), (0, 3)], &bad);
-            let is_other = |host: usize| host != wrong;
-            assert!(suspects(&slacks, 4, 0, is_other, is_other).is_empty());
-        }
-    }
-}
