@@ -204,47 +204,7 @@ mod tests {
         counts.map(|found| (found.rule, found.count)).collect()
     }
 
-    use Kind::{AsyncEnd, Begin, Bind, BindNext, End, Reach, Span, Start};
-
-    #[test]
-    fn spans_of_a_row_nest() {
-        let overlap = [(Rule::Overlap, 1)];
-        let inside = [(Span, 20, 5, 1), (Span, 10, 20, 1), (Span, 30, 5, 1)];
-        assert_eq!(rules(&inside), []);
-        assert_eq!(rules(&[(Span, 10, 20, 1), (Span, 20, 20, 1)]), overlap);
-        // A span that is dropped is in the way of no other.
-        let three = [(Span, 10, 20, 1), (Span, 20, 20, 1), (Span, 35, 20, 1)];
-        assert_eq!(rules(&three), overlap);
-        let same = [(Span, 10, 20, 1), (Span, 10, 20, 1), (Span, 10, 0, 1)];
-        assert_eq!(rules(&same), []);
-        // A begin without an end may contain anything.
-        let open = [(Begin, 5, 0, 1), (Span, 10, 20, 1), (Span, 40, 20, 1)];
-        assert_eq!(rules(&open), []);
-    }
-
-    #[test]
-    fn ends_have_begins_and_do_not_cross() {
-        let (without, misplaced) = ((Rule::EndWithoutBegin, 1), (Rule::MisplacedEnd, 1));
-        let begins = [(Begin, 1, 0, 7), (Begin, 2, 0, 8)];
-        let after = |ends: &[(Kind, i64, i64, u64)]| rules(&[&begins[..], ends].concat());
-        assert_eq!(after(&[(End, 3, 0, 8), (End, 4, 0, 7)]), []);
-        assert_eq!(after(&[(End, 3, 0, 0), (End, 4, 0, 0)]), []);
-        assert_eq!(after(&[(End, 3, 0, 8), (End, 4, 0, 9)]), [without]);
-        let crossed = [(End, 3, 0, 7), (End, 4, 0, 8)];
-        assert_eq!(after(&crossed), [without, misplaced]);
-        // At the same time, an end of a thread comes before a begin; an async one is where the file has it.
-        let same = |kinds: [Kind; 2]| rules(&kinds.map(|kind| (kind, 5, 0, 7)));
-        assert_eq!(same([Begin, AsyncEnd]), []);
-        for kinds in [[Begin, End], [End, Begin], [AsyncEnd, Begin]] {
-            assert_eq!(same(kinds), [without], "{kinds:?}");
-        }
-        // It began in a complete span and ends after it.
-        let outlives = [(Span, 0, 10, 7), (Begin, 5, 0, 7), (End, 11, 0, 7)];
-        assert_eq!(rules(&outlives), [misplaced]);
-        let begin = |ts| (Begin, ts, 0, 7);
-        let deep: Vec<_> = (0..600).map(begin).chain([(End, 999, 0, 7)]).collect();
-        assert_eq!(rules(&deep), []);
-    }
+    use Kind::{Bind, BindNext, Reach, Span, Start};
 
     #[test]
     fn arrows_start_once_and_find_their_spans() {
