@@ -195,39 +195,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_hexadecimal() {
-        for text in [
-            "",
-            "0x",
-            "g",
-            "0x0g",
-            "+1",
-            "1 ",
-            "0x0123456789abcdef0",
-            "\u{e9}",
-        ] {
-            assert_eq!(hexadecimal(text.as_bytes()), None, "{text}");
-        }
-        for (text, number) in [
-            ("0", 0),
-            ("0x1F", 31),
-            ("fF", 255),
-            ("0xffffffffffffffff", u64::MAX),
-        ] {
-            assert_eq!(hexadecimal(text.as_bytes()), Some(number), "{text}");
-        }
-    }
-
-    #[test]
-    fn writes_hexadecimal() {
-        for id in [0, 1, 0xf, 0x10, 1 << 40 | 0x1f, u64::MAX, u64::MAX >> 4] {
-            let mut out = Vec::new();
-            write_id("id", id, &mut out);
-            assert_eq!(out, format!(r#""id":"{id:#x}""#).as_bytes());
-        }
-    }
-
-    #[test]
     fn issue_19_a_number_that_is_none_changes_no_end() {
         for (rest, binds) in [
             ("", true),

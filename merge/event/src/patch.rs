@@ -298,66 +298,40 @@ mod tests {
 
     #[test]
     fn replaces_only_times_and_ids() {
-        let table = [
-            (
-                r#"{"ph":"X","pid":4711,"tid":4712,"ts":81.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}"#,
-                r#"{"ph":"X","pid":7,"tid":8,"ts":80.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}"#,
-            ),
-            (
-                r#"{"ts": 5, "name":"a", "tid":139772473715072, "dur" : 7, "pid":1,"ph":"X"}"#,
-                r#"{"ts": 4.000, "name":"a", "tid":8, "dur" : 7, "pid":7,"ph":"X"}"#,
-            ),
-            (
-                r#"{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":139772473715072,"args":{"ts":1}}"#,
-                r#"{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"args":{"ts":1}}"#,
-            ),
-            (
-                r#"{"pid":1,"ts":5,"tid":2,"ph":"i"}"#,
-                r#"{"pid":7,"ts":4.000,"tid":8,"ph":"i"}"#,
-            ),
-            (
-                r#"{"pid":1,"ph":"i","ts":"1.25"}"#,
-                r#"{"pid":7,"tid":8,"ph":"i","ts":0.250}"#,
-            ),
-            (
-                r#"{"pid":1,"tid":null,"ph":"i","ts":5}"#,
-                r#"{"pid":7,"tid":8,"ph":"i","ts":4.000}"#,
-            ),
-            (
-                r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}"#,
-                r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}"#,
-            ),
-            (
-                r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{"local":"0x1"}}"#,
-                r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id_":5,"id":"0x10000000001"}"#,
-            ),
-            (
-                r#"{"ph":"F","pid":1,"tid":2,"ts":3,"id":5,"tts":null,"ts":4}"#,
-                r#"{"ph":"e","pid":7,"tid":8,"id":"0x10000000005","ts":3.000}"#,
-            ),
-            (
-                r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{}}"#,
-                r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id":"0x10000000005","id_":{}}"#,
-            ),
-            (
-                r#"{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":2,"bind_id":"0x1f","flow_out":true}"#,
-                r#"{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"bind_id":"0x1000000001f","flow_out":true}"#,
-            ),
-            (
-                r#"{"ph":"M","pid":1,"tid":0,"ts":5,"name":"process_sort_index"}"#,
-                r#"{"ph":"M","pid":7,"tid":8,"ts":5,"name":"process_sort_index"}"#,
-            ),
-            (
-                r#"{"ph":"X","pid":1,"tid":1,"ts":9100000000000.567,"dur":9100000000000.56}"#,
-                r#"{"ph":"X","pid":7,"tid":8,"ts":9099999999999.000,"dur":9100000000000.000}"#,
-            ),
-            (
-                r#"{"ph":"X","pid":1,"tid":1,"ts":1.00049,"dur":1.0001}"#,
-                r#"{"ph":"X","pid":7,"tid":8,"ts":0.000,"dur":1.001}"#,
-            ),
-        ];
-        for (line, expected) in table {
-            assert_eq!(patched(line), expected);
+        // Lines, each with what it becomes below it.
+        let table = r#"
+{"ph":"X","pid":4711,"tid":4712,"ts":81.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}
+{"ph":"X","pid":7,"tid":8,"ts":80.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}
+{"ts": 5, "name":"a", "tid":139772473715072, "dur" : 7, "pid":1,"ph":"X"}
+{"ts": 4.000, "name":"a", "tid":8, "dur" : 7, "pid":7,"ph":"X"}
+{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":139772473715072,"args":{"ts":1}}
+{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"args":{"ts":1}}
+{"pid":1,"ts":5,"tid":2,"ph":"i"}
+{"pid":7,"ts":4.000,"tid":8,"ph":"i"}
+{"pid":1,"ph":"i","ts":"1.25"}
+{"pid":7,"tid":8,"ph":"i","ts":0.250}
+{"pid":1,"tid":null,"ph":"i","ts":5}
+{"pid":7,"tid":8,"ph":"i","ts":4.000}
+{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}
+{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}
+{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{"local":"0x1"}}
+{"ph":"b","pid":7,"tid":8,"ts":2.000,"id_":5,"id":"0x10000000001"}
+{"ph":"F","pid":1,"tid":2,"ts":3,"id":5,"tts":null,"ts":4}
+{"ph":"e","pid":7,"tid":8,"id":"0x10000000005","ts":3.000}
+{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{}}
+{"ph":"b","pid":7,"tid":8,"ts":2.000,"id":"0x10000000005","id_":{}}
+{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":2,"bind_id":"0x1f","flow_out":true}
+{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"bind_id":"0x1000000001f","flow_out":true}
+{"ph":"M","pid":1,"tid":0,"ts":5,"name":"process_sort_index"}
+{"ph":"M","pid":7,"tid":8,"ts":5,"name":"process_sort_index"}
+{"ph":"X","pid":1,"tid":1,"ts":9100000000000.567,"dur":9100000000000.56}
+{"ph":"X","pid":7,"tid":8,"ts":9099999999999.000,"dur":9100000000000.000}
+{"ph":"X","pid":1,"tid":1,"ts":1.00049,"dur":1.0001}
+{"ph":"X","pid":7,"tid":8,"ts":0.000,"dur":1.001}
+"#;
+        let lines: Vec<&str> = table.trim().lines().collect();
+        for pair in lines.chunks(2) {
+            assert_eq!(patched(pair[0]), pair[1]);
         }
     }
 }

@@ -111,45 +111,38 @@ mod tests {
             )
         };
         let node = r#"{"id":1,"callFrame":{"functionName":"f","scriptId":"7"}}"#;
-        let child =
-            r#"{"id":2,"parent":1,"callFrame":{"functionName":"g","url":"u","scriptId":7}}"#;
+        let child = r#"{"id":2,"parent":1,"callFrame":{"functionName":"g","url":"u"}}"#;
         let begin = r#"{"data":{"startTime":1000}}"#;
         let drawn = [
-            begin.to_owned(),
-            part(&format!("{node},{child}"), "[1,2]", "[5,-5]"),
-            part("", "[]", "[]"),
-            r#"{"data":{"cpuProfile":{"samples":[1]},"timeDeltas":[5],"lines":[0]}}"#.to_owned(),
-            format!(r#"{{"data":{{"cpuProfile":{{"nodes":[{node}]}}}}}}"#),
-            r#"{"data":{"endTime":1000}}"#.to_owned(),
+            begin,
+            r#"{"data":{"endTime":1000}}"#,
+            r#"{"data":{"cpuProfile":{"samples":[1]},"timeDeltas":[5],"lines":[0]}}"#,
+            &part(&format!("{node},{child}"), "[1,2]", "[5,-5]"),
+            &part("", "[]", "[]"),
+            &format!(r#"{{"data":{{"cpuProfile":{{"nodes":[{node}]}}}}}}"#),
         ];
+        let text_id = r#"{"id":"1","callFrame":{"functionName":"f"}}"#;
+        let no_url = r#"{"id":1,"callFrame":{"functionName":"f","url":null}}"#;
+        let no_name = r#"{"id":1,"callFrame":{"functionName":7}}"#;
         let not_drawn = [
-            r#"{"data":{"startTime":"1000"}}"#.to_owned(),
-            r#"{"data":{"endTime":null}}"#.to_owned(),
-            r#"{"data":{"timeDeltas":[1]}}"#.to_owned(),
-            r#"{"data":{"cpuProfile":{"samples":[1]}}}"#.to_owned(),
-            r#"{"data":[]}"#.to_owned(),
-            String::new(),
-            part(node, "[1]", "[]"),
-            part(node, r#"["1"]"#, "[1]"),
-            part(r#"{"id":1}"#, "[1]", "[1]"),
-            part(
-                r#"{"id":"1","callFrame":{"functionName":"f"}}"#,
-                "[1]",
-                "[1]",
-            ),
-            part(r#"{"id":1,"callFrame":{"functionName":7}}"#, "[1]", "[1]"),
-            part(
-                r#"{"id":1,"callFrame":{"functionName":"f","url":null}}"#,
-                "[1]",
-                "[1]",
-            ),
+            r#"{"data":{"startTime":"1000"}}"#,
+            r#"{"data":{"endTime":null}}"#,
+            r#"{"data":{"timeDeltas":[1]}}"#,
+            r#"{"data":{"cpuProfile":{"samples":[1]}}}"#,
+            r#"{"data":[]}"#,
+            "",
+            &part(node, "[1]", "[]"),
+            &part(node, r#"["1"]"#, "[1]"),
+            &part(r#"{"id":1}"#, "[1]", "[1]"),
+            &part(text_id, "[1]", "[1]"),
+            &part(no_name, "[1]", "[1]"),
+            &part(no_url, "[1]", "[1]"),
         ];
         let id = br#""id":"0x1f""#;
-        for args in &drawn {
-            assert!(is_drawn(id, args.as_bytes()), "{args}");
-        }
-        for args in &not_drawn {
-            assert!(!is_drawn(id, args.as_bytes()), "{args}");
+        for (all, expected) in [(&drawn[..], true), (&not_drawn, false)] {
+            for args in all {
+                assert_eq!(is_drawn(id, args.as_bytes()), expected, "{args}");
+            }
         }
         for (id, expected) in [
             ("", true),

@@ -180,29 +180,3 @@ fn around_nuls<'a>(line: &'a [u8], at: usize, found: &mut impl FnMut(usize, Foun
 pub fn line_start(bytes: &[u8], at: usize, least: usize) -> usize {
     memrchr(b'\n', &bytes[least..at]).map_or(least, |newline| least + newline + 1)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_cut_anywhere_hold_the_same_lines() {
-        let line = |ts: u32| format!("{{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":{ts}}}\n");
-        let text: String = (0..50).map(line).collect();
-        let bytes = text.as_bytes();
-        let whole = Part::all_of(bytes);
-        for size in 1..200 {
-            let mut parts = Vec::new();
-            cut(bytes, whole, size, &mut parts);
-            let lens = parts.iter().map(|part| part.end - part.start);
-            assert_eq!(lens.sum::<usize>(), bytes.len());
-            let mut count = 0;
-            for part in parts {
-                scan_part(bytes, part, |_, found| {
-                    count += i32::from(matches!(found, Found::Event(_)));
-                });
-            }
-            assert_eq!(count, 50, "parts of {size}");
-        }
-    }
-}

@@ -85,19 +85,11 @@ mod tests {
     #[test]
     fn an_end_that_was_overwritten_leaves_valid_json() {
         let begin = parse(br#"{"ph":"B","name":"WAIT","ts":12,"pid":1,"args":{"k":1}}"#).unwrap();
-        for end_args in [
-            &b"{\"a\":"[..],
-            b"{\"a\":}",
-            b"{\"a\":tru}",
-            b"{\"a\":\"\x01\"}",
-            b"{\"a\":\"\xff\"}",
-            b"{a:1}",
-            b"{\"a\":1,}",
-            b"{\"a\":[1,}",
-            b"{\"a\":1}}",
-            b"\0\0\0",
-            b"{\"a\\\":1}",
-        ] {
+        let overwritten = [
+            &b"{\"a\":|{\"a\":}|{\"a\":tru}|{a:1}|{\"a\":1,}|{\"a\":[1,}|{\"a\":1}}|{\"a\\\":1}"[..],
+            b"{\"a\":\"\x01\"}|{\"a\":\"\xff\"}|\0\0\0",
+        ];
+        for end_args in overwritten.join(&b'|').split(|byte| *byte == b'|') {
             as_whole(&begin, end_args, |event| {
                 let found: serde_json::Value = serde_json::from_slice(event.line).unwrap();
                 assert_eq!(found["ph"], "X", "{found}");
@@ -107,57 +99,27 @@ mod tests {
 
     #[test]
     fn a_begin_becomes_a_whole_span_with_the_args_of_its_end() {
-        let cases = [
-            (
-                r#"{"ph":"B","name":"WAIT","ts":12,"pid":1}"#,
-                "",
-                r#"{"ph":"X","dur":0,"name":"WAIT","ts":12,"pid":1}"#,
-            ),
-            (
-                r#"{ "name" : "a\"b", "ph" : "B", "ts":1.5, "pid":"p", "args":{"c":1} }"#,
-                r#"{ "d" : [2] }"#,
-                r#"{"name":"a\"b","ph":"X","dur":0,"ts":1.5,"pid":"p","args":{"c":1,"d":[2]}}"#,
-            ),
-            (
-                r#"{"ph":"B","ts":1,"pid":1,"args":{"k":1,"c":{"k":1},"l":2}}"#,
-                r#"{"d":NaN,"k":"end","l":[]}"#,
-                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"c":{"k":1},"d":null,"k":"end","l":[]}}"#,
-            ),
-            (
-                r#"{"ph":"B","ts":1,"pid":1,"args":7}"#,
-                r#"{"d":2,"e":3"#,
-                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"d":2,"e":3}}"#,
-            ),
-            (
-                r#"{"ph":"B","ts":1,"pid":1,"args":[1]}"#,
-                "overwritten",
-                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":[1]}"#,
-            ),
-            (
-                r#"{"ph":"B","ts":1,"pid":1,"args":{}}"#,
-                r#"{"d":2}"#,
-                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"d":2}}"#,
-            ),
-            (
-                r#"{"ph":"B","ts":1,"pid":1,"dur":7,"args":{"c":1}}"#,
-                "{ }",
-                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"c":1}}"#,
-            ),
-            (
-                r#"{"ph":"B","ts":1,"pid":1}"#,
-                r#"{"d":2}"#,
-                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"d":2}}"#,
-            ),
-        ];
-        for (begin, end_args, expected) in cases {
-            let begin = parse(begin.as_bytes()).expect(begin);
-            as_whole(&begin, end_args.as_bytes(), |whole| {
+        // The rest of a begin, the args of its end, and the rest of the whole span.
+        let table = r#"
+} | | }
+,"args":{"c":1}} | { "d" : [2] } | ,"args":{"c":1,"d":[2]}}
+,"args":{"k":1,"c":{"k":1},"l":2}} | {"d":NaN,"k":"end","l":[]} | ,"args":{"c":{"k":1},"d":null,"k":"end","l":[]}}
+,"args":7} | {"d":2,"e":3 | ,"args":{"d":2,"e":3}}
+,"args":[1]} | overwritten | ,"args":[1]}
+,"args":{}} | {"d":2} | ,"args":{"d":2}}
+,"dur":7,"args":{"c":1}} | { } | ,"args":{"c":1}}
+} | {"d":2} | ,"args":{"d":2}}
+"#;
+        for case in table.trim().lines() {
+            let parts: Vec<&str> = case.split('|').map(str::trim).collect();
+            let begin = format!(r#"{{"ph":"B","ts":1,"pid":1{}"#, parts[0]);
+            let expected = format!(r#"{{"ph":"X","dur":0,"ts":1,"pid":1{}"#, parts[2]);
+            let begin = parse(begin.as_bytes()).expect(case);
+            as_whole(&begin, parts[1].as_bytes(), |whole| {
                 assert_eq!(String::from_utf8_lossy(whole.line), expected);
-                let read = parse(expected.as_bytes()).expect(expected);
-                assert_eq!(
-                    (whole.phase, whole.ts_ns, whole.dur_ns),
-                    (Phase::Complete, begin.ts_ns, 0)
-                );
+                let read = parse(expected.as_bytes()).expect(&expected);
+                let times = (whole.phase, whole.ts_ns, whole.dur_ns);
+                assert_eq!(times, (Phase::Complete, begin.ts_ns, 0));
                 assert_eq!(whole.fields, read.fields, "{expected}");
             });
         }

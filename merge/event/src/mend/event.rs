@@ -123,78 +123,37 @@ mod tests {
 
     #[test]
     fn what_viewers_do_not_take_goes_and_the_rest_stays() {
-        use Repair::{Arrow, Counter, Key, Number, Phase, Time};
-        let table: [(&str, &str, &[Repair]); 17] = [
-            (
-                r#"{"ph":"X","a":1e999,"b":[1e999]}"#,
-                r#"{"ph":"X","a":null,"b":[1e999]}"#,
-                &[Number],
-            ),
-            (
-                r#"{ "ph" : "B", "dur":null, "tts":"x" ,"name":"a"}"#,
-                r#"{"ph":"B","name":"a"}"#,
-                &[Time],
-            ),
-            (r#"{"ph":"i","tdur":1e999}"#, r#"{"ph":"i"}"#, &[Time]),
-            (
-                r#"{"ph":"X","dur":NaN,"args":{"a":NaN}}"#,
-                r#"{"ph":"X","args":{"a":null}}"#,
-                &[Number, Time],
-            ),
-            (
-                r#"{"ph":"i","ph":"X","ts":null,"ts":5}"#,
-                r#"{"ph":"X","ts":5}"#,
-                &[Key],
-            ),
-            (
-                r#"{"ph":"M","ts":-5,"name":"x"}"#,
-                r#"{"ph":"M","name":"x"}"#,
-                &[Time],
-            ),
-            (
-                r#"{"ph":"M","name":"thread_name","args":{"name":1e999,"b":{"c":2}}}"#,
-                r#"{"ph":"M","name":"thread_name","args":{"name":null,"b":{"c":2}}}"#,
-                &[Number],
-            ),
-            (
-                r#"{"ph":"C","args":{"a":1,"b":"x","c":1e999,"d":"2"}}"#,
-                r#"{"ph":"C","args":{"a":1,"d":"2"}}"#,
-                &[Counter],
-            ),
-            (
-                r#"{"ph":"C","args":{"a":NaN}}"#,
-                r#"{"ph":"C","args":{}}"#,
-                &[Number, Counter],
-            ),
-            (
-                r#"{"ph":"s","id2":{"local":1e999},"id":5}"#,
-                r#"{"ph":"s","id":5}"#,
-                &[Number],
-            ),
-            (r#"{"ph":"X","bind_id":5}"#, r#"{"ph":"X"}"#, &[Arrow]),
-            (
-                r#"{"ph":"X","bind_id":null,"flow_in":true}"#,
-                r#"{"ph":"X","flow_in":true}"#,
-                &[Arrow],
-            ),
-            (
-                r#"{"ph":"X","bind_id":1e999,"flow_in":true}"#,
-                r#"{"ph":"X","flow_in":true}"#,
-                &[Arrow],
-            ),
-            (r#"{"ph":"S","id":1}"#, r#"{"ph":"b","id":1}"#, &[Phase]),
-            (r#"{"ph":"X","bind_id":"0x5","flow_out":true}"#, "", &[]),
-            (r#"{"ph":"E","bind_id":5,"name":7,"args":[]}"#, "", &[]),
-            (r#"{"ph":"C","args":{"a":1e3}}"#, "", &[]),
-        ];
-        for (text, expected, kinds) in table {
-            let ph = text.find(r#""ph":""#).map_or(10, |at| at + 6);
-            let phase = sa_format::Phase::modern(text.as_bytes()[ph]);
-            let mended = mended_event(text.as_bytes(), phase);
-            let (text, repairs) = mended.unwrap_or_default();
-            assert_eq!(String::from_utf8_lossy(&text), expected);
-            assert_eq!(repairs.into_iter().collect::<Vec<_>>(), kinds, "{expected}");
-            assert_eq!(mended_event(&text, phase), None, "mended once: {expected}");
+        // Expected repairs, an event, and the expected result.
+        let table = r#"
+Number | {"ph":"X","a":1e999,"b":[1e999]} | {"ph":"X","a":null,"b":[1e999]}
+Time | {"ph":"B" , "dur":null, "tts":"x" ,"name":"a"} | {"ph":"B","name":"a"}
+Time | {"ph":"i","tdur":1e999} | {"ph":"i"}
+Number Time | {"ph":"X","dur":NaN,"args":{"a":NaN}} | {"ph":"X","args":{"a":null}}
+Key | {"ph":"X","ts":null,"ts":5} | {"ph":"X","ts":5}
+Time | {"ph":"M","ts":-5,"name":"x"} | {"ph":"M","name":"x"}
+Number | {"ph":"M","name":"thread_name","args":{"name":1e999,"b":{"c":2}}} | {"ph":"M","name":"thread_name","args":{"name":null,"b":{"c":2}}}
+Counter | {"ph":"C","args":{"a":1,"b":"x","c":1e999,"d":"2"}} | {"ph":"C","args":{"a":1,"d":"2"}}
+Number Counter | {"ph":"C","args":{"a":NaN}} | {"ph":"C","args":{}}
+Number | {"ph":"s","id2":{"local":1e999},"id":5} | {"ph":"s","id":5}
+Arrow | {"ph":"X","bind_id":5} | {"ph":"X"}
+Arrow | {"ph":"X","bind_id":null,"flow_in":true} | {"ph":"X","flow_in":true}
+Arrow | {"ph":"X","bind_id":1e999,"flow_in":true} | {"ph":"X","flow_in":true}
+Phase | {"ph":"S","id":1} | {"ph":"b","id":1}
+| {"ph":"X","bind_id":"0x5","flow_out":true} |
+| {"ph":"E","bind_id":5,"name":7,"args":[]} |
+| {"ph":"C","args":{"a":1e3}} |
+"#;
+        for case in table.trim().lines() {
+            let parts: Vec<&str> = case.split('|').map(str::trim).collect();
+            let [kinds, text, expected] = parts[..] else {
+                panic!("{case}");
+            };
+            let phase = sa_format::Phase::modern(text.as_bytes()[7]);
+            let (mended, repairs) = mended_event(text.as_bytes(), phase).unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&mended), expected, "{text}");
+            let repairs: Vec<String> = repairs.iter().map(|kind| format!("{kind:?}")).collect();
+            assert_eq!(repairs.join(" "), kinds, "{text}");
+            assert_eq!(mended_event(&mended, phase), None, "mended once: {text}");
         }
     }
 }
