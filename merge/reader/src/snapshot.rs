@@ -283,12 +283,12 @@ fn whole_end(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::blocks::sample_block;
+    use crate::fragment::settle::block;
     use std::fs;
 
     #[test]
     fn a_copy_ends_with_its_last_whole_block() {
-        let block = sample_block(1, 0, b"{\"a\":1}\n{\"b\":2}\n");
+        let block = block(7, (1, 0), 0, b"{\"a\":1}\n{\"b\":2}\n");
         let before = [b"first\n", &block[..]].concat();
         for cut in 0..=block.len() {
             let bytes = [&before[..], &block[..cut]].concat();

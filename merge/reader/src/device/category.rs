@@ -202,38 +202,3 @@ pub enum RowUse {
     /// Regions: annotations, steps, or rows that repeat the work or were computed from it.
     Regions,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn annotations_are_not_work() {
-        use CategoryUse::{Annotation, Host, Other, Work, WorkOnDevice};
-        for (category, expected) in [
-            ("kernel", Some(Work)),
-            ("Kernel", Some(Work)),
-            ("gpu_memcpy", Some(Work)),
-            ("gpu_memset", Some(Work)),
-            ("GCU_MEMCPY", Some(Work)),
-            ("mlu_memset", Some(Work)),
-            ("mtia_ccp_events", Some(Work)),
-            ("hpu_op", Some(WorkOnDevice)),
-            ("gpu_user_annotation", Some(Annotation)),
-            ("user_annotation", Some(Host)),
-            ("cpu_op", Some(Host)),
-            ("python_function", Some(Host)),
-            ("cuda_runtime", Some(Host)),
-            ("privateuse1_driver", Some(Host)),
-            ("cuda_sync", Some(Other)),
-            ("my_runtime", None),
-            ("comm", None),
-            ("graph", None),
-            ("", None),
-        ] {
-            assert_eq!(category_use(category), expected, "{category}");
-        }
-        assert!(is_runtime("cuda_runtime") && is_runtime("xpu_driver"));
-        assert!(!is_runtime("cpu_op"));
-    }
-}

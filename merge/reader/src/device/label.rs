@@ -178,81 +178,65 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_found_in_labels() {
-        let found = |labels| DeviceLabel::in_labels(labels).map(|label| label.to_string());
+    fn devices_are_found_in_labels_and_names() {
+        let found = |label: Option<DeviceLabel>| label.map(|label| label.to_string());
         for (labels, expected) in [
-            ("NPU 3", Some("NPU 3")),
-            ("SIMULATED NPU 0, pid 4711", Some("NPU 0")),
-            ("GPU 0", Some("GPU 0")),
-            ("NPU", Some("NPU")),
-            ("pid 7, XPU 1", Some("XPU 1")),
-            ("CPU", None),
-            ("pid 4711", None),
-            ("GPU x", None),
-            ("", None),
+            ("NPU 3", "NPU 3"),
+            ("SIMULATED NPU 0, pid 4711", "NPU 0"),
+            ("NPU", "NPU"),
+            ("pid 7, XPU 1", "XPU 1"),
         ] {
-            assert_eq!(found(labels).as_deref(), expected, "{labels}");
+            let label = found(DeviceLabel::in_labels(labels));
+            assert_eq!(label.as_deref(), Some(expected), "{labels}");
         }
-    }
-
-    #[test]
-    fn devices_are_found_in_names() {
-        let found = |name| DeviceLabel::in_name(name).map(|label| label.to_string());
         for (name, expected) in [
-            ("NPU 0", Some("NPU 0")),
-            ("NPU 0[17]", Some("NPU 0")),
-            ("/device:TPU:0", Some("TPU 0")),
-            ("/host:CPU /device:GPU:13 (H100)", Some("GPU 13")),
-            ("/device:CPU:0", None),
-            ("/device:CUSTOM:Trace", None),
-            ("GPU Process", None),
-            ("NPU", None),
-            ("python3", None),
+            ("NPU 0", "NPU 0"),
+            ("NPU 0[17]", "NPU 0"),
+            ("/device:TPU:0", "TPU 0"),
+            ("/host:CPU /device:GPU:13 (H100)", "GPU 13"),
         ] {
-            assert_eq!(found(name).as_deref(), expected, "{name}");
+            let label = found(DeviceLabel::in_name(name));
+            assert_eq!(label.as_deref(), Some(expected), "{name}");
+        }
+        for labels in ["CPU", "pid 4711", "GPU x", ""] {
+            assert_eq!(DeviceLabel::in_labels(labels), None, "{labels}");
+        }
+        for name in "/device:CPU:0|/device:CUSTOM:Trace|GPU Process|NPU|python3".split('|') {
+            assert_eq!(DeviceLabel::in_name(name), None, "{name}");
         }
     }
 
     #[test]
     fn notes_of_a_merge_are_read_back() {
-        for (labels, pid, trace, sampled_from) in [
-            ("NPU 0, pid 7", Some("7"), "", ""),
-            ("GPU 0, pid 0, a.json", Some("0"), "a.json", ""),
-            ("CPU, pid 9, a, b.json", Some("9"), "a, b.json", ""),
-            ("pid 7 host node1, killed", Some("7 host node1"), "", ""),
+        let ring = "ring in memory";
+        for (labels, expected) in [
+            ("NPU 0, pid 7", "7||"),
+            ("GPU 0, pid 0, a.json", "0|a.json|"),
+            ("CPU, pid 9, a, b.json", "9|a, b.json|"),
+            ("pid 7 host node1, killed", "7 host node1||"),
+            (&format!("pid 7, killed by SIGKILL, {ring}"), "7||"),
+            ("pid 7, killed with exit code 3", "7||"),
+            ("GPU 0, pid [TP1] 0, a.json", "[TP1] 0|a.json|"),
+            ("GPU 0, a.json", "-|a.json|"),
+            ("pid 7, killed.json", "7|killed.json|"),
             (
-                "pid 7, killed by SIGKILL, ring in memory",
-                Some("7"),
-                "",
-                "",
-            ),
-            ("pid 7, killed with exit code 3", Some("7"), "", ""),
-            ("GPU 0, pid [TP1] 0, a.json", Some("[TP1] 0"), "a.json", ""),
-            ("GPU 0, a.json", None, "a.json", ""),
-            ("pid 7, killed.json", Some("7"), "killed.json", ""),
-            (
-                "NPU 0, pid 7, sampled; all kernels in a, b.json, ring in memory",
-                Some("7"),
-                "",
-                "a, b.json",
+                &format!("NPU 0, pid 7, sampled; all kernels in a, b.json, {ring}"),
+                "7||a, b.json",
             ),
             // A merge of a merged trace.
-            (
-                "GPU 0, pid 0, a.json, pid 4, m.json",
-                Some("0"),
-                "a.json, m.json",
-                "",
-            ),
+            ("GPU 0, pid 0, a.json, pid 4, m.json", "0|a.json, m.json|"),
             (
                 "NPU 0, pid 7, sampled; all kernels in a.json, pid 2, m.json",
-                Some("7"),
-                "m.json",
-                "a.json, m.json",
+                "7|m.json|a.json, m.json",
             ),
         ] {
-            let notes = LabelNotes::of(labels);
-            let found = (notes.pid, notes.trace.as_str(), notes.sampled_from.as_str());
-            assert_eq!(found, (pid, trace, sampled_from), "{labels}");
+            let LabelNotes {
+                pid,
+                trace,
+                sampled_from,
+            } = LabelNotes::of(labels);
+            let found = [pid.unwrap_or("-"), &trace, &sampled_from].join("|");
+            assert_eq!(found, expected, "{labels}");
         }
         assert_eq!(LabelNotes::of("pid 7 host node1").pid_number(), Some(7));
         assert_eq!(LabelNotes::of("pid [TP1] 0").pid_number(), None);

@@ -145,58 +145,8 @@ fn line_before(bytes: &[u8], end: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::blocks::sample_block;
+    use crate::fragment::settle::block;
     use sa_format::BlockHeader;
-
-    /// What is whole of some bytes, and how much of them.
-    fn whole(bytes: &[u8]) -> (String, usize) {
-        let (pieces, used) = whole_pieces(bytes, false);
-        let kind = |(range, piece): &(Range<usize>, Piece)| match piece {
-            Piece::Plain if bytes[range.clone()].trim_ascii().is_empty() => None,
-            Piece::Plain => Some('p'),
-            Piece::Complete(_) => Some('c'),
-            Piece::Broken(_) => Some('b'),
-        };
-        (pieces.iter().filter_map(kind).collect(), used)
-    }
-
-    #[test]
-    fn what_is_not_whole_waits_at_every_byte() {
-        let parts = [
-            b"header\n".to_vec(),
-            sample_block(2, 0, b"a\nb\n"),
-            b"\n\n".to_vec(),
-            sample_block(2, 4, b"c\n"),
-        ];
-        let mut ends = vec![0];
-        ends.extend(parts.iter().scan(0, |end, part| {
-            *end += part.len();
-            Some(*end)
-        }));
-        let bytes = parts.concat();
-        for cut in 0..=bytes.len() {
-            let done = ends.iter().filter(|end| **end <= cut).count() - 1;
-            let (kinds, used) = whole(&bytes[..cut]);
-            assert_eq!(kinds, ["", "p", "pc", "pc", "pcc"][done], "{cut}");
-            // Of line breaks between blocks each is whole.
-            let expected = if done == 2 { cut } else { ends[done] };
-            assert_eq!(used, expected, "{cut}");
-        }
-    }
-
-    #[test]
-    fn a_write_that_was_repeated_ends_the_wait() {
-        let whole_block = sample_block(2, 0, b"a\nb\n");
-        let torn = &whole_block[..whole_block.len() - 2];
-        assert_eq!(whole(torn), (String::new(), 0));
-        let again = [torn, b"\n", &whole_block].concat();
-        assert_eq!(whole(&again), ("bc".into(), again.len()));
-        // A header that is torn within its line, and written again.
-        for len in 1..whole_block.len() - 5 {
-            let torn = [b"x\n", &whole_block[..len], b"\n"].concat();
-            assert_eq!(whole(&torn), ("p".into(), 2), "{len}");
-        }
-    }
 
     #[test]
     fn a_block_that_nobody_can_write_is_not_waited_for() {
@@ -210,12 +160,14 @@ mod tests {
         }
         .write(7, &mut header);
         header.extend_from_slice(b"a\n");
-        assert_eq!(whole(&header), ("b".into(), header.len()));
+        let (pieces, used) = whole_pieces(&header, false);
+        assert!(matches!(pieces[..], [(_, Piece::Broken(_))]));
+        assert_eq!(used, header.len());
     }
 
     #[test]
     fn nothing_waits_behind_the_end() {
-        let torn = &sample_block(2, 0, b"a\nb\n")[..100];
+        let torn = &block(7, (2, 0), 0, b"a\nb\n")[..100];
         assert_eq!(whole_pieces(torn, false).1, 0);
         assert_eq!(whole_pieces(torn, true).1, torn.len());
     }

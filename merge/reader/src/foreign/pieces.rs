@@ -261,14 +261,18 @@ mod tests {
         }
     }
 
-    /// Returns the first piece of each of these files, of one process and one after the other.
-    fn firsts(paths: &[&'static str]) -> Vec<usize> {
+    /// Returns the first piece of each of these files of one process, and the doubts.
+    fn found(files: &[(&'static str, (i64, i64))]) -> (Vec<usize>, Vec<String>) {
         let (origin, pids) = (TimeOrigin::Unknown(String::new()), BTreeSet::from([4711]));
-        let pieces = (0..).zip(paths);
-        let pieces =
-            pieces.map(|(at, path)| piece(path, &pids, &origin, (100 * at, 100 * at + 100)));
-        let found = places(&pieces.collect::<Vec<_>>());
-        found.iter().map(|place| place.first).collect()
+        let pieces = files
+            .iter()
+            .map(|(path, time)| piece(path, &pids, &origin, *time));
+        let places = places(&pieces.collect::<Vec<_>>());
+        let doubts = places.iter().filter_map(|place| place.doubt.clone());
+        (
+            places.iter().map(|place| place.first).collect(),
+            doubts.collect(),
+        )
     }
 
     #[test]
@@ -293,35 +297,24 @@ mod tests {
             ("node1.json", "node2.json", false),
         ] {
             let expected = if is_so { [0, 0] } else { [0, 1] };
-            assert_eq!(firsts(&[one, other]), expected, "{one} {other}");
+            let (firsts, _) = found(&[(one, (0, 100)), (other, (100, 200))]);
+            assert_eq!(firsts, expected, "{one} {other}");
         }
     }
 
     #[test]
     fn pieces_that_fit_several_files_stay_apart() {
-        let origin = TimeOrigin::Unknown(String::new());
-        let pids = BTreeSet::from([700]);
-        let piece = |path, time| piece(path, &pids, &origin, time);
-        let found = places(&[
-            piece("slice_1_20260101.json", (0, 100)),
-            piece("slice_1_20260102.json", (10, 100)),
-            piece("slice_2_20260103.json", (100, 200)),
-            piece("v/slice_1_20260101.json", (0, 100)),
-            piece("v/slice_2_20260102.json", (100, 200)),
-            piece("v/slice_2_20260103.json", (100, 200)),
+        let (firsts, doubts) = found(&[
+            ("slice_1_20260101.json", (0, 100)),
+            ("slice_1_20260102.json", (10, 100)),
+            ("slice_2_20260103.json", (100, 200)),
+            ("v/slice_1_20260101.json", (0, 100)),
+            ("v/slice_2_20260102.json", (100, 200)),
+            ("v/slice_2_20260103.json", (100, 200)),
         ]);
-        let firsts: Vec<usize> = found.iter().map(|place| place.first).collect();
         assert_eq!(firsts, [0, 1, 2, 3, 4, 5]);
-        let doubts = found.iter().map(|place| place.doubt.as_deref());
-        let doubts: Vec<_> = doubts.flatten().collect();
         let several = "may continue v/slice_1_20260101.json, as others may: they stay apart";
-        assert_eq!(
-            doubts,
-            [
-                "may continue slice_1_20260101.json or slice_1_20260102.json: they stay apart",
-                several,
-                several
-            ]
-        );
+        let either = "may continue slice_1_20260101.json or slice_1_20260102.json: they stay apart";
+        assert_eq!(doubts, [either, several, several]);
     }
 }

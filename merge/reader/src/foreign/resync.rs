@@ -216,32 +216,3 @@ impl ObjectWalk<'_> {
 fn closer(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Going over a deep object takes about as long as going over it once, where each object in it was tried by itself before.
-    #[test]
-    fn issue_19_a_deep_object_is_gone_over_a_few_times() {
-        let levels = 1 << 17;
-        let deep = r#"{"a":"#.repeat(levels) + "1" + &"}".repeat(levels);
-        let text = deep + ",{\"ph\":\"i\",\"pid\":1,\"ts\":2}]";
-        let good = text.rfind('{').unwrap();
-        let least = |work: &dyn Fn()| {
-            let time = |_| {
-                let begin = std::time::Instant::now();
-                work();
-                begin.elapsed()
-            };
-            (0..3).map(time).min().unwrap()
-        };
-        assert_eq!(behind(text.as_bytes(), 0), Some(good - 1));
-        let once = least(&|| assert_eq!(objects(text.as_bytes(), 0).starts.len(), levels));
-        let all = least(&|| assert!(behind(text.as_bytes(), 0).is_some()));
-        assert!(
-            all < 20 * once,
-            "{all:?}, and {once:?} for going over it once"
-        );
-    }
-}

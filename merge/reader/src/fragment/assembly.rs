@@ -93,11 +93,12 @@ mod tests {
     use crate::base::access::Access;
     use crate::base::file_status::FileId;
     use crate::base::folder::Place;
-    use crate::fragment::blocks::{sample_block, split};
+    use crate::fragment::blocks::split;
     use crate::fragment::file::{Content, FileWatch, Fragment, RingFile};
     use crate::fragment::recording::Recording;
     use crate::fragment::ring::{Ring, Slot};
     use crate::fragment::sample::header;
+    use crate::fragment::settle;
     use sa_format::RingKind;
 
     /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
@@ -108,7 +109,7 @@ mod tests {
     }
 
     fn block(range: Range<usize>) -> Vec<u8> {
-        sample_block(1, 4 * range.start as u64, &lines(range))
+        settle::block(7, (1, 0), 4 * range.start as u64, &lines(range))
     }
 
     fn recording(bytes: Vec<u8>, ring: Option<Range<usize>>) -> Recording {
@@ -150,28 +151,9 @@ mod tests {
         Recording::new(vec![fragment], Some(place), ring, false)
     }
 
-    /// What counts, in order: the fragment's lines, then the ring's; and the assembly.
-    fn assembled(bytes: Vec<u8>, ring: Option<Range<usize>>) -> (String, Assembly) {
-        let recording = recording(bytes, ring);
-        let bytes = recording.fragments[0].content.bytes();
-        let assembly = recording.assemble(&[split(bytes)]);
-        let mut text: Vec<u8> = assembly
-            .parts(0)
-            .flat_map(|part| &bytes[part.start..part.end])
-            .copied()
-            .collect();
-        for (slot, parts) in &assembly.tail {
-            let slot = &recording.ring.as_ref().unwrap().0.slots[*slot];
-            text.extend(
-                parts
-                    .iter()
-                    .flat_map(|part| &slot.bytes[part.start..part.end]),
-            );
-        }
-        (
-            String::from_utf8(text).unwrap().replace('\n', " "),
-            assembly,
-        )
+    /// Decides what counts of the one fragment.
+    fn assembled(recording: &Recording) -> Assembly {
+        recording.assemble(&[split(recording.fragments[0].content.bytes())])
     }
 
     #[test]
@@ -182,14 +164,17 @@ mod tests {
         assert!(newer.contains(key));
         let newer = newer.replace(key, "\"gen\":1");
         let torn = newer.as_bytes()[..newer.len() - 6].to_vec();
-        let (text, assembly) = assembled([block(0..2), torn.clone()].concat(), Some(2..3));
-        assert_eq!(text, "l00 l01 l02 ");
+        let mut recording = recording([block(0..2), torn].concat(), Some(2..3));
+        let assembly = assembled(&recording);
+        let bytes = recording.fragments[0].content.bytes();
+        let kept: Vec<Part> = assembly.parts(0).collect();
+        assert_eq!(kept.len(), 1);
+        assert_eq!(bytes[kept[0].start..kept[0].end], lines(0..2));
+        assert_eq!(assembly.tail, [(0, vec![Part::of(0..4, false)])]);
         assert!(assembly.bad_blocks.is_empty());
         // Of one that was dead before, the ring knows all.
-        let mut dead = recording([block(0..2), torn].concat(), Some(2..3));
-        dead.was_dead = true;
-        let pieces = split(dead.fragments[0].content.bytes());
-        assert_eq!(dead.assemble(&[pieces]).bad_blocks.len(), 1);
+        recording.was_dead = true;
+        assert_eq!(assembled(&recording).bad_blocks.len(), 1);
     }
 
     #[test]

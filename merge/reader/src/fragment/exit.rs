@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn issue_47_each_kind_of_end_has_its_line() {
         let signal = |name: &str| Some(Exit::Signal(name.to_owned()));
-        let deaths: Deaths = [
+        let deaths = Deaths::from_iter([
             dead(1, Some(0), signal("SIGKILL")),
             dead(2, Some(0), signal("SIGTERM")),
             dead(3, Some(2), signal("SIGSEGV")),
@@ -220,9 +220,7 @@ mod tests {
             dead(8, None, signal("SIGKILL")),
             dead(9, None, Some(Exit::Code(0))),
             dead(10, Some(3), Some(Exit::Code(2))),
-        ]
-        .into_iter()
-        .collect();
+        ]);
         let expected = [
             "killed: first worker-8 (pid 8), by SIGKILL; then worker-6 (pid 6), in 1 open span; worker-3 (pid 3), by SIGSEGV, in 2 open spans; worker-1 (pid 1), by SIGKILL",
             "ended by themselves with spans open: worker-10 (pid 10), with exit code 2, in 3 open spans; worker-4 (pid 4), with exit code 1, in 1 open span",
@@ -231,9 +229,7 @@ mod tests {
         ];
         assert_eq!(deaths.lines(), expected);
         assert_eq!(deaths.first_killed().map(|first| first.pid), Some(8));
-        let one: Deaths = [dead(4, Some(1), Some(Exit::Code(1)))]
-            .into_iter()
-            .collect();
+        let one = Deaths::from_iter([dead(4, Some(1), Some(Exit::Code(1)))]);
         let expected =
             "ended by itself with spans open: worker-4 (pid 4), with exit code 1, in 1 open span";
         assert_eq!(one.lines(), [expected]);
@@ -243,12 +239,8 @@ mod tests {
     #[test]
     fn a_line_names_a_few_processes_and_counts_the_others() {
         for (open_spans, before) in [(1, 1), (0, 0)] {
-            let deaths: Deaths = (0..11)
-                .map(|pid| dead(pid, Some(open_spans), None))
-                .collect();
-            let [line] = &deaths.lines()[..] else {
-                panic!("{deaths:?}");
-            };
+            let deaths = (0..11).map(|pid| dead(pid, Some(open_spans), None));
+            let line = Deaths::from_iter(deaths).lines().join("\n");
             assert_eq!(line.matches("worker-").count(), NAMED, "{line}");
             assert!(line.ends_with("; and 3 more"), "{line}");
             assert_eq!(line.matches("first ").count(), before, "{line}");

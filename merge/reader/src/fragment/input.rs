@@ -441,32 +441,23 @@ mod tests {
     use sa_format::{FragmentHeader, Record};
     use std::fs;
 
-    fn write(path: &Path, run: &str, realtime_ns: u64) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let header = FragmentHeader {
-            run: run.into(),
-            ..header(1)
-        };
-        let anchor = anchor(1, realtime_ns).line(1);
-        fs::write(path, [header.line(1), anchor].concat()).unwrap();
-    }
-
-    fn names(dir: &Path, runs: &Runs) -> Vec<String> {
-        let inputs = find(&[dir.to_owned()], runs);
-        inputs
-            .files
-            .iter()
-            .map(|file| file.place.name().to_string_lossy().into_owned())
-            .collect()
-    }
-
     #[test]
     fn a_run_that_is_about_to_begin_is_one_with_the_live_one_of_the_same_main_process() {
         let dir = tempfile::tempdir().unwrap();
-        let fragments = dir.path().join("fragments");
-        write(&fragments.join("trace.1.jsonl"), "now", 100);
-        write(&fragments.join("trace.2.jsonl"), "next", 200);
-        write(&dir.path().join("previous/old/trace.3.jsonl"), "old", 50);
+        for (path, run, realtime_ns) in [
+            ("fragments/trace.1.jsonl", "now", 100),
+            ("fragments/trace.2.jsonl", "next", 200),
+            ("previous/old/trace.3.jsonl", "old", 50),
+        ] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(parent_of(&path)).unwrap();
+            let header = FragmentHeader {
+                run: run.into(),
+                ..header(1)
+            };
+            let lines = [header.line(1), anchor(1, realtime_ns).line(1)];
+            fs::write(path, lines.concat()).unwrap();
+        }
         let store = |name: &str, run: &str, start_time| {
             let run = RunFile {
                 run: run.to_owned(),
@@ -478,17 +469,27 @@ mod tests {
             };
             fs::write(dir.path().join(name), serde_json::to_vec(&run).unwrap()).unwrap();
         };
+        let found = |runs: &Runs| {
+            let files = find(&[dir.path().to_owned()], runs).files;
+            let pids = files.iter().map(|file| segment_pid(&file.place));
+            pids.collect::<String>()
+        };
         store(RUN_FILE, "now", 7);
-        for (start_time, newest, previous) in [
-            (7, &["trace.1.jsonl", "trace.2.jsonl"][..], "trace.3.jsonl"),
-            (8, &["trace.1.jsonl"][..], "trace.2.jsonl"),
-        ] {
+        for (start_time, newest, previous) in [(7, "12", "3"), (8, "1", "2")] {
             store(NEXT_RUN_FILE, "next", start_time);
-            assert_eq!(names(dir.path(), &Runs::Newest), newest);
-            assert_eq!(names(dir.path(), &Runs::Previous), [previous]);
+            assert_eq!(
+                (found(&Runs::Newest), found(&Runs::Previous)),
+                (newest.into(), previous.into())
+            );
         }
         // The main process has begun it.
         store(RUN_FILE, "next", 7);
-        assert_eq!(names(dir.path(), &Runs::Newest), ["trace.2.jsonl"]);
+        assert_eq!(found(&Runs::Newest), "2");
+    }
+
+    /// The pid in the name of a fragment.
+    fn segment_pid(place: &Place) -> String {
+        let name = place.name().to_string_lossy();
+        name.split('.').nth(1).unwrap().to_owned()
     }
 }

@@ -99,7 +99,8 @@ pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> V
     end.line(pid)
 }
 
-fn block(pid: u32, (slot, generation): StreamKey, from: u64, bytes: &[u8]) -> Vec<u8> {
+/// Returns a block with its header.
+pub(crate) fn block(pid: u32, (slot, generation): StreamKey, from: u64, bytes: &[u8]) -> Vec<u8> {
     let sum = block_sum(slot, generation, from, bytes);
     let mut block = Vec::with_capacity(bytes.len() + 160);
     BlockHeader {
@@ -206,45 +207,30 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_came_back_is_removed_and_nothing_is_written_twice() {
-        let dir = tempfile::tempdir().unwrap();
-        let settled = || {
-            let recording = recording(dir.path(), LINE);
-            let path = recording.fragments[0].path.clone();
-            let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
-            assert!(settle(&recording, &assembly, LastKnown::default()));
-            assert!(!path.with_extension("ring").exists());
-            fs::read_to_string(path).unwrap()
-        };
-        let once = settled();
-        assert_eq!(once.matches(LINE).count(), 1);
-        assert_eq!(settled(), once);
-    }
-
-    #[test]
     fn what_is_damaged_or_changed_since_it_was_read_is_left_alone() {
         let (is_settled, grown, has_ring) = settle_after(LINE, |_| ());
         assert!(is_settled && grown > 0 && !has_ring);
         let damaged = settle_after("garbage\n", |_| ());
         assert_eq!(damaged, (false, 0, true), "a ring without whole lines");
-        let longer = settle_after(LINE, |path| {
-            let mut file = File::options().append(true).open(path).unwrap();
-            file.write_all(LINE.as_bytes()).unwrap();
-        });
-        assert_eq!(longer, (false, 0, true), "a fragment that grew");
-        let gone = settle_after(LINE, |path| {
-            fs::remove_file(path.with_extension("ring")).unwrap();
-        });
-        assert_eq!(gone, (false, 0, false), "a ring that was removed");
-        let other = settle_after(LINE, |path| {
-            let ring = path.with_extension("ring");
-            fs::write(path.with_extension("new"), "ring").unwrap();
-            fs::rename(path.with_extension("new"), ring).unwrap();
-        });
-        assert_eq!(other, (false, 0, true), "another ring in its place");
-        let linked = settle_after(LINE, |path| {
-            fs::hard_link(path, path.with_extension("other")).unwrap();
-        });
-        assert_eq!(linked, (false, 0, true), "a fragment with another name");
+        let ring = |path: &Path| path.with_extension("ring");
+        type Change<'a> = &'a dyn Fn(&Path) -> io::Result<()>;
+        let changes: [(&str, bool, Change<'_>); 4] = [
+            ("a fragment that grew", true, &|path| {
+                let mut file = File::options().append(true).open(path)?;
+                file.write_all(LINE.as_bytes())
+            }),
+            ("no ring", false, &|path| fs::remove_file(ring(path))),
+            ("another ring", true, &|path| {
+                fs::write(path.with_extension("new"), "ring")?;
+                fs::rename(path.with_extension("new"), ring(path))
+            }),
+            ("a fragment with another name", true, &|path| {
+                fs::hard_link(path, path.with_extension("other"))
+            }),
+        ];
+        for (what, has_ring, change) in changes {
+            let found = settle_after(LINE, |path| change(path).unwrap());
+            assert_eq!(found, (false, 0, has_ring), "{what}");
+        }
     }
 }

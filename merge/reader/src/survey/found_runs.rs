@@ -306,57 +306,66 @@ mod tests {
     /// Two runs in folders, a folder that is still empty, and a copy of a run, which `sa-profile run` did not make.
     fn folders() -> TempDir {
         let root = TempDir::new().unwrap();
-        record(
-            &root.path().join("20260101-000000"),
-            "20260101-000000-a",
-            100,
-        );
+        let first = "20260101-000000";
+        record(&root.path().join(first), "20260101-000000-a", 100);
         record(&root.path().join("job-7"), "job-7", 300);
         record(&root.path().join("aside"), "20260101-000000-a", 400);
         fs::create_dir(root.path().join("20260109-000000")).unwrap();
         root
     }
 
-    fn names(root: &TempDir, are_named: bool, runs: &Runs) -> Vec<String> {
+    /// Asserts which folders a directory leads to, and what is said of it.
+    fn expect(root: &TempDir, are_named: bool, runs: &Runs, folders: &[&str], notice: &str) {
         let found = find_runs(&[root.path().to_owned()], are_named, runs).unwrap();
-        let below = |path: &PathBuf| path.strip_prefix(root).unwrap().display().to_string();
-        found.paths.iter().map(below).collect()
+        let below = found.paths.iter().map(|path| path.strip_prefix(root));
+        assert!(
+            below.eq(folders.iter().map(|path| Ok(Path::new(path)))),
+            "{found:?}"
+        );
+        let root = root.path().display().to_string();
+        assert_eq!(found.notices.join(", ").replace(&root, "DIR"), notice);
     }
 
     #[test]
     fn folders_of_runs_are_searched() {
         let root = folders();
+        let first = "20260101-000000";
+        let all = "taking all runs in DIR: job-7, 20260101-000000-a";
         for are_named in [false, true] {
-            assert_eq!(names(&root, are_named, &Runs::Newest), ["job-7"]);
-            assert_eq!(
-                names(&root, are_named, &Runs::Previous),
-                ["20260101-000000"]
-            );
-            let named = Runs::Named("20260101-000000-a".to_owned());
-            assert_eq!(names(&root, are_named, &named), ["20260101-000000"]);
-            assert_eq!(
-                names(&root, are_named, &Runs::All),
-                ["", "job-7", "20260101-000000"]
-            );
+            let expect =
+                |runs, folders: &[&str], notice| expect(&root, are_named, &runs, folders, notice);
+            expect(Runs::Newest, &["job-7"], "taking DIR/job-7, the newest run");
+            let before = "taking DIR/20260101-000000, the run before the newest";
+            expect(Runs::Previous, &[first], before);
+            let named = "taking DIR/20260101-000000, which has this run";
+            expect(Runs::Named(format!("{first}-a")), &[first], named);
+            expect(Runs::All, &["", "job-7", first], all);
         }
-    }
-
-    #[test]
-    fn a_run_in_the_directory_wins_if_it_was_named_or_is_newer() {
-        let root = folders();
+        // The run in the directory wins if it was named or is newer.
         record(root.path(), "b", 200);
-        assert_eq!(names(&root, true, &Runs::Newest), [""]);
-        assert_eq!(names(&root, false, &Runs::Newest), ["job-7"]);
-        assert_eq!(names(&root, false, &Runs::Previous), [""]);
+        expect(&root, true, &Runs::Newest, &[""], "");
+        expect(
+            &root,
+            false,
+            &Runs::Newest,
+            &["job-7"],
+            "taking DIR/job-7, the newest run",
+        );
+        expect(
+            &root,
+            false,
+            &Runs::Previous,
+            &[""],
+            "taking DIR, the run before the newest",
+        );
         record(root.path(), "b", 500);
-        assert_eq!(names(&root, false, &Runs::Newest), [""]);
-    }
-
-    fn notices(root: &TempDir, are_named: bool, runs: &Runs) -> Vec<String> {
-        let found = find_runs(&[root.path().to_owned()], are_named, runs).unwrap();
-        let root = root.path().display().to_string();
-        let notices = found.notices.iter();
-        notices.map(|notice| notice.replace(&root, "DIR")).collect()
+        expect(
+            &root,
+            false,
+            &Runs::Newest,
+            &[""],
+            "taking DIR, the newest run",
+        );
     }
 
     /// The run in the directory is the newest one. It has one before it in `previous`, and there are older runs in folders.
@@ -365,21 +374,23 @@ mod tests {
         let root = folders();
         record(root.path(), "new", 500);
         let earlier = root.path().join(PREVIOUS_DIR).join("old");
-        for (began_ns, taken, notice) in [
-            (350, "", "taking run old in DIR, the run before the newest"),
-            (250, "job-7", "taking DIR/job-7, the run before the newest"),
-        ] {
+        let old = "taking run old in DIR, the run before the newest";
+        let folder = "taking DIR/job-7, the run before the newest";
+        for (began_ns, taken, notice) in [(350, "", old), (250, "job-7", folder)] {
             record(&earlier, "old", began_ns);
-            assert_eq!(names(&root, false, &Runs::Previous), [taken]);
-            assert_eq!(notices(&root, false, &Runs::Previous), [notice]);
+            expect(&root, false, &Runs::Previous, &[taken], notice);
             // The run of a directory that was named is followed back in this directory.
-            assert_eq!(names(&root, true, &Runs::Previous), [""]);
-            let notice = "taking run old in DIR, the run before the newest";
-            assert_eq!(notices(&root, true, &Runs::Previous), [notice]);
+            expect(&root, true, &Runs::Previous, &[""], old);
         }
         // Then the run in a folder is the newest.
         record(&root.path().join("job-7"), "job-7", 900);
-        assert_eq!(names(&root, false, &Runs::Previous), [""]);
+        expect(
+            &root,
+            false,
+            &Runs::Previous,
+            &[""],
+            "taking DIR, the run before the newest",
+        );
     }
 
     #[test]
@@ -388,13 +399,16 @@ mod tests {
         record(root.path(), "new", 500);
         record(&root.path().join(PREVIOUS_DIR).join("old"), "old", 350);
         let all = ["", "job-7", "20260101-000000"];
-        assert_eq!(names(&root, false, &Runs::All), all);
         let notice = "taking all runs in DIR: old, new, job-7, 20260101-000000-a";
-        assert_eq!(notices(&root, false, &Runs::All), [notice]);
-        assert_eq!(names(&root, true, &Runs::All), [""]);
-        let notice = "taking all runs in DIR: old, new";
-        assert_eq!(notices(&root, true, &Runs::All), [notice]);
-        assert_eq!(notices(&root, true, &Runs::Newest), [""; 0]);
+        expect(&root, false, &Runs::All, &all, notice);
+        expect(
+            &root,
+            true,
+            &Runs::All,
+            &[""],
+            "taking all runs in DIR: old, new",
+        );
+        expect(&root, true, &Runs::Newest, &[""], "");
     }
 
     #[test]
@@ -403,9 +417,7 @@ mod tests {
         record(single.path(), "c", 1);
         let paths = [root.path().to_owned(), single.path().to_owned()];
         assert!(find_runs(&paths, true, &Runs::Previous).is_err());
-        assert_eq!(
-            find_runs(&paths, true, &Runs::Newest).unwrap().paths.len(),
-            2
-        );
+        let found = find_runs(&paths, true, &Runs::Newest).unwrap();
+        assert_eq!(found.paths.len(), 2);
     }
 }

@@ -4,19 +4,19 @@ use super::*;
 use crate::foreign::lines::FirstReading;
 use std::io::{Read as _, Seek, SeekFrom};
 
-/// Form, lines, and what was wrong where.
-type Outcome = (&'static str, Vec<String>, Vec<(u64, Kind)>);
+/// Lines, and what was wrong where.
+type Outcome = (Vec<String>, Vec<(u64, Kind)>);
 
 fn outcome(text: &[u8]) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
-    let (form, _) = read(text, &mut lines, &mut |_| {}).unwrap();
+    read(text, &mut lines, &mut |_| {}).unwrap();
     let places = lines.places.listed.clone();
     let (mut file, _) = lines.finish().unwrap();
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).unwrap();
     file.read_to_string(&mut text).unwrap();
-    (form, text.lines().map(str::to_owned).collect(), places)
+    (text.lines().map(str::to_owned).collect(), places)
 }
 
 fn event(ts: u32) -> String {
@@ -30,67 +30,57 @@ fn events(count: u32) -> Vec<String> {
 #[test]
 fn damage_costs_what_is_damaged() {
     let (one, two) = (event(1), event(2));
-    let len = one.len() as u64;
-    let table: [(String, Vec<(u64, Kind)>); 9] = [
+    // Documents with two events, and damage where the arrow points.
+    for (kind, document) in [
         (
-            format!(r#"[{one},{{"ph":"X","name":"a "quote" in it","ts":1}},{two}]"#),
-            vec![(len + 2, Kind::BadJson)],
+            Kind::BadJson,
+            r#"[ONE,↓{"ph":"X","name":"a "quote" in it","ts":1},TWO]"#,
+        ),
+        (Kind::BadEvent, r#"[ONE,↓{"ph":"X","ts":1},TWO]"#),
+        (Kind::BadEvent, "[ONE,↓null,TWO]"),
+        (Kind::BadJson, "[ONE,↓xx,TWO]"),
+        (Kind::Nul, "[ONE,↓\0\0\0TWO]"),
+        (Kind::Bom, "↓\u{feff}[ONE,TWO]"),
+        (Kind::BadJson, "ONE\n↓garbage\nTWO\n"),
+        (
+            Kind::BadJson,
+            r#"{"bad":"a "↓quote" in it","traceEvents":[ONE,TWO]}"#,
         ),
         (
-            format!(r#"[{one},{{"ph":"X","ts":1}},{two}]"#),
-            vec![(len + 2, Kind::BadEvent)],
+            Kind::BadJson,
+            r#"{"traceEvents":[ONE,TWO],↓"bad":nope,"c":1}"#,
         ),
-        (
-            format!("[{one},null,{two}]"),
-            vec![(len + 2, Kind::BadEvent)],
-        ),
-        (format!("[{one},xx,{two}]"), vec![(len + 2, Kind::BadJson)]),
-        (format!("[{one},\0\0\0{two}]"), vec![(len + 2, Kind::Nul)]),
-        (format!("\u{feff}[{one},{two}]"), vec![(0, Kind::Bom)]),
-        (
-            format!("{one}\ngarbage\n{two}\n"),
-            vec![(len + 1, Kind::BadJson)],
-        ),
-        (
-            format!(r#"{{"bad":"a "quote" here","traceEvents":[{one},{two}]}}"#),
-            vec![(11, Kind::BadJson)],
-        ),
-        (
-            format!(r#"{{"traceEvents":[{one},{two}],"bad":nope,"c":1}}"#),
-            vec![(2 * len + 19, Kind::BadJson)],
-        ),
-    ];
-    for (text, expected) in table {
-        let (_, lines, places) = outcome(text.as_bytes());
-        assert_eq!(lines, [one.clone(), two.clone()], "{text}");
-        assert_eq!(places, expected, "{text}");
+    ] {
+        let document = document.replace("ONE", &one).replace("TWO", &two);
+        let at = document.find('↓').unwrap() as u64;
+        let (lines, places) = outcome(document.replace('↓', "").as_bytes());
+        assert_eq!(lines, [one.clone(), two.clone()], "{document}");
+        assert_eq!(places, [(at, kind)], "{document}");
     }
+}
+
+/// A list, an object and lines of these events.
+fn forms(all: &[String]) -> [String; 3] {
+    let listed = all.join(",\n");
+    let object = format!("{{\"a\":{{\"b\":[1]}},\"traceEvents\":[\n{listed}\n],\"x\":null}}");
+    [format!("[{}]", all.join(",")), object, all.join("\n")]
 }
 
 #[test]
 fn cut_at_every_byte_a_document_loses_at_most_its_last_event() {
     let all = events(4);
-    for text in [
-        format!("[{}]", all.join(",")),
-        format!(
-            "{{\"schemaVersion\":1,\"traceEvents\":[\n{}\n],\"x\":{{\"y\":[1]}}}}",
-            all.join(",\n")
-        ),
-        all.join("\n"),
-    ] {
-        let ends: Vec<usize> = all
-            .iter()
-            .map(|event| text.find(event).unwrap() + event.len())
-            .collect();
+    for text in forms(&all) {
+        let end = |event: &String| text.find(event).unwrap() + event.len();
+        let ends: Vec<usize> = all.iter().map(end).collect();
         for cut in 0..text.len() {
-            let (_, lines, places) = outcome(&text.as_bytes()[..cut]);
+            let (lines, places) = outcome(&text.as_bytes()[..cut]);
             let whole = ends.iter().filter(|end| **end <= cut).count();
             assert_eq!(lines, all[..whole], "cut at {cut}: {text}");
+            let kinds: Vec<Kind> = places.iter().map(|(_, kind)| *kind).collect();
             assert!(
-                places.iter().all(|(_, kind)| *kind == Kind::TornTail),
-                "{cut}: {places:?}"
+                matches!(kinds[..], [] | [Kind::TornTail]),
+                "cut at {cut}: {places:?}"
             );
-            assert!(places.len() <= 1, "cut at {cut}: {places:?}");
         }
     }
 }
@@ -99,14 +89,7 @@ fn cut_at_every_byte_a_document_loses_at_most_its_last_event() {
 #[test]
 fn mutated_documents_give_whole_events_and_damage() {
     let all = events(6);
-    let seeds = [
-        format!("[{}]", all.join(",")),
-        format!(
-            "{{\"a\":{{\"b\":[1]}},\"traceEvents\":[\n{}\n],\"x\":null}}",
-            all.join(",\n")
-        ),
-        all.join("\n"),
-    ];
+    let seeds = forms(&all);
     let alphabet = b"{}[]\",:\\eE+-.019tfnu \t\n\x00\x01\xff\xc3";
     let mut state = 88_172_645_463_325_252_u64;
     let mut next = |limit: usize| {
@@ -130,20 +113,16 @@ fn mutated_documents_give_whole_events_and_damage() {
                 break;
             }
         }
-        let (_, lines, places) = outcome(&text);
+        let (lines, places) = outcome(&text);
         for line in &lines {
             assert!(crate::event::line::parse(line.as_bytes()).is_ok(), "{line}");
         }
         let is_whole = lines.len() == all.len();
         let shown = String::from_utf8_lossy(&text).into_owned();
-        assert!(
-            is_whole || !places.is_empty() || lines.len() > all.len() || is_cut(&text, &all),
-            "{shown}"
-        );
-        assert!(
-            places.iter().all(|(at, _)| *at <= text.len() as u64),
-            "{shown}"
-        );
+        let is_told = !places.is_empty() || lines.len() > all.len();
+        assert!(is_whole || is_told || is_cut(&text, &all), "{shown}");
+        let is_inside = |(at, _): &(u64, Kind)| *at <= text.len() as u64;
+        assert!(places.iter().all(is_inside), "{shown}");
         kept += lines.len();
         damaged += places.len();
     }

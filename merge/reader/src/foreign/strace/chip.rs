@@ -155,13 +155,6 @@ mod tests {
         }
     }
 
-    fn places(chips: &mut Chips, span: &LogSpan) -> Vec<(i64, i64)> {
-        let placed = chips.take(span).into_iter();
-        placed
-            .map(|placed| (placed.ts_ns, placed.uncertainty_ns))
-            .collect()
-    }
-
     #[test]
     fn a_chip_works_within_the_hosts_span() {
         let runner = span("chip.run.runner_run", 1_000, 101, false);
@@ -169,14 +162,19 @@ mod tests {
         let orch = span("chip.run.runner_run.device_wall.orch", 30, 10, true);
         let end = span("chip.run", 900, 300, false);
         let mut chips = Chips::default();
-        assert_eq!(places(&mut chips, &orch), []);
-        assert_eq!(places(&mut chips, &wall), []);
-        assert_eq!(places(&mut chips, &runner), [(1_035, 6), (1_005, 6)]);
-        assert_eq!(places(&mut chips, &orch), [(1_035, 6)]);
-        assert_eq!(places(&mut chips, &end), []);
-        // The next launch says nothing of this one.
-        assert_eq!(places(&mut chips, &orch), []);
-        assert_eq!(chips.unplaced(), 1);
-        assert_eq!(chips.track_records().len(), 1);
+        for (span, expected) in [
+            (&orch, &[][..]),
+            (&wall, &[]),
+            (&runner, &[(1_035, 6), (1_005, 6)]),
+            (&orch, &[(1_035, 6)]),
+            (&end, &[]),
+            // The next launch says nothing of this one.
+            (&orch, &[]),
+        ] {
+            let placed = chips.take(span).into_iter();
+            let placed: Vec<_> = placed.map(|of| (of.ts_ns, of.uncertainty_ns)).collect();
+            assert_eq!(placed, expected, "{span:?}");
+        }
+        assert_eq!((chips.unplaced(), chips.track_records().len()), (1, 1));
     }
 }

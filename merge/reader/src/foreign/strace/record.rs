@@ -93,22 +93,3 @@ fn decoded(text: &str) -> String {
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn takes_nothing_else() {
-        for text in [
-            &b" v=2 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5 dur=6"[..],
-            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5",
-            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=-5 dur=6",
-            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5 dur=6 word",
-            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=\xff ts=5 dur=6",
-            b"",
-        ] {
-            assert_eq!(LogRecord::parse(false, text), None);
-        }
-    }
-}

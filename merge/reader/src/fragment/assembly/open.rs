@@ -51,19 +51,29 @@ pub(super) fn open_lines<'a>(pid: u32, open: impl Iterator<Item = &'a OpenSpan>)
 mod tests {
     use super::*;
 
-    fn span(tid: u32, start_ns: u64) -> OpenSpan {
-        OpenSpan {
-            tid,
-            start_ns,
-            ..OpenSpan::default()
-        }
-    }
-
     #[test]
     fn a_span_that_ended_beyond_the_snapshot_is_not_open() {
-        let mut ended = EndedSpans::default();
-        ended.note(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.500,\"dur\":1.000,\"name\":\"n\",\"cat\":\"c\"}\n");
-        assert!(ended.has(&span(2, 1500)));
-        assert!(!ended.has(&span(3, 1500)) && !ended.has(&span(2, 1501)));
+        let ended = [2, LANE_BASE + 1].map(|tid| {
+            format!(
+                r#"{{"ph":"X","pid":1,"tid":{tid},"ts":1.500,"dur":1.000,"name":"n","cat":"c"}}"#
+            )
+        });
+        let mut known = EndedSpans::default();
+        known.note((ended.join("\n") + "\n").as_bytes());
+        for (tid, start_ns, has_ended) in [
+            (2, 1500, true),
+            (3, 1500, false),
+            (2, 1501, false),
+            // It may be shown on the row of another lane.
+            (LANE_BASE + 7, 1500, true),
+            (LANE_BASE + 7, 1501, false),
+        ] {
+            let span = OpenSpan {
+                tid,
+                start_ns,
+                ..OpenSpan::default()
+            };
+            assert_eq!(known.has(&span), has_ended, "{span:?}");
+        }
     }
 }

@@ -225,25 +225,20 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_a_loss_counts_once_its_slot_is_flushed_beyond_it() {
-        assert_eq!(lost(&entry(0), Some(90), 0), Some((5, 90)));
-        assert_eq!(lost(&entry(0), Some(60), 0), Some((3, 60)));
-        assert_eq!(
-            lost(&entry(0), Some(10), 0),
-            None,
-            "nothing is given up yet"
-        );
-        assert_eq!(lost(&entry(0), None, 0), Some((5, 90)), "not in the file");
-    }
-
-    #[test]
-    fn issue_19_a_loss_is_told_once_its_record_is_published() {
-        assert_eq!(lost(&entry(400), Some(90), 399), Some((5, 90)));
-        assert_eq!(lost(&entry(400), Some(90), 400), None);
-    }
-
-    #[test]
-    fn issue_19_numbers_that_cannot_be_are_no_loss() {
+    fn issue_19_a_loss_counts_once_it_is_given_up_and_until_it_is_told() {
+        for (told_at, flushed, first_head, expected) in [
+            (0, Some(90), 0, Some((5, 90))),
+            (0, Some(60), 0, Some((3, 60))),
+            // Nothing is given up yet, and the slot is not in the file.
+            (0, Some(10), 0, None),
+            (0, None, 0, Some((5, 90))),
+            (400, Some(90), 399, Some((5, 90))),
+            (400, Some(90), 400, None),
+        ] {
+            let found = lost(&entry(told_at), flushed, first_head);
+            assert_eq!(found, expected, "{told_at} {flushed:?} {first_head}");
+        }
+        // Numbers that cannot be.
         for (at, byte) in [
             (layout::LOSS_CAUSE_AT, 99),
             (layout::LOSS_EVENTS_AT, 200),

@@ -1,101 +1,103 @@
 use super::*;
 use sa_format::LANE_BASE;
+use std::cell::Cell;
 
 const PAGE: usize = 4096;
-const SIZE: usize = 4096;
+const SIZE: u32 = 4096;
+/// Offsets of the directory, the lanes, the slot's control page, its stack, and its text area.
+const DIRECTORY: usize = 256;
+const LANES: usize = 2 * PAGE;
+const SLOT: usize = 3 * PAGE;
+const STACK: usize = SLOT + layout::SLOT_STACK_AT;
+const TEXTS: usize = SLOT - 1024;
+const SITE: &str = r#""name":"step","cat":"worker""#;
 
 /// A ring with one slot and one lane, as the format describes it.
 struct Image(Vec<u8>);
 
 impl Image {
-    fn new() -> Image {
-        let mut image = Image(vec![0; 4 * PAGE + SIZE]);
-        image.put(0, &layout::MAGIC);
-        image.put(layout::VERSION_AT, &1u32.to_ne_bytes());
-        image.put(layout::PAGE_BYTES_AT, &4096u32.to_ne_bytes());
-        image.put(layout::NONCE_AT, &0x1234u64.to_ne_bytes());
-        image.put(layout::PID_AT, &4711u32.to_ne_bytes());
-        image.put(layout::SITES_OFFSET_AT, &4096u32.to_ne_bytes());
-        image.put(layout::SITES_BYTES_AT, &4096u32.to_ne_bytes());
-        let site = br#""name":"step","cat":"worker""#;
-        assert_eq!(site.len(), 28);
-        image.put(PAGE, &28u16.to_ne_bytes());
-        image.put(PAGE + 2, site);
-        image.put(layout::LANES_OFFSET_AT, &8192u32.to_ne_bytes());
-        image.put(layout::LANES_COUNT_AT, &1u32.to_ne_bytes());
-        image.put(layout::DIRECTORY_OFFSET_AT, &256u32.to_ne_bytes());
-        image.put(layout::DIRECTORY_COUNT_AT, &4u32.to_ne_bytes());
-        image.put(256, &(3 * PAGE as u64).to_ne_bytes());
-        image.put(264, &4096u32.to_ne_bytes());
-        image.put(
-            268,
-            &layout::entry_sum(0, 3 * PAGE as u64, 4096).to_ne_bytes(),
-        );
-        let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
-        image.put(layout::SUM_AT, &sum.to_ne_bytes());
-        image.state(0, 0, 0);
-        image.put(3 * PAGE + layout::SLOT_TID_AT, &4712u32.to_ne_bytes());
+    /// A ring with `depth` open spans in its slot.
+    fn new(depth: u64) -> Image {
+        let mut image = Image(vec![0; SLOT + PAGE + SIZE as usize]);
+        image.put(0, layout::MAGIC);
+        for (at, word) in [
+            (layout::VERSION_AT, 1),
+            (layout::PAGE_BYTES_AT, 4096),
+            (layout::PID_AT, 4711),
+            (layout::SITES_OFFSET_AT, 4096),
+            (layout::SITES_BYTES_AT, 4096),
+            (layout::LANES_OFFSET_AT, 8192),
+            (layout::LANES_COUNT_AT, 1),
+            (layout::DIRECTORY_OFFSET_AT, 256),
+            (layout::DIRECTORY_COUNT_AT, 4),
+            (SLOT + layout::SLOT_TID_AT, 4712),
+        ] {
+            image.put(at, u32::to_ne_bytes(word));
+        }
+        image.put(layout::NONCE_AT, 0x1234u64.to_ne_bytes());
+        image.put(PAGE, 28u16.to_ne_bytes());
+        image.put(PAGE + 2, SITE);
+        image.directory(DIRECTORY, 0, SLOT, SIZE);
+        image.sign();
+        image.state(0, depth);
         image
     }
 
-    fn put(&mut self, at: usize, bytes: &[u8]) {
+    /// The same, with texts where `areas` has them.
+    fn with_texts(depth: u64, areas: layout::TextAreas) -> Image {
+        let mut image = Image::new(depth);
+        image.put(layout::TEXT_AREAS_AT, areas.fields());
+        image
+    }
+
+    fn put(&mut self, at: usize, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    fn state(&mut self, flushed: u64, head: u64, depth: u64) {
-        self.put(
-            3 * PAGE + layout::SLOT_STATE_AT,
-            &layout::state(head, depth, layout::key(0, 0)).to_ne_bytes(),
-        );
-        self.put(3 * PAGE + layout::SLOT_FLUSHED_AT, &flushed.to_ne_bytes());
+    fn sign(&mut self) {
+        let sum = layout::header_sum(self.0.first_chunk().expect("longer"));
+        self.put(layout::SUM_AT, sum.to_ne_bytes());
     }
 
-    fn line(&mut self, position: u64, text: &[u8]) {
-        for (index, byte) in text.iter().enumerate() {
-            let at = 4 * PAGE + (usize::try_from(position).expect("small") + index) % SIZE;
-            self.0[at] = *byte;
-        }
+    fn directory(&mut self, at: usize, number: u32, offset: usize, size: u32) {
+        let sum = layout::entry_sum(number, offset as u64, size);
+        self.put(at, (offset as u64).to_ne_bytes());
+        self.put(at + layout::ENTRY_SIZE_AT, size.to_ne_bytes());
+        self.put(at + layout::ENTRY_SUM_AT, sum.to_ne_bytes());
+    }
+
+    fn state(&mut self, head: u64, depth: u64) {
+        let state = layout::state(head, depth, layout::key(0, 0));
+        self.put(SLOT + layout::SLOT_STATE_AT, state.to_ne_bytes());
     }
 
     fn entry(&mut self, at: usize, start_ns: u64, site: u32) {
-        self.put(at, &start_ns.to_ne_bytes());
-        self.put(at + layout::OPEN_SITE_AT, &site.to_ne_bytes());
+        self.put(at, start_ns.to_ne_bytes());
+        self.put(at + layout::OPEN_SITE_AT, site.to_ne_bytes());
     }
 
-    fn recover(&self) -> Option<Ring> {
-        recover(&self.0.as_slice())
-    }
-}
-
-#[test]
-fn open_spans_have_their_names() {
-    let mut image = Image::new();
-    image.state(0, 0, 2);
-    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
-    image.entry(stack, 1000, 1);
-    image.entry(stack + 64, 2000, 0);
-    image.put(stack + 64 + layout::OPEN_NAME_LEN_AT, &4u32.to_ne_bytes());
-    image.put(stack + 64 + layout::STACK_NAME_AT, b"a\"b\xc3");
-    let open = image.recover().expect("a ring").slots.remove(0).open;
-    assert_eq!(open[0].label, r#""name":"step","cat":"worker""#);
-    assert_eq!(open[1].label, r#""name":"a\"b","cat":"""#);
-    assert_eq!((open[1].tid, open[1].start_ns), (4712, 2000));
-}
-
-/// Where the image has the text area of its slot, and what the header says of it.
-const TEXTS: usize = 3 * PAGE - 1024;
-
-impl Image {
-    fn with_texts(areas: layout::TextAreas) -> Image {
-        let mut image = Image::new();
-        image.put(layout::TEXT_AREAS_AT, &areas.fields());
-        image
+    /// Puts a name without a site into an entry of the stack.
+    fn name(&mut self, at: usize, name: &[u8], len: u32) {
+        self.put(at + layout::OPEN_NAME_LEN_AT, len.to_ne_bytes());
+        self.put(at + layout::STACK_NAME_AT, name);
     }
 
-    /// Puts a text of a span into its area and its place into the entry at `entry`.
-    fn text(&mut self, entry: usize, area: usize, text: layout::SpanText, bytes: &[u8]) {
-        self.put(area + text.at as usize, bytes);
-        self.put(entry + layout::OPEN_TEXT_AT, &word(text).to_ne_bytes());
+    /// Puts name and args of a span into `area`, and their place there into the entry.
+    fn text(&mut self, entry: usize, area: usize, at: usize, (names, args): (&str, &str)) {
+        self.put(area + at, [names, args].concat());
+        let word = layout::text_word(at, names.len(), args.len());
+        self.put(entry + layout::OPEN_TEXT_AT, word.to_ne_bytes());
+    }
+
+    fn recover(&self) -> Ring {
+        recover(&self.0.as_slice()).expect("a ring")
+    }
+
+    /// Label and args of the spans that are open in the slot.
+    fn open(&self) -> Vec<(String, String)> {
+        let open = self.recover().slots.remove(0).open.into_iter();
+        open.map(|span| (span.label, span.args)).collect()
     }
 }
 
@@ -106,38 +108,30 @@ fn of_slots() -> layout::TextAreas {
     }
 }
 
-fn word(text: layout::SpanText) -> u64 {
-    layout::text_word(text.at as usize, text.names.into(), text.args.into())
-}
-
-fn span_text(at: u32, names: u16, args: u16) -> layout::SpanText {
-    layout::SpanText { at, names, args }
-}
-
+/// A site, a name that ends within a character, and texts of names and args.
 #[test]
-fn issue_19_open_spans_have_their_args() {
-    let mut image = Image::with_texts(of_slots());
-    image.state(0, 0, 2);
-    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
-    image.entry(stack, 1000, 1);
+fn issue_19_open_spans_have_their_names_and_args() {
+    let mut image = Image::with_texts(4, of_slots());
+    let entry = |nth: usize| STACK + nth * layout::OPEN_ENTRY_BYTES;
+    (0..4).for_each(|nth| image.entry(entry(nth), 1000 + nth as u64, [1, 0, 1, 0][nth]));
+    image.name(entry(1), b"a\"b\xc3", 4);
     let (names, args) = (r#""name":"a","cat":"b""#, r#""id":"x","n":[1]"#);
-    image.text(stack, TEXTS, span_text(3, 0, 16), args.as_bytes());
-    image.entry(stack + 64, 2000, 0);
-    let both = [names, args].concat();
-    let text = span_text(100, u16::try_from(names.len()).unwrap(), 16);
-    image.text(stack + 64, TEXTS, text, both.as_bytes());
-    let ring = image.recover().expect("a ring");
-    let open = &ring.slots[0].open;
-    let found = |at: usize| (open[at].label.as_str(), open[at].args.as_str());
-    assert_eq!(found(0), (r#""name":"step","cat":"worker""#, args));
-    assert_eq!(found(1), (names, args));
+    image.text(entry(2), TEXTS, 3, ("", args));
+    image.text(entry(3), TEXTS, 100, (names, args));
+    let quoted = r#""name":"a\"b","cat":"""#;
+    let expected = [(SITE, ""), (quoted, ""), (SITE, args), (names, args)];
+    let expected = expected.map(|(label, args)| (label.to_owned(), args.to_owned()));
+    assert_eq!(image.open(), expected);
+    let ring = image.recover();
     assert!(ring.bad_texts.is_empty());
+    let last = &ring.slots[0].open[3];
+    assert_eq!((last.tid, last.start_ns), (4712, 1003));
 }
 
 #[test]
 fn issue_19_a_text_that_is_none_is_counted_and_not_shown() {
-    let (stack, long) = (3 * PAGE + layout::SLOT_STACK_AT, [b'['; 200]);
-    let bad: [(u32, &[u8]); 8] = [
+    let long = [b'['; 200];
+    let bad: [(usize, &[u8]); 8] = [
         (0, b"\"a\":1,"),
         (0, b"\"a\":1},{\"b\":2"),
         (0, b"\"a\":\xff"),
@@ -145,41 +139,34 @@ fn issue_19_a_text_that_is_none_is_counted_and_not_shown() {
         (0, b"x"),
         (0, &long),
         (1022, b"\"a\":1"),
-        (u32::MAX, b"\"a\":1"),
+        (u32::MAX as usize, b"\"a\":1"),
     ];
     for (at, args) in bad {
-        let mut image = Image::with_texts(of_slots());
-        image.state(0, 0, 1);
-        image.entry(stack, 1000, 1);
-        let text = span_text(at, 0, u16::try_from(args.len()).unwrap());
-        image.put(stack + layout::OPEN_TEXT_AT, &word(text).to_ne_bytes());
-        if at == 0 {
-            image.put(TEXTS, args);
-        }
-        let ring = image.recover().expect("a ring");
+        let mut image = Image::with_texts(1, of_slots());
+        image.entry(STACK, 1000, 1);
+        let word = layout::text_word(at, 0, args.len());
+        image.put(STACK + layout::OPEN_TEXT_AT, word.to_ne_bytes());
+        image.put(TEXTS, if at == 0 { args } else { b"" });
+        let ring = image.recover();
         let open = &ring.slots[0].open[0];
         assert_eq!((open.start_ns, open.args.as_str()), (1000, ""), "{args:?}");
-        assert_eq!(ring.bad_texts, [TEXTS as u64 + u64::from(at)], "{args:?}");
+        assert_eq!(ring.bad_texts, [(TEXTS + at) as u64], "{args:?}");
     }
 }
 
 #[test]
 fn issue_19_a_ring_without_texts_reads_none() {
-    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
     let mut fields = of_slots().fields();
     fields[3] ^= 1;
     for fields in [[0; layout::TEXT_AREAS_BYTES], fields] {
-        let mut image = Image::new();
-        image.put(layout::TEXT_AREAS_AT, &fields);
-        image.state(0, 0, 1);
-        image.entry(stack, 1000, 0);
+        let mut image = Image::new(1);
+        image.put(layout::TEXT_AREAS_AT, fields);
+        image.entry(STACK, 1000, 0);
         let name = "a name of forty-eight bytes, which is all it has";
-        image.put(stack + layout::OPEN_NAME_LEN_AT, &48u32.to_ne_bytes());
-        image.put(stack + layout::STACK_NAME_AT, name.as_bytes());
-        let ring = image.recover().expect("a ring");
-        let open = &ring.slots[0].open[0];
-        assert_eq!(open.label, format!(r#""name":"{name}","cat":"""#));
-        assert!(open.args.is_empty() && ring.bad_texts.is_empty());
+        image.name(STACK, name.as_bytes(), 48);
+        let label = format!(r#""name":"{name}","cat":"""#);
+        assert_eq!(image.open(), [(label, String::new())]);
+        assert!(image.recover().bad_texts.is_empty());
     }
 }
 
@@ -193,127 +180,87 @@ fn issue_19_open_lanes_have_their_args() {
     };
     let args = r#""id":"x""#;
     for (size, expected) in [(256, args), (255, "")] {
-        let mut image = Image::with_texts(areas);
-        let group = 2 * PAGE + 512;
-        image.put(512, &(group as u64).to_ne_bytes());
-        image.put(520, &u32::to_ne_bytes(size));
-        let sum = layout::entry_sum(0, group as u64, size);
-        image.put(524, &sum.to_ne_bytes());
-        image.entry(2 * PAGE, 1000, 1);
-        image.text(2 * PAGE, group, span_text(0, 0, 8), args.as_bytes());
-        let ring = image.recover().expect("a ring");
-        assert_eq!(ring.lanes[0].span.args, expected);
+        let mut image = Image::with_texts(0, areas);
+        image.directory(512, 0, LANES + 512, size);
+        image.entry(LANES, 1000, 1);
+        image.text(LANES, LANES + 512, 0, ("", args));
+        assert_eq!(image.recover().lanes[0].span.args, expected);
     }
 }
 
-/// Counts what is read of a ring, of which an entry changes after it was read once.
-struct Live {
-    image: Vec<u8>,
-    entry: u64,
-    reads: std::cell::Cell<u32>,
-}
+/// A ring whose first entry has another start each time it is read again.
+struct Live(Vec<u8>, Cell<bool>);
 
 impl RingBytes for Live {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
-        self.image.as_slice().read(offset, buffer)?;
-        if offset == self.entry {
-            self.reads.set(self.reads.get() + 1);
-            if self.reads.get() > 1 {
-                buffer[0] ^= 1; // another start
-            }
+        self.0.as_slice().read(offset, buffer)?;
+        if offset == STACK as u64 && self.1.replace(true) {
+            buffer[0] ^= 1;
         }
         Some(())
     }
 
     fn len(&self) -> u64 {
-        self.image.len() as u64
+        self.0.len() as u64
     }
 }
 
 #[test]
 fn issue_19_the_text_of_an_entry_that_changed_meanwhile_does_not_count() {
-    let mut image = Image::with_texts(of_slots());
-    image.state(0, 0, 1);
-    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
-    image.entry(stack, 1000, 1);
-    image.text(stack, TEXTS, span_text(0, 0, 5), br#""a":1"#);
-    let live = Live {
-        image: image.0,
-        entry: stack as u64,
-        reads: std::cell::Cell::new(0),
-    };
-    let ring = recover(&live).expect("a ring");
+    let mut image = Image::with_texts(1, of_slots());
+    image.entry(STACK, 1000, 1);
+    image.text(STACK, TEXTS, 0, ("", r#""a":1"#));
+    let ring = recover(&Live(image.0, Cell::new(false))).expect("a ring");
     assert_eq!(ring.slots[0].open[0].args, "");
     assert!(ring.bad_texts.is_empty(), "nor is it damage");
 }
 
 #[test]
 fn issue_47_a_span_below_others_is_closed_once_its_line_is_published() {
-    let mut image = Image::new();
-    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    let mut image = Image::new(3);
     for (depth, start_ns) in (0..).zip([1000, 2000, 3000]) {
-        image.entry(stack + depth * layout::OPEN_ENTRY_BYTES, start_ns, 1);
+        image.entry(STACK + depth * layout::OPEN_ENTRY_BYTES, start_ns, 1);
     }
     let ending = layout::ending(7, 1).to_ne_bytes();
-    image.put(3 * PAGE + layout::SLOT_ENDING_AT, &ending);
-    let open = |image: &Image| -> Vec<u64> {
-        let ring = image.recover().expect("a ring");
-        ring.slots[0]
-            .open
-            .iter()
-            .map(|span| span.start_ns)
-            .collect()
-    };
-    image.state(0, 7, 3);
-    assert_eq!(open(&image), [1000, 2000, 3000]);
-    image.state(0, 8, 3);
-    assert_eq!(open(&image), [1000, 3000]);
+    image.put(SLOT + layout::SLOT_ENDING_AT, ending);
+    for (head, expected) in [(7, &[1000, 2000, 3000][..]), (8, &[1000, 3000])] {
+        image.state(head, 3);
+        let open = image.recover().slots.remove(0).open;
+        assert!(open.iter().map(|span| &span.start_ns).eq(expected));
+    }
 }
 
-/// A span on lane 2²² + `lane`, within that of `parent`.
-fn open_lane(lane: u32, start_ns: u64, parent: Option<u32>) -> OpenLane {
-    OpenLane {
+#[test]
+fn parents_of_lanes_end_in_no_circle() {
+    let lane = |(lane, start_ns, parent): (u32, u64, u32)| OpenLane {
         span: OpenSpan {
             tid: LANE_BASE + lane,
             start_ns,
             ..OpenSpan::default()
         },
-        parent: parent.map(|parent| LANE_BASE + parent),
-    }
-}
-
-fn shown(lanes: &[OpenLane]) -> Vec<(u32, u64)> {
-    let spans = rows(lanes.iter()).into_iter();
-    spans
-        .map(|span| (span.tid - LANE_BASE, span.start_ns))
-        .collect()
-}
-
-#[test]
-fn circles_end() {
-    let same = [
-        open_lane(0, 10, Some(1)),
-        open_lane(1, 10, Some(0)),
-        open_lane(2, 10, Some(2)),
-    ];
+        parent: Some(LANE_BASE + parent),
+    };
+    let shown = |lanes: &[(u32, u64, u32)]| -> Vec<(u32, u64)> {
+        let lanes: Vec<OpenLane> = lanes.iter().copied().map(lane).collect();
+        let shown = rows(lanes.iter()).into_iter();
+        shown.map(|of| (of.tid - LANE_BASE, of.start_ns)).collect()
+    };
+    let same = [(0, 10, 1), (1, 10, 0), (2, 10, 2)];
     assert_eq!(shown(&same), [(0, 10), (1, 10), (2, 10)]);
-    let round = [open_lane(0, 20, Some(1)), open_lane(1, 10, Some(0))];
-    assert_eq!(shown(&round), [(1, 10), (1, 20)]);
+    assert_eq!(shown(&[(0, 20, 1), (1, 10, 0)]), [(1, 10), (1, 20)]);
 }
 
 #[test]
 fn the_table_names_the_parents() {
-    let mut image = Image::new();
-    image.put(layout::LANES_COUNT_AT, &3u32.to_ne_bytes());
-    let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
-    image.put(layout::SUM_AT, &sum.to_ne_bytes());
-    let parents = [0, 1, u32::MAX];
-    for (lane, parent) in (0..).zip(parents) {
-        let at = 2 * PAGE + lane * layout::OPEN_ENTRY_BYTES;
+    let mut image = Image::new(0);
+    image.put(layout::LANES_COUNT_AT, 3u32.to_ne_bytes());
+    image.sign();
+    for (lane, parent) in (0..).zip([0, 1, u32::MAX]) {
+        let at = LANES + lane * layout::OPEN_ENTRY_BYTES;
         image.entry(at, 1000 + lane as u64, 1);
-        image.put(at + layout::LANE_PARENT_AT, &u32::to_ne_bytes(parent));
+        image.put(at + layout::LANE_PARENT_AT, parent.to_ne_bytes());
     }
-    let lanes = image.recover().expect("a ring").lanes;
+    let lanes = image.recover().lanes;
     let parents: Vec<_> = lanes.iter().map(|lane| lane.parent).collect();
     assert_eq!(parents, [None, Some(LANE_BASE), None]);
     let tids: Vec<_> = rows(lanes.iter()).iter().map(|span| span.tid).collect();
@@ -322,43 +269,28 @@ fn the_table_names_the_parents() {
 
 #[test]
 fn slots_that_overlap_are_taken_once() {
-    let mut image = Image::new();
-    image.line(0, b"line\n");
-    image.state(0, 5, 0);
-    for (slot, offset) in [(1, 3 * PAGE), (2, 2 * PAGE), (3, 3 * PAGE + 64)] {
-        let (at, offset) = (256 + 16 * slot as usize, offset as u64);
-        image.put(at, &offset.to_ne_bytes());
-        image.put(at + 8, &4096u32.to_ne_bytes());
-        let sum = layout::entry_sum(slot, offset, 4096);
-        image.put(at + 12, &sum.to_ne_bytes());
-        let key = layout::key(slot, 0);
-        image.put(
-            usize::try_from(offset).expect("small"),
-            &layout::state(5, 0, key).to_ne_bytes(),
-        );
-        image.state(0, 5, 0);
+    let mut image = Image::new(0);
+    image.put(SLOT + PAGE, b"line\n");
+    for (slot, offset) in [(1, SLOT), (2, LANES), (3, SLOT + 64)] {
+        image.directory(DIRECTORY + 16 * slot as usize, slot, offset, SIZE);
+        let state = layout::state(5, 0, layout::key(slot, 0));
+        image.put(offset, state.to_ne_bytes());
     }
-    let ring = image.recover().expect("a ring");
+    image.state(5, 0);
+    let ring = image.recover();
     assert_eq!((ring.slots.len(), ring.bad_slots.len()), (1, 3));
 }
 
 #[test]
-fn a_site_table_too_large_is_not_read() {
-    let mut image = Image::new();
+fn sites_are_bounded_each_and_together() {
+    let mut image = Image::new(0);
     image.0.resize(20 << 20, 0);
-    image.put(layout::SITES_BYTES_AT, &(17u32 << 20).to_ne_bytes());
-    let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
-    image.put(layout::SUM_AT, &sum.to_ne_bytes());
+    image.put(layout::SITES_BYTES_AT, (17u32 << 20).to_ne_bytes());
+    image.sign();
     let head = RingHead::read(&image.0.as_slice()).expect("a ring");
     assert!(Sites::read(&image.0.as_slice(), &head).table.is_empty());
-}
-
-#[test]
-fn labels_are_bounded_together() {
-    let mut table = 28u16.to_ne_bytes().to_vec();
-    table.extend_from_slice(br#""name":"step","cat":"worker""#);
     let mut sites = Sites {
-        table,
+        table: [&28u16.to_ne_bytes()[..], SITE.as_bytes()].concat(),
         room: 60,
         bad_texts: Vec::new(),
     };
