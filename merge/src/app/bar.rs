@@ -160,22 +160,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_how_far_it_is() {
+    fn says_how_far_it_is_and_nothing_that_it_does_not_know() {
         let text = message(3 << 30, 5 << 30, 21_345_678, Duration::from_secs(12));
-        assert_eq!(
-            text,
-            " 60%, 8s left: 268 MB/s, 3.00 GiB of 5.00 GiB, 21,345,678 events"
-        );
-    }
-
-    #[test]
-    fn says_nothing_that_it_does_not_know() {
+        let expected = " 60%, 8s left: 268 MB/s, 3.00 GiB of 5.00 GiB, 21,345,678 events";
+        assert_eq!(text, expected);
         let second = Duration::from_secs(1);
         assert_eq!(message(0, 0, 0, second), "looking for fragments");
-        assert_eq!(
-            message(0, 5, 0, second),
-            "  0%, ? left: 0 MB/s, 0 B of 5 B, 0 events"
-        );
+        let expected = "  0%, ? left: 0 MB/s, 0 B of 5 B, 0 events";
+        assert_eq!(message(0, 5, 0, second), expected);
         assert!(message(1, u64::MAX, 0, Duration::MAX).contains("? left"));
     }
 }

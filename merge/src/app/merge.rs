@@ -248,30 +248,17 @@ fn settle_all(merge: &Merge<'_>, last_ns: &[i64], report: &mut Report) {
 mod tests {
     use super::*;
     use crate::{Layout, Mode, Output, Window};
-    use std::fmt::Write;
     use std::time::Duration;
 
-    /// Spans of 1 µs, one each µs, and `more`.
-    fn lines(more: &str) -> String {
-        let mut lines = String::new();
-        for ts in 0..60_000 {
-            let _ = writeln!(
-                lines,
-                r#"{{"ph":"X","pid":7,"tid":7,"ts":{ts},"dur":1,"name":"n","cat":"c"}}"#
-            );
-        }
-        lines + more
-    }
-
     /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
-    fn passed(lines: &str, mode: Mode) -> (f64, u64) {
+    fn passed(lines: &str, events: EventOptions) -> (f64, u64) {
         let folder = tempfile::tempdir().unwrap();
         let fragment = folder.path().join("trace.7.jsonl");
         std::fs::write(&fragment, lines).unwrap();
         let progress = Progress::default();
         let options = Options {
             output: Output::File(folder.path().join("out.json")),
-            mode,
+            mode: Mode::Events(events),
             ..Options::new([fragment])
         };
         let report = merge_with(&options, &progress).unwrap();
@@ -286,32 +273,29 @@ mod tests {
 
     #[test]
     fn all_passes_are_counted() {
-        let plain = lines("");
-        // Blocks are looked for, lines are indexed and copied.
-        let all_events = || Mode::Events(EventOptions::default());
-        assert_eq!(passed(&plain, all_events()), (3.0, 60_000));
-        assert_eq!(passed(&plain, Mode::Verbatim), (3.0, 60_000));
-        let last = |last| {
-            Mode::Events(EventOptions {
-                window: Window::Last(last),
-                ..EventOptions::default()
-            })
+        let line = |ts: f64| {
+            format!(r#"{{"ph":"X","pid":7,"tid":7,"ts":{ts},"dur":1,"name":"n","cat":"c"}}"#) + "\n"
         };
-        let all = last(Duration::from_secs(1));
-        assert_eq!(passed(&plain, all), (4.0, 60_000));
+        let plain: String = (0..60_000).map(|ts| line(ts.into())).collect();
+        // Blocks are looked for, lines are indexed and copied.
+        assert_eq!(passed(&plain, EventOptions::default()), (3.0, 60_000));
+        let last = |last| EventOptions {
+            window: Window::Last(last),
+            ..EventOptions::default()
+        };
+        assert_eq!(passed(&plain, last(Duration::from_secs(1))), (4.0, 60_000));
         // Once more to find their order.
-        let sort = Mode::Events(EventOptions {
+        let sorted = EventOptions {
             layout: Layout::Sorted { memory: 1 << 20 },
             ..EventOptions::default()
-        });
-        assert_eq!(passed(&plain, sort), (4.0, 60_000));
+        };
+        assert_eq!(passed(&plain, sorted), (4.0, 60_000));
         // Of a window only the chunks that reach into it are copied.
         let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
         assert!(3.0 < passes && passes < 3.9, "{passes}");
         assert!(events < 2_000, "{events}");
         // Threads with spans that overlap are looked at in between.
-        let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
-        let clashing = lines(&format!("{clash}\n"));
-        assert_eq!(passed(&clashing, all_events()), (4.0, 60_001));
+        let clashing = passed(&(plain + &line(9.5)), EventOptions::default());
+        assert_eq!(clashing, (4.0, 60_001));
     }
 }

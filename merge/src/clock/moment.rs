@@ -68,16 +68,8 @@ mod tests {
         ] {
             assert_eq!(parse_moment(text), expected, "{text}");
         }
-        for text in [
-            "",
-            "12.5",
-            "-1s",
-            "noon",
-            "2026-11-22",
-            "2026-11-22T07:30:00",
-            "2026-13-22T07:30:00Z",
-            "9999-01-01T00:00:00Z",
-        ] {
+        let refused = "|12.5|-1s|noon|2026-11-22|2026-11-22T07:30:00|2026-13-22T07:30:00Z|9999-01-01T00:00:00Z";
+        for text in refused.split('|') {
             let error = parse_moment(text).expect_err(text);
             assert!(error.contains("12.5s") && error.ends_with(&format!("{text:?}")));
         }
@@ -89,13 +81,15 @@ mod tests {
             let [at, side] = [ms, side_ms].map(Duration::from_millis);
             Ok((Moment::FromStart(at), side))
         };
-        assert_eq!(parse_around("12s"), at(12_000, 5_000));
-        assert_eq!(parse_around("12s±1.5s"), at(12_000, 1_500));
-        assert_eq!(parse_around("12s +- 10ms"), at(12_000, 10));
-        assert_eq!(
-            parse_around("1970-01-01T01:00:01+01:00±1s"),
-            Ok((Moment::Wall(1_000_000_000), Duration::from_secs(1)))
-        );
+        for (text, expected) in [
+            ("12s", at(12_000, 5_000)),
+            ("12s±1.5s", at(12_000, 1_500)),
+            ("12s +- 10ms", at(12_000, 10)),
+        ] {
+            assert_eq!(parse_around(text), expected, "{text}");
+        }
+        let wall = Ok((Moment::Wall(1_000_000_000), Duration::from_secs(1)));
+        assert_eq!(parse_around("1970-01-01T01:00:01+01:00±1s"), wall);
         for text in ["12s±", "±1s", "12s±0s", "12s±1", "12s-1s"] {
             assert!(parse_around(text).is_err(), "{text}");
         }

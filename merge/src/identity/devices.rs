@@ -340,8 +340,6 @@ fn give_rows(process: &mut Process, rows: Rows, is_kineto: bool, shows_collectiv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::damage::Places;
-    use crate::event::mend::Repairs;
     use crate::fragment::exit::Exit;
     use crate::fragment::recording::ForeignTrace;
     use crate::identity::identities::{IdentityMember, note_exits, processes};
@@ -361,31 +359,10 @@ mod tests {
     fn foreign(number: usize, is_merged: bool) -> ForeignTrace {
         ForeignTrace {
             name: format!("{number}.json"),
-            distinction: None,
-            rank: None,
             number,
-            clock: None,
-            joined: BTreeMap::new(),
-            texts: BTreeMap::new(),
-            rows: BTreeMap::new(),
-            is_kineto: false,
             is_merged,
-            places: Places::default(),
-            repairs: Repairs::default(),
-            bytes: 0,
-            front: Vec::new(),
+            ..ForeignTrace::default()
         }
-    }
-
-    /// The processes of a file: pid, name and labels.
-    fn file(processes: impl IntoIterator<Item = (i64, &'static str, String)>) -> ChunkSummary {
-        let mut summary = ChunkSummary::default();
-        for (pid, name, labels) in processes {
-            summary.threads.insert((pid, pid), ACTIVITY);
-            summary.process_names.insert(pid, name.to_owned());
-            summary.hints.labels.insert(pid, labels);
-        }
-        summary
     }
 
     fn member<'a>(foreign: &'a ForeignTrace, summary: &'a ChunkSummary) -> IdentityMember<'a> {
@@ -423,23 +400,17 @@ mod tests {
                 ..header(7)
             };
             let ends = [RecordingEnd::Killed(2), RecordingEnd::Told];
-            let headers = [&killed, &other].into_iter().zip(ends);
-            let members: Vec<_> = headers
-                .map(|(header, end)| IdentityMember {
-                    scope: 0,
-                    header: Some(header),
-                    foreign: None,
-                    summary: &tracks,
-                    shift_ns: 0,
-                    end,
-                })
-                .collect();
-            let shown = if is_on_two_hosts {
-                &members[..]
-            } else {
-                &members[..1]
+            let recorded = foreign(0, false);
+            let recorded_member = |(header, end)| IdentityMember {
+                header: Some(header),
+                foreign: None,
+                end,
+                ..member(&recorded, &tracks)
             };
-            let mut recorded = processes(shown);
+            let headers = [&killed, &other].into_iter().zip(ends);
+            let count = 1 + usize::from(is_on_two_hosts);
+            let members: Vec<_> = headers.map(recorded_member).take(count).collect();
+            let mut recorded = processes(&members);
             let exit = Exit::Signal("SIGKILL".to_owned());
             note_exits(&mut recorded, &[(7, exit)].into());
             let mut merged = ChunkSummary::default();
@@ -456,7 +427,7 @@ mod tests {
             let labels = |process: &Process| process.origin.as_ref()?.labels.clone();
             let devices = found.iter().filter(|of| of.part.device.is_some());
             let hosts: Vec<_> = devices.map(|of| (labels(of), of.part.host)).collect();
-            assert_eq!(hosts.len(), shown.len(), "{found:?}");
+            assert_eq!(hosts.len(), count, "{found:?}");
             for (label, host) in hosts {
                 let (label, worker) = (label.unwrap(), labels(&found[host.unwrap()]).unwrap());
                 let pid = label.split(", ").find(|part| part.starts_with("pid 7"));
@@ -465,46 +436,5 @@ mod tests {
                 assert_eq!(found[host.unwrap()].part.scope, None);
             }
         }
-    }
-
-    /// A trace of very many NPUs with their hosts, one of very many GPUs and hosts, and a merged trace of very many processes with tracks.
-    #[test]
-    fn very_many_processes_are_no_problem() {
-        const N: i64 = 17_000;
-        let npus = (1..=N).flat_map(|pid| {
-            [
-                (pid << 10, "Ascend Hardware", "NPU 0".to_owned()),
-                (pid << 10 | 31, "Python", "CPU".to_owned()),
-            ]
-        });
-        let gpus = (1..=N).flat_map(|pid| {
-            [
-                (pid, "python3", "CPU".to_owned()),
-                (N + pid, "python3", format!("GPU {pid}")),
-            ]
-        });
-        let merged = (1..=N).flat_map(|pid| {
-            let labels = format!("NPU 0, pid {pid}, sampled; all kernels in a.json");
-            let whole = format!("NPU 0, pid {}, a.json", pid << 10);
-            [
-                (pid, "worker", format!("pid {pid}")),
-                (N + pid, "NPU 0", labels),
-                (2 * N + pid, "Ascend Hardware", whole),
-            ]
-        });
-        let files = [file(npus), file(gpus), file(merged)];
-        let traces = [foreign(0, false), foreign(1, false), foreign(2, true)];
-        let members = traces.iter().zip(&files).map(|(of, file)| member(of, file));
-        let found = processes(&members.collect::<Vec<_>>());
-        let count = |is_one: fn(&DevicePart) -> bool| {
-            let found = found.iter().filter(|process| is_one(&process.part));
-            i64::try_from(found.count()).unwrap()
-        };
-        assert_eq!(count(|part| part.device.is_some()), 4 * N);
-        // The GPUs have no certain host.
-        assert_eq!(
-            count(|part| part.device.is_some() && part.host.is_some()),
-            3 * N
-        );
     }
 }

@@ -225,8 +225,6 @@ impl<'f> OutcastFinder<'f> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lanes::rows::LaneRows;
-    use std::cmp::Reverse;
 
     /// Returns the numbers of the spans that move, for sorted spans of a thread.
     fn outcasts(spans: &[Span]) -> Vec<u64> {
@@ -244,17 +242,6 @@ mod tests {
         found
     }
 
-    /// Returns numbers below a bound that look random.
-    fn random(seed: u64) -> impl FnMut(i64) -> i64 {
-        let mut number = seed;
-        move |bound| {
-            number = number
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(99);
-            (number >> 33).cast_signed() % bound
-        }
-    }
-
     /// More children than the finder counts: the longer span stays.
     #[test]
     fn of_two_spans_with_very_many_children_the_shorter_one_moves() {
@@ -267,38 +254,6 @@ mod tests {
         spans.extend(children(2 * count + 4, 3 * count));
         let moved: Vec<u64> = (0..=count.unsigned_abs()).collect();
         assert_eq!(outcasts(&spans), moved);
-    }
-
-    /// Spans that stay are on row 0, spans that move are not, and on each row any two spans nest.
-    #[test]
-    fn any_two_spans_of_a_row_nest() {
-        for seed in 1..300 {
-            let mut below = random(seed);
-            let span = |_| {
-                let start = below(50);
-                let end = match below(12) {
-                    0 => UNFINISHED,
-                    _ => start + below(20),
-                };
-                (start, end)
-            };
-            let mut spans: Vec<Span> = (0..40).map(span).collect();
-            spans.sort_by_key(|span| (span.0, Reverse(span.1)));
-            let moved = outcasts(&spans);
-            let (mut rows, mut placed) = (LaneRows::default(), vec![Vec::new(); spans.len()]);
-            for (span, number) in spans.into_iter().zip(0..) {
-                let moves = moved.binary_search(&number).is_ok();
-                let row = rows.place(span, moves).unwrap();
-                assert_eq!(row > 0, moves, "{seed}: {span:?}");
-                let clashes =
-                    |other: &Span| other.0 < span.0 && span.0 < other.1 && other.1 < span.1;
-                assert!(
-                    !placed[row].iter().any(clashes),
-                    "{seed}: {span:?} on {row}"
-                );
-                placed[row].push(span);
-            }
-        }
     }
 
     #[test]

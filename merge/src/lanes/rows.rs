@@ -104,32 +104,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unfinished_span_takes_nothing_along() {
-        let mut rows = LaneRows::default();
-        let placed =
-            [(0, 10), (5, UNFINISHED), (6, 8)].map(|span| rows.place(span, span.1 == UNFINISHED));
-        assert_eq!(placed, [0, 1, 0].map(Some));
-        assert_eq!(rows.at(9), 0, "in the span that ends");
-        let placed = [(20, 30), (21, UNFINISHED), (22, 24), (25, 31), (40, 50)]
-            .map(|span| rows.place(span, [21, 25].contains(&span.0)));
-        assert_eq!(placed, [0, 1, 0, 1, 0].map(Some));
-        assert_eq!(rows.at(60), 1, "in the one that never ends");
-        assert_eq!(rows.place((70, UNFINISHED), false), Some(0));
-        assert_eq!(rows.place((80, 90), false), Some(0));
-        assert_eq!(rows.at(95), 0, "in the later one that never ends");
-    }
-
-    #[test]
-    fn there_are_only_so_many_rows() {
-        let mut rows = LaneRows::default();
-        for number in 0..400 {
-            let row = rows.place((number, 1000 + number), number > 0);
-            let expected = usize::try_from(number).ok().filter(|number| *number < ROWS);
-            assert_eq!(row, expected);
-        }
-    }
-
-    #[test]
     fn what_is_open_is_bounded() {
         let mut rows = LaneRows::default();
         for number in 0..200_000 {

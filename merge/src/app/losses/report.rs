@@ -188,51 +188,47 @@ mod tests {
 
     #[test]
     fn a_loss_is_a_sentence() {
-        assert_eq!(
-            lost(985, 15).words(),
-            "98 % of worker-3's events between 12.100 s and 60.000 s are missing (985 of api): the disk was full"
-        );
-        assert!(lost(5, 0).words().starts_with("all of worker-3's events"));
-        let share = |events, left| lost(events, left).share();
-        assert_eq!(
-            (share(999, 1), share(1, 999)),
-            ("99 %".into(), "less than 1 %".into())
-        );
         let of_process = LossReport {
             thread: None,
             to_ns: Some(12_100_000_000),
             cause: "disk_bound".to_owned(),
             ..lost(5, 0)
         };
-        assert_eq!(
-            of_process.words(),
-            "some of api's events at 12.100 s are missing (5): SA_PROFILE_MAX_MB was reached"
-        );
-    }
-
-    #[test]
-    fn what_was_only_changed_is_not_called_missing() {
         let cut = LossReport {
             changed: 3,
             cause: "cut".to_owned(),
             ..lost(0, 7)
         };
-        assert_eq!(
-            cut.words(),
-            "texts and lists that were too long were cut in api's events between 12.100 s and 60.000 s: 3"
-        );
-    }
-
-    #[test]
-    fn a_gap_is_at_least_one_event() {
         let gap = LossReport {
             bytes: 99,
             cause: GAP.to_owned(),
             ..lost(1, 7)
         };
-        assert_eq!(
-            gap.words(),
-            "at least 1 of worker-3's events between 12.100 s and 60.000 s are missing (99 bytes of their lines of api): nothing tells why"
-        );
+        for (loss, expected) in [
+            (
+                lost(985, 15),
+                "98 % of worker-3's events between 12.100 s and 60.000 s are missing (985 of api): the disk was full",
+            ),
+            (
+                lost(5, 0),
+                "all of worker-3's events between 12.100 s and 60.000 s are missing (5 of api): the disk was full",
+            ),
+            (
+                of_process,
+                "some of api's events at 12.100 s are missing (5): SA_PROFILE_MAX_MB was reached",
+            ),
+            (
+                cut,
+                "texts and lists that were too long were cut in api's events between 12.100 s and 60.000 s: 3",
+            ),
+            (
+                gap,
+                "at least 1 of worker-3's events between 12.100 s and 60.000 s are missing (99 bytes of their lines of api): nothing tells why",
+            ),
+        ] {
+            assert_eq!(loss.words(), expected);
+        }
+        let shares = [lost(999, 1), lost(1, 999)].map(|loss| loss.share());
+        assert_eq!(shares, ["99 %", "less than 1 %"]);
     }
 }

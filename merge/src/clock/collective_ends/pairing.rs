@@ -115,92 +115,77 @@ mod tests {
 
     const TRANSFER_NS: i64 = 1_000;
 
-    /// Two hosts, whose wall clocks say that both began at the same time.
-    fn hosts(has_walls: bool) -> Hosts {
+    /// Returns true if two hosts run the same collectives, given the first and the last end of each.
+    fn is_certain(has_walls: bool, ends: impl Iterator<Item = [[i64; 2]; 2]>) -> bool {
+        let reading = Reading {
+            at_ns: 0,
+            ahead_ns: 0,
+            uncertainty_ns: 0,
+        };
         let host = || Host {
-            wall: Wall::of(vec![Reading {
-                at_ns: 0,
-                ahead_ns: 0,
-                uncertainty_ns: 0,
-            }])
-            .filter(|_| has_walls),
+            wall: Wall::of(vec![reading]).filter(|_| has_walls),
             events_ns: None,
         };
-        Hosts::new(vec![host(), host()], 0, 10_000_000)
-    }
-
-    fn end(boot: u32, times: [i64; 2]) -> HostEnd {
-        HostEnd {
+        let hosts = Hosts::new(vec![host(), host()], 0, 10_000_000);
+        let end = |boot, [first_ns, last_ns]: [i64; 2]| HostEnd {
             boot,
-            first_ns: times[0],
-            last_ns: times[1],
+            first_ns,
+            last_ns,
             transfer_ns: TRANSFER_NS,
-        }
-    }
-
-    fn is_certain_of(hosts: &Hosts, ends: impl Iterator<Item = [[i64; 2]; 2]>) -> bool {
+        };
         let mut pairings = Pairings::default();
         for [one, other] in ends {
-            pairings.add(end(0, one), end(1, other), hosts);
+            pairings.add(end(0, one), end(1, other), &hosts);
         }
         pairings.certain().contains(&(0, 1))
     }
 
     /// Returns the time of a collective in a loop without a fixed period.
     fn at(nth: i64) -> i64 {
-        let scattered = (nth * nth)
+        let hash = (nth * nth)
             .cast_unsigned()
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            >> 40;
-        nth * 1_000_000 + (scattered % 300_000).cast_signed()
-    }
-
-    /// Returns whether both hosts have the same collectives, where the second ends them by this much later.
-    fn is_certain(later_ns: &[i64]) -> bool {
-        let ends = (0..).zip(later_ns);
-        let ends = ends.map(|(nth, later_ns)| [[at(nth); 2], [at(nth) + later_ns; 2]]);
-        is_certain_of(&hosts(true), ends)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        nth * 1_000_000 + (hash >> 40).cast_signed() % 300_000
     }
 
     #[test]
     fn all_collectives_must_agree() {
+        let later = |by: &[i64]| {
+            let ends = (0..)
+                .zip(by)
+                .map(|(nth, by)| [[at(nth); 2], [at(nth) + by; 2]]);
+            is_certain(true, ends)
+        };
         // Two transfers and little drift.
-        let mut later_ns = [5_000_000; 20];
-        later_ns[10] += 2_000;
-        assert!(is_certain(&later_ns));
-        assert!(!is_certain(&later_ns[..7]), "too few");
-        later_ns[10] += 1_000_000;
-        assert!(!is_certain(&later_ns));
+        let mut by = [5_000_000; 20];
+        by[10] += 2_000;
+        assert!(later(&by));
+        assert!(!later(&by[..7]), "too few");
+        by[10] += 1_000_000;
+        assert!(!later(&by));
         // Each step is small, but they add up.
         let creeping: Vec<i64> = (0..20).map(|nth| nth * 1_900).collect();
-        assert!(!is_certain(&creeping));
+        assert!(!later(&creeping));
+        // The ranks of one host must agree as well.
+        let spread = |ns: i64| (0..20).map(move |nth| [[at(nth), at(nth) + ns], [at(nth); 2]]);
+        assert!(is_certain(true, spread(1_900)) && !is_certain(true, spread(2_100)));
     }
 
     #[test]
     fn shifted_collectives_are_not_compared() {
-        let shifted = |hosts: &Hosts, by: i64, at: &dyn Fn(i64) -> i64| {
-            let ends = (0..40).map(|nth| [[at(nth); 2], [at(nth + by); 2]]);
-            is_certain_of(hosts, ends)
+        let shifted = |has_walls, by: i64, at: &dyn Fn(i64) -> i64| {
+            is_certain(
+                has_walls,
+                (0..40).map(|nth| [[at(nth); 2], [at(nth + by); 2]]),
+            )
         };
-        let without_walls = hosts(false);
-        assert!(shifted(&without_walls, 0, &at));
-        assert!(!shifted(&without_walls, 1, &at));
-        assert!(!shifted(&without_walls, 17, &at));
-        // In a loop with a fixed period each shift fits.
-        let periodic = |nth: i64| nth * 1_000_000;
-        assert!(!shifted(&without_walls, 0, &periodic));
-        assert!(
-            !shifted(&hosts(true), 0, &periodic),
-            "20 of them are within what the wall clocks may be off"
+        assert_eq!(
+            [0, 1, 17].map(|by| shifted(false, by, &at)),
+            [true, false, false]
         );
-        assert!(shifted(&hosts(true), 0, &|nth| nth * 30_000_000));
-    }
-
-    #[test]
-    fn ranks_of_one_host_must_agree() {
-        let ends =
-            |spread_ns: i64| (0..20).map(move |nth| [[at(nth), at(nth) + spread_ns], [at(nth); 2]]);
-        assert!(is_certain_of(&hosts(true), ends(1_900)));
-        assert!(!is_certain_of(&hosts(true), ends(2_100)));
+        // In a loop with a fixed period each shift fits, and 20 of them are within what the wall clocks may be off.
+        let periodic = |nth: i64| nth * 1_000_000;
+        assert!(!shifted(false, 0, &periodic) && !shifted(true, 0, &periodic));
+        assert!(shifted(true, 0, &|nth| nth * 30_000_000));
     }
 }

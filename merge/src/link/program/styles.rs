@@ -150,34 +150,3 @@ impl LooseCounts {
         loose
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::line::parse;
-
-    fn line(after: &str) -> String {
-        let front = r#"{"ph":"f","pid":4711,"tid":12,"ts":1.000,"id2":{"global":"0x1f"}"#;
-        format!("{front}{after}")
-    }
-
-    #[test]
-    fn styles_are_numbered_once_and_bounded() {
-        let (styles, mut cache) = (Styles::default(), StyleCache::default());
-        let mut style = |number: usize, end: &str| {
-            let line = line(&format!(r#","name":"{number}","cat":"c"{end}}}"#));
-            cache.get(&parse(line.as_bytes()).unwrap(), &styles)
-        };
-        for end in ["", "", r#","args":{}"#] {
-            assert_eq!(style(0, end), Some(Style(0)));
-            assert_eq!(style(1, end), Some(Style(1)));
-        }
-        for number in 2..300 {
-            assert_eq!(style(number, "").is_some(), number < MOST);
-        }
-        let swapped = r#"{"name":"1","cat":"c","ph":"s","pid":1,"ts":1,"id":2}"#;
-        let event = parse(swapped.as_bytes()).unwrap();
-        assert_eq!(cache.get(&event, &styles), Some(Style(1)));
-        assert_eq!(styles.into_texts().len(), MOST);
-    }
-}

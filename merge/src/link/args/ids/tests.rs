@@ -1,6 +1,6 @@
 use super::*;
 use crate::event::json::Span;
-use crate::event::line::{parse, parse_canonical};
+use crate::event::line::parse;
 use crate::event::scan::Part;
 
 /// The hits of a line, all of which is a part.
@@ -70,45 +70,4 @@ fn hits_and_a_scan_find_the_same_in_mutated_lines() {
         }
     }
     assert!(fast > 20_000 && slow > 2_000, "{fast} by hits, {slow} not");
-}
-
-#[test]
-fn a_list_that_is_known_is_not_read_again() {
-    let with = |args: &str| {
-        format!(
-            r#"{{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"a","cat":"c","args":{{{args}}}}}"#
-        )
-    };
-    let list = r#""request_ids":["a","b","c","c"]"#;
-    let texts = [
-        with(list),
-        with(&format!(r#""n":1,{list},"z":"}}""#)),
-        with(&format!(r#"{list},"external_id":"e""#)),
-        with(&format!(r#""external_id":"e",{list}"#)),
-        with(r#""request_ids":["a","b","c","c","d"]"#),
-        with(&format!(r#""n":{{{list}}}"#)),
-        with(&format!(r#""n":1,"args":{{{list}}}"#)),
-    ];
-    let known = [true, true, false, false, false, false, false];
-    let lens = [0, 0, 4, 4, 5, 0, 0];
-    for ((text, known), len) in texts.iter().zip(known).zip(lens) {
-        let (mut ids, mut lists) = (RequestIds::default(), Lists::default());
-        for (text, known) in [(&texts[0], false), (text, known)] {
-            for event in [
-                parse(text.as_bytes()).unwrap(),
-                parse_canonical(text.as_bytes()).unwrap(),
-            ] {
-                let is_first = ids.left_of_chunk == MOST_OF_CHUNK;
-                let found = ids.read(&event, 0, &mut hits(event.line), &mut lists);
-                let expected = known || !is_first && text == &texts[0];
-                assert_eq!(found.is_some(), expected, "{text}");
-                if is_first {
-                    let (list, len) = ids.list().unwrap();
-                    lists.keep(list, len, ());
-                }
-            }
-        }
-        let found = ids.of_requests().len();
-        assert_eq!(found, if known { 0 } else { len }, "{text}");
-    }
 }
