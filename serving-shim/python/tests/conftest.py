@@ -58,6 +58,10 @@ class Recorded:
         assert all(args.pop("unfinished") for args in begun.values())
         return begun
 
+    def awaited(self):
+        """The args of the spans of requests that a front end waited for."""
+        return [one["args"] for one in self.named("request", "X") if "external_id" in one["args"]]
+
     def process_names(self):
         return [one["args"]["name"] for one in self.named("process_name", "M")]
 
@@ -71,9 +75,14 @@ def _events(path):
 
 @pytest.fixture
 def record(tmp_path):
-    """record(function, **environment): the function, of a test module, in a process that records into a folder of its own."""
+    """record(function, *arguments, **more): calls the function, of a test module, in a process that records into a folder of its own.
 
-    def run(function, *, code=0, **environment):
+    More arguments whose names are in capitals are variables of that process, where `None` takes one away; the others are the function's.
+    """
+
+    def run(function, *arguments, code=0, **more):
+        environment = {name: value for name, value in more.items() if name.isupper()}
+        keywords = {name: value for name, value in more.items() if name not in environment}
         folder = tmp_path / "profile"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
         paths = [str(Path(inspect.getfile(function)).parent), str(FAKES), *sys.path]
@@ -81,7 +90,7 @@ def record(tmp_path):
         inherited |= environment
         inherited = {name: value for name, value in inherited.items() if value is not None}
         module = function.__module__.rpartition(".")[2]
-        program = f"import {module} as module; module.{function.__name__}()"
+        program = f"import {module} as module; module.{function.__name__}(*{arguments!r}, **{keywords!r})"
         command = [sys.executable, "-W", "error", "-c", program]
         # Elsewhere: the sources in the current folder would come before the installed package.
         done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True, timeout=60)

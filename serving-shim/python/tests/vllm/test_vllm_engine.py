@@ -1,61 +1,25 @@
 """The engine's side of the plugin, on stand-ins with the shape of vLLM's classes."""
 
+import gc
 import json
+import multiprocessing
 import os
+import signal
 import time
+import weakref
 
 import pytest
-
+import stand_ins as fake
 from sa_profile.vllm import register
 
+import sa_profile
 
-def engine(queue=0, scheduler=None, **executor):
-    register()
-    from vllm.v1.core.sched.scheduler import Scheduler
-    from vllm.v1.engine.core import EngineCore
-    from vllm.v1.executor.executor import Executor
-
-    return EngineCore(scheduler or Scheduler(), Executor(**executor), queue)
-
-
-def add(core, *ids, prompt=5, tokens=3):
-    from vllm.v1.core.sched.scheduler import Request
-    from vllm.v1.engine import EngineCoreRequest
-
-    for one in ids:
-        core.add_request(Request(EngineCoreRequest(one, list(range(prompt)), tokens)))
-
-
-def turn(core, most=50):
-    """Steps until nothing is left."""
-    for _ in range(most):
-        if not core.scheduler.has_requests() and not core.batch_queue:
-            return
-        core.step_fn()
-    raise AssertionError("requests are left")
-
-
-def two_requests():
-    core = engine()
-    add(core, "a-1", "b-2")
-    turn(core)
-
-
-def killed_in_execute_model():
-    kill_in("execute_model")
-
-
-def killed_in_sample_tokens():
-    kill_in("sample_tokens")
+LIFE = ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
 
 
 def kill_in(call):
     """The second step kills the engine in this call."""
-    import signal
-
-    from vllm.v1.executor.executor import Executor
-
-    calls, real = [], getattr(Executor, call)
+    calls, real = [], getattr(fake.Executor, call)
 
     def second(executor, *args, **kwargs):
         calls.append(call)
@@ -63,25 +27,22 @@ def kill_in(call):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(executor, *args, **kwargs)
 
-    setattr(Executor, call, second)
-    core = engine(futures=False, samples=True)
-    add(core, "a-1", "b-2")
-    turn(core)
+    setattr(fake.Executor, call, second)
+    fake.answer(fake.engine(futures=False, samples=True), "a-1", "b-2")
 
 
-@pytest.mark.parametrize("function", [killed_in_execute_model, killed_in_sample_tokens])
-def test_an_engine_that_is_killed_in_a_call_of_its_executor_names_the_step(record, function):
-    trace = record(function, code=-9)
+@pytest.mark.parametrize("call", ["execute_model", "sample_tokens"])
+def test_an_engine_that_is_killed_in_a_call_of_its_executor_names_the_step(record, call):
+    trace = record(kill_in, call, code=-9)
     trace.merge()
     step = trace.args("scheduler.schedule")[-1]
     assert step["batch"] == 2 and step["request_ids"] == ["a-1", "b-2"]
-    call = f"executor.{function.__name__.removeprefix('killed_in_')}"
     open_spans = trace.unfinished()
-    assert open_spans[call] == step and set(open_spans) == {"request", "EngineCore.step", call}
+    assert open_spans[f"executor.{call}"] == step and set(open_spans) == {"request", "EngineCore.step", f"executor.{call}"}
 
 
 def test_each_fact_of_a_step_is_recorded(record):
-    trace = record(two_requests)
+    trace = record(fake.run, "a-1", "b-2")
     first, *others = trace.args("scheduler.schedule")
     assert first == dict(
         tokens=10, batch=1, prefill_requests=2, prefill_tokens=10, decode_requests=0, decode_tokens=0,
@@ -99,12 +60,13 @@ def test_each_fact_of_a_step_is_recorded(record):
     assert trace.stderr == ""
 
 
-def test_the_life_of_a_request_is_told(record):
-    trace = record(two_requests)
+@pytest.mark.parametrize("has_stamps", [True, False])
+def test_the_life_of_a_request_is_told(record, has_stamps):
+    trace = record(fake.run, "a-1", "b-2", log_stats=has_stamps)
     for request_id in ("a-1", "b-2"):
         life = [one for one in trace.events if one["ph"] == "i" and one["args"]["request_id"] == request_id]
-        names = [one["name"] for one in sorted(life, key=lambda one: one["ts"])]
-        assert names == ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
+        life.sort(key=lambda one: one["ts"])
+        assert [one["name"] for one in life] == LIFE
         assert life[-1]["args"] == dict(
             request_id=request_id, reason="length", prompt_tokens=5, cached_tokens=0, output_tokens=3, output_steps=3,
             preemptions=0,
@@ -117,10 +79,7 @@ def test_the_life_of_a_request_is_told(record):
 def slow_engine():
     """A scheduler that takes its time before and after it stamps what it does."""
     register()
-    from vllm.v1.core.sched.scheduler import Request, Scheduler
-    from vllm.v1.engine import EngineCoreRequest
-
-    scheduler = Scheduler()
+    scheduler = fake.Scheduler()
 
     def slowly(function):
         def slow(*args):
@@ -133,8 +92,7 @@ def slow_engine():
 
     for name in ("add_request", "schedule", "update_from_output"):
         setattr(scheduler, name, slowly(getattr(scheduler, name)))
-    core = engine(scheduler=scheduler)
-    one = Request(EngineCoreRequest("a-1", [1, 2], 3))
+    core, one = fake.engine(scheduler=scheduler), fake.Request(fake.request("a-1"))
     core.add_request(one)
     outputs = [core.step_fn()[0][0].timestamp for _ in range(3)]
     stamps = [event.timestamp for event in one.events] + [outputs[0], outputs[-1]]
@@ -144,31 +102,15 @@ def slow_engine():
 def test_events_stand_at_vllms_own_stamps(record):
     trace = record(slow_engine)
     stamps = json.loads(trace.stdout)
-    names = ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
-    events = [trace.named(name)[0]["ts"] for name in names]
+    events = [trace.named(name)[0]["ts"] for name in LIFE]
     # Both from one clock: what a merge takes off is the same for all.
     first = events[0] - stamps[0]
-    for name, event, stamp in zip(names, events, stamps, strict=True):
+    for name, event, stamp in zip(LIFE, events, stamps, strict=True):
         assert abs(event - stamp - first) < 1, name
 
 
-def without_stamps():
-    register()
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    core = engine(scheduler=Scheduler(log_stats=False))
-    add(core, "a-1")
-    turn(core)
-
-
-def test_without_stamps_the_life_of_a_request_is_told(record):
-    trace = record(without_stamps)
-    life = sorted((one for one in trace.events if one["ph"] == "i"), key=lambda one: one["ts"])
-    assert [one["name"] for one in life] == ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
-
-
 def test_requests_and_batches_are_linked(record):
-    trace = record(two_requests)
+    trace = record(fake.run, "a-1", "b-2")
     phases = [phase for phase, _ in trace.flows("request")]
     assert phases == ["t", "t", "t", "t"], "a step where the engine gets it, and one where it is scheduled, for each"
     assert len({flow for _, flow in trace.flows("request")}) == 2
@@ -176,24 +118,14 @@ def test_requests_and_batches_are_linked(record):
     assert [phase for phase, _ in batches] == ["s", "f"] * 3 and len({flow for _, flow in batches}) == 3
 
 
-def pipelined():
-    core = engine(queue=2)
-    add(core, "a-1")
-    core.step_fn()
-    core.step_fn()
-    turn(core)
-
-
 def test_a_future_is_a_batch_until_its_update(record):
-    trace = record(pipelined)
+    trace = record(fake.run, "a-1", queue=2)
     batches = trace.named("batch", "X")
     updates = trace.named("scheduler.update_from_output")
     calls = trace.named("executor.execute_model")
     assert len(batches) >= 3
     for batch in batches:
-        number = batch["args"]["batch"]
-        update, = [one for one in updates if one.get("args", {}).get("batch") == number]
-        call, = [one for one in calls if one.get("args", {}).get("batch") == number]
+        (update,), (call,) = ([one for one in all if one.get("args", {}).get("batch") == batch["args"]["batch"]] for all in (updates, calls))
         ended = batch["ts"] + batch["dur"]
         before = [one["ts"] + one["dur"] for one in updates if one["ts"] < update["ts"]]
         assert call["ts"] <= batch["ts"] and max(before, default=0) <= ended <= update["ts"]
@@ -201,127 +133,74 @@ def test_a_future_is_a_batch_until_its_update(record):
     assert overlapping, "two are under way at once"
 
 
-def without_futures():
-    core = engine(futures=False)
-    add(core, "a-1")
-    turn(core)
-
-
 def test_a_result_that_is_no_future_makes_no_batch_span(record):
-    trace = record(without_futures)
+    trace = record(fake.run, "a-1", futures=False)
     assert not trace.named("batch", "X") and len(trace.named("executor.execute_model")) == 3
 
 
-def cached():
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    core = engine(scheduler=Scheduler(cached=3))
-    add(core, "a-1")
-    turn(core)
-
-
 def test_cached_tokens_are_counted(record):
-    trace = record(cached)
+    trace = record(fake.run, "a-1", cached=3)
     assert trace.one("request.scheduled") == dict(request_id="a-1", cached_tokens=3)
     assert trace.one("request.finished")["cached_tokens"] == 3
     assert trace.args("scheduler.schedule")[0]["prefill_tokens"] == 2
 
 
-def speculating():
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    core = engine(scheduler=Scheduler(drafts=4))
-    add(core, "a-1", tokens=7)
-    turn(core)
-
-
 def test_speculation_is_counted(record):
-    trace = record(speculating)
+    trace = record(fake.run, "a-1", tokens=7, drafts=4)
     assert trace.args("speculation") == [dict(drafted=4, accepted=2)] * 2
     assert trace.args("accepted_by_position") == [{"1": 1, "2": 1, "3": 0, "4": 0}] * 2
     assert [one.get("accepted") for one in trace.args("scheduler.update_from_output")] == [None, 2, 2]
     assert [one["decode_tokens"] for one in trace.args("scheduler.schedule")] == [0, 5, 5]
 
 
-def evicting():
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    core = engine(scheduler=Scheduler(cached=3))
-    add(core, "a-1", tokens=2)
-    turn(core)
-    add(core, "b-2", "c-3", prompt=6, tokens=2)
-    turn(core)
-
-
-def test_the_prefix_cache_is_counted(record):
-    trace = record(evicting)
-    assert trace.args("prefix_cache") == [dict(queries=5, hits=3, evictions=0), dict(queries=17, hits=9, evictions=1)]
-
-
-def evicting_on_demand():
-    """Blocks that are given up for new ones, and because somebody asks for it."""
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    core = engine(scheduler=Scheduler(cached=3))
+def evict():
+    """Blocks are given up for new ones, and because somebody asks for it."""
+    core = fake.run("a-1", tokens=2, cached=3)
     pool = core.scheduler.kv_cache_manager.block_pool
     per_block = pool._maybe_evict_cached_block
-    add(core, "a-1", tokens=2)
-    turn(core)
     pool.evict_blocks({50, 51, 52})
     print(pool.get_new_blocks(3), pool._maybe_evict_cached_block == per_block, sorted(vars(pool)))
-    add(core, "b-2", tokens=2)
-    turn(core)
+    fake.answer(core, "b-2", "c-3", prompt=6, tokens=2)
 
 
-def test_evictions_are_counted_once_for_many_blocks(record):
-    trace = record(evicting_on_demand)
+def test_the_prefix_cache_is_counted_once_for_many_blocks(record):
+    trace = record(evict)
     assert trace.stdout == "[2, 3, 4] True ['cached_block_hash_to_block', 'given']\n", "nothing is done for each block"
-    assert [one["evictions"] for one in trace.args("prefix_cache")] == [0, 4]
+    assert trace.args("prefix_cache") == [dict(queries=5, hits=3, evictions=0), dict(queries=17, hits=9, evictions=5)]
 
 
-def evicting_a_checkpoint():
+def evict_a_checkpoint():
     """Mamba's manager caches two states, and gives a block up itself."""
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    core = engine(scheduler=Scheduler(cached=3))
-    add(core, "a-1", tokens=2)
-    turn(core)
+    core = fake.run("a-1", tokens=2, cached=3)
     (manager,) = core.scheduler.kv_cache_manager.coordinator.single_type_managers
     manager._checkpoints["a-1"] = 50
     for request_id in ("b-2", "a-1", "c-3"):
         manager.cache_blocks(request_id)
-    add(core, "b-2", tokens=2)
-    turn(core)
+    fake.answer(core, "b-2", tokens=2)
 
 
 def test_a_block_that_its_manager_gives_up_is_counted(record):
-    trace = record(evicting_a_checkpoint)
+    trace = record(evict_a_checkpoint)
     assert trace.stderr == "" and [one["evictions"] for one in trace.args("prefix_cache")] == [0, 2]
 
 
-def evicting_while_paused():
-    import sa_profile
+def evict_while_paused():
     from sa_profile._vllm.prefix_cache import PrefixCache
-    from vllm.v1.core.sched.scheduler import Scheduler
 
-    scheduler = Scheduler()
+    scheduler = fake.Scheduler()
     cache, pool = PrefixCache(scheduler), scheduler.kv_cache_manager.block_pool
     print(sa_profile.levels(), pool.get_new_blocks(4), cache.counts["evictions"])
 
 
 def test_evictions_are_not_counted_while_paused(record):
-    assert record(evicting_while_paused, SA_PROFILE_START="paused").stdout == "frozenset() [1, 2, 3, 4] 0\n"
+    assert record(evict_while_paused, SA_PROFILE_START="paused").stdout == "frozenset() [1, 2, 3, 4] 0\n"
 
 
 def another_pool():
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    scheduler = Scheduler(cached=3)
+    scheduler = fake.Scheduler(cached=3)
     del scheduler.kv_cache_manager.block_pool.cached_block_hash_to_block
     scheduler.kv_cache_manager.block_pool._maybe_evict_cached_block = lambda block: False
-    core = engine(scheduler=scheduler)
-    add(core, "a-1", tokens=2)
-    turn(core)
+    fake.answer(fake.engine(scheduler=scheduler), "a-1", tokens=2)
 
 
 def test_a_pool_of_another_kind_has_no_evictions(record):
@@ -329,143 +208,111 @@ def test_a_pool_of_another_kind_has_no_evictions(record):
     assert trace.args("prefix_cache") == [dict(queries=5, hits=3)] and trace.stderr == ""
 
 
-def queued():
-    from vllm.v1.engine import EngineCoreRequest
-
-    core = engine()
-    ready, _ = core.preprocess_add_request(EngineCoreRequest("a-1", [1, 2, 3]))
+def queue_one():
+    core = fake.engine()
+    ready, _ = core.preprocess_add_request(fake.request("a-1"))
     time.sleep(0.02)
     core.add_request(ready)
-    turn(core)
+    fake.turn(core)
 
 
 def test_the_wait_in_the_input_queue_is_a_span(record):
-    trace = record(queued)
+    trace = record(queue_one)
     (ready,), (wait,), (added,) = (trace.named(f"EngineCore.{name}") for name in ("preprocess_add_request", "input_queue", "add_request"))
     assert {one["args"]["request_id"] for one in (ready, wait, added)} == {"a-1"}
     assert wait["dur"] >= 20_000 and wait["ts"] >= ready["ts"] and wait["ts"] + wait["dur"] <= added["ts"]
 
 
-def crowded():
+def crowd():
     """More requests wait than are followed, and the engine takes them meanwhile."""
-    from vllm.v1.engine import EngineCoreRequest
-
     from sa_profile._vllm import engine as plugin
 
-    core = engine()
+    core = fake.engine()
     plugin.MOST_WAITING = 2
-    ready = [core.preprocess_add_request(EngineCoreRequest(f"r-{n}", [1], 1))[0] for n in range(4)]
+    ready = [core.preprocess_add_request(fake.request(f"r-{n}"))[0] for n in range(4)]
     for one in ready:
         core.add_request(one)
-    turn(core)
-    core.add_request(core.preprocess_add_request(EngineCoreRequest("r-4", [1], 1))[0])
+    core.add_request(core.preprocess_add_request(fake.request("r-4"))[0])
 
 
 def test_beyond_the_bound_a_wait_is_not_followed_and_says_so(record):
-    trace = record(crowded)
+    trace = record(crowd)
     assert trace.args("EngineCore.input_queue") == [dict(request_id=f"r-{n}") for n in (0, 1, 4)]
     ready = trace.args("EngineCore.preprocess_add_request")
     assert [one["request_id"] for one in ready if one.get("wait_not_recorded")] == ["r-2", "r-3"]
     assert len(trace.named("EngineCore.add_request")) == 5 and trace.stderr == ""
 
 
-def looping():
-    register()
-    from vllm.v1.core.sched.scheduler import Scheduler
-    from vllm.v1.engine.core import EngineCoreProc
-    from vllm.v1.executor.executor import Executor
-
-    core = EngineCoreProc(Scheduler(), Executor())
-    add(core, "a-1")
+def loop():
+    core = fake.process()
+    fake.add(core, "a-1")
     core.busy_loop()
 
 
 def test_an_engines_loop_has_no_holes(record):
-    trace = record(looping)
+    trace = record(loop)
     for name in ("process_input_queue", "step", "post_step"):
         assert len(trace.named(f"EngineCore.{name}")) == 3, name
 
 
-def compiling_grammars():
-    register()
-    from vllm.v1.core.sched.scheduler import Request
-    from vllm.v1.engine import EngineCoreRequest
-    from vllm.v1.structured_output import StructuredOutputManager
-
-    manager, one = StructuredOutputManager(), Request(EngineCoreRequest("a-1", [1]))
-    manager.grammar_init(one)
-    print(manager.grammar_bitmask({"a-1": one}, {"a-1": 0}, {}))
-
-
-def test_grammars_and_their_masks_are_spans(record):
-    trace = record(compiling_grammars)
+@pytest.mark.parametrize("lacking", [None, "StructuredOutputManager._create_grammar"])  # before 0.13 it had another name
+def test_grammars_and_their_masks_are_spans(record, lacking):
+    trace = record(fake.compile_grammars, FAKE_VLLM_WITHOUT=lacking)
     assert trace.stdout == "['grammar of a-1']\n"
     assert trace.one("StructuredOutputManager.create_grammar") == dict(request_id="a-1")
     assert trace.one("StructuredOutputManager.grammar_bitmask") == dict(request_ids=["a-1"])
 
 
-def sent():
+def send():
     register()
-    from vllm.v1.serial_utils import MsgpackDecoder, MsgpackEncoder
-
-    encoder, buffer = MsgpackEncoder(), bytearray()
-    print(MsgpackDecoder().decode(encoder.encode_into([1], buffer)), MsgpackDecoder().decode(encoder.encode([2])))
+    encoder, buffer = fake.MsgpackEncoder(), bytearray()
+    print(fake.MsgpackDecoder().decode(encoder.encode_into([1], buffer)), fake.MsgpackDecoder().decode(encoder.encode([2])))
 
 
 def test_messages_between_the_processes_are_spans(record):
-    trace = record(sent, SA_PROFILE_LEVEL="verbose")
+    trace = record(send, SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "[1] [2]\n"
     assert [len(trace.named(f"Msgpack{name}")) for name in ("Encoder.encode", "Encoder.encode_into", "Decoder.decode")] == [1, 1, 2]
 
 
 def named_while_paused():
-    import multiprocessing
-
     multiprocessing.current_process().name = "EngineCore_DP1"
-    engine()
+    fake.engine()
 
 
 def named_while_it_is_made():
     """As vLLM does it: plugins are loaded within the constructor."""
-    import vllm.v1.engine.core  # noqa: F401
-
     from sa_profile._vllm import names
 
+    assert fake.EngineCore
     names.title = lambda: "EngineCore_DP1"
     register()
 
 
 @pytest.mark.parametrize("function", [named_while_paused, named_while_it_is_made])
 def test_an_engine_that_waits_paused_has_its_name(record, function):
-    import subprocess
-    import sys
-    from pathlib import Path
-
     trace = record(function, SA_PROFILE_START="paused")
-    done = subprocess.run([Path(sys.executable).with_name("sa-profile"), "status", trace.folder], capture_output=True, text=True)
-    assert "EngineCore_DP1" in done.stdout, done.stdout + done.stderr
+    assert "EngineCore_DP1" in fake.command("status", trace.folder)
 
 
-def aborted():
-    core = engine()
-    add(core, "a-1", "b-2", "c-3")
+def abort():
+    core = fake.engine()
+    fake.add(core, "a-1", "b-2", "c-3")
     core.step_fn()
     core.abort_requests(["a-1", "unknown"])
-    from vllm.v1.core.sched.scheduler import RequestStatus
-
-    core.scheduler.finish_requests(None, RequestStatus.FINISHED_ABORTED)
-    core.scheduler.finish_requests("b-2", RequestStatus.FINISHED_ABORTED)
+    core.scheduler.finish_requests(None, fake.RequestStatus.FINISHED_ABORTED)
+    core.scheduler.finish_requests("b-2", fake.RequestStatus.FINISHED_ABORTED)
 
 
 def test_aborted_requests_end_once(record):
-    finished = record(aborted).args("request.finished")
+    finished = record(abort).args("request.finished")
     assert sorted(one["request_id"] for one in finished) == ["a-1", "b-2", "c-3"]
     assert {one["reason"] for one in finished} == {"abort"} and {one["output_tokens"] for one in finished} == {1}
 
 
-def failing():
-    core = engine()
-    add(core, "a-1")
+def fail():
+    core = fake.engine()
+    fake.add(core, "a-1")
     core.step_fn()
     core.model_executor.fail = ConnectionError("a worker has died")
     try:
@@ -475,72 +322,56 @@ def failing():
 
 
 def test_a_step_that_fails_fails_as_before_and_says_so(record):
-    trace = record(failing)
-    assert trace.stdout == "a worker has died\n"
-    steps = trace.args("EngineCore.step")
-    assert [one.get("error") for one in steps] == [None, "ConnectionError"]
+    trace = record(fail)
+    assert trace.stdout == "a worker has died\n" and trace.stderr == ""
+    assert [one.get("error") for one in trace.args("EngineCore.step")] == [None, "ConnectionError"]
     assert trace.named("batch", "X")[-1]["args"]["error"] == "ConnectionError"
-    assert trace.stderr == ""
 
 
-def rejected():
-    core = engine()
+def reject():
+    core = fake.engine()
     core.scheduler.add_request = lambda request: 1 / 0
     try:
-        add(core, "a-1")
+        fake.add(core, "a-1")
     except ZeroDivisionError:
         print("rejected")
 
 
 def test_a_request_that_is_rejected_ends(record):
-    trace = record(rejected)
+    trace = record(reject)
     assert trace.stdout == "rejected\n" and trace.one("request.finished")["reason"] == "error"
 
 
-def subclassed():
+def subclass():
     """As a plug-in platform does it: a class of its own, with its own step, and an own scheduler."""
-    register()
-    from vllm.v1.core.sched.scheduler import Scheduler
-    from vllm.v1.engine.core import EngineCore
-    from vllm.v1.executor.executor import Executor
+    fake.run("a-1", "b-2")
 
-    class PlatformScheduler(Scheduler):
+    class PlatformScheduler(fake.Scheduler):
         def schedule(self, throttle_prefills=False):
             return super().schedule(throttle_prefills)
 
-    class PlatformCore(EngineCore):
+    class PlatformCore(fake.EngineCore):
         def step(self):
             scheduled = self.scheduler.schedule()
             output = self.model_executor.execute_model(scheduled).result()
             return self.scheduler.update_from_output(scheduled, output), True
 
-    core = PlatformCore(PlatformScheduler(), Executor())
-    add(core, "a-1")
-    turn(core)
-
-
-def subclassed_and_not():
-    two_requests()
-    subclassed()
+    fake.answer(PlatformCore(PlatformScheduler(), fake.Executor()), "a-1")
 
 
 def test_a_scheduler_and_one_that_extends_it_are_each_seen_once(record):
-    trace = record(subclassed_and_not)
+    trace = record(subclass)
     for name in ("EngineCore.step", "scheduler.schedule", "scheduler.update_from_output"):
         assert len(trace.named(name)) == 6, name
     assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3] * 2
     assert sum(one["output_tokens"] for one in trace.args("scheduler.update_from_output")) == 9
 
 
-def observed_from_outside():
-    import gc
-    import weakref
-
-    core = engine()
+def observe_from_outside():
+    core = fake.engine()
     seen = [core.scheduler, core.scheduler.kv_cache_manager]
     before = [set(vars(one)) for one in seen]
-    add(core, "a-1")
-    turn(core)
+    fake.answer(core, "a-1")
     print([set(vars(one)) for one in seen] == before)
     seen = [weakref.ref(one) for one in (core, *seen)]
     del core
@@ -550,74 +381,71 @@ def observed_from_outside():
 
 def test_what_is_observed_has_no_attribute_more_and_goes_when_its_engine_does(record):
     """An attribute more of a scheduler would slow its own loops down."""
-    trace = record(observed_from_outside)
+    trace = record(observe_from_outside)
     assert trace.stdout == "True\n[None, None, None]\n" and len(trace.named("scheduler.schedule")) == 3
 
 
-def begun_again_under_the_same_id():
+def begin_again_under_the_same_id():
     """Its prompt is computed in three steps, of which the last two have one token each and look as those that decode do."""
-    core, name = engine(), "a-1"
+    core, name = fake.engine(), "a-1"
     for _ in range(2):
-        add(core, name, tokens=3)
+        fake.add(core, name)
         for _ in range(2):
             core.scheduler.schedule()
-        turn(core)
+        fake.turn(core)
 
 
 def test_a_request_prefills_until_it_has_an_output_whoever_had_its_id_before(record):
-    steps = record(begun_again_under_the_same_id).args("scheduler.schedule")
+    steps = record(begin_again_under_the_same_id).args("scheduler.schedule")
     kinds = ["prefill" if one["prefill_requests"] else "decode" for one in steps]
     assert kinds == ["prefill", "prefill", "prefill", "decode", "decode"] * 2, steps
 
 
-def replaced():
+def replace():
     """As a platform does it that patches the class after the plugins were loaded."""
     register()
-    from vllm.v1.engine.core import EngineCore
-
-    theirs = EngineCore.__dict__["step"].__wrapped__
-    EngineCore.step = lambda self: theirs(self)
-    two_requests()
+    theirs = fake.EngineCore.__dict__["step"].__wrapped__
+    fake.EngineCore.step = lambda self: theirs(self)
+    fake.run("a-1")
 
 
 def test_a_method_replaced_later_is_seen(record):
-    assert len(record(replaced).named("EngineCore.step")) == 3
+    assert len(record(replace).named("EngineCore.step")) == 3
 
 
-def registered_often():
+def register_often():
+    from sa_profile._vllm import plugin
+
     for _ in range(3):
         register()
-    two_requests()
-    import sa_profile._vllm.plugin as plugin
-
+    fake.run("a-1")
     plugin._registered = False  # another copy of the plugin
-    register()
-    two_requests()
+    fake.run("a-1")
 
 
 def test_registering_again_records_nothing_twice(record):
-    trace = record(registered_often)
+    trace = record(register_often)
     assert len(trace.named("EngineCore.step")) == 6 and len(trace.named("scheduler.schedule")) == 6
 
 
-def lacking():
-    core = engine()
+def lack():
+    core = fake.engine()
     del type(core.scheduler).get_kv_cache_usage, type(core.scheduler).get_request_counts
     del type(core.scheduler.kv_cache_manager).usage
-    two_requests()
+    fake.run("a-1")
 
 
 def test_what_a_version_lacks_is_told_once_and_costs_only_its_events(record):
-    trace = record(lacking, FAKE_VLLM_WITHOUT="EngineCore.step_with_batch_queue,EngineCore.abort_requests")
+    trace = record(lack, FAKE_VLLM_WITHOUT="EngineCore.step_with_batch_queue,EngineCore.abort_requests")
     assert trace.stderr.count("EngineCore.step_with_batch_queue") == 1
     assert len(trace.stderr.splitlines()) == 1
     assert len(trace.named("EngineCore.step")) == 3
-    assert trace.args("requests")[0] == dict(running=2, waiting=0)
+    assert trace.args("requests")[0] == dict(running=1, waiting=0)
     assert not trace.named("kv_cache")
 
 
-def strange():
-    core = engine()
+def answer_strangely():
+    core = fake.engine()
     schedule = core.scheduler.schedule
 
     def other(*args):
@@ -626,72 +454,53 @@ def strange():
         return output
 
     core.scheduler.schedule = other
-    add(core, "a-1")
-    turn(core)
-    print(core.scheduler.has_requests())
+    fake.answer(core, "a-1")
 
 
 def test_facts_that_are_not_there_cost_no_step(record):
-    trace = record(strange)
-    assert trace.stdout == "False\n" and "its events are missing" in trace.stderr
+    trace = record(answer_strangely)
+    assert "its events are missing" in trace.stderr
     assert len(trace.stderr.splitlines()) <= 3, trace.stderr
     assert len(trace.named("EngineCore.step")) == 3
 
 
-def test_results_are_what_they_were(record):
-    assert record(results).stdout == "True True\n"
-
-
-def results():
-    core = engine()
+def look_at_results():
+    core = fake.engine()
     theirs = type(core.scheduler).schedule
-    add(core, "a-1", tokens=1)
+    fake.add(core, "a-1", tokens=1)
     outputs, ran = core.step_fn()
-    same = core.scheduler.schedule.__wrapped__ is theirs
-    print(outputs[0].outputs[0].new_token_ids == [5] and ran, same)
+    print(outputs[0].outputs[0].new_token_ids == [5] and ran, core.scheduler.schedule.__wrapped__ is theirs)
 
 
-def test_paused_records_nothing_and_starts_no_fragment(record):
-    trace = record(two_requests, SA_PROFILE_START="paused")
+def test_results_are_what_they_were(record):
+    assert record(look_at_results).stdout == "True True\n"
+
+
+def test_paused_records_nothing(record):
+    trace = record(fake.run, "a-1", SA_PROFILE_START="paused")
     assert not [one for one in trace.events if one["ph"] != "M"]
 
 
-def unconfigured():
-    core = engine()
+def look_at_wrappers():
+    core = fake.run("a-1")
     print(hasattr(core.scheduler.schedule, "__wrapped__"), hasattr(type(core).step, "__wrapped__"))
-    two_requests()
 
 
 def test_without_a_variable_nothing_is_wrapped(record):
-    trace = record(unconfigured, SA_PROFILE_DIR=None)
+    trace = record(look_at_wrappers, SA_PROFILE_DIR=None)
     assert trace.stdout == "False False\n" and not trace.folder.exists()
 
 
-def only_registered():
-    engine()
-
-
 def test_no_file_before_the_first_event(record):
-    assert not record(only_registered).folder.exists()
+    assert not record(fake.engine).folder.exists()
 
 
-def started_while_paused():
-    import subprocess
-    import sys
-    import time
-    from pathlib import Path
-
-    import sa_profile
-
-    engine()
-    command = [Path(sys.executable).parent / "sa-profile", "start", os.environ["SA_PROFILE_DIR"]]
-    subprocess.run(command, check=True, capture_output=True)
-    until = time.monotonic() + 20
-    while not sa_profile.levels() and time.monotonic() < until:
-        time.sleep(0.01)
-    two_requests()
+def start_while_paused():
+    fake.engine()
+    fake.start_recording()
+    fake.run("a-1")
 
 
 def test_an_engine_that_waits_paused_can_be_switched_on(record):
-    trace = record(started_while_paused, SA_PROFILE_START="paused")
+    trace = record(start_while_paused, SA_PROFILE_START="paused")
     assert [one for one in trace.events if one["ph"] == "X" and one["name"] == "EngineCore.step"]

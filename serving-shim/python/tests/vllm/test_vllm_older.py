@@ -1,19 +1,24 @@
 """What versions of vLLM lack that are still in use, and where the plugin finds the same facts there."""
 
+import queue
+import sys
 import time
+import types
 from types import SimpleNamespace
 
 import pytest
+import stand_ins as fake
 from sa_profile.vllm import register
+from stand_ins import serves
+
+WITHOUT_PREPROCESSING = dict(FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 
 
 def without_usage():
-    from test_vllm_engine import add, engine, turn
-
-    core = engine()
+    core = fake.engine()
     del type(core.scheduler).get_kv_cache_usage
-    add(core, "a-1")
-    turn(core)
+    fake.answer(core, "a-1")
 
 
 def test_the_cache_is_read_where_the_scheduler_does_not_tell_its_use(record):
@@ -41,34 +46,21 @@ def older(output, cached):
     return SimpleNamespace(**facts, scheduled_cached_reqs=cached)
 
 
-def put_off(output_of):
-    from test_vllm_engine import add, engine, turn
-
-    core = engine()
+def put_off(version):
+    output_of = {"now": lambda output: output, "0.11": output_of_0_11, "0.9": output_of_0_9}[version]
+    core = fake.engine()
     schedule = core.scheduler.schedule
     core.scheduler.schedule = lambda *args: output_of(schedule(*args))
-    add(core, "a-1", tokens=4)
+    fake.add(core, "a-1", tokens=4)
     core.step_fn()
     core.scheduler.preempt.add("a-1")
     core.step_fn()
-    turn(core)
+    fake.turn(core)
 
 
-def put_off_now():
-    put_off(lambda output: output)
-
-
-def put_off_0_11():
-    put_off(output_of_0_11)
-
-
-def put_off_0_9():
-    put_off(output_of_0_9)
-
-
-@pytest.mark.parametrize("function", [put_off_now, put_off_0_11, put_off_0_9])
-def test_who_is_put_off_and_resumed_is_found(record, function):
-    trace = record(function)
+@pytest.mark.parametrize("version", ["now", "0.11", "0.9"])
+def test_who_is_put_off_and_resumed_is_found(record, version):
+    trace = record(put_off, version)
     assert trace.stderr == ""
     assert trace.one("request.preempted") == dict(request_id="a-1", output_tokens=1)
     assert len(trace.named("request.resumed")) == 1 and len(trace.named("request.scheduled")) == 1
@@ -81,17 +73,9 @@ def test_who_is_put_off_and_resumed_is_found(record, function):
 
 
 def without_sampling():
-    from test_vllm_engine import two_requests
-    from test_vllm_worker import scheduled, wrapper
-    from vllm.v1.executor.executor import Executor
-    from vllm.v1.worker.worker_base import Runner
-
-    del Executor.sample_tokens, Runner.sample_tokens
-    two_requests()
-    made = wrapper()
-    made.worker.load()
-    made.initialize_from_config([])
-    print(made.execute_model(scheduled("c-3")))
+    del fake.Executor.sample_tokens, fake.Runner.sample_tokens
+    fake.run("a-1", "b-2")
+    print(fake.loaded().execute_model(fake.scheduled("c-3")))
 
 
 def test_a_step_that_samples_with_its_model_is_no_lack(record):
@@ -100,80 +84,48 @@ def test_a_step_that_samples_with_its_model_is_no_lack(record):
     assert len(trace.named("model_runner.execute_model")) == 1
 
 
-def three_requests():
-    from test_vllm_frontend import three_requests as run
-
-    run()
-
-
-def test_where_nobody_gives_an_internal_id_the_clients_one_arrives(record):
-    trace = record(three_requests, FAKE_VLLM_WITHOUT="InputProcessor.assign_request_id")
-    assert trace.stderr == ""
-    ids = {f"cmpl-{n}-0": f"cmpl-{n}-0" for n in range(3)}
-    spans = [one["args"] for one in trace.named("request", "X") if "external_id" in one["args"]]
-    assert {one["request_id"]: one["external_id"] for one in spans} == ids
-    for flow in {flow for _, flow in trace.flows("request")}:
-        assert [phase for phase, one in trace.flows("request") if one == flow] == ["s", "t", "t", "t", "f"]
-
-
 def processed_before_0_13():
     register()
-    from vllm.v1.engine.processor import Processor
-
-    text, request = Processor().process_inputs("cmpl-1", [1, 2], 3, 0.0)
+    text, request = fake.Processor().process_inputs("cmpl-1", [1, 2], 3, 0.0)
     print(text, request.request_id)
 
 
 def test_the_processor_of_older_versions_is_the_same(record):
-    trace = record(processed_before_0_13, SA_PROFILE_LEVEL="verbose")
+    trace = record(processed_before_0_13, **VERBOSE)
     assert trace.stdout == "[1, 2] cmpl-1\n" and trace.stderr == ""
     assert len(trace.named("InputProcessor.process_inputs")) == 1
 
 
 def counted_by_the_client():
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
+    fake.AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
     register()
-    print(AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
+    print(fake.AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
 
 
 def test_metrics_that_the_client_counts_itself_are_the_same(record):
-    trace = record(counted_by_the_client, SA_PROFILE_LEVEL="verbose")
+    trace = record(counted_by_the_client, **VERBOSE)
     assert trace.stdout == "['logger']\n" and len(trace.named("StatLoggerManager.record")) == 1
 
 
-def several_answers():
-    from test_vllm_frontend import serve
-
-    async def scenario(server):
-        parent = SimpleNamespace(request_id="cmpl-1", sampling_params=SimpleNamespace(n=2))
-        for index in range(2):
-            child = SimpleNamespace(request_id=f"{index}_cmpl-1", prompt_token_ids=[1, 2])
-            server.client.output_processor.add_request(child, None, parent, index)
-
-    serve(scenario)
+@serves
+async def several_answers(server):
+    parent = SimpleNamespace(request_id="cmpl-1", sampling_params=SimpleNamespace(n=2))
+    for index in range(2):
+        child = SimpleNamespace(request_id=f"{index}_cmpl-1", prompt_token_ids=[1, 2])
+        server.processor.add_request(child, None, parent, index)
 
 
 def test_several_answers_have_the_id_of_the_one_that_was_asked(record):
-    trace = record(several_answers)
-    assert {one["request_id"]: one["external_id"] for one in trace.args("OutputProcessor.add_request")} == {
-        "0_cmpl-1": "cmpl-1", "1_cmpl-1": "cmpl-1",
-    }
+    found = record(several_answers).args("OutputProcessor.add_request")
+    assert {one["request_id"]: one["external_id"] for one in found} == {"0_cmpl-1": "cmpl-1", "1_cmpl-1": "cmpl-1"}
 
 
-def cached_tokens_of_outputs():
-    from test_vllm_frontend import serve
-    from vllm.v1.engine import FinishReason
-
-    async def scenario(server):
-        processor = server.client.output_processor
-        processor.add_request(SimpleNamespace(request_id="a-1", prompt_token_ids=[1, 2, 3]), None)
-        for reason in (None, FinishReason.LENGTH):
-            output = SimpleNamespace(request_id="a-1", new_token_ids=[5], finish_reason=reason, num_cached_tokens=2)
-            processor.process_outputs([output])
-
-    serve(scenario)
+@serves
+async def cached_tokens_of_outputs(server):
+    server.processor.add_request(SimpleNamespace(request_id="a-1", prompt_token_ids=[1, 2, 3]), None)
+    for reason in (None, fake.FinishReason.LENGTH):
+        output = SimpleNamespace(request_id="a-1", new_token_ids=[5], finish_reason=reason, num_cached_tokens=2)
+        server.processor.process_outputs([output])
 
 
 def test_cached_tokens_are_those_that_each_output_has(record):
@@ -182,70 +134,41 @@ def test_cached_tokens_are_those_that_each_output_has(record):
 
 
 def unprepared():
-    from test_vllm_engine import engine, turn
-    from vllm.v1.engine import EngineCoreRequest
-    from vllm.v1.core.sched.scheduler import Request
-
-    core = engine()
-    core.scheduler.add_request, theirs = lambda one: theirs(Request(one)), core.scheduler.add_request
-    core.add_request(EngineCoreRequest("a-1", [1, 2, 3]))
-    turn(core)
+    core = fake.engine()
+    core.scheduler.add_request, theirs = lambda one: theirs(fake.Request(one)), core.scheduler.add_request
+    core.add_request(fake.request("a-1"))
+    fake.turn(core)
 
 
 def test_an_engine_that_prepares_requests_itself_is_no_lack(record):
-    trace = record(unprepared, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    trace = record(unprepared, **WITHOUT_PREPROCESSING)
     assert trace.stderr == "" and trace.one("request.finished")["prompt_tokens"] == 3
 
 
-def queued_as_they_came():
-    import queue
+def queued(*ids, most_waiting=None):
+    """The engine's thread puts requests into its queue as they came. `most_waiting` are followed."""
+    from sa_profile._vllm import engine as plugin
 
-    register()
-    from test_vllm_engine import turn
-    from vllm.v1.core.sched.scheduler import Request, Scheduler
-    from vllm.v1.engine import EngineCoreRequest
-    from vllm.v1.engine.core import EngineCoreProc
-    from vllm.v1.executor.executor import Executor
-
-    core = EngineCoreProc(Scheduler(), Executor())
+    plugin.MOST_WAITING = most_waiting or plugin.MOST_WAITING
+    core = fake.process()
     core.input_queue = queue.Queue()
-    core.process_input_sockets([("ADD", EngineCoreRequest("a-1", [1, 2, 3])), ("ABORT", ["b-2"]), ("FAILED", b"")])
+    core.process_input_sockets([*(("ADD", fake.request(one)) for one in ids), ("ABORT", ["other"]), ("FAILED", b"")])
     time.sleep(0.02)
-    core.add_request(Request(core.input_queue.get()[1]))
-    turn(core)
+    for _ in ids:
+        core.add_request(fake.Request(core.input_queue.get()[1]))
+    fake.turn(core)
 
 
 def test_the_wait_of_a_request_that_nobody_prepares_is_a_span(record):
-    trace = record(queued_as_they_came, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    trace = record(queued, "a-1", **WITHOUT_PREPROCESSING)
     (wait,), (added,) = trace.named("EngineCore.input_queue"), trace.named("EngineCore.add_request")
     assert trace.stderr == "" and wait["args"] == dict(request_id="a-1")
     assert wait["dur"] >= 20_000 and wait["ts"] + wait["dur"] <= added["ts"]
-    assert record(queued_as_they_came).named("EngineCore.input_queue") == []
-
-
-def crowded():
-    """More wait than are followed."""
-    import queue
-
-    register()
-    from sa_profile._vllm import engine as plugin
-    from test_vllm_engine import turn
-    from vllm.v1.core.sched.scheduler import Request, Scheduler
-    from vllm.v1.engine import EngineCoreRequest
-    from vllm.v1.engine.core import EngineCoreProc
-    from vllm.v1.executor.executor import Executor
-
-    plugin.MOST_WAITING = 2
-    core = EngineCoreProc(Scheduler(), Executor())
-    core.input_queue = queue.Queue()
-    core.process_input_sockets([("ADD", EngineCoreRequest(f"r-{n}", [1, 2, 3])) for n in range(4)])
-    for _ in range(4):
-        core.add_request(Request(core.input_queue.get()[1]))
-    turn(core)
+    assert record(queued, "a-1").named("EngineCore.input_queue") == []
 
 
 def test_beyond_the_bound_a_wait_that_nobody_prepares_is_said_by_what_ends_it(record):
-    trace = record(crowded, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    trace = record(queued, "r-0", "r-1", "r-2", "r-3", most_waiting=2, **WITHOUT_PREPROCESSING)
     assert trace.args("EngineCore.input_queue") == [dict(request_id="r-0"), dict(request_id="r-1")]
     added = trace.args("EngineCore.add_request")
     assert [one["request_id"] for one in added if one.get("wait_not_recorded")] == ["r-2", "r-3"] and len(added) == 4
@@ -253,24 +176,19 @@ def test_beyond_the_bound_a_wait_that_nobody_prepares_is_said_by_what_ends_it(re
 
 def in_an_older_module():
     """The wrapper hands all that it does not know on to the worker."""
-    from test_vllm_worker import scheduled
-
     register()
     import vllm.v1.worker.worker_base as module
-
-    print(hasattr(module, "WorkerWrapperBase"))
     from vllm.worker.worker_base import WorkerWrapperBase
 
     made = WorkerWrapperBase()
     made.init_worker([{}])
-    made.worker.load()
-    made.initialize_from_config([])
-    print(made.execute_model(scheduled("a-1")), made.execute_model(scheduled("b-2")))
+    fake.loaded(made)
+    print(hasattr(module, "WorkerWrapperBase"), made.execute_model(fake.scheduled("a-1")), made.execute_model(fake.scheduled("b-2")))
 
 
 def test_the_wrapper_of_older_versions_is_the_same(record):
     trace = record(in_an_older_module, FAKE_VLLM_WITHOUT="WorkerWrapperBase")
-    assert trace.stdout == "False\nmodel output model output\n" and trace.stderr == ""
+    assert trace.stdout == "False model output model output\n" and trace.stderr == ""
     steps = trace.args("WorkerWrapperBase.execute_model")
     assert [one["request_ids"] for one in steps] == [["a-1"], ["b-2"]]
     assert trace.args("model_runner.execute_model") == [{}, {}]
@@ -283,24 +201,13 @@ def forget_scopes():
     del utils._PROFILER_FUNC
 
 
-def loaded():
-    from test_vllm_worker import wrapper
-
-    made = wrapper()
-    made.worker.load()
-    made.initialize_from_config([])
-    return made
-
-
 def without_scopes():
-    from test_vllm_worker import scheduled
-
     forget_scopes()
-    made = loaded()
-    print(made.execute_model(scheduled("a-1")), made.execute_model(scheduled("b-2")))
+    made = fake.loaded()
+    print(made.execute_model(fake.scheduled("a-1")), made.execute_model(fake.scheduled("b-2")))
     try:
         made.worker.model_runner.model.forward = lambda tokens: 1 / 0
-        made.execute_model(scheduled("c-3"))
+        made.execute_model(fake.scheduled("c-3"))
     except ZeroDivisionError:
         print("failed")
 
@@ -317,27 +224,22 @@ def test_a_model_without_scopes_has_a_span(record):
 
 def compiled_model():
     """vLLM-Ascend makes a function of the code of `forward`, which must have no free variables, and torch compiles the module."""
-    import types
-
-    from vllm.v1.worker.worker_base import Model
-
     forget_scopes()
-    model = loaded().worker.model_runner.model
+    model = fake.loaded().worker.model_runner.model
     copied = types.FunctionType(model.forward.__code__.replace(co_name="cached"), {})
-    print(vars(model), model.forward.__func__ is Model.forward, copied(model, []))
+    print(vars(model), model.forward.__func__ is fake.Model.forward, copied(model, []))
 
 
-def test_the_model_stays_itself(record):
-    for start in (None, "paused"):
-        assert record(compiled_model, SA_PROFILE_START=start).stdout == "{} True model output\n"
+@pytest.mark.parametrize("start", [None, "paused"])
+def test_the_model_stays_itself(record, start):
+    assert record(compiled_model, SA_PROFILE_START=start).stdout == "{} True model output\n"
 
 
 def without_a_context():
-    import vllm.v1.worker.worker_base as module
-
     forget_scopes()
+    module = sys.modules[fake.Runner.__module__]
     module.set_forward_context = "no function"
-    loaded()
+    fake.loaded()
     print(module.set_forward_context)
 
 
@@ -347,23 +249,9 @@ def test_a_runner_without_the_context_has_no_such_span(record):
 
 
 def with_scopes():
-    from test_vllm_worker import scheduled
-
-    made = loaded()
-    print(made.execute_model(scheduled("a-1")))
+    print(fake.loaded().execute_model(fake.scheduled("a-1")))
 
 
 def test_a_model_with_scopes_has_no_second_span(record):
     trace = record(with_scopes)
     assert trace.stdout == "model output\n" and trace.stderr == "" and len(trace.named("gpu_model_runner: forward", "X")) == 1
-
-
-def compiling_grammars():
-    from test_vllm_engine import compiling_grammars as run
-
-    run()
-
-
-def test_a_grammar_has_its_span_under_its_older_name(record):
-    trace = record(compiling_grammars, FAKE_VLLM_WITHOUT="StructuredOutputManager._create_grammar")
-    assert trace.one("StructuredOutputManager.create_grammar") == dict(request_id="a-1")

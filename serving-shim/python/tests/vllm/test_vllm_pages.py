@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import stand_ins as fake
 
 ROOT = Path(__file__).parents[4]
 CASES = ROOT / "tests" / "vllm" / "cases"
@@ -16,16 +17,10 @@ DOCS, TPQ, SQL_PYTHON = ROOT / "docs", ROOT / "tests" / "perfetto" / "tpq", ROOT
 COMMANDS = Path(sys.executable).parent
 
 
-def two_requests():
-    from test_vllm_engine import two_requests as run
-
-    run()
-
-
 @pytest.mark.skipif(not DOCS.exists(), reason="SKIPPED the statements of docs/slow-server.md and docs/vllm.md: the pages are not beside the package")
 @pytest.mark.parametrize("page, run", [("slow-server.md", "in_sa_profile_sql"), ("vllm.md", "in_perfetto"), ("vllm.md", "in_sa_profile_sql")])
 def test_the_statements_of_the_page_have_answers(record, page, run):
-    folder = record(two_requests).folder
+    folder = record(fake.run, "a-1", "b-2").folder
     subprocess.run([COMMANDS / "trace-merge", "-q", folder], check=True, timeout=60)
     statements = re.findall(r"```sql\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     assert statements
@@ -80,11 +75,9 @@ def test_the_table_is_what_is_made_of_it(versions, capsys):
 
 
 @with_cases
-def test_the_table_of_versions_has_each_name_of_the_page(monkeypatch):
-    monkeypatch.syspath_prepend(CASES)
-    import documented
-
+def test_the_table_of_versions_has_each_name_of_the_page(versions):
+    documented = importlib.import_module("documented")
     listed = {name for _, name in documented.names()}
     assert {"request.answered", "request.queued", "BaseRenderer.render_cmpl_async", "MsgpackEncoder.encode_into", "prefix_cache"} <= listed
-    _, _, versions = documented.PAGE.read_text().partition("## Versions")
-    assert not [name for name in listed if f"`{name}`" not in versions]
+    _, _, table = documented.PAGE.read_text().partition("## Versions")
+    assert not [name for name in listed if f"`{name}`" not in table]

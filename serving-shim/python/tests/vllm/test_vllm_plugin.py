@@ -1,60 +1,49 @@
 """/start_profile, and what a version of vLLM has to hook."""
 
+import asyncio
 import subprocess
 import sys
+import time
+import zipfile
+from pathlib import Path
 
+import stand_ins as fake
+from sa_profile._hooks.sources import Sources
 from sa_profile._vllm import plugin
+from sa_profile.vllm import hook_points
+
+import sa_profile
 
 
 def profiled():
-    import asyncio
-    import time
-
-    import sa_profile
-
+    """Calls what vLLM's routes call, and prints whether recording is on before, between and after."""
     plugin.register()
-    from vllm.v1.engine.async_llm import AsyncLLM
+    client = fake.AsyncLLM(None)
+    was_on = sa_profile.is_enabled()
 
-    client = AsyncLLM(None)
-
-    def wait_for(state):
+    def is_on(expected):
         until = time.monotonic() + 5
-        while sa_profile.is_enabled() != state and time.monotonic() < until:
+        while sa_profile.is_enabled() != expected and time.monotonic() < until:
             time.sleep(0.01)
-        return sa_profile.is_enabled() == state
+        return sa_profile.is_enabled()
 
-    print(sa_profile.is_enabled(), end=" ")
     asyncio.run(client.start_profile())
-    print(wait_for(True), end=" ")
+    print(was_on, is_on(True), end=" ")
     sa_profile.instant("inside")
     asyncio.run(client.stop_profile())
-    print(wait_for(False))
+    print(is_on(was_on), (sa_profile.directory() / "control").exists())
     sa_profile.instant("outside")
 
 
 def test_start_and_stop_profile_switch_a_paused_run(record):
     trace = record(profiled, SA_PROFILE_START="paused")
-    assert trace.stdout == "False True True\n"
+    assert trace.stdout == "False True False True\n"
     assert len(trace.named("inside")) == 1 and not trace.named("outside")
 
 
-def profiled_while_on():
-    import asyncio
-
-    import sa_profile
-
-    plugin.register()
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    client = AsyncLLM(None)
-    asyncio.run(client.start_profile())
-    asyncio.run(client.stop_profile())
-    print(sa_profile.is_enabled(), (sa_profile.directory() / "control").exists())
-
-
 def test_a_recording_that_was_on_stays_on(record):
-    trace = record(profiled_while_on)
-    assert trace.stdout == "True False\n"
+    trace = record(profiled)
+    assert trace.stdout == "True True True False\n"
     assert len(trace.named("vllm.start_profile")) == 1 and len(trace.named("vllm.stop_profile")) == 1
 
 
@@ -65,8 +54,6 @@ def test_the_plugin_imports_nothing_of_vllm(tmp_path):
 
 
 def test_hook_points_are_read_from_sources(tmp_path, capsys):
-    from sa_profile.vllm import hook_points
-
     core = tmp_path / "0.99" / "vllm" / "v1" / "engine" / "core.py"
     core.parent.mkdir(parents=True)
     core.write_text("from elsewhere import one as other\nclass EngineCore:\n    def step(self): ...\nclass Other:\n    def add_request(self): ...\n")
@@ -74,24 +61,18 @@ def test_hook_points_are_read_from_sources(tmp_path, capsys):
     rows = dict(line.split("|")[1:3] for line in capsys.readouterr().out.splitlines())
     assert rows[" `EngineCore.step` "] == " yes " and rows[" `EngineCore.add_request` "] == " **no** "
     assert rows[" `vllm.v1.utils._PROFILER_FUNC` "] == " **no** "
-    sources = hook_points.Sources(tmp_path / "0.99")
+    sources = Sources(tmp_path / "0.99")
     assert sources.has("vllm.v1.engine.core", None, "other") and not sources.has("vllm.v1.engine.core", None, "one")
     assert hook_points.main([]) == 2 and hook_points.main([str(tmp_path / "absent")]) == 2
 
 
 def test_a_wheel_is_read_as_a_folder_is(tmp_path):
-    import zipfile
-    from pathlib import Path
-
-    from sa_profile._hooks.sources import Sources
-    from sa_profile.vllm.hook_points import POINTS
-
-    fake = Path(__file__).parent / "fake"
+    folder = Path(__file__).parent / "fake"
     wheel = tmp_path / "vllm-0.99-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        for path in fake.rglob("*.py"):
-            archive.write(path, path.relative_to(fake))
-    of_wheel, of_folder = Sources(wheel), Sources(fake)
+        for path in folder.rglob("*.py"):
+            archive.write(path, path.relative_to(folder))
+    of_wheel, of_folder = Sources(wheel), Sources(folder)
     assert of_wheel.label == "0.99"
-    assert [of_wheel.has(*point) for point in POINTS] == [of_folder.has(*point) for point in POINTS]
+    assert [of_wheel.has(*point) for point in hook_points.POINTS] == [of_folder.has(*point) for point in hook_points.POINTS]
     assert of_wheel.has("vllm.v1.engine.core", "EngineCore", "step")

@@ -3,23 +3,22 @@
 import json
 import re
 import shutil
+import sys
+
+import stand_ins as fake
+from sa_profile.vllm import register
 
 VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 
 
-def hand_in(prompts, change=None, scheduler=None):
+def hand_in(prompts, change=lambda one: None, scheduler=None):
     """Hands prompts to an engine, each request changed before."""
-    from test_vllm_engine import engine, turn
-    from vllm.v1.core.sched.scheduler import Request
-    from vllm.v1.engine import EngineCoreRequest
-
-    core = engine(scheduler=scheduler)
+    core = fake.engine(scheduler=scheduler)
     for name, tokens in prompts.items():
-        one = Request(EngineCoreRequest(name, tokens, 2))
-        if change is not None:
-            change(one)
+        one = fake.Request(fake.EngineCoreRequest(name, tokens, 2))
+        change(one)
         core.add_request(one)
-    turn(core)
+    fake.turn(core)
 
 
 def alike():
@@ -46,8 +45,6 @@ def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
 
 def hashed_twice():
     """vLLM's hashes go to stderr, for the test alone."""
-    import sys
-
     def show(one):
         print(*(each.hex() for each in one.block_hashes), file=sys.stderr)
 
@@ -76,36 +73,30 @@ def test_other_levels_say_nothing_of_prompts(record):
     assert len(trace.named("request.queued")) == 4 and trace.named("request.prompt_blocks") == []
 
 
-def long():
-    hand_in({"long": list(range(4 * 5000))})
-
-
 def test_of_a_long_prompt_the_first_512_blocks_are_recorded(record):
-    told = record(long, **VERBOSE).one("request.prompt_blocks")
+    told = record(hand_in, {"long": list(range(4 * 5000))}, **VERBOSE).one("request.prompt_blocks")
     assert (told["blocks"], len(told["hashes"]), told["prompt_tokens"]) == (5000, 512 * 16, 20000)
     assert len(json.dumps(told)) < 8500
 
 
+def scheduler_without(*sizes):
+    register()
+    scheduler = fake.Scheduler()
+    for name in sizes:
+        delattr(scheduler, name)
+    return scheduler
+
+
 def odd():
     """As other versions, other settings and other schedulers have it."""
-    from vllm.v1.core.sched.scheduler import Scheduler
-
     prompt = {"a-1": list(range(9))}
-
-    def older(one):
-        del one.block_hashes
-
-    hand_in(prompt, older)
-    hand_in(prompt, lambda one: setattr(one, "block_hashes", []))
-    hand_in(prompt, lambda one: setattr(one, "block_hashes", [7, 8]))
-    hand_in(prompt, lambda one: setattr(one, "block_hashes", ["text", "text"]))
-    hand_in(prompt, lambda one: setattr(one, "block_hashes", None))
-    other_size = Scheduler()
+    hand_in(prompt, lambda one: delattr(one, "block_hashes"))
+    for hashes in ([], [7, 8], ["text", "text"], None):
+        hand_in(prompt, lambda one: setattr(one, "block_hashes", hashes))
+    other_size = fake.Scheduler()
     other_size.hash_block_size = 2
     hand_in(prompt, scheduler=other_size)
-    no_size = Scheduler()
-    del no_size.hash_block_size, no_size.block_size
-    hand_in(prompt, scheduler=no_size)
+    hand_in(prompt, scheduler=scheduler_without("hash_block_size", "block_size"))
 
 
 def test_nothing_is_recorded_where_it_is_not_known(record):
@@ -115,12 +106,7 @@ def test_nothing_is_recorded_where_it_is_not_known(record):
 
 
 def of_older_schedulers():
-    """The scheduler has one size of blocks alone."""
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    scheduler = Scheduler()
-    del scheduler.hash_block_size
-    hand_in({"a-1": list(range(9))}, scheduler=scheduler)
+    hand_in({"a-1": list(range(9))}, scheduler=scheduler_without("hash_block_size"))
 
 
 def test_of_a_scheduler_with_one_block_size_they_are_recorded_too(record):

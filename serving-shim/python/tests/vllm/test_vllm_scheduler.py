@@ -1,31 +1,30 @@
 """Schedulers that are not as vLLM's own: patched, extended, lacking something, or interrupted."""
 
+import copy
+import types
+
+import stand_ins as fake
 from sa_profile.vllm import register
+from test_vllm_older import output_of_0_11
 
 
-def run(scheduler, *ids, tokens=3, preempt=()):
-    from test_vllm_engine import add, engine, turn
-
-    core = engine(scheduler=scheduler)
-    add(core, *ids, tokens=tokens)
+def answer(scheduler, *ids, tokens=3, preempt=()):
+    core = fake.engine(scheduler=scheduler)
+    fake.add(core, *ids, tokens=tokens)
     core.step_fn()
     scheduler.preempt.update(preempt)
-    turn(core)
+    fake.turn(core)
 
 
 def patched_with_methods():
     """As a platform patches one object."""
-    import types
-
     register()
-    from vllm.v1.core.sched.scheduler import Scheduler
-
-    scheduler = Scheduler()
+    scheduler = fake.Scheduler()
     for name in ("schedule", "update_from_output"):
-        theirs = getattr(Scheduler, name)
+        theirs = getattr(fake.Scheduler, name)
         patched = lambda self, *args, theirs=theirs: theirs(self, *args)  # noqa: E731
         setattr(scheduler, name, types.MethodType(patched, scheduler))
-    run(scheduler, "a-1")
+    answer(scheduler, "a-1")
 
 
 def test_a_scheduler_that_is_patched_with_methods_is_seen_once(record):
@@ -37,14 +36,12 @@ def test_a_scheduler_that_is_patched_with_methods_is_seen_once(record):
 
 def lacking():
     register()
-    from test_vllm_engine import add, engine
-    from vllm.v1.core.sched.scheduler import KVCacheManager, Scheduler
 
-    class Platform(Scheduler):
+    class Platform(fake.Scheduler):
         finish_requests = None
 
-    KVCacheManager.free = None
-    add(engine(scheduler=Platform()), "a-1")
+    fake.KVCacheManager.free = None
+    fake.add(fake.engine(scheduler=Platform()), "a-1")
 
 
 def test_what_every_scheduler_has_is_told_where_it_is_missing(record):
@@ -54,23 +51,21 @@ def test_what_every_scheduler_has_is_told_where_it_is_missing(record):
 def extended_managers():
     """Put off by a manager that has a `free` of its own, and calls that of its base. Its class is met first."""
     register()
-    from test_vllm_older import output_of_0_11
-    from vllm.v1.core.sched.scheduler import KVCacheManager, Scheduler
 
-    class Manager(KVCacheManager):
+    class Manager(fake.KVCacheManager):
         def free(self, request):
             super().free(request)
 
-    class Older(Scheduler):
+    class Older(fake.Scheduler):
         """Nobody is named that was put off."""
 
         def schedule(self, throttle_prefills=False):
             return output_of_0_11(super().schedule(throttle_prefills))
 
-    for manager in (Manager(), KVCacheManager(), Manager()):
+    for manager in (Manager(), fake.KVCacheManager(), Manager()):
         scheduler = Older()
         scheduler.kv_cache_manager = manager
-        run(scheduler, "a-1", preempt=["a-1"])
+        answer(scheduler, "a-1", preempt=["a-1"])
 
 
 def test_a_request_that_several_methods_free_is_put_off_once(record):
@@ -81,17 +76,14 @@ def test_a_request_that_several_methods_free_is_put_off_once(record):
 
 def filtered():
     """As a plug-in platform does it that leaves out what it has computed itself."""
-    import copy
-
     register()
-    from vllm.v1.core.sched.scheduler import Scheduler
 
-    class Filtering(Scheduler):
+    class Filtering(fake.Scheduler):
         def update_from_output(self, scheduler_output, model_runner_output):
             return super().update_from_output(copy.copy(scheduler_output), model_runner_output)
 
-    for scheduler in (Scheduler(), Filtering()):
-        run(scheduler, "a-1")
+    for scheduler in (fake.Scheduler(), Filtering()):
+        answer(scheduler, "a-1")
 
 
 def test_an_update_that_hands_on_a_copy_of_the_output_is_one(record):
@@ -102,19 +94,15 @@ def test_an_update_that_hands_on_a_copy_of_the_output_is_one(record):
 
 def interrupted():
     """A signal's handler raises where our code is between two of its steps: what it noted stays."""
-    register()
     from sa_profile._vllm import scheduler as plugin
-    from test_vllm_engine import add, engine, turn
-    from vllm.v1.core.sched.scheduler import Scheduler
 
-    core = engine(scheduler=Scheduler())
-    add(core, "a-1")
+    core = fake.engine()
+    fake.add(core, "a-1")
     known = plugin._observers[id(core.scheduler)]
     known.freed, known.updating = {}, False
-    turn(core)
+    fake.turn(core)
     known.updating = True
-    add(core, "b-2")
-    turn(core)
+    fake.answer(core, "b-2")
 
 
 def test_after_an_interrupt_the_spans_come_back(record):
@@ -124,9 +112,7 @@ def test_after_an_interrupt_the_spans_come_back(record):
 
 
 def unread():
-    register()
     from sa_profile._vllm import batch
-    from vllm.v1.core.sched.scheduler import Scheduler
 
     theirs, calls = batch.speculation, []
 
@@ -135,7 +121,7 @@ def unread():
         return theirs(*args) if len(calls) > 1 else 1 / 0
 
     batch.speculation = fails_once
-    run(Scheduler(drafts=1), "a-1")
+    fake.run("a-1", drafts=1)
 
 
 def test_an_update_that_cannot_be_read_costs_its_own_span(record):
@@ -146,57 +132,47 @@ def test_an_update_that_cannot_be_read_costs_its_own_span(record):
 
 def without_weak_references():
     register()
-    from vllm.v1.core.sched.scheduler import KVCacheManager, Scheduler
 
     class Slotted:
         __slots__ = ("block_pool", "coordinator", "prefix_cache_stats")
-        __init__ = KVCacheManager.__init__
-        free = KVCacheManager.free
-        make_prefix_cache_stats = KVCacheManager.make_prefix_cache_stats
+        __init__ = fake.KVCacheManager.__init__
+        free = fake.KVCacheManager.free
+        make_prefix_cache_stats = fake.KVCacheManager.make_prefix_cache_stats
 
-    scheduler = Scheduler()
+    scheduler = fake.Scheduler()
     scheduler.kv_cache_manager = Slotted()
-    run(scheduler, "a-1")
+    answer(scheduler, "a-1")
 
 
 def test_a_manager_that_cannot_be_observed_costs_no_step(record):
     trace = record(without_weak_references)
-    assert len(trace.named("EngineCore.step")) == 3
-    assert len(trace.named("scheduler.schedule")) == 3 and len(trace.named("scheduler.update_from_output")) == 3
+    for name in ("EngineCore.step", "scheduler.schedule", "scheduler.update_from_output"):
+        assert len(trace.named(name)) == 3
     assert len(trace.stderr.splitlines()) == 1 and "weak reference" in trace.stderr
 
 
 def unlucky():
     """What a step brought cannot be counted; what it speculated is known all the same."""
-    register()
     from sa_profile._vllm import requests
-    from vllm.v1.core.sched.scheduler import Scheduler
 
     def produced(*_args):
         raise LookupError
 
     requests.EngineRequests.produced = produced
-    run(Scheduler(drafts=4), "a-1", tokens=7)
+    fake.run("a-1", tokens=7, drafts=4)
 
 
 def test_what_was_speculated_is_told_though_the_outputs_cannot_be_counted(record):
-    trace = record(unlucky)
-    assert [one["args"].get("accepted") for one in trace.named("scheduler.update_from_output") if "accepted" in one["args"]] == [2, 2]
+    found = record(unlucky).args("scheduler.update_from_output")
+    assert [one["accepted"] for one in found if "accepted" in one] == [2, 2]
 
 
 def two_engines():
     """Both in this process, and the ids of their requests are the same objects."""
-    from test_vllm_engine import add, engine
-    from test_vllm_worker import wrapper
-
-    cores, workers = [engine(), engine()], [wrapper(), wrapper()]
-    for worker in workers:
-        worker.worker.load()
-        worker.initialize_from_config([])
-    name = "a-1"
-    add(cores[0], name, tokens=9, prompt=1)
-    add(cores[1], name, tokens=9, prompt=5)
-    outputs = []
+    cores, workers, name = [fake.engine(), fake.engine()], [fake.loaded(), fake.loaded()], "a-1"
+    fake.add(cores[0], name, tokens=9, prompt=1)
+    fake.add(cores[1], name, tokens=9, prompt=5)
+    outputs = []  # an output that is gone may give its address to the next one
     for _ in range(3):
         outputs.append(cores[0].scheduler.schedule())
         workers[0].execute_model(outputs[-1])
