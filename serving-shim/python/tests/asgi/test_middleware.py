@@ -1,5 +1,6 @@
 """The middleware around applications of Starlette and FastAPI that uvicorn serves, asked over sockets."""
 
+import asyncio
 import http.client
 import os
 import socket
@@ -8,6 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from sa_profile.asgi import ProfileMiddleware
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -32,8 +35,6 @@ def application():
         raise KeyError("nothing")
 
     async def parts(request):
-        import asyncio
-
         for number in range(int(request.query_params["parts"])):
             yield f"{number};"
             await asyncio.sleep(0.01)
@@ -75,8 +76,6 @@ class Served:
 
 
 def answers(inside):
-    from sa_profile.asgi import ProfileMiddleware
-
     app = application()
     if inside:
         app.add_middleware(ProfileMiddleware)
@@ -115,8 +114,6 @@ def test_each_request_is_a_span_with_its_answer(record, program):
 def answers_of_fastapi():
     from fastapi import FastAPI
 
-    from sa_profile.asgi import ProfileMiddleware
-
     app = FastAPI()
     app.add_middleware(ProfileMiddleware)
 
@@ -138,8 +135,6 @@ def test_what_fastapi_refuses_says_why(record):
 
 
 def twice():
-    from sa_profile.asgi import ProfileMiddleware
-
     with Served(ProfileMiddleware(ProfileMiddleware(application()))) as served:
         assert served.ask("/plain", "you") == (200, "hello you")
 

@@ -1,5 +1,8 @@
 """The wrapping itself."""
 
+import asyncio
+import types
+
 import pytest
 
 from sa_profile._hooks import chain, warnings
@@ -109,8 +112,6 @@ def test_missing_and_unwritable_attributes_are_told(told):
 
 
 def test_coroutines_end_where_they_end(told):
-    import asyncio
-
     seen = []
 
     cls = type("Copy", (Thing,), {})
@@ -131,8 +132,6 @@ def test_what_may_be_missing_is_not_told(told):
 
 
 def test_functions_of_modules_are_wrapped(told):
-    import types
-
     module = types.ModuleType("some.module")
     module.function = lambda: 5
     seen = []

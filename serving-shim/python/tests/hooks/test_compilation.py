@@ -4,6 +4,9 @@ import enum
 import time
 import types
 
+import sa_profile
+from sa_profile._hooks import compilation
+
 
 class Trigger(enum.Enum):
     DYNAMO = 1
@@ -24,9 +27,6 @@ ARGS = types.SimpleNamespace(callback_trigger=Trigger.DYNAMO, compile_id="0/1")
 
 
 def compiled():
-    import sa_profile
-    from sa_profile._hooks import compilation
-
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
     handler.compile(ARGS)  # before the run has begun
@@ -36,9 +36,6 @@ def compiled():
 
 
 def compiled_by_an_older_torch():
-    import sa_profile
-    from sa_profile._hooks import compilation
-
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
     sa_profile.instant("begun")
@@ -46,9 +43,6 @@ def compiled_by_an_older_torch():
 
 
 def compiled_with_a_clock_that_fails():
-    import sa_profile
-    from sa_profile._hooks import compilation
-
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
     sa_profile.instant("begun")
@@ -57,8 +51,6 @@ def compiled_with_a_clock_that_fails():
 
 
 def kernels():
-    from sa_profile._hooks import compilation
-
     module = types.SimpleNamespace(compile=lambda source: f"kernel of {source}")
     compilation.hook_triton(module)
     compilation.hook_triton(types.SimpleNamespace())

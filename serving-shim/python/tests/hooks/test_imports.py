@@ -1,9 +1,13 @@
 """Waiting for modules."""
 
+import importlib.util
+import threading
+import time
+
+from sa_profile._hooks.imports import when_imported
+
 
 def imports_later():
-    from sa_profile._hooks.imports import when_imported
-
     seen = []
     when_imported("wsgiref.util", lambda module: seen.append(("after", hasattr(module, "FileWrapper"))))
     when_imported("wsgiref.absent", lambda module: seen.append("absent"))
@@ -14,8 +18,6 @@ def imports_later():
         import wsgiref.absent
     except ImportError:
         seen.append("no such module")
-    import importlib.util
-
     print(seen, type(wsgiref.util.__loader__).__name__, importlib.util.find_spec("wsgiref.util").name)
 
 
@@ -25,8 +27,6 @@ def test_hooks_wait_for_whole_modules(record):
 
 
 def imports_failing():
-    from sa_profile._hooks.imports import when_imported
-
     when_imported("wsgiref.util", lambda module: 1 / 0)
     import wsgiref.util
 
@@ -39,11 +39,6 @@ def test_a_hook_that_fails_fails_no_import(record):
 
 
 def imports_in_threads():
-    import threading
-    import time
-
-    from sa_profile._hooks.imports import when_imported
-
     def hook(module):
         time.sleep(0.2)
         module.hooks += 1
@@ -73,8 +68,6 @@ def test_no_thread_gets_a_module_before_its_hook_has_run(record, tmp_path, monke
 
 
 def imports_interrupted():
-    from sa_profile._hooks.imports import when_imported
-
     def interrupt(module):
         raise KeyboardInterrupt
 

@@ -4,6 +4,9 @@ import types
 
 import pytest
 
+from sa_profile._hooks.instances import Known
+from sa_profile._hooks.instances import chain_class
+
 
 class Thing:
     def work(self):
@@ -12,7 +15,6 @@ class Thing:
 
 def observed(thing):
     """Whom an observer sees that is put around the thing's method."""
-    from sa_profile._hooks.instances import chain_class
 
     seen = []
     assert chain_class(thing, "work", lambda one: seen.append(one))
@@ -52,8 +54,6 @@ def test_a_method_of_an_object_alone_is_observed():
 
 
 def test_what_has_no_weak_references_is_not_kept():
-    from sa_profile._hooks.instances import Known
-
     class Slotted:
         __slots__ = ()
 
@@ -64,8 +64,6 @@ def test_what_has_no_weak_references_is_not_kept():
 
 
 def test_what_is_known_goes_with_its_object():
-    from sa_profile._hooks.instances import Known
-
     known, thing = Known(), Thing()
     known.keep(thing, "found")
     assert list(known.values()) == ["found"]

@@ -1,9 +1,18 @@
 """One request and its answer."""
 
+import asyncio
+import gc
 import os
 import time
+import weakref
+from types import SimpleNamespace
 
 import pytest
+
+import sa_profile
+from sa_profile._http import asgi
+from sa_profile._sa_profile import FrontRequests
+from sa_profile._sa_profile import message_begin
 
 
 class Socket:
@@ -28,8 +37,6 @@ class Protocol:
         self.transport = transport
 
     def begin(self):
-        from sa_profile._sa_profile import message_begin
-
         leave = message_begin(self)
         self.scope = {"type": "http"}
         leave(None, None)
@@ -37,8 +44,6 @@ class Protocol:
 
 
 def requests_of_odd_connections():
-    import sa_profile
-
     sa_profile.instant("begun")
     for transport in (None, Transport(None), Transport(Socket()), object()):
         before = time.monotonic_ns()
@@ -52,8 +57,6 @@ def test_a_connection_that_cannot_tell_has_its_requests_arrive_when_they_are_rea
 
 
 def paused():
-    from sa_profile._sa_profile import message_begin
-
     print(message_begin(Protocol(None)))
 
 
@@ -63,9 +66,7 @@ def test_nobody_asks_when_a_request_arrived_while_nothing_is_recorded(record):
 
 def run(app, scope, receive=None):
     """Has the application answer a request, and returns what it sent."""
-    import asyncio
-
-    from sa_profile._http import asgi
+    sa_profile.instant("begun")
 
     sent = []
 
@@ -77,9 +78,6 @@ def run(app, scope, receive=None):
 
 
 def an_answer_in_parts():
-    import sa_profile
-
-    sa_profile.instant("begun")
     scope = {}
 
     async def app(own, _receive, send):
@@ -100,9 +98,6 @@ def test_the_next_request_of_a_connection_knows_when_the_answer_ended(record):
 
 
 def failed_exchanges():
-    import sa_profile
-
-    sa_profile.instant("begun")
     for status, method in ((500, "POST"), (404, "POST"), (503, "GET")):  # /health, once the engine is dead
 
         async def app(_scope, _receive, send, status=status):
@@ -121,9 +116,6 @@ def test_issue_47_a_request_that_the_server_failed_is_one_though_no_engine_got_i
 
 def odd_messages():
     """An application that keeps to no rules: what it sends goes out all the same."""
-    import sa_profile
-
-    sa_profile.instant("begun")
 
     async def app(_scope, _receive, send):
         await send({})
@@ -141,10 +133,6 @@ def test_odd_messages_pass(record):
 
 
 def a_header():
-    import sa_profile
-
-    sa_profile.instant("begun")
-
     async def app(_scope, _receive, _send):
         pass
 
@@ -158,10 +146,6 @@ def test_the_id_that_a_client_sent_is_on_its_span(record):
 
 
 def refused_by(part):
-    import sa_profile
-
-    sa_profile.instant("begun")
-
     async def app(_scope, _receive, send):
         await send({"type": "http.response.start", "status": 400})
         await send({"type": "http.response.body", "body": part(b'{"error": '), "more_body": True})
@@ -194,12 +178,7 @@ def test_a_refusal_is_not_read_to_any_length(record):
 
 def kept_in_the_scope():
     """A request object that the application keeps in its scope holds its `send`."""
-    import gc
-    import weakref
 
-    import sa_profile
-
-    sa_profile.instant("begun")
     found = []
 
     class Request:
@@ -220,11 +199,6 @@ def test_an_exchange_in_a_cycle_is_collected(record):
 
 
 def a_scope_of_somebody_else():
-    import sa_profile
-    from sa_profile._http import asgi
-
-    sa_profile.instant("begun")
-
     async def app(_scope, _receive, _send):
         print(len(asgi._under_way))
 
@@ -239,13 +213,6 @@ def test_issue_47_a_request_whose_arrival_cannot_be_read_leaves_nothing_open(rec
 
 
 def one_exchange():
-    import asyncio
-    from types import SimpleNamespace
-
-    import sa_profile
-    from sa_profile._http import asgi
-    from sa_profile._sa_profile import FrontRequests
-
     sa_profile.instant("begun")
 
     async def app(_scope, _receive, _send):

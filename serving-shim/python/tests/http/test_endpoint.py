@@ -6,13 +6,14 @@ import time
 
 import pytest
 
+import sa_profile
+from sa_profile._hooks.chain import is_chained
+from sa_profile._hooks.imports import when_imported
+from sa_profile._http import endpoint
+from sa_profile._http.asgi import HttpSpans
+
 
 def handled():
-    import sa_profile
-    from sa_profile._hooks.imports import when_imported
-    from sa_profile._http import endpoint
-    from sa_profile._http.asgi import HttpSpans
-
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)
     from fastapi import routing
@@ -37,8 +38,6 @@ def handled_and_looked_at():
     handled()
     from fastapi import routing
     from starlette.requests import Request
-
-    from sa_profile._hooks.chain import is_chained
 
     print(*map(is_chained, (Request.body, Request.json, routing.solve_dependencies, routing.run_endpoint_function)))
 
@@ -66,10 +65,6 @@ def test_reading_parsing_and_checking_are_spans_of_the_request(record):
 
 def handled_in_a_child_task():
     """As starlette's BaseHTTPMiddleware does it: the application runs in a task of its own."""
-    import sa_profile
-    from sa_profile._hooks.imports import when_imported
-    from sa_profile._http import endpoint
-    from sa_profile._http.asgi import HttpSpans
 
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)

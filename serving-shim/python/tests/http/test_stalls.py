@@ -1,13 +1,16 @@
 """Stalls of the event loop."""
 
 import asyncio
+import os
+import threading
 import time
+
+import sa_profile
+from sa_profile._http import asgi
+from sa_profile._http.asgi import HttpSpans
 
 
 def stalled():
-    import sa_profile
-    from sa_profile._http.asgi import HttpSpans
-
     async def app(_scope, _receive, _send):
         await asyncio.sleep(0.05)
         with sa_profile.span("stalling"):
@@ -42,9 +45,6 @@ def is_end_of(cause, stall):
 
 
 def stalled_at_each_phase():
-    import sa_profile
-    from sa_profile._http.asgi import HttpSpans
-
     async def app(_scope, _receive, _send):
         for phase in range(10):
             await asyncio.sleep(0.05 + phase / 1000)
@@ -65,10 +65,6 @@ def test_no_stall_of_20_ms_falls_between_two_beats(record):
 
 def two_loops():
     """Two servers, each with an event loop and a thread of its own; the second begins while the first is busy."""
-    import threading
-
-    import sa_profile
-    from sa_profile._http.asgi import HttpSpans
 
     timers, wrong = [], []
 
@@ -110,11 +106,6 @@ def test_each_loop_has_one_beat_of_its_own(record):
 
 
 def forked_amid_a_request():
-    import os
-
-    import sa_profile
-    from sa_profile._http import asgi
-
     async def app(_scope, _receive, _send):
         child = os.fork()
         if child == 0:

@@ -28,9 +28,9 @@ class Program:
         return {**kept, "PATH": COMMANDS, "SA_PROFILE_DIR": str(self.directory), "PYTHONWARNINGS": "error", **more}
 
     def run(self, script, arguments=(), expected=0, **more):
-        """Runs it to its end, which must have this exit status; returns what it printed."""
+        """Runs it, with the package imported, to its end, which must have this exit status; returns what it printed."""
         path = self.directory.parent / "program.py"
-        path.write_text(textwrap.dedent(script))
+        path.write_text("import sa_profile\n" + textwrap.dedent(script))
         done = subprocess.run(
             [sys.executable, str(path), *arguments], env=self.environment(more), capture_output=True, text=True, timeout=120
         )

@@ -5,7 +5,6 @@ def test_a_span_ends_in_another_thread(program):
     trace = program.record(
         """
         import threading
-        import sa_profile
         span = sa_profile.async_span("work", cat="c", lane="my lane", a=1)
         assert span.is_recording()
         span.arg(b=2)
@@ -24,7 +23,6 @@ def test_a_span_ends_in_another_thread(program):
 def test_a_request_carries_its_id(program):
     trace = program.record(
         """
-        import sa_profile
         with sa_profile.request("req-1", prompt_tokens=5) as request:
             assert request.request_id == "req-1"
             request.instant("first_token", n=1)
@@ -42,7 +40,6 @@ def test_sixteen_thousand_requests_at_a_time(program):
     trace = program.record(
         """
         import resource
-        import sa_profile
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         spans = [sa_profile.request(f"req-{n}") for n in range(16_384)]
         for n, span in enumerate(spans):

@@ -9,7 +9,6 @@ def test_tasks_have_lanes_of_their_own(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
         OUTER = sa_profile.span("outer")
 
         async def request(n):
@@ -43,7 +42,6 @@ def test_a_span_while_asyncio_is_imported_hides_no_task(program):
         """
         import sys
         import types
-        import sa_profile
 
         half = types.ModuleType("asyncio.tasks")
         half.__spec__ = types.SimpleNamespace(_initializing=True)
@@ -71,7 +69,6 @@ def test_lanes_are_as_many_as_run_at_a_time(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
         SPAN = sa_profile.span("held")
 
         async def one():
@@ -94,7 +91,6 @@ def test_groups_and_cancellation(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
         SPAN = sa_profile.span("held")
 
         async def wait(seconds):
@@ -136,7 +132,6 @@ def test_generators_closed_from_another_task(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
         STREAM = sa_profile.span("stream")
 
         async def stream(n):
@@ -179,7 +174,6 @@ def test_callbacks_and_blocking_calls_stay_on_their_threads(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
 
         def callback():
             with sa_profile.span("callback"):
@@ -207,7 +201,6 @@ def test_levels_that_are_off_leave_the_rest_nested(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
 
         async def one(n):
             with sa_profile.span("outer", n=n), sa_profile.span("off", level="verbose"), sa_profile.span("inner", n=n):
@@ -229,7 +222,6 @@ def test_a_task_that_goes_amid_other_code_ends_its_own_span(program, where):
     trace = program.record(
         f"""
         import asyncio, gc
-        import sa_profile
 
         SHARED = sa_profile.span("shared")
 
@@ -265,7 +257,6 @@ def test_begin_and_end_of_a_task_that_goes_amid_other_code(program):
     trace = program.record(
         """
         import asyncio, gc
-        import sa_profile
 
         SHARED = sa_profile.span("shared")
 
@@ -309,7 +300,6 @@ def test_names_and_collections_amid_the_first_span_of_a_task(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
 
         class Named(asyncio.Task):
             asked = False
@@ -342,7 +332,6 @@ def test_a_task_that_its_program_drops_goes_although_it_has_spans_open(program):
     trace = program.record(
         """
         import asyncio, gc, weakref
-        import sa_profile
 
         SHARED = sa_profile.span("shared")
 

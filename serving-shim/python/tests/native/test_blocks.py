@@ -9,8 +9,6 @@ def test_blocks_leave_nothing_in_a_task_and_no_error_behind(program):
         import gc
         import weakref
 
-        import sa_profile
-
         STEP = sa_profile.span("step")
 
         async def serve():
@@ -35,8 +33,6 @@ def test_what_calls_drop_is_given_back(program):
         """
         import weakref
 
-        import sa_profile
-
         class Name(str):
             pass
 
@@ -56,7 +52,6 @@ def test_what_calls_drop_is_given_back(program):
 def test_a_finaliser_in_the_args_records_too(program):
     trace = program.record(
         """
-        import sa_profile
         from sa_profile import compat
 
         class Last(str):
@@ -76,8 +71,6 @@ def test_many_blocks_are_open_at_once(program):
     trace = program.record(
         """
         from contextlib import ExitStack
-
-        import sa_profile
 
         for _ in range(3):
             with ExitStack() as stack:
@@ -99,8 +92,6 @@ def test_the_halves_of_a_block_refuse_what_no_block_calls(program):
     trace = program.record(
         """
         import pytest
-
-        import sa_profile
 
         span = sa_profile.span("span")
         for wrong in (lambda: span.__enter__(1), lambda: span.__enter__(a=1), lambda: span.__exit__(1, 2, 3, 4)):
@@ -126,8 +117,6 @@ def test_the_halves_of_a_block_refuse_what_no_block_calls(program):
 def test_finalisers_record_while_the_interpreter_ends(program):
     trace = program.record(
         """
-        import sa_profile
-
         STEP = sa_profile.span("step")
 
         class Last:

@@ -1,17 +1,21 @@
 """Ids of requests, flows and lanes: texts, ints and UUIDs; and numbers that do not fit, whose error names the argument."""
 
 import uuid
+from collections import OrderedDict
+from types import MappingProxyType
+from types import SimpleNamespace
 
 import pytest
 
 import sa_profile
+from sa_profile._sa_profile import Ids
+from sa_profile._sa_profile import Step
 
 
 def test_ids_may_be_texts_ints_and_uuids(program):
     trace = program.record(
         """
         import uuid
-        import sa_profile
         one, open = uuid.UUID(int=7), []
         for number, id in enumerate(("cmpl-1", 12, one)):
             with sa_profile.request(id) as request:
@@ -39,7 +43,6 @@ def test_a_uuid_means_the_flow_of_its_text(program):
     trace = program.record(
         """
         import uuid
-        import sa_profile
         one = uuid.uuid4()
         with sa_profile.span("from"):
             sa_profile.flow("flow", one, "start")
@@ -54,8 +57,6 @@ def test_a_uuid_means_the_flow_of_its_text(program):
 def test_ids_may_be_what_has_an_index(program):
     trace = program.record(
         """
-        import sa_profile
-
         class Number:  # as those of numpy
             def __init__(self, value):
                 self.value = value
@@ -80,8 +81,6 @@ def test_ids_may_be_what_has_an_index(program):
 def test_a_text_with_an_index_is_a_text(program):
     trace = program.record(
         """
-        import sa_profile
-
         class Text(str):
             def __index__(self):
                 return 7
@@ -147,9 +146,6 @@ def test_errors_name_the_argument(call, error, words):
 
 def ids_of(counts, before=None):
     """The ids of a step in which these requests have an output, and decode."""
-    from types import SimpleNamespace
-
-    from sa_profile._sa_profile import Step
 
     cached = SimpleNamespace(
         req_ids=list(counts), num_computed_tokens=[3] * len(counts), num_output_tokens=[1] * len(counts), resumed_req_ids=()
@@ -161,11 +157,6 @@ def ids_of(counts, before=None):
 
 
 def test_the_keys_of_any_mapping_are_ids():
-    from collections import OrderedDict
-    from types import MappingProxyType
-
-    from sa_profile._sa_profile import Ids
-
     counts = {"a": 1, "b": 2}
     ids = ids_of(counts)
     assert isinstance(ids, Ids) and ids_of(dict(counts), ids) is ids
@@ -175,6 +166,4 @@ def test_the_keys_of_any_mapping_are_ids():
 
 @pytest.mark.parametrize("count", [1024, 1025])
 def test_very_many_ids_are_a_list(count):
-    from sa_profile._sa_profile import Ids
-
     assert isinstance(ids_of({str(number): 1 for number in range(count)}), Ids) == (count == 1024)

@@ -1,5 +1,10 @@
 """Calls that nothing can be done with: said once, and never an error."""
 
+import asyncio
+import os
+
+import sa_profile
+
 
 def test_texts_in_a_counter_are_left_out_and_said_once(record):
     recorded = record(count_texts)
@@ -9,8 +14,6 @@ def test_texts_in_a_counter_are_left_out_and_said_once(record):
 
 
 def count_texts():
-    import sa_profile
-
     for _ in range(2):
         sa_profile.counter("texts", state="text", other=None)
     sa_profile.counter("requests", running=3, state="idle", busy=True, share=0.5)
@@ -35,8 +38,6 @@ def test_nan_and_truths_in_counters_are_as_in_every_language(record):
 
 
 def count_odd_numbers():
-    import sa_profile
-
     sa_profile.counter("numbers", nan=float("nan"), busy=True, idle=False, infinite=float("-inf"), count=7)
     sa_profile.counter("none", nan=float("nan"), none=None)
 
@@ -48,10 +49,6 @@ def test_an_end_without_a_begin_is_said_once(record):
 
 
 def end_without_begin():
-    import asyncio
-
-    import sa_profile
-
     async def main():
         sa_profile.begin("begun")
         sa_profile.end()
@@ -70,10 +67,6 @@ def test_ends_of_what_was_not_recorded_are_no_misuse(record):
 
 
 def end_unrecorded():
-    import os
-
-    import sa_profile
-
     sa_profile.begin("left out", level="verbose")
     sa_profile.begin("inner", level="verbose")
     sa_profile.end()

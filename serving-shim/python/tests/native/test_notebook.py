@@ -1,6 +1,23 @@
 """Recording that a program begins and ends itself, and the report of a merge."""
 
+import importlib
 import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+import sa_profile
+from sa_profile import _session, compat, recorder
+
+
+def ours():
+    """The variables of ours that are set."""
+    return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
 
 
 def test_a_block_is_recorded_into_a_trace(record):
@@ -12,11 +29,6 @@ def test_a_block_is_recorded_into_a_trace(record):
 
 
 def record_blocks():
-    import os
-    from pathlib import Path
-
-    import sa_profile
-
     kept = sa_profile.span("kept", cat="c")
     for number in range(2):
         assert not sa_profile.is_enabled()
@@ -30,16 +42,10 @@ def record_blocks():
         assert report.events_total == sum(report.members["events_by_phase"].values())
         assert [process["pid"] for process in report.processes] == [os.getpid()]
         assert "trace.json" in str(report) and "members" not in repr(report)
-        assert not [name for name in os.environ if name.startswith("SA_PROFILE_")]
+        assert not ours()
 
 
-def test_errors_of_the_block_pass(record):
-    assert record(raise_in_block, SA_PROFILE_DIR=None).stderr == ""
-
-
-def raise_in_block():
-    import sa_profile
-
+def errors_of_the_block_pass():
     recording = sa_profile.recording("out")
     try:
         with recording, sa_profile.span("fails"):
@@ -55,8 +61,6 @@ def test_started_and_stopped(record):
 
 
 def start_and_stop():
-    import sa_profile
-
     late = sa_profile.span("made before", cat="c")
 
     @sa_profile.track
@@ -79,17 +83,7 @@ def start_and_stop():
     assert sa_profile.stop().members["events_by_phase"] == {"M": 2, "i": 1}
 
 
-def test_children_of_a_block_belong_to_it(record):
-    assert record(record_children, SA_PROFILE_DIR=None, SA_PROFILE_START="paused").stderr == ""
-
-
-def record_children():
-    import os
-    import subprocess
-    import sys
-
-    import sa_profile
-
+def children_of_a_block_belong_to_it():
     script = "import sa_profile\nwith sa_profile.span('in the child'): pass"
     with sa_profile.recording("out/trace.json") as recorded:
         with sa_profile.span("here"):
@@ -109,17 +103,12 @@ def test_a_place_that_cannot_be_written_is_said(record):
 
 
 def record_nowhere():
-    import os
-    from pathlib import Path
-
-    import sa_profile
-
     Path("file").touch()
     with sa_profile.recording("file/trace.json") as recorded:
         assert not sa_profile.is_enabled()
     assert recorded.report is None
     assert not sa_profile.start("file/out") and sa_profile.stop() is None
-    assert not [name for name in os.environ if name.startswith("SA_PROFILE_")]
+    assert not ours()
 
 
 def test_the_environment_s_recording_ends_where_another_begins(record):
@@ -128,8 +117,6 @@ def test_the_environment_s_recording_ends_where_another_begins(record):
 
 
 def record_another():
-    import sa_profile
-
     sa_profile.instant("of the environment")
     with sa_profile.recording("other.json") as recorded:
         sa_profile.instant("of the block")
@@ -143,10 +130,6 @@ def test_merge_gives_the_report(record):
 
 
 def merge_this():
-    import os
-
-    import sa_profile
-
     try:
         sa_profile.merge()
     except FileNotFoundError as error:
@@ -172,12 +155,6 @@ def test_is_enabled_where_nothing_can_be_written(record):
 
 
 def ask_in_a_bad_place():
-    import os
-    from pathlib import Path
-
-    import sa_profile
-    from sa_profile import recorder
-
     Path("file").unlink(missing_ok=True)
     assert sa_profile.is_enabled() and sa_profile.is_enabled("e2e"), "the place can be made"
     Path("file").touch()
@@ -188,15 +165,7 @@ def ask_in_a_bad_place():
     assert os.listdir() == ["file"]
 
 
-def test_is_enabled_where_a_program_sets_the_variables_late(record):
-    assert record(set_late, SA_PROFILE_DIR=None).stderr == ""
-
-
-def set_late():
-    import os
-
-    import sa_profile
-
+def is_enabled_where_a_program_sets_the_variables_late():
     sa_profile.instant("the recorder looks")
     assert not sa_profile.is_enabled()
     os.environ["SA_PROFILE_OUTPUT"] = "out"
@@ -205,17 +174,7 @@ def set_late():
         assert sa_profile.is_enabled("e2e")
 
 
-def test_a_block_that_goes_elsewhere_or_is_ended_by_another_one_has_its_trace(record):
-    assert record(go_elsewhere, SA_PROFILE_DIR=None).stderr == ""
-
-
-def go_elsewhere():
-    import os
-    import tempfile
-    from pathlib import Path
-
-    import sa_profile
-
+def a_block_that_goes_elsewhere_or_is_ended_by_another_one_has_its_trace():
     here = Path.cwd()
     with sa_profile.recording("moved.json") as moved:
         with sa_profile.span("a"):
@@ -232,16 +191,7 @@ def go_elsewhere():
     assert (here / "outer.json").exists() and (here / "inner.json").exists()
 
 
-def test_the_drop_in_records_into_each_block(record):
-    assert record(record_by_the_drop_in, SA_PROFILE_DIR=None).stderr == ""
-
-
-def record_by_the_drop_in():
-    import os
-
-    import sa_profile
-    from sa_profile import compat
-
+def the_drop_in_records_into_each_block():
     with compat.profile_span("before"):
         pass
     earlier = compat.get_profiler(process_name="named")
@@ -266,23 +216,10 @@ def record_by_the_drop_in():
         other = compat.configure_profiler(compat.create_profile_config(enabled=True, output="five"))
         assert other.active
     assert compat.get_profiler() is other and other.active and sa_profile.is_enabled("e2e")
-    assert not [name for name in os.environ if name.startswith("SA_PROFILE_") and name[11:] not in ("RUN", "MAIN_PID")]
+    assert ours().keys() <= {"SA_PROFILE_RUN", "SA_PROFILE_MAIN_PID"}
 
 
-def test_blocks_of_threads_leave_the_environment_as_it_was(record):
-    assert record(overlap_in_threads, SA_PROFILE_DIR=None, SA_PROFILE_START="paused").stderr == ""
-
-
-def overlap_in_threads():
-    import os
-    import threading
-
-    import sa_profile
-    from sa_profile import compat
-
-    def ours():
-        return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
-
+def blocks_of_threads_leave_the_environment_as_it_was():
     class Block(threading.Thread):
         """A block that begins with the thread, and ends when it is told."""
 
@@ -325,20 +262,7 @@ def overlap_in_threads():
     assert ours() == before and compat.get_profiler() is profiler and not sa_profile.levels()
 
 
-def test_a_recording_that_cannot_begin_leaves_all_as_it_was(record):
-    recorded = record(fail_to_begin, SA_PROFILE_START="paused")
-    assert recorded.stderr == ""
-
-
-def fail_to_begin():
-    import os
-
-    import sa_profile
-    from sa_profile import _session, compat, recorder
-
-    def ours():
-        return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
-
+def a_recording_that_cannot_begin_leaves_all_as_it_was():
     def refuse(*_, **__):
         raise KeyboardInterrupt
 
@@ -366,16 +290,7 @@ def fail_to_begin():
     assert ours() == before and compat.get_profiler() is profiler
 
 
-def test_a_script_whose_name_is_no_text_is_recorded(record):
-    assert record(record_nameless, SA_PROFILE_DIR=None).stderr == ""
-
-
-def record_nameless():
-    import sys
-
-    import sa_profile
-    from sa_profile import compat
-
+def a_script_whose_name_is_no_text_is_recorded():
     sys.argv[0] = "\udce9serve.py"  # as Python has a byte that is no UTF-8
     with sa_profile.recording("trace.json") as recorded:
         compat.profile_instant("here")
@@ -383,18 +298,7 @@ def record_nameless():
     assert [process["name"].strip("\ufffd") for process in recorded.report.processes] == ["serve"]
 
 
-def test_a_copy_of_the_package_that_comes_between_blocks_is_put_back(record):
-    assert record(import_a_copy_between, SA_PROFILE_DIR=None).stderr == ""
-
-
-def import_a_copy_between():
-    import importlib
-    import os
-    import sys
-    from pathlib import Path
-
-    import sa_profile
-
+def a_copy_of_the_package_that_comes_between_blocks_is_put_back():
     Path("copied").mkdir()
     Path("copied/__init__.py").touch()
     Path("copied/profile").symlink_to(Path(sa_profile.__file__).parent)
@@ -412,16 +316,7 @@ def import_a_copy_between():
     assert copy.installed() == (None, None) and not copy.get_profiler().enabled
 
 
-def test_is_enabled_where_something_is_recorded_elsewhere(record):
-    assert record(ask_while_recording_elsewhere, SA_PROFILE_DIR=None, SA_PROFILE_OUTPUT="file/x.json").stderr == ""
-
-
-def ask_while_recording_elsewhere():
-    from pathlib import Path
-
-    import sa_profile
-    from sa_profile import compat
-
+def is_enabled_where_something_is_recorded_elsewhere():
     Path("file").touch()
     assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
     profiler = compat.ProfileRecorder(compat.create_profile_config(enabled=True, output="elsewhere"))
@@ -429,17 +324,30 @@ def ask_while_recording_elsewhere():
     profiler.close()
 
 
-def test_is_enabled_looks_at_each_place(record):
-    assert record(ask_of_two_places, SA_PROFILE_DIR="fine").stderr == ""
-
-
-def ask_of_two_places():
-    import os
-    from pathlib import Path
-
-    import sa_profile
-
+def is_enabled_looks_at_each_place():
     Path("file").touch()
     assert sa_profile.is_enabled()
     os.environ["SA_PROFILE_DIR"] = "file/run"
     assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
+
+
+@pytest.mark.parametrize(
+    ("program", "variables"),
+    [
+        (errors_of_the_block_pass, {}),
+        (children_of_a_block_belong_to_it, dict(SA_PROFILE_START="paused")),
+        (is_enabled_where_a_program_sets_the_variables_late, {}),
+        (a_block_that_goes_elsewhere_or_is_ended_by_another_one_has_its_trace, {}),
+        (the_drop_in_records_into_each_block, {}),
+        (blocks_of_threads_leave_the_environment_as_it_was, dict(SA_PROFILE_START="paused")),
+        (a_recording_that_cannot_begin_leaves_all_as_it_was, dict(SA_PROFILE_DIR="run", SA_PROFILE_START="paused")),
+        (a_script_whose_name_is_no_text_is_recorded, {}),
+        (a_copy_of_the_package_that_comes_between_blocks_is_put_back, {}),
+        (is_enabled_where_something_is_recorded_elsewhere, dict(SA_PROFILE_OUTPUT="file/x.json")),
+        (is_enabled_looks_at_each_place, dict(SA_PROFILE_DIR="fine")),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_program_finds(record, program, variables):
+    """Each of these programs checks by itself what its name says."""
+    assert record(program, **{"SA_PROFILE_DIR": None, **variables}).stderr == ""

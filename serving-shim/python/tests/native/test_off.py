@@ -1,8 +1,15 @@
 """Spans while nothing is recorded, and spans during which recording is switched on or off."""
 
+import asyncio
 import contextlib
 import inspect
 import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +22,6 @@ def test_a_process_that_nothing_asks_makes_spans_without_args(record):
 
 
 def make_unasked():
-    import sa_profile
-
     sa_profile.instant("the recorder looks")
     first, *others = [sa_profile.span("name", cat="c", tokens=number) for number in range(3)]
     assert len({id(span) for span in [first, *others]}) == 3, "each holder has its own"
@@ -56,14 +61,6 @@ def test_what_a_paused_process_makes_has_its_args_when_it_is_on(record):
 
 
 def make_paused():
-    import os
-    import subprocess
-    import sys
-    import time
-    from pathlib import Path
-
-    import sa_profile
-
     kept = [sa_profile.span("kept", device=device) for device in range(2)]
     with kept[0], kept[1]:
         pass
@@ -83,10 +80,6 @@ def test_blocks_that_recording_begins_or_ends_in(record):
 
 
 def switch_within():
-    import asyncio
-
-    import sa_profile
-
     shared = sa_profile.span("shared")
 
     async def off(started, go):
@@ -125,10 +118,6 @@ def test_an_end_by_hand_ends_nothing_that_began_unrecorded(record):
 
 
 def end_by_hand():
-    import asyncio
-
-    import sa_profile
-
     async def off(span, started, go):
         span.__enter__()
         started.set()
@@ -163,12 +152,6 @@ def test_a_look_at_a_span_keeps_nothing_alive(record):
 
 
 def look_at_spans():
-    import sys
-    import threading
-    import time
-
-    import sa_profile
-
     sa_profile.instant("the recorder looks")
     span = sa_profile.span("looked at")
     before = sys.getrefcount(span)
@@ -192,8 +175,6 @@ def test_other_ways_into_a_span_that_is_off(record):
 
 
 def enter_off():
-    import sa_profile
-
     span = enter_otherwise()
     with sa_profile.recording("trace.json") as recorded:
         with span:
@@ -203,10 +184,6 @@ def enter_off():
 
 
 def enter_otherwise():
-    import contextlib
-
-    import sa_profile
-
     span = sa_profile.span("span")
     with contextlib.ExitStack() as stack:
         assert stack.enter_context(span) is span

@@ -1,14 +1,18 @@
 """Spans that end before all is told of them."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
+
+import sa_profile
+from sa_profile._hooks.chain import chain
+from sa_profile._sa_profile import open_span
 
 
 def gathered():
-    import sa_profile
-    from sa_profile._hooks.chain import chain
-    from sa_profile._sa_profile import open_span
-
     class Thing:
         def work(self):
             time.sleep(0.01)
@@ -65,8 +69,6 @@ def test_what_is_gathered_after_the_call_is_no_part_of_it(record):
 
 def closed_from_elsewhere():
     """As an async generator that somebody else closes."""
-    import sa_profile
-    from sa_profile._sa_profile import open_span
 
     async def main():
         opened = []
@@ -95,9 +97,6 @@ def test_a_span_that_another_task_ends_has_its_own_end(record):
 
 
 def closed_twice():
-    import sa_profile
-    from sa_profile._sa_profile import open_span
-
     with sa_profile.span("outer"):
         opened = open_span("once")
         opened.close(None, dict(first=1))
@@ -114,14 +113,6 @@ def test_a_span_that_is_closed_twice_ends_once(record):
 
 
 def closed_while_paused():
-    import os
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    import sa_profile
-    from sa_profile._sa_profile import open_span
-
     def switch(word, is_on):
         command = [Path(sys.executable).parent / "sa-profile", word, os.environ["SA_PROFILE_DIR"]]
         subprocess.run(command, check=False, capture_output=True)  # it says that this thread obeys with its next event

@@ -1,8 +1,13 @@
 """Outputs of an engine's steps, counted for their requests."""
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import pytest
+
+from sa_profile._sa_profile import FrontRequests
+from sa_profile._sa_profile import Outputs, Tally
 
 
 def output(request_id, tokens=1, reason=None):
@@ -13,8 +18,6 @@ class Counted:
     """Requests that have a token each, and what could not be counted for them."""
 
     def __init__(self, *ids):
-        from sa_profile._sa_profile import Outputs, Tally
-
         self.known = {one: Tally(1) for one in ids}
         self.outputs = Outputs()
         self.looked = []
@@ -76,11 +79,6 @@ def test_a_request_that_is_taken_away_while_outputs_are_counted_is_no_more_count
 
 
 def a_cycle():
-    import gc
-    import weakref
-
-    from sa_profile._sa_profile import FrontRequests
-
     class Reason:
         pass
 

@@ -19,7 +19,6 @@ def test_children_of_multiprocessing(program, method):
     trace = program.record(
         f"""
         import multiprocessing
-        import sa_profile
 
         def work(n):
             for k in range(50):
@@ -47,7 +46,6 @@ def test_a_name_of_the_programs_own_goes_before_that_of_multiprocessing(program)
     trace = program.record(
         """
         import multiprocessing
-        import sa_profile
 
         def work():
             sa_profile.set_process_name("mine")
@@ -67,7 +65,6 @@ def test_a_forked_child_is_named_after_its_parent(program):
     trace = program.record(
         """
         import multiprocessing, os
-        import sa_profile
 
         def fork(name):
             if (pid := os.fork()) == 0:
@@ -104,7 +101,6 @@ def test_a_pool_and_an_executor(program):
         """
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-        import sa_profile
 
         @sa_profile.track
         def work(n):
@@ -128,7 +124,6 @@ def test_forks_while_other_threads_record(program):
     trace = program.record(
         """
         import os, threading, time
-        import sa_profile
         stop = threading.Event()
 
         def record():
@@ -173,7 +168,6 @@ def test_a_fork_within_tasks(program):
     trace = program.record(
         """
         import asyncio, os
-        import sa_profile
 
         async def one(n):
             with sa_profile.span("held", n=n):
@@ -200,7 +194,6 @@ def test_issue_19_a_killed_process_keeps_the_args_of_what_was_open(program):
     trace = program.record(
         """
         import asyncio, os, signal
-        import sa_profile
 
         async def main():
             with sa_profile.span("request", request_id="cmpl-1") as request:
@@ -226,7 +219,6 @@ def test_children_by_subprocess_join_the_run(program):
     out = program.run(
         """
         import os, subprocess, sys
-        import sa_profile
         with sa_profile.span("parent"):
             child = "import sa_profile\\nwith sa_profile.span('child'): pass\\nprint(sa_profile.run(), sa_profile.is_main())"
             done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, cwd="/", check=True)

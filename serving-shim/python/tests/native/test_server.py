@@ -5,7 +5,6 @@ import pytest
 SERVER = """
     import asyncio, json
     import uvicorn
-    import sa_profile
 
     REQUEST, TOKEN = sa_profile.span("http", cat="request"), sa_profile.span("token")
 
@@ -65,7 +64,6 @@ def test_an_engine_with_sixteen_thousand_requests(program):
     out = program.run(
         """
         import asyncio
-        import sa_profile
 
         REQUESTS, TOKENS = 16_384, 4
 

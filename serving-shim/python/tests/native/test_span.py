@@ -6,7 +6,6 @@
 def test_a_span_nests_and_carries_its_args(program):
     trace = program.record(
         """
-        import sa_profile
         outer = sa_profile.span("outer", cat="c", level="kernel", a=1, b="x\\n\\u00e9", c=[1, 2.5, None, True], d={"k": (1,)})
         with outer:
             with sa_profile.span("inner"):
@@ -25,7 +24,6 @@ def test_one_object_is_shared_by_recursion_and_threads(program):
     trace = program.record(
         """
         import threading
-        import sa_profile
         SPAN = sa_profile.span("shared")
 
         def recurse(depth):
@@ -54,7 +52,6 @@ def test_one_object_is_shared_by_recursion_and_threads(program):
 def test_begin_and_end_pair_up(program):
     trace = program.record(
         """
-        import sa_profile
         sa_profile.begin("outer", a=1)
         sa_profile.begin("inner")
         sa_profile.end(result=2)
@@ -70,7 +67,6 @@ def test_the_halves_of_a_block_are_kept_and_called_at_will(program):
         """
         import gc
         import sys
-        import sa_profile
 
         kept = sa_profile.span("kept")
         enter, exit = kept.__enter__, kept.__exit__
@@ -121,8 +117,6 @@ def test_the_halves_of_a_block_are_kept_and_called_at_will(program):
 def test_blocks_in_generators_end_in_any_order(program):
     trace = program.record(
         """
-        import sa_profile
-
         def block(number):
             with sa_profile.span(f"block-{number}", number=number):
                 yield
@@ -139,7 +133,6 @@ def test_blocks_in_generators_end_in_any_order(program):
 def test_what_ended_a_span_early_is_told(program):
     trace = program.record(
         """
-        import sa_profile
         try:
             with sa_profile.span("fails", a=1):
                 raise KeyError("k")
@@ -153,8 +146,6 @@ def test_what_ended_a_span_early_is_told(program):
 def test_anything_can_be_an_arg(program):
     trace = program.record(
         """
-        import sa_profile
-
         class Tensor:
             def __repr__(self):
                 raise RuntimeError("printed")
@@ -198,8 +189,6 @@ def cuts(trace):
 def test_cuts_are_counted_once_each(program):
     trace = program.record(
         """
-        import sa_profile
-
         for value in ["y" * 20_000, list(range(2000)), {n: n for n in range(2000)}, [[[[[[[[[[1]]]]]]]]]], [["x" * 10_000] for _ in range(30)]]:
             with sa_profile.span("cut", value=value):
                 pass
@@ -217,7 +206,6 @@ def test_a_span_decorates_functions(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
 
         @sa_profile.span("plain", cat="c")
         def plain(a, *, b):
@@ -239,7 +227,6 @@ def test_a_span_decorates_functions(program):
 def test_instants_counters_flows_durations(program):
     trace = program.record(
         """
-        import sa_profile
         with sa_profile.span("around"):
             sa_profile.instant("point", cat="c", a=1)
             sa_profile.counter("requests", running=3, waiting=1.5)
@@ -260,7 +247,6 @@ def test_instants_counters_flows_durations(program):
 def test_levels_that_are_off_are_not_recorded(program):
     trace = program.record(
         """
-        import sa_profile
         for level in ("e2e", "kernel", "verbose"):
             with sa_profile.span(level, level=level):
                 sa_profile.instant(level, level=level)
@@ -280,7 +266,6 @@ def test_spans_survive_being_switched_within(program):
     trace = program.record(
         """
         import os, subprocess, time
-        import sa_profile
         SPAN = sa_profile.span("shared")
         directory = os.environ["SA_PROFILE_DIR"]
 
@@ -312,7 +297,6 @@ def test_keywords_made_at_run_time_count_too(program):
     trace = program.record(
         """
         import json
-        import sa_profile
         with sa_profile.span("a", **json.loads('{"level": "kernel", "cat": "made", "k": 1}')):
             sa_profile.instant("off", **json.loads('{"level": "verbose"}'))
         """
@@ -324,7 +308,6 @@ def test_keywords_made_at_run_time_count_too(program):
 def test_args_that_multiply_are_cut(program):
     trace = program.record(
         """
-        import sa_profile
         loop = []
         loop += [loop] * 1024
         sa_profile.instant("loop", loop=loop)

@@ -11,7 +11,6 @@ def test_every_kind_of_function(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
 
         @sa_profile.track
         def plain(a):
@@ -68,7 +67,6 @@ def test_ends_are_told_however_they_come(program):
     trace = program.record(
         """
         import asyncio
-        import sa_profile
 
         @sa_profile.track
         def fails():
@@ -131,8 +129,6 @@ def test_ends_are_told_however_they_come(program):
 def test_inputs_and_outputs_only_on_request_and_bounded(program):
     trace = program.record(
         """
-        import sa_profile
-
         class Tensor:
             def __repr__(self):
                 raise RuntimeError("printed")
@@ -222,8 +218,6 @@ def test_a_thrown_error_reaches_the_generator():
 def test_odd_containers_are_bounded_and_never_fail(program):
     trace = program.record(
         """
-        import sa_profile
-
         @sa_profile.track(inputs=True, outputs=True)
         def function(a):
             return {(1, 2): 3, None: {frozenset(): 1}}
