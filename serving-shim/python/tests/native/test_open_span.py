@@ -1,11 +1,9 @@
 """Spans that end before all is told of them."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
-from pathlib import Path
+
+from switching import switch
 
 import sa_profile
 from sa_profile._hooks.chain import chain
@@ -113,21 +111,14 @@ def test_a_span_that_is_closed_twice_ends_once(record):
 
 
 def closed_while_paused():
-    def switch(word, is_on):
-        command = [Path(sys.executable).parent / "sa-profile", word, os.environ["SA_PROFILE_DIR"]]
-        subprocess.run(command, check=False, capture_output=True)  # it says that this thread obeys with its next event
-        until = time.monotonic() + 20
-        while bool(sa_profile.levels()) != is_on and time.monotonic() < until:
-            sa_profile.instant("asked")
-
     sa_profile.instant("begun")
     opened, plain = open_span("across", first=1), open_span("without args")
-    switch("stop", False)
+    switch("stop")
     unseen = open_span("while off")
     unseen.close(None, dict(last=2))
     plain.close()
     opened.close(None, dict(last=2))
-    switch("start", True)
+    switch("start")
     with sa_profile.span("after"):
         open_span("inner").close(None, dict(last=3))
 

@@ -11,6 +11,7 @@ import weakref
 import pytest
 import stand_ins as fake
 from sa_profile.vllm import register
+from switching import command, switch
 
 import sa_profile
 
@@ -292,7 +293,7 @@ def named_while_it_is_made():
 @pytest.mark.parametrize("function", [named_while_paused, named_while_it_is_made])
 def test_an_engine_that_waits_paused_has_its_name(record, function):
     trace = record(function, SA_PROFILE_START="paused")
-    assert "EngineCore_DP1" in fake.command("status", trace.folder)
+    assert "EngineCore_DP1" in command("status", trace.folder)
 
 
 def abort():
@@ -497,7 +498,7 @@ def test_no_file_before_the_first_event(record):
 
 def start_while_paused():
     fake.engine()
-    fake.start_recording()
+    switch("start")
     fake.run("a-1")
 
 

@@ -8,6 +8,7 @@ from unittest import mock
 
 import stand_ins as fake
 from sa_profile.vllm import register
+from switching import command
 
 
 def two_steps():
@@ -188,4 +189,4 @@ def named_while_paused():
 
 def test_a_worker_that_waits_paused_has_its_name(record):
     trace = record(named_while_paused, SA_PROFILE_START="paused")
-    assert "Worker" in fake.command("status", trace.folder)
+    assert "Worker" in command("status", trace.folder)

@@ -6,13 +6,8 @@ A class of theirs is an attribute of this module. It is imported at its first us
 import asyncio
 import functools
 import importlib
-import os
-import subprocess
 import sys
-import time
-from pathlib import Path
 
-import sa_profile
 from sa_profile.vllm import register
 
 NAMES = {
@@ -41,20 +36,6 @@ def __getattr__(name):
 
 
 fake = sys.modules[__name__]
-
-
-def command(*words):
-    """Runs a command of the wheel; returns what it printed."""
-    program = Path(sys.executable).with_name("sa-profile")
-    return subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
-
-
-def start_recording():
-    """Switches a paused run on."""
-    command("start", os.environ["SA_PROFILE_DIR"])
-    until = time.monotonic() + 20
-    while not sa_profile.levels() and time.monotonic() < until:
-        time.sleep(0.01)
 
 
 # Engines
