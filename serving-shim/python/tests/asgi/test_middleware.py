@@ -89,17 +89,9 @@ def answers(inside):
         assert served.ask("/streamed?parts=3") == (200, "0;1;2;")
 
 
-def answers_inside():
-    answers(True)
-
-
-def answers_around():
-    answers(False)
-
-
-@pytest.mark.parametrize("program", [answers_inside, answers_around])
-def test_each_request_is_a_span_with_its_answer(record, program):
-    trace = record(program, PYTHONPATH=PATHS, SA_PROFILE_LEVEL="verbose")
+@pytest.mark.parametrize("inside", [True, False])
+def test_each_request_is_a_span_with_its_answer(record, inside):
+    trace = record(answers, inside, PYTHONPATH=PATHS, SA_PROFILE_LEVEL="verbose")
     found = {span["args"]["path"]: span["args"] for span in trace.named("http.request", "X")}
     assert len(trace.named("http.request")) == 5
     assert (found["/plain"]["method"], found["/plain"]["status"]) == ("POST", 200)
@@ -107,7 +99,7 @@ def test_each_request_is_a_span_with_its_answer(record, program):
     assert found["/nowhere"]["status"] == 404
     assert found["/failing"]["error"] == "KeyError"
     assert found["/streamed"]["answered_us"] >= 20_000
-    assert len(trace.named("http.first_chunk")) == 5 - (program is answers_inside)  # the page of a failure is sent around it
+    assert len(trace.named("http.first_chunk")) == 5 - inside  # the page of a failure is sent around it
     assert trace.named("http.read") and trace.stderr == ""
 
 
@@ -143,10 +135,6 @@ def test_a_request_has_one_span_however_often_it_is_wrapped(record):
     record(twice, PYTHONPATH=PATHS).one("http.request")
 
 
-def unrecorded():
-    answers(True)
-
-
 def test_nothing_is_recorded_where_nothing_asks_for_it(record):
-    trace = record(unrecorded, PYTHONPATH=PATHS, SA_PROFILE_DIR=None)
+    trace = record(answers, True, PYTHONPATH=PATHS, SA_PROFILE_DIR=None)
     assert trace.events == [] and trace.stderr == ""

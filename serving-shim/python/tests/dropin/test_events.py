@@ -36,22 +36,19 @@ def test_a_span_has_its_names_and_times(recorder):
 
 @pytest.mark.parametrize("args", [None, {}])
 def test_events_without_args_have_the_member(recorder, args):
-    with recorder.span("span", args=args):
-        recorder.instant("instant", args=args)
-    recorder.duration("duration", dur_us=3, args=args)
-    assert [event["args"] for event in closed(recorder) if event["ph"] != "M"] == [{}, {}, {}]
-    merge_fragments(recorder.config.fragments_dir, recorder.config.trace_file)
-    assert [event["args"] for event in events(recorder.config.trace_file) if event["ph"] != "M"] == [{}, {}, {}]
+    def record():
+        with recorder.span("span", args=args):
+            recorder.instant("instant", args=args)
+            recorder.duration("duration", dur_us=0, args=args)
 
-
-def test_a_task_s_events_without_args_have_the_member(recorder):
     async def serve():
-        with recorder.span("span"):
-            recorder.instant("instant")
-            recorder.duration("duration", dur_us=0)
+        record()
 
+    record()
     asyncio.run(serve())
-    assert [event["args"] for event in closed(recorder) if event["ph"] != "M"] == [{}, {}, {}]
+    assert [event["args"] for event in closed(recorder) if event["ph"] != "M"] == [{}] * 6
+    merge_fragments(recorder.config.fragments_dir, recorder.config.trace_file)
+    assert [event["args"] for event in events(recorder.config.trace_file) if event["ph"] != "M"] == [{}] * 6
 
 
 def test_args_are_read_when_the_span_ends(recorder):

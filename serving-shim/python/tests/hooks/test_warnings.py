@@ -9,7 +9,6 @@ from sa_profile._hooks import warnings
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
     monkeypatch.setattr(_stderr, "_said", set())
-    monkeypatch.setattr(warnings, "_engine", None)
 
 
 def test_each_thing_is_said_once(capfd):
@@ -17,13 +16,6 @@ def test_each_thing_is_said_once(capfd):
     warnings.warn_once("a")
     warnings.warn_once("b\u202e")
     assert capfd.readouterr().err == "sa_profile: a\nsa_profile: b<U+202E>\n"
-
-
-def test_it_is_said_in_the_name_of_the_engine(capfd):
-    assert warnings.engine() == "engine"
-    warnings.name_engine("vLLM")
-    warnings.warn_once("a")
-    assert capfd.readouterr().err == "sa_profile: vLLM plugin: a\n" and warnings.engine() == "vLLM"
 
 
 def test_a_closed_stderr_fails_nobody(monkeypatch, capfd):

@@ -13,24 +13,30 @@ from sa_profile._http import endpoint
 from sa_profile._http.asgi import HttpSpans
 
 
-def handled():
+def route(function):
+    """A handler of FastAPI, whose functions and those of starlette are hooked."""
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)
     from fastapi import routing
 
+    sa_profile.instant("begun")
+    return routing.get_request_handler(function)
+
+
+async def receive():
+    return {"type": "http.request", "body": json.dumps([1, 2]).encode()}
+
+
+def handled():
     async def function(request):
         time.sleep(0.01)
         return request
 
-    handler = routing.get_request_handler(function)
+    handler = route(function)
 
     async def app(_scope, receive, _send):
         print(await handler(receive))
 
-    async def receive():
-        return {"type": "http.request", "body": json.dumps([1, 2]).encode()}
-
-    sa_profile.instant("begun")
     asyncio.run(HttpSpans(app)({"type": "http"}, receive, None))
 
 
@@ -66,27 +72,19 @@ def test_reading_parsing_and_checking_are_spans_of_the_request(record):
 def handled_in_a_child_task():
     """As starlette's BaseHTTPMiddleware does it: the application runs in a task of its own."""
 
-    when_imported("fastapi.routing", endpoint.hook_routing)
-    when_imported("starlette.requests", endpoint.hook_requests)
-    from fastapi import routing
-
     async def function(request):
         await asyncio.sleep(0.01)
         return request
 
-    handler = routing.get_request_handler(function)
+    handler = route(function)
 
     async def app(_scope, receive, _send):
         await asyncio.create_task(handler(receive))
-
-    async def receive():
-        return {"type": "http.request", "body": b"[1]"}
 
     async def main():
         await asyncio.gather(*(HttpSpans(app)({"type": "http"}, receive, None) for _ in range(2)))
         await handler(receive)  # for no request of HTTP
 
-    sa_profile.instant("begun")
     asyncio.run(main())
 
 

@@ -109,10 +109,10 @@ def forked_amid_a_request():
     async def app(_scope, _receive, _send):
         child = os.fork()
         if child == 0:
-            print(len(asgi._under_way), asgi._heartbeat.is_beating(), flush=True)
+            print(len(asgi._under_way), bool(asgi._heartbeat._loops), flush=True)
             os._exit(0)
         os.waitpid(child, 0)
-        print(len(asgi._under_way), asgi._heartbeat.is_beating())
+        print(len(asgi._under_way), bool(asgi._heartbeat._loops))
 
     sa_profile.instant("begun")
     asyncio.run(asgi.HttpSpans(app)({"type": "http"}, None, None))

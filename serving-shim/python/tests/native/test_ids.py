@@ -1,15 +1,10 @@
 """Ids of requests, flows and lanes: texts, ints and UUIDs; and numbers that do not fit, whose error names the argument."""
 
 import uuid
-from collections import OrderedDict
-from types import MappingProxyType
-from types import SimpleNamespace
 
 import pytest
 
 import sa_profile
-from sa_profile._sa_profile import Ids
-from sa_profile._sa_profile import Step
 
 
 def test_ids_may_be_texts_ints_and_uuids(program):
@@ -142,28 +137,3 @@ def test_what_an_index_raises_passes(raised):
 def test_errors_name_the_argument(call, error, words):
     with pytest.raises(error, match=words):
         call()
-
-
-def ids_of(counts, before=None):
-    """The ids of a step in which these requests have an output, and decode."""
-
-    cached = SimpleNamespace(
-        req_ids=list(counts), num_computed_tokens=[3] * len(counts), num_output_tokens=[1] * len(counts), resumed_req_ids=()
-    )
-    output = SimpleNamespace(
-        num_scheduled_tokens=counts, total_num_scheduled_tokens=len(counts), scheduled_new_reqs=[], scheduled_cached_reqs=cached
-    )
-    return Step(output, before, list).request_ids
-
-
-def test_the_keys_of_any_mapping_are_ids():
-    counts = {"a": 1, "b": 2}
-    ids = ids_of(counts)
-    assert isinstance(ids, Ids) and ids_of(dict(counts), ids) is ids
-    for other in (MappingProxyType(counts), OrderedDict(counts)):
-        assert ids_of(other, ids) == ["a", "b"]
-
-
-@pytest.mark.parametrize("count", [1024, 1025])
-def test_very_many_ids_are_a_list(count):
-    assert isinstance(ids_of({str(number): 1 for number in range(count)}), Ids) == (count == 1024)

@@ -167,8 +167,9 @@ def test_wrappers_take_what_the_function_takes():
     assert (tracked.__name__, tracked.__wrapped__, tracked.__kwdefaults__) == ("everything", everything, {"call": 1})
     assert sa_profile.track(len)([1]) == 1 and sa_profile.track(dict)(a=1) == {"a": 1}
     assert sa_profile.track(lambda a, b=[]: (a, b))(1) == (1, [])
-    with pytest.raises(TypeError, match=r"keywords\(\) missing 1 required keyword-only argument: 'a'"):
-        sa_profile.track(keywords)()
+    for options in ({}, {"inputs": True}):
+        with pytest.raises(TypeError, match=r"keywords\(\) missing 1 required keyword-only argument: 'a'"):
+            sa_profile.track(keywords, **options)()
 
 
 def test_wrapped_coroutine_functions_are_ones():

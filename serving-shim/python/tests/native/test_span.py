@@ -239,18 +239,6 @@ def test_spans_survive_being_switched_within(program):
     assert trace.overlaps() == []
 
 
-def test_keywords_made_at_run_time_count_too(program):
-    trace = program.record(
-        """
-        import json
-        with sa_profile.span("a", **json.loads('{"level": "kernel", "cat": "made", "k": 1}')):
-            sa_profile.instant("off", **json.loads('{"level": "verbose"}'))
-        """
-    )
-    assert trace.span("a")["cat"] == "made" and trace.args("a") == {"k": 1}
-    assert trace.instants() == []
-
-
 def test_args_that_multiply_are_cut(program):
     trace = program.record(
         """

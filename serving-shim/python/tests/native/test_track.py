@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 import sa_profile
 
 
@@ -158,29 +156,6 @@ def test_inputs_and_outputs_only_on_request_and_bounded(program):
     assert told["inputs"] == {"a": [*range(16), "…[+84]"], "rest": ["Tensor"], "key": "abcd…[+4]"}
     assert told["output"] == {"text": "yyyy…[+96]", "tensor": "Tensor"}
     assert [event["args"]["item"] for event in trace.instants("items.item")] == ["Tensor", "x"]
-
-
-def test_what_it_wraps_looks_the_same():
-    def function(a: int = 3) -> int:
-        """doc"""
-        return a
-
-    tracked = sa_profile.track(function)
-    assert (tracked.__name__, tracked.__doc__, tracked.__wrapped__) == ("function", "doc", function)
-    assert tracked() == 3
-
-
-def test_calls_that_fail_fail_as_before():
-    @sa_profile.track(inputs=True)
-    def function(a):
-        return a
-
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        function()
-    with pytest.raises(TypeError, match="expected a function to track, found int"):
-        sa_profile.track(3)
-    with pytest.raises(ValueError, match="expected one of"):
-        sa_profile.track(function, level="loud")
 
 
 def test_a_thrown_error_reaches_the_generator():

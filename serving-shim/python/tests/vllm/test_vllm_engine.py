@@ -465,18 +465,6 @@ def test_facts_that_are_not_there_cost_no_step(record):
     assert len(trace.named("EngineCore.step")) == 3
 
 
-def look_at_results():
-    core = fake.engine()
-    theirs = type(core.scheduler).schedule
-    fake.add(core, "a-1", tokens=1)
-    outputs, ran = core.step_fn()
-    print(outputs[0].outputs[0].new_token_ids == [5] and ran, core.scheduler.schedule.__wrapped__ is theirs)
-
-
-def test_results_are_what_they_were(record):
-    assert record(look_at_results).stdout == "True True\n"
-
-
 def test_paused_records_nothing(record):
     trace = record(fake.run, "a-1", SA_PROFILE_START="paused")
     assert not [one for one in trace.events if one["ph"] != "M"]
