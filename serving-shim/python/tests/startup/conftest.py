@@ -52,10 +52,14 @@ class Slices:
 
 
 class Script:
-    """A script, in a folder of its own."""
+    """A script, in a folder of its own, and the modules that a package `lib` next to it has."""
 
-    def __init__(self, folder, text):
+    def __init__(self, folder, text, **modules):
         self.folder = folder
+        library = folder / "lib"
+        library.mkdir()
+        for name, body in {"__init__": "", **modules}.items():
+            (library / f"{name}.py").write_text(body)
         self.path = folder / "plain.py"
         self.path.write_text(text)
         self.directory = folder / "profile"
@@ -90,10 +94,14 @@ class Script:
         """What was sampled, by the names of the processes."""
         return {one.name: one for one in self.all_processes()}
 
-    def sampled(self, *words, **variables):
-        """Runs it, and gives what was sampled of its one process."""
+    def succeeds(self, *words, **variables):
+        """Runs it without a complaint."""
         done = self.run(*words, **variables)
         assert (done.returncode, done.stderr) == (0, ""), done
+
+    def sampled(self, *words, **variables):
+        """Runs it, and gives what was sampled of its one process."""
+        self.succeeds(*words, **variables)
         (process,) = self.all_processes()
         process.assert_nested()
         return process
@@ -101,5 +109,5 @@ class Script:
 
 @pytest.fixture
 def script(tmp_path):
-    """script(text): a script that may be run."""
-    return lambda text: Script(tmp_path, text)
+    """script(text, **modules): a script that may be run."""
+    return lambda text, **modules: Script(tmp_path, text, **modules)

@@ -146,8 +146,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_children_of_multiprocessing_have_its_names(script, method):
     plain = script(PROCESSES)
-    done = plain.run(method)
-    assert (done.returncode, done.stderr) == (0, "")
+    plain.succeeds(method)
     processes = plain.processes()
     assert {"plain.py", "engine"} <= processes.keys(), processes.keys()
     assert 100 < processes["engine"].ms("MainThread", "child") < 500
@@ -194,8 +193,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
 
 def test_a_fork_is_two_processes(script):
     plain = script(FORK)
-    done = plain.run(before=["-W", "ignore::DeprecationWarning"])
-    assert (done.returncode, done.stderr) == (0, "")
+    plain.succeeds(before=["-W", "ignore::DeprecationWarning"])
     names = [process.names() for process in plain.all_processes()]
     assert sorted(("parent" in one, "child" in one) for one in names) == [(False, True), (True, False)]
     parent, child = sorted(process.name for process in plain.all_processes())
@@ -217,17 +215,14 @@ time.sleep(0.2)
 
 def test_a_name_of_the_programs_own_outlasts_forks(script):
     plain = script(NAMED)
-    done = plain.run(before=["-W", "ignore::DeprecationWarning"])
-    assert (done.returncode, done.stderr) == (0, "")
+    plain.succeeds(before=["-W", "ignore::DeprecationWarning"])
     parent, child = sorted(process.name for process in plain.all_processes())
     assert parent == "worker-0" and child.startswith("worker-0 fork ")
 
 
 def test_a_fork_finds_no_thread_of_ours(script):
     """Python 3.12 and later warn of any."""
-    plain = script(FORK)
-    done = plain.run(before=["-W", "error"], SA_PROFILE_THREADS="0")
-    assert (done.returncode, done.stderr) == (0, "")
+    script(FORK).succeeds(before=["-W", "error"], SA_PROFILE_THREADS="0")
 
 
 TWO_FORKS = (
@@ -271,8 +266,7 @@ later()
 
 def test_two_threads_may_fork_at_once(script):
     plain = script(TWO_FORKS)
-    done = plain.run(before=["-W", "ignore::DeprecationWarning"])
-    assert (done.returncode, done.stderr) == (0, "")
+    plain.succeeds(before=["-W", "ignore::DeprecationWarning"])
     names = [{name for thread in process.rows for name in process.names(thread)} for process in plain.all_processes()]
     assert sum("child" in one for one in names) == 2
     assert sum("later" in one for one in names) == 1
@@ -304,9 +298,8 @@ def test_an_audit_hook_finds_the_collector_as_it_left_it(script):
 def test_a_process_that_begins_paused_is_sampled_when_it_is_switched_on(script, tmp_path):
     plain = script(BUSY + "import sys\nprint('up', flush=True)\nsys.stdin.readline()\ndef late():\n    busy(1)\nlate()\n")
     environment = plain.environment(SA_PROFILE_START="paused")
-    process = subprocess.Popen(
-        [sys.executable, str(plain.path)], env=environment, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    command, pipe = [sys.executable, str(plain.path)], subprocess.PIPE
+    process = subprocess.Popen(command, env=environment, cwd=tmp_path, stdin=pipe, stdout=pipe, text=True)
     assert process.stdout.readline() == "up\n"
     time.sleep(0.3)
     order = {"version": 1, "id": "0123456789abcdef", "run": "r", "cause": "start", "from_realtime_ns": time.time_ns()}

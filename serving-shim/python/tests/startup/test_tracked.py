@@ -56,13 +56,6 @@ except KeyError as error:
 ALL = ["Engine.made", "Engine.step", "Engine.still", "fails", "free", "other", "waits"]
 
 
-@pytest.fixture
-def library(tmp_path):
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "__init__.py").write_text("")
-    (tmp_path / "lib" / "work.py").write_text(LIBRARY)
-
-
 @pytest.mark.parametrize(
     ("names", "tracked"),
     [
@@ -74,8 +67,8 @@ def library(tmp_path):
         ("*.work:*f*", ["fails", "free"]),
     ],
 )
-def test_the_functions_of_a_name_have_spans(script, library, names, tracked):
-    process = script(PROGRAM).sampled(SA_PROFILE_TRACK=names, SA_PROFILE_SAMPLE_MS="0")
+def test_the_functions_of_a_name_have_spans(script, names, tracked):
+    process = script(PROGRAM, work=LIBRARY).sampled(SA_PROFILE_TRACK=names, SA_PROFILE_SAMPLE_MS="0")
     found = [event["name"] for event in process.events if event.get("cat") == "track"]
     assert sorted(set(found)) == tracked
 
@@ -87,8 +80,8 @@ def test_the_functions_of_a_name_have_spans(script, library, names, tracked):
         ("free", "SA_PROFILE_TRACK: expected MODULE:FUNCTION, found 'free': it is left out"),
     ],
 )
-def test_a_name_that_names_nothing_is_said_once(script, library, names, said):
-    done = script(PROGRAM).run(SA_PROFILE_TRACK=names)
+def test_a_name_that_names_nothing_is_said_once(script, names, said):
+    done = script(PROGRAM, work=LIBRARY).run(SA_PROFILE_TRACK=names)
     assert (done.returncode, done.stderr) == (0, f"sa_profile: {said}\n")
 
 
@@ -100,9 +93,8 @@ print(type(work.__loader__).__name__, work.__spec__, work.free(1))
 """
 
 
-def test_specs_and_loaders_are_those_of_python(script, library, tmp_path):
-    (tmp_path / "lib" / "work.py").write_text("__spec__ = None\n" + LIBRARY)
-    plain = script("import sys\nMETA = list(sys.meta_path)\n" + LOADERS)
+def test_specs_and_loaders_are_those_of_python(script):
+    plain = script("import sys\nMETA = list(sys.meta_path)\n" + LOADERS, work="__spec__ = None\n" + LIBRARY)
     done = plain.run(SA_PROFILE_TRACK="lib.*:*")
     assert (done.stdout, done.stderr) == ("SourceFileLoader True\nSourceFileLoader None 2\n", "")
     (process,) = plain.all_processes()
@@ -118,20 +110,19 @@ free(1)
 
 
 @pytest.mark.parametrize("names", ["lib.work:free", "lib.*:free", "*:free", "os:get_exec_path,lib.work:free"])
-def test_a_file_of_the_program_may_have_the_name_of_a_module(script, library, tmp_path, names):
+def test_a_file_of_the_program_may_have_the_name_of_a_module(script, tmp_path, names):
     for name in ("fnmatch", "pathlib", "queue", "json"):
         (tmp_path / f"{name}.py").write_text("")
-    assert len(spans(script(OWN_MODULES).sampled(SA_PROFILE_TRACK=names), "free")) == 1
+    assert len(spans(script(OWN_MODULES, work=LIBRARY).sampled(SA_PROFILE_TRACK=names), "free")) == 1
 
 
 STOPS = "import sys\nprint('the file of the program')\nsys.exit(5)\n"
 
 
 @pytest.mark.parametrize("name", ["inspect", "functools", "re", "types", "collections"])
-def test_no_file_of_the_program_runs_that_it_does_not_import(script, library, tmp_path, name):
+def test_no_file_of_the_program_runs_that_it_does_not_import(script, tmp_path, name):
     (tmp_path / f"{name}.py").write_text(STOPS)
-    (tmp_path / "lib" / "work.py").write_text("def free(x):\n    return x + 1\n")
-    plain = script("from lib.work import free\nprint(free(1))\n")
+    plain = script("from lib.work import free\nprint(free(1))\n", work="def free(x):\n    return x + 1\n")
     done = plain.run(SA_PROFILE_TRACK="lib.work:free,*:other")
     assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
     (process,) = plain.all_processes()
@@ -139,9 +130,9 @@ def test_no_file_of_the_program_runs_that_it_does_not_import(script, library, tm
 
 
 @pytest.mark.parametrize("first", ["re", "enum", "typing", "asyncio", "inspect", "json"])
-def test_any_module_may_be_imported_first(script, library, first):
+def test_any_module_may_be_imported_first(script, first):
     text = f"import {first}\nfrom lib.work import free\nfree(1)\n"
-    assert len(spans(script(text).sampled(SA_PROFILE_TRACK="*:free"), "free")) == 1
+    assert len(spans(script(text, work=LIBRARY).sampled(SA_PROFILE_TRACK="*:free"), "free")) == 1
 
 
 THREADS = """
@@ -157,13 +148,13 @@ for thread in threads:
 """
 
 
-def test_each_thread_that_imports_a_module_gets_its_spans(script, library, tmp_path):
-    (tmp_path / "lib" / "slow.py").write_text("import time\ntime.sleep(0.1)\ndef slow():\n    pass\n")
-    assert len(spans(script(THREADS).sampled(SA_PROFILE_TRACK="lib.slow:slow"), "slow")) == 6
+def test_each_thread_that_imports_a_module_gets_its_spans(script):
+    plain = script(THREADS, slow="import time\ntime.sleep(0.1)\ndef slow():\n    pass\n")
+    assert len(spans(plain.sampled(SA_PROFILE_TRACK="lib.slow:slow"), "slow")) == 6
 
 
-def test_all_functions_may_be_tracked(script, library):
-    done = script("import asyncio, json, logging, lib.work\nprint(lib.work.free(1))\n").run(SA_PROFILE_TRACK="*:*")
+def test_all_functions_may_be_tracked(script):
+    done = script("import asyncio, json, logging, lib.work\nprint(lib.work.free(1))\n", work=LIBRARY).run(SA_PROFILE_TRACK="*:*")
     assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
 
 
@@ -183,9 +174,9 @@ async def main():
 """
 
 
-def test_a_generator_that_can_be_awaited_still_can(script, library, tmp_path):
-    (tmp_path / "lib" / "low.py").write_text(AWAITED)
-    process = script("import asyncio, lib.low\nassert asyncio.run(lib.low.main()) == 4\n").sampled(SA_PROFILE_TRACK="lib.low:*")
+def test_a_generator_that_can_be_awaited_still_can(script):
+    plain = script("import asyncio, lib.low\nassert asyncio.run(lib.low.main()) == 4\n", low=AWAITED)
+    process = plain.sampled(SA_PROFILE_TRACK="lib.low:*")
     assert len(spans(process, "pause")) == len(spans(process, "main")) == 1
 
 
@@ -199,8 +190,8 @@ early(), late(), lib.work.free(1)
 """
 
 
-def test_functions_of_the_script_are_tracked_where_the_interpreter_tells(script, library):
-    process = script(SCRIPT).sampled(SA_PROFILE_TRACK="*:early,*:late,*:free")
+def test_functions_of_the_script_are_tracked_where_the_interpreter_tells(script):
+    process = script(SCRIPT, work=LIBRARY).sampled(SA_PROFILE_TRACK="*:early,*:late,*:free")
     assert [len(spans(process, name)) for name in ("early", "late", "free")] == ([1, 1, 1] if IS_TOLD else [0, 0, 1])
 
 
@@ -227,10 +218,9 @@ free(1)
 
 
 @pytest.mark.skipif(sys.version_info[:3] == (3, 13, 0), reason="3.13.0 itself cannot import such an object")
-def test_what_is_no_module_and_what_loads_itself_later_is_left_alone(script, library, tmp_path):
-    (tmp_path / "lib" / "replaced.py").write_text("import sys\nsys.modules[__name__] = sys.modules['lib.odd']\n")
-    (tmp_path / "lib" / "late.py").write_text("print('loaded')\ndef free(x):\n    return x\n")
-    plain = script(ODD)
+def test_what_is_no_module_and_what_loads_itself_later_is_left_alone(script):
+    replaced = "import sys\nsys.modules[__name__] = sys.modules['lib.odd']\n"
+    plain = script(ODD, work=LIBRARY, replaced=replaced, late="print('loaded')\ndef free(x):\n    return x\n")
     done = plain.run(SA_PROFILE_TRACK="*:free")
     assert (done.stdout, done.stderr, done.returncode) == ("not loaded yet\nloaded\n", "", 0)
     (process,) = plain.all_processes()
@@ -244,9 +234,9 @@ def own():
 """
 
 
-def test_a_module_whose_body_runs_is_wrapped_when_it_is_whole(script, library, tmp_path):
-    (tmp_path / "lib" / "outer.py").write_text(CIRCLE)
-    process = script("import lib.outer\nlib.outer.own()\nlib.work.free(1)\n").sampled(SA_PROFILE_TRACK="lib.outer:own,lib.work:free")
+def test_a_module_whose_body_runs_is_wrapped_when_it_is_whole(script):
+    plain = script("import lib.outer\nlib.outer.own()\nlib.work.free(1)\n", outer=CIRCLE, work=LIBRARY)
+    process = plain.sampled(SA_PROFILE_TRACK="lib.outer:own,lib.work:free")
     assert len(spans(process, "own")) == len(spans(process, "free")) == 1
 
 
@@ -294,17 +284,14 @@ assert pickle.loads(pickle.dumps(far.EARLY)) is far.REGISTRY[0] and not hasattr(
 
 
 @pytest.mark.skipif(not IS_TOLD, reason="sys.monitoring is of Python 3.12")
-def test_functions_are_reached_wherever_they_are_kept(script, library, tmp_path):
-    (tmp_path / "lib" / "far.py").write_text(FAR)
-    process = script(FAR_PROGRAM).sampled(SA_PROFILE_TRACK="lib.far:*,lib.far:outer.<locals>.within")
+def test_functions_are_reached_wherever_they_are_kept(script):
+    process = script(FAR_PROGRAM, far=FAR).sampled(SA_PROFILE_TRACK="lib.far:*,lib.far:outer.<locals>.within")
     names = ("registered", "decorated", "cached", "outer", "outer.<locals>.within", "Shape.area", "timed.<locals>.inner")
     assert [len(spans(process, name)) for name in names] == [2, 2, 1, 2, 2, 2, 0]
 
 
-def test_a_property_that_is_named_is_there(script, library, tmp_path):
-    (tmp_path / "lib" / "far.py").write_text(FAR)
-    done = script(FAR_PROGRAM if IS_TOLD else "").run(SA_PROFILE_TRACK="lib.far:Shape.area")
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_property_that_is_named_is_there(script):
+    script(FAR_PROGRAM if IS_TOLD else "", far=FAR).succeeds(SA_PROFILE_TRACK="lib.far:Shape.area")
 
 
 ENDS = """
@@ -358,11 +345,11 @@ for thread in threads:
 """
 
 
-def test_each_end_of_a_call_is_seen(script, library, tmp_path):
-    (tmp_path / "lib" / "ends.py").write_text(ENDS)
-    process = script(ENDS_PROGRAM).sampled(SA_PROFILE_TRACK="lib.ends:*", SA_PROFILE_SAMPLE_MS="0")
-    errors = {name: [event.get("args", {}).get("error") for event in spans(process, name)] for name in ("fails", "passes_on", "caught", "is_cancelled", "both")}
-    assert errors == {"fails": ["KeyError"], "passes_on": ["KeyError"], "caught": [None], "is_cancelled": ["CancelledError"], "both": [None]}
+def test_each_end_of_a_call_is_seen(script):
+    process = script(ENDS_PROGRAM, ends=ENDS).sampled(SA_PROFILE_TRACK="lib.ends:*", SA_PROFILE_SAMPLE_MS="0")
+    expected = {"fails": "KeyError", "passes_on": "KeyError", "caught": None, "is_cancelled": "CancelledError", "both": None}
+    for name, error in expected.items():
+        assert [event.get("args", {}).get("error") for event in spans(process, name)] == [error], name
     assert len(spans(process, "deep")) == 6 + 4 * 4
     assert {event["tid"] for event in spans(process, "fails")} < {event["tid"] for event in spans(process, "deep")}
     waits = sorted(event["dur"] for event in spans(process, "waits") if "error" not in event.get("args", {}))
@@ -380,10 +367,10 @@ print(free(1))
 
 
 @pytest.mark.skipif(not IS_TOLD, reason="sys.monitoring is of Python 3.12")
-def test_without_a_free_tool_functions_are_wrapped(script, library, tmp_path):
+def test_without_a_free_tool_functions_are_wrapped(script, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
-    plain = script(TAKEN)
+    plain = script(TAKEN, work=LIBRARY)
     # Another one takes them before us: it stands first, and imports ours.
     (own / "sitecustomize.py").write_text(
         "import sys\nfor tool in (3, 4):\n    sys.monitoring.use_tool_id(tool, 'theirs')\n"
@@ -410,9 +397,8 @@ async def main():
 """
 
 
-def test_a_task_cancelled_before_its_first_step_ends_no_other(script, library, tmp_path):
-    (tmp_path / "lib" / "cancels.py").write_text(NEVER_BEGUN)
-    program = "import asyncio\nfrom lib import cancels\nasyncio.run(cancels.main())\n"
-    process = script(program).sampled(SA_PROFILE_TRACK="lib.cancels:handle", SA_PROFILE_SAMPLE_MS="0")
+def test_a_task_cancelled_before_its_first_step_ends_no_other(script):
+    plain = script("import asyncio\nfrom lib import cancels\nasyncio.run(cancels.main())\n", cancels=NEVER_BEGUN)
+    process = plain.sampled(SA_PROFILE_TRACK="lib.cancels:handle", SA_PROFILE_SAMPLE_MS="0")
     (handled,) = spans(process, "handle")
     assert handled["dur"] >= 50_000 and "error" not in handled.get("args", {})
