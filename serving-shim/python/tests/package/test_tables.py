@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import pickle
+import re
 import sys
 from pathlib import Path
 
@@ -94,6 +95,8 @@ def test_the_result_is_a_mapping_from_the_tables_to_their_paths(command, tmp_pat
         tables["requests"]
     with pytest.raises(TypeError):
         tables["request"] = "elsewhere"
+    del tables
+    assert (tmp_path / "parquet" / "request").is_dir(), "a given folder stays"
 
 
 def test_the_command_next_to_the_interpreter_comes_before_that_of_the_path(command, tmp_path):
@@ -121,47 +124,35 @@ def test_without_the_command_an_error_says_where_it_was_expected(command, tmp_pa
     assert os.listdir(temporary) == []
 
 
-def test_a_command_that_fails_is_an_error_with_its_words(command, temporary):
-    command.write(WITHOUT_A_RUN)
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            WITHOUT_A_RUN,
+            r"{program} tables --to {temporary}/sa-profile-tables-\w+ -- profile_out: expected exit code 0, found 2: "
+            r"sa-profile: profile_out: expected a run directory, found nothing",
+        ),
+        (WITHOUT_PARQUET, r"{program}: expected a build that can write Parquet, found one that cannot; install a wheel .*pip install.*"),
+    ],
+)
+def test_a_command_that_fails_is_an_error_with_its_words(command, tmp_path, temporary, script, said):
+    command.write(script)
     with pytest.raises(OSError) as error:
         sa_profile.tables("profile_out")
-    said = str(error.value)
-    assert said.startswith(f"{command.path} tables --to {temporary}/sa-profile-tables-")
-    assert said.endswith(" -- profile_out: expected exit code 0, found 2: sa-profile: profile_out: expected a run directory, found nothing")
+    assert re.fullmatch(said.format(program=command.path, temporary=temporary), str(error.value))
     assert os.listdir(temporary) == []
-
-
-def test_a_build_without_parquet_is_an_error_that_says_what_to_install(command, temporary):
-    command.write(WITHOUT_PARQUET)
-    with pytest.raises(OSError) as error:
-        sa_profile.tables()
-    assert str(error.value).startswith(f"{command.path}: expected a build that can write Parquet, found one that cannot; install a wheel")
-    assert "pip install" in str(error.value)
-    assert os.listdir(temporary) == []
-
-
-def test_a_failure_leaves_a_given_folder(command, tmp_path):
     (tmp_path / "parquet").mkdir()
-    command.write(WITHOUT_A_RUN)
     with pytest.raises(OSError):
         sa_profile.tables(to="parquet")
     assert (tmp_path / "parquet").is_dir()
 
 
-def test_a_temporary_folder_exists_as_long_as_the_result(command, temporary):
-    tables = sa_profile.tables()
+@pytest.mark.parametrize("kept_of", [lambda tables: tables, lambda tables: tables["request"], lambda tables: tables.folder, lambda tables: list(tables.values())])
+def test_a_temporary_folder_exists_as_long_as_the_result_or_one_of_its_paths(command, temporary, kept_of):
+    kept = kept_of(sa_profile.tables())
     (folder,) = temporary.iterdir()
-    assert tables.folder == str(folder) and Path(tables["request"]) == folder / "request"
-    assert Path(tables["request"]).is_dir()
-    del tables
-    assert os.listdir(temporary) == []
-
-
-@pytest.mark.parametrize("path_of", [lambda tables: tables["request"], lambda tables: tables.folder, lambda tables: list(tables.values())])
-def test_a_temporary_folder_exists_as_long_as_one_of_its_paths(command, temporary, path_of):
-    path = path_of(sa_profile.tables())
-    assert len(os.listdir(temporary)) == 1
-    del path
+    assert (folder / "request").is_dir()
+    del kept
     assert os.listdir(temporary) == []
 
 
@@ -169,13 +160,6 @@ def test_a_copy_of_a_path_is_a_plain_text(command, temporary):
     path = sa_profile.tables()["request"]
     for copied in (copy.copy(path), copy.deepcopy(path), pickle.loads(pickle.dumps(path))):
         assert type(copied) is str and copied == path
-
-
-def test_a_given_folder_stays(command, tmp_path):
-    path = sa_profile.tables(to="parquet")["request"]
-    assert Path(path).is_dir()
-    del path
-    assert (tmp_path / "parquet" / "request").is_dir()
 
 
 PROGRAM = """
