@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
-import subprocess
 import time
 
 from client import connect, prompt_of
@@ -60,8 +58,8 @@ def check_open_spans(report, victim, expected, spans):
 def check_victim(machine, report, folder, killed, late):
     """Report, doctor and status say that it died first, before a merge has settled anything. Each answer of the server is a request."""
     victim, pid = killed
-    said = {command: say(machine, command, str(folder)) for command in ("doctor", "status")}
-    found = json.loads(say(machine, "report", "--json", str(folder)))
+    said = {command: machine.run(command, folder).stdout for command in ("doctor", "status")}
+    found = machine.report(folder)
     first = found["findings"][0]
     report.check(f"killed_{victim}_first_finding", first["rule"] == "crash" and f"(pid {pid}) died first" in first["evidence"], first["evidence"])
     for command, text in said.items():
@@ -72,11 +70,6 @@ def check_victim(machine, report, folder, killed, late):
         crash, requests = found["crash"], found["requests"]
         report.check("killed_Worker_with_its_requests", crash["requests"] > 0, crash["requests"], crash["step"])
         report.check("killed_Worker_counts_each_request", PROMPTS + late <= requests["n"] <= PROMPTS + LATE, f"{requests['n']} of {PROMPTS + late}, {late} came late, {requests['failed']} failed")
-
-
-def say(machine, command, *arguments):
-    """Returns the output of a command of ours."""
-    return subprocess.run([machine.program("sa-profile"), command, *arguments], capture_output=True, text=True).stdout
 
 
 async def ask_late(server):

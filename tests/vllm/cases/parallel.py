@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 
 from client import load
 from server import Server
@@ -23,11 +22,11 @@ def run(machine, report):
     for shape, (arguments, expected) in SHAPES.items():
         folder = machine.folder / shape
         with Server(machine, folder, arguments=arguments, SA_PROFILE_START="paused", VLLM_CPU_OMP_THREADS_BIND="nobind") as server:
-            named = sorted(process["name"] for process in command(machine, "status", "--json", str(folder))["processes"])
+            named = sorted(process["name"] for process in json.loads(machine.run("status", "--json", folder, check=True).stdout)["processes"])
             report.check(f"{shape}_names_before_the_first_request", expected <= set(named) and not any("python" in name for name in named), *named)
             report.check(f"{shape}_no_name_twice", len(named) == len(set(named)))
             report.check(f"{shape}_log_says_where", f"recording to {folder} is paused" in server.log.read_text())
-            command(machine, "start", str(folder))
+            machine.run("start", folder, check=True)
             timings = asyncio.run(load(server.port, 8, 32, machine.options.tokens))
         path, merged = machine.merge(folder)
         report.check(f"{shape}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
@@ -35,9 +34,3 @@ def run(machine, report):
         finished = [args for args in trace.finished().values() if args["reason"] == "length"]
         report.check(f"{shape}_requests_finished", len(finished) == len(timings), f"{len(finished)} of {len(timings)}")
         check_import(machine, report, shape, path)
-
-
-def command(machine, *words):
-    """What a command of `sa-profile` prints."""
-    done = subprocess.run([machine.program("sa-profile"), *words], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout) if "--json" in words else None

@@ -42,10 +42,13 @@ class Machine:
         done = subprocess.run([self.program("trace-merge"), str(folder)], capture_output=True, text=True)
         return folder / "trace.json", done
 
-    def report(self, folder):
+    def run(self, *words, check=False):
+        """Runs a command of `sa-profile`."""
+        return subprocess.run([self.program("sa-profile"), *map(str, words)], capture_output=True, text=True, check=check)
+
+    def report(self, path, *options):
         """Returns the JSON that `sa-profile report` prints of a run."""
-        done = subprocess.run([self.program("sa-profile"), "report", "--json", str(folder)], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
+        return json.loads(self.run("report", "--json", *options, path, check=True).stdout)
 
     def sql(self, folder, statement):
         """Returns the rows of a statement of `report/sql` over a run. Returns `None` if the repository's tests cannot set up DuckDB here."""

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
-import subprocess
 import time
 
 from client import connect, load, prompt_of
@@ -81,9 +79,7 @@ async def stop_often(pid):
 def idle_causes(machine, path, from_ns, to_ns):
     """Seconds of each cause in a window of the trace."""
     window = ["--from", f"{from_ns / 1e6:.3f}ms", "--to", f"{to_ns / 1e6:.3f}ms"]
-    command = [machine.program("sa-profile"), "report", "--json", *window, str(path)]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    (device,) = found["idle"]
+    (device,) = machine.report(path, *window)["idle"]
     return {cause["cause"]: cause["ns"] / 1e9 for cause in device["causes"]}
 
 

@@ -163,7 +163,7 @@ def busy(count):
 
 def switch(machine, command, folder):
     """sa-profile start or stop: returns when all processes have obeyed."""
-    done = subprocess.run([machine.program("sa-profile"), command, str(folder)], capture_output=True, text=True)
+    done = machine.run(command, folder)
     if done.returncode != 0:
         raise RuntimeError(f"sa-profile {command}: {done.stderr}")
 
@@ -203,7 +203,7 @@ async def toggle(machine, report, server, folder):
 
 def events_per_token(machine, report, folder):
     """How much was written, and that nothing was lost but what the disk bound removed."""
-    done = subprocess.run([machine.program("sa-profile"), "status", "--json", str(folder)], capture_output=True, text=True)
+    done = machine.run("status", "--json", folder)
     try:
         report.result("switched_status", json.dumps(json.loads(done.stdout), separators=(",", ":"))[:300])
     except ValueError:
