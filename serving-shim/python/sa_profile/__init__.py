@@ -20,7 +20,7 @@ Nothing is recorded, and no file written, unless one of ``SA_PROFILE_DIR``, ``SA
 What :mod:`sa_profile.compat` has can be taken from here too.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ._sa_profile import (
     __version__,
@@ -52,7 +52,7 @@ from ._sa_profile import (
     span,
     trace,
 )
-from . import _misuse, _session, compat as _compat, merge as _merge
+from . import _session, compat as _compat, merge as _merge
 from ._native_files import include_path, library_path, preload_path
 from ._notebook import recording, start, stop
 from .recorder import is_enabled
@@ -60,6 +60,31 @@ from ._tables import Tables, tables
 from ._track import track
 
 from ._merge_report import MergeReport, merge  # after the module `merge` of the drop-in, whose name it takes
+
+if TYPE_CHECKING:
+    from .compat import (
+        ProfileConfig as ProfileConfig,
+        ProfileRecorder as ProfileRecorder,
+        configure_profiler as configure_profiler,
+        create_profile_config as create_profile_config,
+        get_profiler as get_profiler,
+        load_profile_config as load_profile_config,
+        merge_fragments as merge_fragments,
+        merge_profile as merge_profile,
+        profile_duration as profile_duration,
+        profile_instant as profile_instant,
+        profile_span as profile_span,
+        start_profile as start_profile,
+        stop_profile as stop_profile,
+    )
+else:
+
+    def __getattr__(name):
+        """What the drop-in offers: one looks it up in :mod:`sa_profile.compat`."""
+        if name in _compat.__all__:
+            return getattr(_compat, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "__version__",
@@ -108,16 +133,8 @@ __all__ = [
 vars(merge).update({name: getattr(_merge, name) for name in _merge.__all__})
 
 
-def __getattr__(name: str) -> Any:
-    """What the drop-in offers: one looks it up in :mod:`sa_profile.compat`."""
-    if name in _compat.__all__:
-        return getattr(_compat, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 def __dir__() -> list[str]:
     return __all__
 
 
 _session.watch()
-_misuse.watch()

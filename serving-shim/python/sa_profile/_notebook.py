@@ -43,15 +43,15 @@ class _Begun:
     def __init__(self, config: ProfileConfig):
         self.config = config
         with _session.lock:
-            before, earlier = _Surroundings(), _session.current()
+            before, earlier = _Surroundings(), _sa_profile.session()
             self._base: _Surroundings = self.under_way[0]._base if self.under_way else before
             self._stand_ins: list[ProfileRecorder] = []
             try:
                 self._begin()
             except BaseException:
                 before.put_back(self._stand_ins)
-                if _session.current() != earlier:
-                    _session.end()
+                if _sa_profile.session() != earlier:
+                    _sa_profile.close()
                 raise
             if self.number:
                 self.under_way.append(self)

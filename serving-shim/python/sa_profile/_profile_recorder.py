@@ -46,7 +46,7 @@ class ProfileRecorder:
         if not self.active:
             return False
         self._session = 0
-        _session.end()
+        _sa_profile.close()
         return True
 
     def close(self) -> bool:

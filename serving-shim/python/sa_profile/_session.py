@@ -27,16 +27,6 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def current() -> int:
-    """The number of the recording under way; it changes whenever one begins or ends."""
-    return _sa_profile.session()
-
-
-def end() -> None:
-    """Ends the recording; its fragment is plain lines then."""
-    _sa_profile.close()
-
-
 def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
     """Records as the configuration says; returns the number of the recording, 0 if nothing can be recorded.
 
@@ -45,7 +35,7 @@ def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
     with lock:
         if not anew and is_under_way(config):
             _sa_profile.set_process_name(process_name)
-            return current()
+            return _sa_profile.session()
         number, error = _sa_profile.start_with(_variables(config, anew), process_name)
         if error is not None and not is_under_way(config):
             say(error)

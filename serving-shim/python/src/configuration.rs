@@ -14,7 +14,6 @@ pub(crate) fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>
     };
     let found = PyDict::new(py);
     found.set_item("directory", config.paths.directory)?;
-    found.set_item("fragments", config.paths.fragments)?;
     found.set_item("trace", config.paths.trace)?;
     let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
     let on = all.filter(|level| config.levels.0 & level.bit() != 0);
@@ -23,15 +22,12 @@ pub(crate) fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>
     found.set_item("paused", config.paused)?;
     found.set_item("run", config.run)?;
     found.set_item("main_pid", config.main_pid)?;
-    found.set_item("old_runs", config.old_runs)?;
     found.set_item("max_bytes", config.max_bytes)?;
     let keep = match config.keep {
         Keep::Last => "last",
         Keep::First => "first",
     };
     found.set_item("keep", keep)?;
-    found.set_item("mode", config.mode)?;
-    found.set_item("cpu", config.cpu)?;
     found.set_item("warnings", PyTuple::new(py, config.warnings)?)?;
     Ok(Some(found))
 }

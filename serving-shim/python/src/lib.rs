@@ -45,70 +45,54 @@ mod _sa_profile {
     use crate::copies;
 
     #[pymodule_export]
-    use crate::async_span::{AsyncSpan, Request, async_span, request};
-    #[pymodule_export]
-    use crate::call::misuse::set_misuse;
-    #[pymodule_export]
-    use crate::configuration::configuration;
-    #[pymodule_export]
-    use crate::engine::front::{FrontRequest, FrontRequests};
-    #[pymodule_export]
-    use crate::engine::http::exchange::{Exchange, begin_exchange};
-    #[pymodule_export]
-    use crate::engine::http::message_begin;
-    #[pymodule_export]
-    use crate::engine::ids::Ids;
-    #[pymodule_export]
-    use crate::engine::outputs::{Outputs, Tally, last_number};
-    #[pymodule_export]
-    use crate::engine::stamps::of_monotonic;
-    #[pymodule_export]
-    use crate::engine::step::{Step, count_step};
-    #[pymodule_export]
-    use crate::interpreter::calls::{
-        function_returned, function_started, function_unwound, set_judge, track_code, watch_root,
-        watch_task_maker,
+    use crate::{
+        async_span::{AsyncSpan, Request, async_span, request},
+        configuration::configuration,
+        engine::{
+            front::{FrontRequest, FrontRequests},
+            http::{
+                exchange::{Exchange, begin_exchange},
+                message_begin,
+            },
+            ids::Ids,
+            outputs::{Outputs, Tally, last_number},
+            stamps::of_monotonic,
+            step::{Step, count_step},
+        },
+        interpreter::{
+            calls::{
+                function_returned, function_started, function_unwound, set_judge, track_code,
+                watch_root, watch_task_maker,
+            },
+            garbage::Collections,
+            imports::{tell_imports, watch_imports},
+            lives::set_root_watch,
+            sampling::{
+                after_fork_in_parent, before_fork, begin_sampling, end_sampling, sample_in_child,
+            },
+            several::is_main_interpreter,
+        },
+        launch::{Launch, launch_timed, launch_walls},
+        merge::{merge, merge_report},
+        point::{counter, duration, flow, instant, thread_duration},
+        process::{
+            after_fork_in_child, announce, attach, directory, dropped, flush, fragment, is_enabled,
+            is_main, levels, now_ns, run, set_process_name, set_thread_name, trace,
+        },
+        profile::{dict_duration, dict_instant, metadata},
+        session::{
+            close, exports, finish, is_privileged, is_to_begin, is_under_way, new_run_id,
+            recording, session, start_with,
+        },
+        span::{
+            Span, begin, dict_span, end,
+            nothing::Nothing,
+            off::{is_off_e2e, is_off_kernel, is_off_verbose},
+            open::{OpenSpan, open_span},
+            set_decorator, span,
+        },
+        task::name_coroutines,
     };
-    #[pymodule_export]
-    use crate::interpreter::garbage::Collections;
-    #[pymodule_export]
-    use crate::interpreter::imports::{tell_imports, watch_imports};
-    #[pymodule_export]
-    use crate::interpreter::lives::set_root_watch;
-    #[pymodule_export]
-    use crate::interpreter::sampling::{
-        after_fork_in_parent, before_fork, begin_sampling, end_sampling, sample_in_child,
-    };
-    #[pymodule_export]
-    use crate::interpreter::several::is_main_interpreter;
-    #[pymodule_export]
-    use crate::launch::{Launch, launch_timed, launch_walls};
-    #[pymodule_export]
-    use crate::merge::{merge, merge_report};
-    #[pymodule_export]
-    use crate::point::{counter, duration, flow, instant, thread_duration};
-    #[pymodule_export]
-    use crate::process::{
-        after_fork_in_child, announce, attach, directory, dropped, flush, fragment, is_enabled,
-        is_main, levels, now_ns, run, set_process_name, set_thread_name, trace,
-    };
-    #[pymodule_export]
-    use crate::profile::{dict_duration, dict_instant, metadata};
-    #[pymodule_export]
-    use crate::session::{
-        close, exports, finish, is_privileged, is_to_begin, is_under_way, new_run_id, recording,
-        session, start_with,
-    };
-    #[pymodule_export]
-    use crate::span::nothing::Nothing;
-    #[pymodule_export]
-    use crate::span::off::{is_off_e2e, is_off_kernel, is_off_verbose};
-    #[pymodule_export]
-    use crate::span::open::{OpenSpan, open_span};
-    #[pymodule_export]
-    use crate::span::{Span, begin, dict_span, end, set_decorator, span};
-    #[pymodule_export]
-    use crate::task::name_coroutines;
 
     /// Makes the module offer what the first one of the process does, if there is one.
     #[pymodule_init]

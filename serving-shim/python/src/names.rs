@@ -121,19 +121,9 @@ pub(crate) fn category<'a>(
     category.map_or(Ok(Cow::Borrowed(default)), |category| text("cat", category))
 }
 
-/// The level of this name.
+/// The level that an argument names, by default `e2e`.
 pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
-    let Some(word) = word else {
-        return Ok(Level::E2e);
-    };
-    match word
-        .cast::<PyString>()
-        .ok()
-        .and_then(|word| word.to_str().ok())
-    {
-        Some(word) => level_of(word),
-        None => level_of(&text("level", word)?),
-    }
+    word.map_or(Ok(Level::E2e), |word| level_of(&text("level", word)?))
 }
 
 /// The level of this name.

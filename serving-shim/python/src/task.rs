@@ -34,7 +34,7 @@ pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     let asyncio = asyncio(py)?;
     let running = asyncio.running_loop(py)?;
     let task = match &asyncio.current {
-        Current::Function(function) => quiet(function.bind(py).call1((running,)))?,
+        Current::Function(function) => function.bind(py).call1((running,)).ok()?,
         Current::Dict(tasks) => tasks.bind(py).get_item(running).ok()??,
     };
     (!task.is_none()).then_some(task)
@@ -53,11 +53,6 @@ fn asyncio(py: Python<'_>) -> Option<&Asyncio> {
     let found = Asyncio::find(py)?;
     let _ = ASYNCIO.set(py, found); // another thread may have been first
     ASYNCIO.get(py)
-}
-
-/// An error here is nobody's.
-fn quiet<T>(result: PyResult<T>) -> Option<T> {
-    result.ok()
 }
 
 fn look_for_asyncio(py: Python<'_>) -> bool {
@@ -88,8 +83,8 @@ fn whole<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
 
 impl Asyncio {
     fn running_loop<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let running = self.running_loop.bind(py).call0();
-        quiet(running).filter(|running| !running.is_none())
+        let running = self.running_loop.bind(py).call0().ok()?; // an error here is nobody's
+        (!running.is_none()).then_some(running)
     }
 
     fn find(py: Python<'_>) -> Option<Asyncio> {

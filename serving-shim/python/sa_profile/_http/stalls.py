@@ -32,10 +32,6 @@ class Heartbeat:
             self._loops.add(loop)
             self._next(loop)
 
-    def is_beating(self):
-        """Whether any loop has a timer."""
-        return bool(self._loops)
-
     def forget(self):
         """None of the loops runs here: they are those of the process that forked this one."""
         self._loops.clear()

@@ -9,6 +9,27 @@
 Each request is a span `http.request` with its method, path and status, from when the application got it to the end of its answer.
 """
 
-from ._middleware import ProfileMiddleware
+from .._hooks.imports import when_imported
+from .._http import endpoint, uvicorn
+from .._http.asgi import HttpSpans
 
 __all__ = ["ProfileMiddleware"]
+
+
+class ProfileMiddleware(HttpSpans):
+    """An ASGI application around another one, which records each of its HTTP requests. What is no HTTP request passes through, and so does all else while nothing is recorded.
+
+    Arguments:
+        app: the application.
+
+    An example::
+
+        app = sa_profile.asgi.ProfileMiddleware(app)      # or app.add_middleware(ProfileMiddleware)
+    """
+
+    def __init__(self, app):
+        super().__init__(app)
+        # What a request's span needs to say how long it waited for the application. Each hooks once, whoever asks for it.
+        when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)
+        when_imported("fastapi.routing", endpoint.hook_routing)
+        when_imported("starlette.requests", endpoint.hook_requests)

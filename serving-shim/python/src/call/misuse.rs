@@ -1,61 +1,60 @@
-//! Calls that nothing can be done with: the package says the first of each kind, and the program goes on.
+//! Calls that nothing can be done with: stderr gets a line about the first of each kind, and the program goes on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyFloat, PyString, PyTuple};
+use pyo3::types::PyFloat;
+use sa_format::visible;
 
-/// What the package says of each kind.
-static SAYING: PyOnceLock<Saying> = PyOnceLock::new();
 static NO_NUMBER_SAID: AtomicBool = AtomicBool::new(false);
 static END_WITHOUT_BEGIN_SAID: AtomicBool = AtomicBool::new(false);
 
-struct Saying {
-    no_number: Py<PyAny>,
-    end_without_begin: Py<PyAny>,
-}
-
-/// Takes the package's part of saying: its words go where `sys.stderr` leads.
-#[pyfunction]
-#[pyo3(signature = (no_number, end_without_begin, /))]
-pub(crate) fn set_misuse(py: Python<'_>, no_number: Py<PyAny>, end_without_begin: Py<PyAny>) {
-    let saying = Saying {
-        no_number,
-        end_without_begin,
-    };
-    let _ = SAYING.set(py, saying); // the package may be imported under a second name
-}
-
-/// Reports that a series of a counter is not a finite number.
+/// Reports that a series of a counter is not a finite number. A call in a loop may have a thousand names.
 #[cold]
 pub(crate) fn no_number(series: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
-    let py = series.py();
-    if is_first(&NO_NUMBER_SAID)
-        && let Some(saying) = SAYING.get(py)
-        && let Ok(found) = found(value)
-    {
-        let _ = saying.no_number.bind(py).call1((series, found)); // it is only words
+    if is_first(&NO_NUMBER_SAID) {
+        let found = found(value);
+        let text =
+            format!("counter(): {series}: expected a finite number, found {found}: it is left out");
+        say(series.py(), &text);
     }
 }
 
 /// Returns what was found instead of a finite number: the value of a float, or the type of anything else.
-fn found<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+fn found(value: &Bound<'_, PyAny>) -> String {
     match value.cast::<PyFloat>() {
-        Ok(number) => Ok(PyString::new(value.py(), &number.value().to_string())),
-        Err(_) => value.get_type().name(),
+        Ok(number) => number.value().to_string(),
+        Err(_) => value
+            .get_type()
+            .name()
+            .map_or_else(|_| String::new(), |name| name.to_string()),
     }
 }
 
-/// Nothing was begun that `end` could end.
+/// Reports that nothing was begun that `end` could end.
 #[cold]
 pub(crate) fn end_without_begin(py: Python<'_>) {
-    if is_first(&END_WITHOUT_BEGIN_SAID)
-        && let Some(saying) = SAYING.get(py)
-    {
-        let _ = saying.end_without_begin.bind(py).call1(PyTuple::empty(py));
+    if is_first(&END_WITHOUT_BEGIN_SAID) {
+        say(
+            py,
+            "end() without a begin() in this task or thread: nothing was ended",
+        );
     }
+}
+
+/// Writes a line where `sys.stderr` leads, which may be closed.
+fn say(py: Python<'_>, text: &str) {
+    let line = format!("sa_profile: {}\n", visible(text));
+    let write = || -> PyResult<()> {
+        let stderr = py.import("sys")?.getattr("stderr")?;
+        if !stderr.is_none() {
+            stderr.call_method1("write", (line,))?;
+            stderr.call_method0("flush")?;
+        }
+        Ok(())
+    };
+    let _ = write(); // it is only words
 }
 
 /// Has the package say, once, that a function that the hooks call has failed. Returns what is no `Exception`, as of a signal: that is the host's.

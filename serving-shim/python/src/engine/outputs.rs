@@ -153,7 +153,7 @@ impl Outputs {
         known: &Bound<'_, PyDict>,
         look: &mut Look<'_>,
     ) -> PyResult<Vec<u8>> {
-        let (mut numbers, mut tokens_each) = (NumberList::default(), NumberList::default());
+        let (mut numbers, mut tokens_each) = (Vec::new(), Vec::new());
         let mut are_single = true;
         let all_tokens = self.count_each(outputs, known, look, false, |request, tokens| {
             numbers.push(request.number);
@@ -164,11 +164,11 @@ impl Outputs {
         all_tokens.write(&mut text);
         if !numbers.is_empty() {
             text.extend_from_slice(b",\"request_numbers\":");
-            numbers.push_to(&mut text);
+            push_numbers(&mut text, &numbers);
         }
         if !are_single {
             text.extend_from_slice(b",\"output_tokens_each\":");
-            tokens_each.push_to(&mut text);
+            push_numbers(&mut text, &tokens_each);
         }
         Ok(text)
     }
@@ -243,25 +243,16 @@ fn find_request<'py>(
     Ok(Some(request))
 }
 
-/// A list of whole numbers as JSON text.
-#[derive(Default)]
-struct NumberList(Vec<u8>);
-
-impl NumberList {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
+/// Appends a list of whole numbers.
+fn push_numbers(text: &mut Vec<u8>, numbers: &[u64]) {
+    text.push(b'[');
+    for (at, number) in numbers.iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        number.write(text);
     }
-
-    fn push(&mut self, number: u64) {
-        self.0.push(if self.0.is_empty() { b'[' } else { b',' });
-        number.write(&mut self.0);
-    }
-
-    /// Appends the list.
-    fn push_to(&self, text: &mut Vec<u8>) {
-        text.extend_from_slice(&self.0);
-        text.push(b']');
-    }
+    text.push(b']');
 }
 
 /// Returns the number of the last request.

@@ -1,7 +1,5 @@
 //! [`Step`]: what a step of vLLM computes, as its `SchedulerOutput` says, which the engine and each worker have.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -34,7 +32,7 @@ pub(crate) struct Step {
     /// The span of the call that gives it to the workers.
     call: Attached<Option<Py<OpenSpan>>>,
     /// The span of a step that the workers compute while the engine does something else.
-    under_way: Mutex<Option<AsyncSpan>>,
+    under_way: Attached<Option<AsyncSpan>>,
 }
 
 /// Requests and tokens of a step, by kind.
@@ -96,7 +94,7 @@ impl Step {
             },
             flow: scheduled.flow()?,
             call: Attached::new(None),
-            under_way: Mutex::new(None),
+            under_way: Attached::new(None),
             _output: output.clone().unbind(),
         })
     }
@@ -176,10 +174,9 @@ impl Step {
 
     /// It is back, or lost; with more args, any keywords.
     #[pyo3(signature = (**args))]
-    fn end(&self, args: Option<&Bound<'_, PyDict>>) {
-        let args = text_of(args); // before the lock: it may run code
-        let ended = self.under_way().take();
-        if let Some(mut span) = ended {
+    fn end(&self, py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
+        let args = text_of(args);
+        if let Some(mut span) = self.under_way.with(py, Option::take).flatten() {
             span.args(&args);
         }
     }
@@ -193,8 +190,8 @@ impl Step {
         self.counts.push(&mut text.0);
         let (name, of) = (intern!(py, "batch"), ("executor", Level::E2e));
         let span = async_span::open(name, of, Some("batches"), &text.0)?;
-        let before = self.under_way().replace(span);
-        drop(before);
+        let before = self.under_way.with(py, |kept| kept.replace(span));
+        drop(before); // after the look, as above
         Ok(())
     }
 
@@ -244,11 +241,6 @@ impl Step {
 
     fn push_ids(&self, py: Python<'_>, text: &mut Vec<u8>) {
         value::push_named(text, "request_ids", self.request_ids.bind(py));
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, Option<AsyncSpan>> {
-        let guard = self.under_way.lock();
-        guard.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

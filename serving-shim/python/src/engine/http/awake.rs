@@ -295,31 +295,50 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_period_goes_on_until_the_thread_sleeps() {
-        let counts = Counts::default();
-        let mut awake = Awake::new(&counts);
-        assert_eq!(awake.most_ns(), ALWAYS_NS); // nothing is known of the time before
-        counts.went_on(5, 0, 1);
-        assert_eq!(awake.most_ns(), 5);
-        counts.went_on(2, 7, 0);
-        assert_eq!(awake.most_ns(), 14); // it waited for a core, and has not slept since
-        assert_eq!(awake.most_ns(), 14); // a look is no sleep: unread data has been there as long as before
-        counts.went_on(3, 0, 2);
-        assert_eq!(awake.most_ns(), 3 + 7);
-    }
+    /// What a step of a thread adds to its counts, and how long it may have been awake then.
+    type Step = ((i64, i64, i64), i64);
 
     #[test]
-    fn a_long_wait_for_a_core_is_no_part_of_the_next_period() {
-        let counts = Counts::default();
-        let mut awake = Awake::new(&counts);
-        awake.most_ns();
-        counts.went_on(5, 0, 1);
-        awake.most_ns();
-        counts.went_on(2, BRIEF_NS + 1, 0);
-        assert_eq!(awake.most_ns(), 7 + BRIEF_NS + 1);
-        counts.went_on(3, 0, 1);
-        assert_eq!(awake.most_ns(), 3);
+    fn a_period_goes_on_until_the_thread_sleeps() {
+        let long_ns = BRIEF_NS + 1;
+        let begin: Step = ((0, 0, 0), ALWAYS_NS); // nothing is known of the time before
+        let cases: [(&str, i64, &[Step]); 3] = [
+            (
+                "a look is no sleep: unread data has been there as long as before",
+                3,
+                &[
+                    begin,
+                    ((5, 0, 1), 5),
+                    ((2, 7, 0), 14),
+                    ((0, 0, 0), 14),
+                    ((3, 0, 2), 3 + 7),
+                ],
+            ),
+            (
+                "a long wait for a core is no part of the next period",
+                4,
+                &[
+                    begin,
+                    ((5, 0, 1), 5),
+                    ((2, long_ns, 0), 7 + long_ns),
+                    ((3, 0, 1), 3),
+                ],
+            ),
+            (
+                "the connection of an answer may have a new request at once, whatever was done for this one without a sleep",
+                2,
+                &[begin, ((30, 0, 0), ALWAYS_NS), ((1, 0, 1), 1)],
+            ),
+        ];
+        for (name, asked, steps) in cases {
+            let counts = Counts::default();
+            let mut awake = Awake::new(&counts);
+            for ((used_ns, delayed_ns, sleeps), expected_ns) in steps {
+                counts.went_on(*used_ns, *delayed_ns, *sleeps);
+                assert_eq!(awake.most_ns(), *expected_ns, "{name}");
+            }
+            assert_eq!(counts.asked.get(), asked, "{name}");
+        }
     }
 
     #[test]
@@ -337,21 +356,8 @@ mod tests {
         assert_eq!(counts.asked.get(), 2);
     }
 
-    /// The connection of an answer may have a new request at once, whatever the thread has done for this one without a sleep.
     #[test]
-    fn a_look_at_the_end_of_an_answer_begins_a_period_anew() {
-        let counts = Counts::default();
-        let mut awake = Awake::new(&counts);
-        awake.most_ns(); // it arrives
-        counts.went_on(30, 0, 0);
-        awake.most_ns(); // its answer goes out
-        counts.went_on(1, 0, 1);
-        assert_eq!(awake.most_ns(), 1);
-        assert_eq!(counts.asked.get(), 2);
-    }
-
-    #[test]
-    fn a_period_that_nobody_counts_is_not_known() {
+    fn a_period_that_nobody_counts_or_of_another_thread_is_not_known() {
         let counts = Counts::default();
         let mut awake = Awake::new(&counts);
         awake.look_again();
@@ -363,18 +369,10 @@ mod tests {
         assert_eq!(awake.most_ns(), ALWAYS_NS); // nobody knows when it began
         counts.went_on(4, 0, 1);
         assert_eq!(awake.most_ns(), 4);
-    }
-
-    #[test]
-    fn a_period_is_of_one_thread() {
-        let counts = Counts::default();
-        let mut awake = Awake::new(&counts);
-        awake.look_again();
-        counts.went_on(5, 0, 1);
-        counts.id.set(1);
-        assert_eq!(awake.most_ns(), ALWAYS_NS);
-        counts.id.set(0);
-        assert_eq!(awake.most_ns(), ALWAYS_NS);
+        for id in [1, 0] {
+            counts.id.set(id);
+            assert_eq!(awake.most_ns(), ALWAYS_NS);
+        }
     }
 
     fn descriptors() -> Vec<i32> {
