@@ -32,15 +32,10 @@ setup() {
 
 # Tests in which one process asks whether another one lives, by its start time: qemu tells a program a start time of its own making, and a child that of its parent.
 start_times=(
-  dropin/test_places.py::test_workers_of_a_replaced_package
   dropin/test_processes.py::test_a_raw_fork_makes_a_profiler_of_its_own
-  dropin/test_processes.py::test_forks_while_threads_record_do_not_hang
   dropin/test_processes.py::test_start_and_stop_with_workers
   dropin/test_processes.py::test_values_hold_for_forked_children
-  dropin/test_shortcut.py::test_the_child_of_a_fork_asks_again
-  dropin/test_processes.py::test_workers_record_into_the_run_of_their_parent
-  native/test_asyncio.py::test_ends_of_what_began_while_off_end_nothing_else
-  native/test_notebook.py::test_children_of_a_block_belong_to_it
+  'native/test_notebook.py::test_a_program_finds[children_of_a_block_belong_to_it'
   native/test_off.py::test_what_a_paused_process_makes_has_its_args_when_it_is_on
   native/test_open_span.py::test_a_span_that_ends_while_recording_is_off_is_whole_and_marked
   native/test_processes.py::test_a_fork_within_tasks

@@ -42,7 +42,7 @@ def test_an_engine_that_is_killed_in_a_call_of_its_executor_names_the_step(recor
     assert open_spans[f"executor.{call}"] == step and set(open_spans) == {"request", "EngineCore.step", f"executor.{call}"}
 
 
-def test_each_fact_of_a_step_is_recorded(record):
+def test_each_fact_of_a_step_is_recorded_and_linked(record):
     trace = record(fake.run, "a-1", "b-2")
     first, *others = trace.args("scheduler.schedule")
     assert first == dict(
@@ -59,6 +59,10 @@ def test_each_fact_of_a_step_is_recorded(record):
     assert [one["used_percent"] for one in trace.args("kv_cache")] == [2.0, 2.0, 0.0]
     assert trace.args("tokens") == [dict(prefill=10, decode=0), dict(prefill=0, decode=2), dict(prefill=0, decode=2)]
     assert trace.stderr == ""
+    requests, batches = trace.flows("request"), trace.flows("batch")
+    assert [phase for phase, _ in requests] == ["t"] * 4, "a step where the engine gets it, and one where it is scheduled, for each"
+    assert len({flow for _, flow in requests}) == 2
+    assert [phase for phase, _ in batches] == ["s", "f"] * 3 and len({flow for _, flow in batches}) == 3
 
 
 @pytest.mark.parametrize("has_stamps", [True, False])
@@ -108,15 +112,6 @@ def test_events_stand_at_vllms_own_stamps(record):
     first = events[0] - stamps[0]
     for name, event, stamp in zip(LIFE, events, stamps, strict=True):
         assert abs(event - stamp - first) < 1, name
-
-
-def test_requests_and_batches_are_linked(record):
-    trace = record(fake.run, "a-1", "b-2")
-    phases = [phase for phase, _ in trace.flows("request")]
-    assert phases == ["t", "t", "t", "t"], "a step where the engine gets it, and one where it is scheduled, for each"
-    assert len({flow for _, flow in trace.flows("request")}) == 2
-    batches = trace.flows("batch")
-    assert [phase for phase, _ in batches] == ["s", "f"] * 3 and len({flow for _, flow in batches}) == 3
 
 
 def test_a_future_is_a_batch_until_its_update(record):
