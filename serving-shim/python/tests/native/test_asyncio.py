@@ -5,10 +5,12 @@ import sys
 import pytest
 
 
-def test_tasks_have_lanes_of_their_own(program):
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_tasks_have_lanes_of_their_own(program, loop):
+    pytest.importorskip(loop, reason=f"SKIPPED {loop}: not installed")
     trace = program.record(
-        """
-        import asyncio
+        f"""
+        import asyncio, {loop}
         OUTER = sa_profile.span("outer")
 
         async def request(n):
@@ -20,10 +22,10 @@ def test_tasks_have_lanes_of_their_own(program):
             return n
 
         async def main():
-            tasks = [asyncio.create_task(request(n), name=f"req-{n}") for n in range(20)]
+            tasks = [asyncio.create_task(request(n), name=f"req-{{n}}") for n in range(20)]
             assert await asyncio.gather(*tasks) == list(range(20))
 
-        asyncio.run(main())
+        {loop}.run(main())
         with sa_profile.span("after"):
             pass
         """

@@ -42,26 +42,7 @@ def test_children_of_multiprocessing(program, method):
     assert all(names[span["pid"]] == f"child-{span['args']['n']}" for span in trace.spans("child"))
 
 
-def test_a_name_of_the_programs_own_goes_before_that_of_multiprocessing(program):
-    trace = program.record(
-        """
-        import multiprocessing
-
-        def work():
-            sa_profile.set_process_name("mine")
-            sa_profile.instant("one")
-
-        if __name__ == "__main__":
-            child = multiprocessing.get_context("spawn").Process(target=work, name="child")
-            child.start()
-            child.join()
-        """
-    )
-    names = [event["args"]["name"] for event in trace.events if event["name"] == "process_name"]
-    assert "mine" in names and "child" not in names
-
-
-def test_a_forked_child_is_named_after_its_parent(program):
+def test_a_forked_child_is_named_after_its_parent_and_the_programs_own_name_goes_first(program):
     trace = program.record(
         """
         import multiprocessing, os
@@ -77,12 +58,19 @@ def test_a_forked_child_is_named_after_its_parent(program):
             sa_profile.instant("one")
             fork("of the worker")
 
+        def name_itself():
+            sa_profile.set_process_name("mine")
+            sa_profile.instant("two")
+
         if __name__ == "__main__":
             sa_profile.set_process_name("api")
             fork("of the main process")
             worker = multiprocessing.get_context("fork").Process(target=work, name="worker-0")
             worker.start()
             worker.join()
+            other = multiprocessing.get_context("spawn").Process(target=name_itself, name="other")
+            other.start()
+            other.join()
             sa_profile.set_process_name("renamed")
             fork("later")
         """,
@@ -92,8 +80,8 @@ def test_a_forked_child_is_named_after_its_parent(program):
     for span, parent in [("of the main process", "api"), ("of the worker", "worker-0"), ("later", "renamed")]:
         pid = trace.span(span)["pid"]
         assert names[pid] == f"{parent} fork {pid}"
-    (told,) = trace.instants("one")
-    assert names[told["pid"]] == "worker-0"
+    for instant, name in [("one", "worker-0"), ("two", "mine")]:
+        assert [names[event["pid"]] for event in trace.instants(instant)] == [name]
 
 
 def test_a_pool_and_an_executor(program):
