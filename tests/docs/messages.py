@@ -10,6 +10,7 @@ import pages
 PAGE = pages.ROOT / "docs" / "troubleshooting.md"
 # Whose messages: sources of what runs inside a server, of `sa-profile run` and of the merge.
 SOURCES = ("recorder/src", "recorder/format/src", "serving-shim/core/src", "serving-shim/preload/src", "serving-shim/capi/src", "serving-shim/python/sa_profile",
+           "serving-shim/python/src/call/misuse.rs",
            "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open", "cli/src/sql.rs",
            "report/tables/src/command.rs", "report/tables/src/folder.rs", "report/tables/src/host_tables.rs", "report/tables/src/write_tables.rs", "merge")
 # Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.

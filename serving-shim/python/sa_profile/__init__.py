@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        """What the drop-in offers: one looks it up in :mod:`sa_profile.compat`."""
+        """Returns a name of the drop-in, which :mod:`sa_profile.compat` defines."""
         if name in _compat.__all__:
             return getattr(_compat, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

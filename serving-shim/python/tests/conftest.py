@@ -59,7 +59,7 @@ class Recorded:
         return begun
 
     def awaited(self):
-        """The args of the spans of requests that a front end waited for."""
+        """Returns the args of the spans of requests that a front end waited for."""
         return [one["args"] for one in self.named("request", "X") if "external_id" in one["args"]]
 
     def process_names(self):
@@ -75,9 +75,9 @@ def _events(path):
 
 @pytest.fixture
 def record(tmp_path):
-    """record(function, *arguments, **more): calls the function, of a test module, in a process that records into a folder of its own.
+    """record(function, *arguments, **more): calls a function of a test module in a process that records into a folder of its own.
 
-    More arguments whose names are in capitals are variables of that process, where `None` takes one away; the others are the function's.
+    Keywords in capitals are environment variables of that process, and `None` removes a variable. The others are passed to the function.
     """
 
     def run(function, *arguments, code=0, **more):

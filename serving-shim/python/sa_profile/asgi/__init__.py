@@ -17,7 +17,7 @@ __all__ = ["ProfileMiddleware"]
 
 
 class ProfileMiddleware(HttpSpans):
-    """An ASGI application around another one, which records each of its HTTP requests. What is no HTTP request passes through, and so does all else while nothing is recorded.
+    """An ASGI application that wraps another one and records its HTTP requests. Everything else passes through, and so do requests while nothing is recorded.
 
     Arguments:
         app: the application.
@@ -29,7 +29,7 @@ class ProfileMiddleware(HttpSpans):
 
     def __init__(self, app):
         super().__init__(app)
-        # What a request's span needs to say how long it waited for the application. Each hooks once, whoever asks for it.
+        # With these hooks a request's span shows how long the request waited for the application. Each of them works once, however often it is asked for.
         when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)
         when_imported("fastapi.routing", endpoint.hook_routing)
         when_imported("starlette.requests", endpoint.hook_requests)

@@ -10,7 +10,7 @@ use sa_format::visible;
 static NO_NUMBER_SAID: AtomicBool = AtomicBool::new(false);
 static END_WITHOUT_BEGIN_SAID: AtomicBool = AtomicBool::new(false);
 
-/// Reports that a series of a counter is not a finite number. A call in a loop may have a thousand names.
+/// Reports that a series of a counter is not a finite number. Only the first one is reported, because a loop may have a thousand names.
 #[cold]
 pub(crate) fn no_number(series: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
     if is_first(&NO_NUMBER_SAID) {
@@ -43,7 +43,7 @@ pub(crate) fn end_without_begin(py: Python<'_>) {
     }
 }
 
-/// Writes a line where `sys.stderr` leads, which may be closed.
+/// Writes a line to `sys.stderr`, which may be closed.
 fn say(py: Python<'_>, text: &str) {
     let line = format!("sa_profile: {}\n", visible(text));
     let write = || -> PyResult<()> {

@@ -1,4 +1,4 @@
-"""The wrapping itself. What an observer sees of calls, and what is said of one that fails, the tests of the plugin for vLLM show."""
+"""Observers around functions. The tests of the vLLM plugin show what they see, and how a failing one is reported."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from sa_profile._http.asgi import HttpSpans
 
 
 def route(function):
-    """A handler of FastAPI, whose functions and those of starlette are hooked."""
+    """Returns a handler of FastAPI, after FastAPI and starlette were hooked."""
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)
     from fastapi import routing

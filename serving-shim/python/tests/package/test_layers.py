@@ -18,17 +18,17 @@ FILES = {(path.parent if path.name == "__init__" else path).parts: PACKAGE / f"{
 
 
 def parent(module):
-    """The package that a module's relative imports start at."""
+    """Returns the package that a module's relative imports start at."""
     return module if FILES[module].name == "__init__.py" else module[:-1]
 
 
 def folder(module):
-    """The folder in which a module lies, `""` beside the folders."""
+    """Returns the folder of a module, or `""` for one that is in no folder."""
     return next(iter(parent(module)), "")
 
 
 def imports(module):
-    """The modules that a module imports. Another test refuses absolute imports."""
+    """Yields the modules that a module imports. Another test refuses absolute imports."""
     for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level > 0:
             above = parent(module)[: len(parent(module)) + 1 - node.level] + tuple(node.module.split(".") if node.module else ())

@@ -1,6 +1,6 @@
-"""Programs of the tests: engines, workers and servers that are made of the stand-ins for vLLM's classes.
+"""Engines, workers and servers for the tests, built from stand-ins for vLLM's classes.
 
-A class of theirs is an attribute of this module. It is imported at its first use, since the plugin waits for vLLM's modules.
+Each stand-in is an attribute of this module. It is imported at its first use, because the plugin waits for vLLM's modules.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def engine(queue=0, scheduler=None, **executor):
 
 
 def process():
-    """The engine core of a process of its own."""
+    """Returns the engine core of a process of its own."""
     register()
     return fake.EngineCoreProc(fake.Scheduler(), fake.Executor())
 
@@ -71,14 +71,14 @@ def turn(core, most=50):
 
 
 def answer(core, *ids, **sizes):
-    """Has an engine answer requests; returns it."""
+    """Lets an engine answer requests, and returns the engine."""
     add(core, *ids, **sizes)
     turn(core)
     return core
 
 
 def run(*ids, prompt=5, tokens=3, queue=0, futures=True, **scheduler):
-    """An engine that answers requests. More arguments are its scheduler's."""
+    """Runs an engine until it has answered these requests. Other arguments are those of its scheduler."""
     register()
     return answer(engine(queue, fake.Scheduler(**scheduler), futures=futures), *ids, prompt=prompt, tokens=tokens)
 
@@ -94,7 +94,7 @@ def compile_grammars():
 
 
 def scheduled(*ids):
-    """What a scheduler gives to the workers for requests that begin."""
+    """Returns the scheduler's output for a step in which these requests begin."""
     new = [fake.NewRequestData(one, 0) for one in ids]
     return fake.SchedulerOutput(new, fake.CachedRequestData(), {one: 4 for one in ids}, 4 * len(ids))
 
@@ -107,7 +107,7 @@ def wrapper():
 
 
 def loaded(made=None):
-    """A worker with its model."""
+    """Returns a worker whose model is loaded."""
     made = made or wrapper()
     made.worker.load()
     made.initialize_from_config([])
@@ -141,7 +141,7 @@ class Server:
 
 
 def serves(scenario):
-    """Makes a program of scenario(server, *arguments), which runs beside the engine's task."""
+    """Turns scenario(server, *arguments) into a program that runs it next to the engine's task."""
 
     async def main(arguments):
         server = Server()

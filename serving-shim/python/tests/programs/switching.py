@@ -1,4 +1,4 @@
-"""Switches the run of the calling process on and off, as its user does."""
+"""Commands that switch recording on and off in the calling process."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ import sa_profile
 
 
 def command(*words):
-    """Runs a command of the wheel, which lies beside the interpreter; returns what it printed."""
+    """Runs a command that the wheel installs next to the interpreter, and returns what it printed."""
     program = Path(sys.executable).with_name("sa-profile")
     return subprocess.run([program, *words], capture_output=True, text=True, check=False).stdout
 
 
 def switch(word):
-    """`start` or `stop`: returns when this process has obeyed, which it does with its next event at the latest."""
+    """Runs `sa-profile start` or `stop`, and waits until this process has obeyed. It does so with its next event at the latest."""
     command(word, os.environ["SA_PROFILE_DIR"])
     until = time.monotonic() + 20
     while bool(sa_profile.levels()) != (word == "start"):

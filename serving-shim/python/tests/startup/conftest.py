@@ -52,7 +52,7 @@ class Slices:
 
 
 class Script:
-    """A script, in a folder of its own, and the modules that a package `lib` next to it has."""
+    """A script in a folder of its own, with a package `lib` that has these modules."""
 
     def __init__(self, folder, text, **modules):
         self.folder = folder
@@ -95,7 +95,7 @@ class Script:
         return {one.name: one for one in self.all_processes()}
 
     def succeeds(self, *words, **variables):
-        """Runs it without a complaint."""
+        """Runs the script, which must succeed and print nothing on stderr."""
         done = self.run(*words, **variables)
         assert (done.returncode, done.stderr) == (0, ""), done
 

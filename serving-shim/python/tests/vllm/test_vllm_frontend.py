@@ -95,7 +95,7 @@ def output(request, tokens=1, reason=None):
 
 @serves
 async def outputs_of_several_tokens(server):
-    """What one step brings of two requests has another number of tokens each. One id is used again, one request was never seen."""
+    """Steps bring different numbers of tokens for two requests. One id is used again, and one request is unknown."""
 
     def step(stamp, **tokens):
         last = fake.FinishReason.LENGTH
@@ -290,7 +290,7 @@ async def get(app, path="/v1/completions", headers=(), heard=()):
 
 
 def streaming(generate):
-    """An ASGI application that sends each item of what `generate` makes."""
+    """Returns an ASGI application that streams the items of a generator."""
 
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200})

@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// What a step of a thread adds to its counts, and how long it may have been awake then.
+    /// Additions to a thread's counts, and the longest time for which it may have been awake afterwards.
     type Step = ((i64, i64, i64), i64);
 
     #[test]
