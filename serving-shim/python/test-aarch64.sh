@@ -45,9 +45,8 @@ start_times=(
   native/test_processes.py::test_forks_while_other_threads_record
   native/test_processes.py::test_programs_that_start_together_are_one_run
   native/test_span.py::test_spans_survive_being_switched_within
-  package/test_commands.py::test_a_command_is_recorded_and_merged
+  package/test_commands.py::test_a_command_is_recorded_and_merged_and_its_tables_written_or_said_to_be_left_out
   package/test_commands.py::test_run_finds_the_preload_library_of_the_package
-  package/test_commands.py::test_the_tables_are_written_or_said_to_be_left_out
   package/test_main.py::test_it_knows_that_the_run_was_switched_off
   package/test_main.py::test_it_knows_the_run_it_would_join
   vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_can_be_switched_on

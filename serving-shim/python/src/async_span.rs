@@ -8,7 +8,7 @@ use sa_recorder::{AsyncSpan as Recorded, Level, Track, now_ns};
 
 use crate::call::{id, whole};
 use crate::event::Event;
-use crate::point::{NOW, text_of};
+use crate::point::NOW;
 use crate::scratch::Scratch;
 use crate::span::push_error;
 use crate::{lane, names, start, value};
@@ -32,20 +32,16 @@ impl AsyncSpan {
     /// Adds args, any keywords.
     #[pyo3(signature = (**args))]
     fn arg(&self, args: Option<&Bound<'_, PyDict>>) {
-        let args = text_of(args); // before the lock: it may run code
+        let text = Scratch::of(args); // before the lock: it may run code
         if let Some(span) = self.lock().as_mut() {
-            span.args(&args);
+            span.raw(&text.0);
         }
     }
 
     /// Ends it, with more args, any keywords; a second time does nothing.
     #[pyo3(signature = (**args))]
     fn end(&self, args: Option<&Bound<'_, PyDict>>) {
-        let args = text_of(args);
-        let ended = self.lock().take();
-        if let Some(mut span) = ended {
-            span.args(&args);
-        }
+        self.end_with(&Scratch::of(args).0);
     }
 
     /// An instant on the span's row, of now or of another time.
@@ -97,10 +93,7 @@ impl AsyncSpan {
         if let Some(kind) = kind {
             push_error(&mut args, kind);
         }
-        let ended = self.lock().take();
-        if let Some(mut span) = ended {
-            span.raw(&args);
-        }
+        self.end_with(&args);
     }
 }
 

@@ -85,7 +85,7 @@ def record(tmp_path):
         keywords = {name: value for name, value in more.items() if name not in environment}
         folder = tmp_path / "profile"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-        paths = [str(Path(inspect.getfile(function)).parent), str(FAKES), *sys.path]
+        paths = [str(Path(inspect.getfile(inspect.unwrap(function))).parent), str(FAKES), *sys.path]
         inherited |= {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)}
         inherited |= environment
         inherited = {name: value for name, value in inherited.items() if value is not None}

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use sa_recorder::{Args, Level, now_ns};
 
 use super::record_span;
-use crate::point::text_of;
+use crate::value;
 
 /// A callback for `gc.callbacks`, which tells the collections that take so many ns or more. Only one collection runs at a time.
 #[pyclass(frozen, module = "sa_profile")]
@@ -45,10 +45,11 @@ impl Collections {
 }
 
 fn facts_of(info: &Bound<'_, PyDict>) -> Args {
-    let facts = PyDict::new(info.py());
+    let mut text = Vec::new();
     for key in ["generation", "collected"] {
-        let value = info.get_item(key).ok().flatten();
-        let _ = value.map(|value| facts.set_item(key, value)); // an arg less
+        if let Ok(Some(value)) = info.get_item(key) {
+            value::push_named(&mut text, key, &value);
+        }
     }
-    text_of(Some(&facts))
+    Args::from_text(text)
 }

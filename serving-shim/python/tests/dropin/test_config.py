@@ -12,10 +12,10 @@ from sa_profile.env import TURN_ON, asks_to_record
 from sa_profile.env import load_profile_config as of_submodule
 
 
-def test_nothing_set_is_off():
-    config = load_profile_config({})
-    assert not config.enabled
-    assert config.levels == {"e2e", "kernel"}
+@pytest.mark.parametrize("env", [{}, {"SA_PROFILE_RUN": "x", "SA_PROFILE_MAIN_PID": "7", "SA_PROFILE_DIR": ""}])
+def test_nothing_that_asks_is_off(env):
+    config = load_profile_config(env)
+    assert (config.enabled, config.levels) == (False, {"e2e", "kernel"})
     assert of_submodule is load_profile_config
 
 
@@ -29,10 +29,6 @@ def test_presence_enables(env, monkeypatch):
     assert load_profile_config().enabled
     assert is_enabled(), "to ask makes no profiler"
     assert get_profiler().enabled
-
-
-def test_a_run_id_or_a_main_process_alone_enables_nothing():
-    assert not load_profile_config({"SA_PROFILE_RUN": "x", "SA_PROFILE_MAIN_PID": "7", "SA_PROFILE_DIR": ""}).enabled
 
 
 @pytest.mark.parametrize(

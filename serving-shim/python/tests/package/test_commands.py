@@ -25,11 +25,20 @@ def spans(path):
     return [event for event in events(path) if event["ph"] == "X"]
 
 
-def test_a_command_is_recorded_and_merged(process, tmp_path):
+def test_a_command_is_recorded_and_merged_and_its_tables_written_or_said_to_be_left_out(process, tmp_path):
     stdout, _ = process.run("sa-profile", "run", "--dir", "out", "--", sys.executable, "-c", PROGRAM)
     assert stdout == ""
     (span,) = spans(tmp_path / "out" / "trace.json")
     assert (span["name"], span["args"]) == ("step", {"tokens": 8})
+    words = ("sa-profile", "tables", "--to", "tables", "out")
+    if os.environ.get("SA_CARGO_PROFILE") == "source":
+        _, said = process.run(*words, expected=2)
+        assert "this build cannot write Parquet" in said and "build-wheels.sh" in said
+        _, said = process.run("sa-profile", "sql", "out", "names", expected=2)
+        assert "this build cannot write Parquet" in said
+    else:
+        process.run(*words)
+        assert list((tmp_path / "tables" / "slice").rglob("*.parquet"))
 
 
 def test_run_finds_the_preload_library_of_the_package(process, tmp_path):
@@ -43,19 +52,6 @@ def test_run_samples_a_script_that_knows_nothing_of_it(process, tmp_path):
     process.run("sa-profile", "run", "--dir", "out", "--python", "--", sys.executable, "plain.py")
     found = [event for event in events(tmp_path / "out" / "trace.json") if event["name"] == "waits"]
     assert found and all(event["cat"] == "samples" for event in found)
-
-
-def test_the_tables_are_written_or_said_to_be_left_out(process, tmp_path):
-    process.run("sa-profile", "run", "--dir", "out", "--", sys.executable, "-c", PROGRAM)
-    words = ("sa-profile", "tables", "--to", "tables", "out")
-    if os.environ.get("SA_CARGO_PROFILE") == "source":
-        _, said = process.run(*words, expected=2)
-        assert "this build cannot write Parquet" in said and "build-wheels.sh" in said
-        _, said = process.run("sa-profile", "sql", "out", "names", expected=2)
-        assert "this build cannot write Parquet" in said
-    else:
-        process.run(*words)
-        assert list((tmp_path / "tables" / "slice").rglob("*.parquet"))
 
 
 def test_doctor_finds_the_parts_of_the_package(process):

@@ -114,6 +114,11 @@ def test_events_stand_at_vllms_own_stamps(record):
         assert abs(event - stamp - first) < 1, name
 
 
+def test_at_level_verbose_each_output_of_a_request_is_an_instant(record):
+    outputs = record(fake.run, "a-1", tokens=7, drafts=4, SA_PROFILE_LEVEL="verbose").args("request.output")
+    assert outputs == [dict(request_id="a-1", tokens=tokens) for tokens in (1, 3, 3)]
+
+
 def test_a_future_is_a_batch_until_its_update(record):
     trace = record(fake.run, "a-1", queue=2)
     batches = trace.named("batch", "X")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import http.client
 import json
 import multiprocessing
@@ -9,11 +10,13 @@ import os
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import stand_ins as fake
+from sa_profile._sa_profile import FrontRequests
 from sa_profile.vllm import register
 from stand_ins import serves
 
@@ -107,7 +110,8 @@ async def outputs_of_several_tokens(server):
     step(5.0, a=1, stranger=1)
     step(5.25, a=1, b=1)
     step(6.0, a=3, b=2)
-    step(6.5, a=0)
+    step(6.25, b=1, a=1)
+    step(6.5, a=0, b=1)
     await server.add("a-0", 9)
     step(7.0, a=1)
     step(None, b=1)
@@ -116,14 +120,15 @@ async def outputs_of_several_tokens(server):
 
 def test_a_steps_outputs_name_their_requests_by_number(record):
     trace = record(outputs_of_several_tokens)
-    a, b, again = (span["args"]["number"] for span in trace.named("request", "X"))
-    assert len({a, b, again}) == 3
+    a, b, again = (one["number"] for one in trace.awaited())
+    assert len({a, b, again}) == 3 and trace.awaited()[0]["output_tokens"] == 6
     names = ("engine_ts_ns", "tokens", "request_numbers", "output_tokens_each")
     assert [tuple(one.get(name) for name in names) for one in trace.args("OutputProcessor.process_outputs")] == [
         (5_000_000_000, 2, [a], None),
         (5_250_000_000, 2, [a, b], None),
         (6_000_000_000, 5, [a, b], [3, 2]),
-        (6_500_000_000, 0, [a], [0]),
+        (6_250_000_000, 2, [b, a], None),
+        (6_500_000_000, 1, [a, b], [0, 1]),
         (7_000_000_000, 1, [again], None),
         (None, 1, [b], None),
         (8_000_000_000, 1, None, None),
@@ -583,3 +588,19 @@ def test_by_default_what_only_level_verbose_records_is_not_wrapped(record, level
     trace = record(level_raised_while_it_serves, SA_PROFILE_LEVEL=level)
     assert trace.stdout == f"{are_wrapped} {are_wrapped}\n"
     assert bool(trace.named("InputProcessor.process_inputs")) == are_wrapped
+
+
+def a_cycle():
+    class Reason:
+        pass
+
+    reason = Reason()
+    reason.requests = FrontRequests(reason)
+    found = weakref.ref(reason)
+    del reason
+    gc.collect()
+    print(found())
+
+
+def test_what_a_front_end_waits_for_is_freed_though_a_cycle_leads_to_it(record):
+    assert record(a_cycle).stdout == "None\n"

@@ -160,10 +160,8 @@ impl<C: Clocks> Ticks<C> {
 #[expect(clippy::cast_possible_truncation, reason = "times of tests are small")]
 pub(super) mod tests {
     use std::cell::Cell;
-    use std::time::{Duration, Instant};
 
     use super::super::arrival::{Reader, Unread, placed};
-    use super::super::clock::{Kernel, tick_length_ns};
     use super::*;
 
     const START_NS: i64 = 123_456_789;
@@ -292,31 +290,6 @@ pub(super) mod tests {
         let mut ticks = Ticks::new(4_000_000, Moved { now_ns, coarse });
         ticks.was_newest(0, 20_000_000);
         assert_eq!(ticks.late_ns(), 4_000_000 / PUNCTUAL);
-    }
-
-    /// The tick that is found is not after now, and not two ticks ago.
-    #[test]
-    fn ticks_of_this_machine() {
-        let length_ns = tick_length_ns();
-        if length_ns == 0 {
-            println!("SKIPPED the ticks of this machine: it has no coarse clock");
-            return;
-        }
-        let mut ticks = Ticks::new(length_ns, Kernel);
-        let until = Instant::now() + Duration::from_secs(5);
-        let mut found = 0;
-        while found < 50 && Instant::now() < until {
-            let (since, end_ns) = (ticks.glance(), Kernel.now_ns() + length_ns / 3);
-            while Kernel.now_ns() < end_ns {} // work
-            ticks.worked(since);
-            let coarse_ns = ticks.glance();
-            let now_ns = Kernel.now_ns();
-            if let Some(last_ns) = ticks.last_ns(coarse_ns, now_ns) {
-                found += 1;
-                assert!((0..=2 * length_ns).contains(&(now_ns - last_ns)));
-            }
-        }
-        assert_eq!(found, 50);
     }
 
     #[test]
