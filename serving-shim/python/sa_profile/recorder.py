@@ -163,19 +163,15 @@ def profile_duration(
 
 def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
     with _session.lock:
-        if _profiler is not None and _profiler_pid == _pid:
-            return _profiler  # another thread has made it meanwhile
-        return _make_alone(process_name, initially_active)
-
-
-def _make_alone(process_name: str | None, initially_active: bool) -> ProfileRecorder:
-    parent = _profiler
-    if _configured is not None and parent is not None and parent.config is _configured:
-        return _install(_configured, process_name, initially_active and parent.active, False)
-    config = load_profile_config()
-    # Only the first process of a run has no such variable: its children, and what it executes, go on with its run.
-    is_new_run = config.enabled and _session.is_first() and not _session.is_under_way(config)
-    return _install(config, process_name, initially_active, is_new_run)
+        parent = _profiler
+        if parent is not None and _profiler_pid == _pid:
+            return parent  # another thread has made it meanwhile
+        if _configured is not None and parent is not None and parent.config is _configured:
+            return _install(_configured, process_name, initially_active and parent.active, False)
+        config = load_profile_config()
+        # Only the first process of a run has no such variable: its children, and what it executes, go on with its run.
+        is_new_run = config.enabled and _session.is_first() and not _session.is_under_way(config)
+        return _install(config, process_name, initially_active, is_new_run)
 
 
 def _install(

@@ -12,8 +12,7 @@ import pytest
 
 import sa_profile
 from sa_profile._http import asgi
-from sa_profile._sa_profile import FrontRequests
-from sa_profile._sa_profile import message_begin
+from sa_profile._sa_profile import FrontRequests, message_begin
 
 
 class Socket:
