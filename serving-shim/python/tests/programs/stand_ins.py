@@ -1,4 +1,4 @@
-"""Engines, workers and servers for the tests, built from stand-ins for vLLM's classes.
+"""Builds engines, workers and servers from the tests' fake vLLM.
 
 Each stand-in is an attribute of this module. It is imported at its first use, because the plugin waits for vLLM's modules.
 """
@@ -78,7 +78,7 @@ def answer(core, *ids, **sizes):
 
 
 def run(*ids, prompt=5, tokens=3, queue=0, futures=True, **scheduler):
-    """Runs an engine until it has answered these requests. Other arguments are those of its scheduler."""
+    """Runs an engine until it has answered these requests; settings are for its scheduler."""
     register()
     return answer(engine(queue, fake.Scheduler(**scheduler), futures=futures), *ids, prompt=prompt, tokens=tokens)
 

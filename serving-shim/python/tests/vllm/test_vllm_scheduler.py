@@ -5,7 +5,6 @@ import types
 
 import stand_ins as fake
 from sa_profile.vllm import register
-from test_vllm_older import output_of_0_11
 
 
 def answer(scheduler, *ids, tokens=3, preempt=()):
@@ -50,6 +49,8 @@ def test_what_every_scheduler_has_is_told_where_it_is_missing(record):
 
 def extended_managers():
     """Put off by a manager that has a `free` of its own, and calls that of its base. Its class is met first."""
+    from test_vllm_older import output_of_0_11
+
     register()
 
     class Manager(fake.KVCacheManager):
