@@ -1,20 +1,13 @@
 //! What one pass over the events takes of them.
 
 pub(crate) mod chunk_facts;
-pub(crate) mod collective_record;
 pub(crate) mod device_slice;
 pub(crate) mod edge;
-pub(crate) mod launch_end;
 pub(crate) mod name_keys;
-pub(crate) mod open_span;
 pub(crate) mod process_ids;
 pub(crate) mod prompt_blocks;
 pub(crate) mod reasons;
-pub(crate) mod request_args;
 pub(crate) mod request_moment;
-pub(crate) mod request_name;
 pub(crate) mod request_output;
-pub(crate) mod row;
 pub(crate) mod slice_record;
 pub(crate) mod step_record;
-pub(crate) mod value_record;

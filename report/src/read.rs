@@ -1,7 +1,7 @@
 //! A run, read into a report.
 
 use crate::fold::crashes::crash;
-use crate::fold::device_times::device_times;
+use crate::fold::device_times::{StreamTimes, device_times};
 use crate::fold::findings::{findings, unrecognized};
 use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
@@ -10,23 +10,17 @@ use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::{RankContext, rank_times};
 use crate::fold::recorded::{ends, recorded};
-use crate::fold::request_parts::request_parts;
-use crate::fold::request_summary::summary;
+use crate::fold::request_summary::{confidences, request_parts, summary};
 use crate::fold::requests::TokenSink;
-use crate::fold::requests::confidences::confidences;
 use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
 use crate::fold::sizings::sizings;
 use crate::fold::spikes::spikes;
-use crate::fold::steps::in_steps::InSteps;
-use crate::fold::steps::steps;
-use crate::fold::stream_times::StreamTimes;
+use crate::fold::steps::{InSteps, steps};
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::fold::value_sorter::ValueSorter;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts, number};
-use crate::gather::collective_record::CollectiveRecord;
-use crate::gather::device_slice::DeviceSlice;
+use crate::gather::device_slice::{CollectiveRecord, DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::gather::launch_end::LaunchEnd;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::step_record::StepRecord;
@@ -35,8 +29,7 @@ use crate::options::ReportOptions;
 use crate::rows::RowSink;
 use crate::stack_tree::StackTree;
 use crate::table::{
-    DeviceIdle, DeviceTime, NameTime, RankTime, Recorded, RecordedProcess, Request, RunReport,
-    SlowStep, StackTime,
+    DeviceTime, NameTime, Recorded, RecordedProcess, Request, RunReport, SlowStep, StackTime,
 };
 use std::io;
 use std::path::PathBuf;
@@ -187,18 +180,6 @@ struct DeviceTables {
     counts: CollectiveCounts,
 }
 
-impl DeviceTables {
-    /// Returns how the devices came to their collectives.
-    fn ranks(&self, devices: &[DeviceIdle], recorded: &Recorded) -> io::Result<Vec<RankTime>> {
-        let context = RankContext {
-            counts: &self.counts,
-            devices,
-            recorded,
-        };
-        rank_times(&self.collectives, &context)
-    }
-}
-
 impl Run<'_> {
     fn tables(&self, gathered: Gathered<'_>, mut streams: Streams<'_>) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
@@ -234,9 +215,10 @@ impl Run<'_> {
         recorded.cautions.extend(early_words(&of_devices.device));
         put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
         let edges = edges.finish()?;
+        let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
         let roles = Roles {
             processes: recorded.processes.len(),
-            recorders: self.recorders(&of_devices.device),
+            recorders: of_devices.device.iter().map(host).collect(),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
             recorded: &recorded,
@@ -246,7 +228,12 @@ impl Run<'_> {
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
-        let rank = of_devices.ranks(&idle.devices, &recorded)?;
+        let rank = RankContext {
+            counts: &of_devices.counts,
+            devices: &idle.devices,
+            recorded: &recorded,
+        };
+        let rank = rank_times(&of_devices.collectives, &rank)?;
         let (streams, threads) = (of_devices.streams, self.events.threads());
         let stream = streams.finish(&of_devices.device, threads);
         let (worker, device) = of_devices.device.into_iter().partition(|of| of.is_runner);
@@ -281,12 +268,6 @@ impl Run<'_> {
         report.findings = findings(&report);
         report.unrecognized = unrecognized(&report);
         Ok(report)
-    }
-
-    /// Returns each device, and the process that launched its work.
-    fn recorders(&self, devices: &[DeviceTime]) -> Vec<(usize, usize)> {
-        let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
-        devices.iter().map(host).collect()
     }
 
     fn sorter<R: Record>(&self) -> Sorter<'_, R> {
@@ -341,7 +322,12 @@ impl Run<'_> {
                     delays.push(slice.device, queue_ns)?;
                 }
                 streams.take(slice);
-                put_collective(&mut collectives, &mut counts, slice)
+                if slice.collective != 0
+                    && let Some(key) = counts.next(slice.collective, slice.device)
+                {
+                    collectives.push(CollectiveRecord::new(key, slice))?;
+                }
+                Ok(())
             },
         )?;
         let delays = delays.finish()?;
@@ -390,26 +376,6 @@ fn mixed_ids(mixed: u64) -> Option<String> {
     ))
 }
 
-/// Adds a slice that is a collective.
-fn put_collective(
-    collectives: &mut Sorter<'_, CollectiveRecord>,
-    counts: &mut CollectiveCounts,
-    slice: &DeviceSlice,
-) -> io::Result<()> {
-    if slice.collective == 0 {
-        return Ok(());
-    }
-    let Some(key) = counts.next(slice.collective, slice.device) else {
-        return Ok(());
-    };
-    collectives.push(CollectiveRecord {
-        key,
-        device: slice.device,
-        start_ns: slice.start_ns,
-        end_ns: slice.end_ns.0,
-    })
-}
-
 /// Adds when devices, requests and losses begin and end.
 fn put_edges(
     edges: &mut Sorter<'_, Edge>,
@@ -417,39 +383,29 @@ fn put_edges(
     requests: &[Request],
     recorded: &Recorded,
 ) -> io::Result<()> {
-    let mut put = |from_ns: i64, to_ns: i64, begin: EdgeKind, end: EdgeKind, of: usize| {
+    let mut put = |times: (i64, i64), [begin, end]: [EdgeKind; 2], of: usize| {
         let of = u32::try_from(of).map_err(io::Error::other)?;
-        let edge = |ns, kind| Edge {
-            ns,
-            kind,
-            of,
-            value: 0,
-        };
-        if from_ns < to_ns {
-            edges.push(edge(from_ns, begin))?;
-            edges.push(edge(to_ns, end))?;
-        }
-        Ok::<(), io::Error>(())
+        let edges_of = [Edge::new(times.0, begin, of), Edge::new(times.1, end, of)];
+        edges.extend(edges_of.into_iter().filter(|_| times.0 < times.1))
     };
     for device in devices {
-        let (from_ns, to_ns) = (device.from_ns, device.from_ns + device.wall_ns);
-        let (begin, end) = (EdgeKind::DeviceBegin, EdgeKind::DeviceEnd);
-        put(from_ns, to_ns, begin, end, device.process)?;
+        let times = (device.from_ns, device.from_ns + device.wall_ns);
+        put(
+            times,
+            [EdgeKind::DeviceBegin, EdgeKind::DeviceEnd],
+            device.process,
+        )?;
     }
-    for request in requests {
-        if let Some((from_ns, to_ns)) = request.under_way_ns(i64::MAX) {
-            let (begin, end) = (EdgeKind::RequestBegin, EdgeKind::RequestEnd);
-            put(from_ns, to_ns, begin, end, 0)?;
-        }
+    for times in requests.iter().filter_map(|of| of.under_way_ns(i64::MAX)) {
+        put(times, [EdgeKind::RequestBegin, EdgeKind::RequestEnd], 0)?;
     }
     for loss in recorded.losses.iter().filter(|loss| loss.changed == 0) {
         let is_its = |process: &RecordedProcess| {
             process.pid == loss.pid && !process.is_tracks && process.name == loss.process
         };
         let process = recorded.processes.iter().position(is_its);
-        if let (Some(from_ns), Some(to_ns), Some(process)) = (loss.from_ns, loss.to_ns, process) {
-            let (begin, end) = (EdgeKind::LossBegin, EdgeKind::LossEnd);
-            put(from_ns, to_ns, begin, end, process)?;
+        if let (Some(times), Some(process)) = (loss.from_ns.zip(loss.to_ns), process) {
+            put(times, [EdgeKind::LossBegin, EdgeKind::LossEnd], process)?;
         }
     }
     Ok(())

@@ -2,18 +2,10 @@
 //! in Parquet. The columns of requests are also members of the JSON.
 
 mod column;
-mod device;
-mod idle_interval;
-mod name;
-mod request;
-mod row_sink;
-mod step;
+mod tables;
 
 pub use column::{FigureColumn, FigureValue, Getter, TableRow};
-pub use device::DeviceRow;
-pub use idle_interval::IdleInterval;
-pub use row_sink::RowSink;
-pub use step::{StepRole, StepRow};
+pub use tables::*;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,7 @@
 //! Slices of rows that nest → a tree of the stacks that they form.
 
 use crate::gather::name_keys::NameKey;
-use crate::gather::row::thread_of;
-use crate::gather::slice_record::SliceRecord;
+use crate::gather::slice_record::{SliceRecord, thread_of};
 use crate::table::{RowKind, StackTime};
 use trace_store::hashed_map::HashedMap;
 

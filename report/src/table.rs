@@ -1,53 +1,45 @@
 //! What a report has, as plain structs.
 
+/// Defines an enum whose values have names, which the JSON has too.
+macro_rules! named_enum {
+    ($(#[$attribute:meta])* $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        pub enum $type {
+            $($(#[$doc])* #[serde(rename = $name)] $value,)*
+        }
+
+        impl $type {
+            /// All values, in their order.
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
+
+            /// Returns its name, as in the JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$value => $name,)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use named_enum;
+
 mod activity;
-mod batching;
-mod confidence;
-mod crash;
-mod device_idle;
-mod device_time;
-mod finding;
-mod load_level;
-mod metric;
-mod name_time;
-mod rank_time;
+mod devices;
+mod load;
+mod names;
 mod recorded;
 mod request;
-mod request_parts;
 mod request_summary;
-mod row_kind;
 mod run_diff;
 mod run_report;
-mod sizing;
-mod slow_step;
-mod spike;
-mod stack_time;
-mod timeline;
 
-pub use activity::Activity;
-pub use batching::Batching;
-pub use confidence::{Confidence, ConfidenceOf, IntervalMethod, Intervals};
-pub use crash::{Crash, CrashedSpan, FollowedBy, MaybeBefore};
-pub use device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, LongGap, RankWait};
-pub use device_time::{DeviceTime, StreamTime};
-pub use finding::{CostOf, Finding, Unrecognized};
-pub use load_level::LoadLevel;
-pub use metric::Metric;
-pub use name_time::NameTime;
-pub use rank_time::RankTime;
-pub use recorded::{Recorded, RecordedProcess};
-pub(crate) use request::PARTS;
-pub use request::prefixes::{Prefix, Prefixes, TokenQuantiles};
-pub use request::{Request, RequestStatus};
-pub use request_parts::{PhaseSequence, Phases, RequestPart, RequestParts};
-pub(crate) use request_summary::RequestFigure;
-pub use request_summary::{Goodput, OutOfOrder, RequestSummary};
-pub use row_kind::RowKind;
-pub use run_diff::{IdleDiff, MetricDiff, NameDiff, NameFigures, RunDiff};
-pub use run_report::RunReport;
-pub use sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
-pub use slow_step::{InStep, SlowStep};
-pub use spike::{Spike, Spikes};
-pub use stack_time::StackTime;
-pub(crate) use stack_time::{path, subtrees_ns};
-pub use timeline::{Series, SeriesKind, Timeline};
+pub use activity::*;
+pub use devices::*;
+pub use load::*;
+pub use names::*;
+pub use recorded::*;
+pub use request::*;
+pub use request_summary::*;
+pub use run_diff::*;
+pub use run_report::*;

@@ -1,6 +1,6 @@
 //! Processes that were killed and spans without an end → which process died first, and in what.
 
-use crate::gather::open_span::OpenSpan;
+use crate::gather::slice_record::OpenSpan;
 use crate::table::{Crash, CrashedSpan, FollowedBy, MaybeBefore, RecordedProcess};
 use std::collections::BTreeSet;
 use trace_merge::{Death, DeathKind, first_killed};

@@ -2,16 +2,14 @@
 
 use super::batchings::Batchings;
 use super::requests::RequestRecords;
-use crate::gather::chunk_facts::{ChunkFacts, number};
-use crate::gather::device_slice::DeviceSlice;
+use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::device_slice::{DeviceSlice, LaunchEnd};
 use crate::gather::edge::Edge;
-use crate::gather::launch_end::LaunchEnd;
 use crate::gather::name_keys::NameKeys;
-use crate::gather::open_span::{MOST_OPEN, OpenSpan};
 use crate::gather::process_ids::ProcessIds;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::request_moment::RequestMoment;
-use crate::gather::slice_record::SliceRecord;
+use crate::gather::slice_record::{MOST_OPEN, OpenSpan, SliceRecord};
 use crate::gather::step_record::StepRecord;
 use std::io;
 use std::path::PathBuf;
@@ -71,36 +69,26 @@ impl<'a> Gathered<'a> {
         }
         let room = MOST_OPEN.saturating_sub(self.open.len());
         self.open.extend(facts.open.into_iter().take(room));
-        for step in facts.steps {
-            self.steps.push(step.renumbered(&numbers))?;
-        }
-        for slice in facts.slices {
+        let steps = facts.steps.into_iter();
+        self.steps
+            .extend(steps.map(|step| step.renumbered(&numbers)))?;
+        self.slices.extend(facts.slices.into_iter().map(|slice| {
             let key = numbers[slice.key as usize];
-            self.slices.push(SliceRecord { key, ..slice })?;
-        }
-        for slice in facts.on_devices {
-            self.on_devices.push(slice)?;
-        }
-        for end in facts.launch_ends {
-            self.launch_ends.push(end)?;
-        }
-        for edge in facts.edges {
-            self.edges.push(edge)?;
-        }
-        let batchings = &mut self.batchings;
+            SliceRecord { key, ..slice }
+        }))?;
+        self.on_devices.extend(facts.on_devices)?;
+        self.launch_ends.extend(facts.launch_ends)?;
+        self.edges.extend(facts.edges)?;
         for step in facts.step_tokens {
-            let since_ns = batchings.take(step);
-            let process = number(step.process);
-            self.steps
-                .push(StepRecord::of_tokens(process, since_ns, &step))?;
+            let since_ns = self.batchings.take(step);
+            self.steps.push(StepRecord::of_tokens(since_ns, &step))?;
         }
-        let speculations = facts.speculations.into_iter();
-        speculations.for_each(|step| batchings.speculated(step));
+        for step in facts.speculations {
+            self.batchings.speculated(step);
+        }
         self.process_ids.take(facts.process_ids);
-        facts
-            .prompts
-            .into_iter()
-            .try_for_each(|(prompt, hashes)| self.take_prompt(prompt, &hashes))
+        let mut prompts = facts.prompts.into_iter();
+        prompts.try_for_each(|(prompt, hashes)| self.take_prompt(prompt, &hashes))
     }
 
     fn take_prompt(&mut self, of: Prompt, hashes: &[u64]) -> io::Result<()> {

@@ -1,8 +1,7 @@
 //! Calls and work of launches → the launch of each slice of a device, and its delay.
 
-use crate::gather::device_slice::DeviceSlice;
+use crate::gather::device_slice::{DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::gather::launch_end::LaunchEnd;
 use crate::table::DeviceTime;
 use std::collections::BTreeMap;
 use std::io;
@@ -46,12 +45,7 @@ pub(crate) fn launches<'a>(
         let Some(call) = calls.get(before.saturating_sub(1)) else {
             return Ok(());
         };
-        edges.push(Edge {
-            ns: call.ns,
-            kind: EdgeKind::Launch,
-            of: host(end.device),
-            value: 0,
-        })?;
+        edges.push(Edge::new(call.ns, EdgeKind::Launch, host(end.device)))?;
         launches.push(Launch {
             device: end.device,
             start_ns: end.ns,

@@ -1,9 +1,9 @@
 //! Slices → the time of each name.
 
 use super::value_sorter::ValueSorter;
+use crate::fold::value_sorter::ValueRecord;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
-use crate::gather::value_record::ValueRecord;
 use crate::nest::NestedSlice;
 use crate::table::NameTime;
 use std::cmp::Reverse;

@@ -1,6 +1,6 @@
 //! Collectives → which rank came last to them.
 
-use crate::gather::collective_record::CollectiveRecord;
+use crate::gather::device_slice::CollectiveRecord;
 use crate::statistics::is_last_apart;
 use crate::table::{DeviceIdle, RankTime, Recorded};
 use std::cmp::Reverse;

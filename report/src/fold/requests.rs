@@ -1,18 +1,16 @@
 //! Moments → requests.
 
-pub(crate) mod confidences;
 pub(crate) mod life;
 pub(crate) mod lives;
 pub(crate) mod prefixes;
 
-use super::phase_sequences::PhaseSequences;
+use super::phases::PhaseSequences;
 use super::value_sorter::ValueSorter;
+use crate::fold::value_sorter::ValueRecord;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::reasons::Reasons;
-use crate::gather::request_moment::{RequestMoment, RequestToken};
-use crate::gather::request_name::NamePiece;
+use crate::gather::request_moment::{NamePiece, RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
-use crate::gather::value_record::ValueRecord;
 use crate::quantiles::Quantiles;
 use crate::table::{Phases, Request};
 use life::Life;
@@ -324,12 +322,12 @@ impl Gaps<'_, '_> {
 mod tests {
     use super::*;
     use crate::BYTES;
-    use crate::fold::request_parts::request_parts;
+    use crate::fold::request_summary::request_parts;
     use crate::fold::request_summary::summary;
     use crate::fold::sizings::sizings;
     use crate::fold::spikes::spikes;
-    use crate::gather::request_args::RequestArgs;
     use crate::gather::request_moment::MomentKind;
+    use crate::gather::request_moment::RequestArgs;
     use crate::table::{LoadLevel, SeriesKind};
     use std::cmp::Reverse;
 

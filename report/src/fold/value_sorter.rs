@@ -1,9 +1,8 @@
 //! Values with the numbers of names, devices or other things → a distribution for each number.
 
-use crate::gather::value_record::ValueRecord;
 use crate::quantiles::{Ascending, Quantiles};
 use std::io;
-use trace_store::sorter::Sorter;
+use trace_store::sorter::{Record, Sorter};
 
 /// Sorts values beyond memory, such as the durations of each name.
 pub(crate) struct ValueSorter<'f> {
@@ -44,3 +43,12 @@ impl<'f> ValueSorter<'f> {
         Ok(self.counts.into_iter().map(distribution).collect())
     }
 }
+
+/// A time that belongs to something: a duration to a name, the time of a token to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ValueRecord {
+    pub(crate) of: u64,
+    pub(crate) ns: i64,
+}
+
+impl Record for ValueRecord {}

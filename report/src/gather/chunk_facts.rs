@@ -1,22 +1,18 @@
 //! What the events of one chunk say.
 
-use super::device_slice::DeviceSlice;
+use super::device_slice::{DeviceSlice, LaunchEnd};
 use super::edge::{Edge, EdgeKind};
-use super::launch_end::LaunchEnd;
 use super::name_keys::{NameKeys, NamePlace};
-use super::open_span::{MOST_OPEN, OpenSpan};
 use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
 use super::reasons::Reasons;
-use super::request_args::rounded_ns;
 use super::request_moment::{
-    OfProcess, RequestEvent, RequestMoment, RequestToken, ids, is_instant, moments,
+    OfProcess, RequestEvent, RequestMoment, RequestToken, arg, ids, is_instant, moment,
+    request_key, rounded_ns,
 };
 use super::request_output::{Pauses, RequestOutput, outputs};
-use super::row::row;
-use super::slice_record::SliceRecord;
-use super::step_record::StepRecord;
-use super::step_record::{StepSpeculation, StepTokens};
+use super::slice_record::{MOST_OPEN, OpenSpan, SliceRecord, row};
+use super::step_record::{StepRecord, StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::{Activity, RowKind};
 use sa_format::Phase;
@@ -107,26 +103,25 @@ impl ChunkFacts {
             let prompt = prompt_blocks::prompt(event, of_process);
             return self.prompts.extend(prompt);
         }
-        let (requests, moments_found, tokens) =
-            (&mut self.requests, &mut self.moments, &mut self.tokens);
-        moments(event, name, of_process, &mut self.reasons, |found, id| {
-            let request = match found {
+        let found = moment(event, name, of_process.process, &mut self.reasons);
+        let Some((moment, ids)) = found else {
+            return;
+        };
+        for id in ids {
+            let request = request_key(&id, of_process.run);
+            self.requests.entry(request).or_insert(id);
+            match moment {
                 RequestEvent::Moment(moment) => {
-                    moments_found.push(moment);
-                    moment.request
+                    self.moments.push(RequestMoment { request, ..moment })
                 }
-                RequestEvent::Token(token) => {
-                    tokens.push(token);
-                    token.request
-                }
-            };
-            requests.entry(request).or_insert(id);
-        });
+                RequestEvent::Token(token) => self.tokens.push(RequestToken { request, ..token }),
+            }
+        }
     }
 
     /// How many requests a scheduler has, and how full its cache is.
     fn take_counts(&mut self, event: &PlacedEvent<'_>, process: usize) {
-        let of = |arg: &str| -> Option<f64> { serde_json::from_slice(event.arg(arg)?).ok() };
+        let of = |name| arg::<f64>(event, name);
         let counts = match &*event.name() {
             "requests" => vec![
                 (EdgeKind::Running, of("running")),
@@ -134,19 +129,18 @@ impl ChunkFacts {
             ],
             "kv_cache" => vec![(EdgeKind::KvUsed, of("used_percent").map(|of| 10.0 * of))],
             "kv_blocks" => {
-                let (used, free) = (of("used"), of("free"));
-                let share = used
-                    .zip(free)
-                    .map(|(used, free)| 1e3 * used / (used + free));
-                vec![(EdgeKind::KvUsed, share)]
+                let blocks = of("used").zip(of("free"));
+                let share = |(used, free)| 1e3 * used / (used + free);
+                vec![(EdgeKind::KvUsed, blocks.map(share))]
             }
             "tokens" => return self.step_tokens.extend(step_tokens(event, process)),
             "speculation" => return self.speculations.extend(speculation(event, process)),
             _ => return,
         };
         for (kind, value) in counts {
-            if let Some(value) = value.filter(|value| (0.0..=f64::from(u32::MAX)).contains(value)) {
-                self.edge(event.ts_ns, kind, process, rounded(value));
+            if let Some(value) = value.and_then(rounded) {
+                let edge = Edge::new(event.ts_ns, kind, number(process));
+                self.edges.push(Edge { value, ..edge });
             }
         }
     }
@@ -207,7 +201,7 @@ impl ChunkFacts {
         let key = self.keys.of(key);
         let may_launch = devices.may_launch(process, &key.category);
         if devices.has_device(process) && key.is_launch {
-            self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
+            self.edge(event.ts_ns, EdgeKind::Launch, process);
         }
         if may_launch {
             let dur_ns = Some(end_ns - event.ts_ns);
@@ -253,8 +247,7 @@ impl ChunkFacts {
         (device, end_ns): (usize, i64),
         (name, key): (&str, u32),
     ) {
-        let us = |arg: &str| -> Option<f64> { serde_json::from_slice(event.arg(arg)?).ok() };
-        let (queue_us, launch_us) = (us("queue_us"), us("host_wall_us"));
+        let (queue_us, launch_us) = (arg(event, "queue_us"), arg(event, "host_wall_us"));
         let dur_ns = end_ns - event.ts_ns;
         let key = self.keys.of(key);
         let is_collective = matches!(work, Work::Collective | Work::CollectivePart);
@@ -278,8 +271,8 @@ impl ChunkFacts {
     /// Takes async work if it is a batch that an engine has given to its workers.
     fn take_batch(&mut self, event: &PlacedEvent<'_>, process: usize, end_ns: i64, key: u32) {
         if self.keys.of(key).activity == Some(Activity::Batch) && end_ns > event.ts_ns {
-            self.edge(event.ts_ns, EdgeKind::Begin(Activity::Batch), process, 0);
-            self.edge(end_ns, EdgeKind::End(Activity::Batch), process, 0);
+            self.edge(event.ts_ns, EdgeKind::Begin(Activity::Batch), process);
+            self.edge(end_ns, EdgeKind::End(Activity::Batch), process);
         }
     }
 
@@ -290,25 +283,27 @@ impl ChunkFacts {
         event: &PlacedEvent<'_>,
         (process, end_ns, key): (usize, i64, u32),
     ) {
-        let ids = match self.keys.of(key).tells_requests {
-            true => ids(event),
-            false => Vec::new(),
+        let key_of = self.keys.of(key);
+        let ids = if key_of.tells_requests {
+            ids(event)
+        } else {
+            Vec::new()
         };
         for id in &ids {
             self.process_ids.add(process, xxh3_64(id.as_bytes()));
         }
-        let activity = self.keys.of(key).activity;
         let is_one = |of: &Activity| *of != Activity::Batch && end_ns > event.ts_ns;
-        let Some(activity) = activity.filter(is_one) else {
+        let Some(activity) = key_of.activity.filter(is_one) else {
             return;
         };
-        self.edge(event.ts_ns, EdgeKind::Begin(activity), process, 0);
-        self.edge(end_ns, EdgeKind::End(activity), process, 0);
-        if let Some(hand_over) = self.keys.of(key).hand_over {
-            self.edge(event.ts_ns, hand_over, process, 0);
+        let hand_over = key_of.hand_over;
+        self.edge(event.ts_ns, EdgeKind::Begin(activity), process);
+        self.edge(end_ns, EdgeKind::End(activity), process);
+        if let Some(hand_over) = hand_over {
+            self.edge(event.ts_ns, hand_over, process);
         }
+        let times = (event.ts_ns, end_ns);
         if activity == Activity::Step {
-            let times = (event.ts_ns, end_ns);
             let mut step = StepRecord::of_span(number(process), row(event, process), times, key);
             step.requests = number(ids.len());
             self.steps.push(step);
@@ -316,27 +311,19 @@ impl ChunkFacts {
         // Kineto shows threads of the host that it does not know under a GPU.
         let is_runner = !devices.has_device(process) && devices.device(process).is_none();
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
-            let times = (event.ts_ns, end_ns);
             let slice = DeviceSlice::new(number(process), times, number(event.thread));
             self.on_devices.push(slice);
         }
     }
 
-    fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize, value: u32) {
-        self.edges.push(Edge {
-            ns,
-            kind,
-            of: number(process),
-            value,
-        });
+    fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize) {
+        self.edges.push(Edge::new(ns, kind, number(process)));
     }
 }
 
 /// A count of a counter.
 fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
-    let value: f64 = serde_json::from_slice(event.arg(series)?).ok()?;
-    let is_count = (0.0..=f64::from(u32::MAX)).contains(&value);
-    is_count.then(|| rounded(value).into())
+    arg(event, series).and_then(rounded).map(u64::from)
 }
 
 fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
@@ -361,8 +348,9 @@ fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculatio
     clippy::cast_sign_loss,
     reason = "it is within the bounds of the type"
 )]
-fn rounded(value: f64) -> u32 {
-    value.round() as u32
+fn rounded(value: f64) -> Option<u32> {
+    let is_count = (0.0..=f64::from(u32::MAX)).contains(&value);
+    is_count.then(|| value.round() as u32)
 }
 
 /// Returns the number of a process as records have it.

@@ -56,4 +56,16 @@ impl EdgeKind {
     }
 }
 
+impl Edge {
+    /// Returns a change that is no count.
+    pub(crate) fn new(ns: i64, kind: EdgeKind, of: u32) -> Edge {
+        Edge {
+            ns,
+            kind,
+            of,
+            value: 0,
+        }
+    }
+}
+
 impl Record for Edge {}

@@ -1,6 +1,6 @@
 //! The hashes of a prompt's blocks, as an engine records them (docs/time.md). Each stands for all of the prompt up to its block's end.
 
-use super::request_moment::{OfProcess, ids, request_key};
+use super::request_moment::{OfProcess, arg, ids, request_key};
 use trace_merge::events::PlacedEvent;
 use trace_store::sorter::Record;
 
@@ -61,8 +61,8 @@ impl Record for PromptBlock {}
 
 /// The prompt of an event of this name, and the hashes of its blocks; `None` if it lacks an arg, or has more blocks than tokens or more hashes than blocks.
 pub(crate) fn prompt(event: &PlacedEvent<'_>, of_process: OfProcess) -> Option<(Prompt, Vec<u64>)> {
-    let number = |name| -> Option<u64> { serde_json::from_slice(event.arg(name)?).ok() };
-    let text: &str = serde_json::from_slice(event.arg("hashes")?).ok()?;
+    let number = |name| arg::<u64>(event, name);
+    let text: &str = arg(event, "hashes")?;
     let [request_id]: [String; 1] = ids(event).try_into().ok()?;
     let hashes = hashes(text);
     let prompt = Prompt {

@@ -1,8 +1,8 @@
 //! What an event says of a request, by the names that recorders give such events (docs/engines.md).
 
 use super::reasons::Reasons;
-use super::request_args::{self, RequestArgs};
 use sa_format::Phase;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::cmp::Reverse;
 use trace_merge::events::PlacedEvent;
@@ -122,6 +122,7 @@ impl Record for RequestMoment {}
 impl Record for RequestToken {}
 
 /// A moment or a token.
+#[derive(Clone, Copy)]
 pub(crate) enum RequestEvent {
     Moment(RequestMoment),
     Token(RequestToken),
@@ -144,52 +145,42 @@ pub(super) fn is_instant(phase: Phase) -> bool {
     )
 }
 
-/// Calls `found` with what an event says of each request, and the request's id.
-pub(crate) fn moments(
+/// Returns what an event says of requests, without their hashes, and the ids of these requests. `None` if it says nothing of any.
+pub(crate) fn moment(
     event: &PlacedEvent<'_>,
     name: &str,
-    OfProcess { process, run }: OfProcess,
+    process: u32,
     reasons: &mut Reasons,
-    mut found: impl FnMut(RequestEvent, String),
-) {
+) -> Option<(RequestEvent, Vec<String>)> {
     let is_token = matches!(name, "request.token" | "token");
     if is_token && is_instant(event.phase) {
-        for id in ids(event) {
-            let token = RequestToken {
-                request: request_key(&id, run),
-                ns: event.ts_ns,
-                process,
-            };
-            found(RequestEvent::Token(token), id);
-        }
-        return;
+        let token = RequestToken {
+            request: 0,
+            ns: event.ts_ns,
+            process,
+        };
+        return Some((RequestEvent::Token(token), ids(event)));
     }
-    let Some(kind) = MomentKind::of(name, event.phase) else {
-        return;
-    };
+    let kind = MomentKind::of(name, event.phase)?;
     let args = RequestArgs::of(event, kind == MomentKind::Http, reasons);
     let ts_ns = event.ts_ns.saturating_sub(args.waited_ns);
     let end_ns = event.end_ns().filter(|end_ns| *end_ns >= event.ts_ns);
     // The client has its answer when the last part of it was sent. The application may go on after that.
-    let answered_ns = request_args::ns(event, "answered_us").filter(|_| kind == MomentKind::Http);
+    let answered_ns = ns(event, "answered_us").filter(|_| kind == MomentKind::Http);
     let answered_ns = end_ns.and(answered_ns).map(|ns| ts_ns.saturating_add(ns));
-    let end_ns = answered_ns.or(end_ns).unwrap_or(i64::MAX);
-    let tag = match kind {
-        MomentKind::Http => u32::try_from(xxh3_64(name.as_bytes()) & 0xffff_ffff).unwrap_or(0),
-        _ => 0,
+    let moment = RequestMoment {
+        request: 0,
+        ts_ns,
+        kind,
+        end_ns: Reverse(answered_ns.or(end_ns).unwrap_or(i64::MAX)),
+        process,
+        tag: match kind {
+            MomentKind::Http => u32::try_from(xxh3_64(name.as_bytes()) & 0xffff_ffff).unwrap_or(0),
+            _ => 0,
+        },
+        args,
     };
-    for id in ids(event) {
-        let moment = RequestMoment {
-            request: request_key(&id, run),
-            ts_ns,
-            kind,
-            end_ns: Reverse(end_ns),
-            process,
-            tag,
-            args,
-        };
-        found(RequestEvent::Moment(moment), id);
-    }
+    Some((RequestEvent::Moment(moment), ids(event)))
 }
 
 /// Returns the hash of a request's run and id. The same id in another run is another request.
@@ -197,11 +188,18 @@ pub(crate) fn request_key(id: &str, run: u64) -> u64 {
     xxh3_64_with_seed(id.as_bytes(), run)
 }
 
+/// Returns an arg of an event, if it has a value of this type.
+pub(crate) fn arg<'e, T: Deserialize<'e>>(event: &'e PlacedEvent<'_>, name: &str) -> Option<T> {
+    serde_json::from_slice(event.arg(name)?).ok()
+}
+
 /// The ids of the requests that an event is of: a text or a whole number, or a list of them.
 pub(crate) fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
     let one = event.arg("request_id").map(|id| vec![id]);
-    let many = || serde_json::from_slice::<Vec<&RawValue>>(event.arg("request_ids")?).ok();
-    let many = || Some(many()?.into_iter().map(|id| id.get().as_bytes()).collect());
+    let many = || {
+        let ids: Vec<&RawValue> = arg(event, "request_ids")?;
+        Some(ids.into_iter().map(|id| id.get().as_bytes()).collect())
+    };
     let written: Vec<&[u8]> = one.or_else(many).unwrap_or_default();
     written.into_iter().filter_map(id).collect()
 }
@@ -210,4 +208,99 @@ fn id(written: &[u8]) -> Option<String> {
     let number = || serde_json::from_slice::<u64>(written).ok();
     let text = serde_json::from_slice(written).ok();
     text.or_else(|| Some(number()?.to_string()))
+}
+
+/// Longest plausible time, in µs.
+const MOST_US: f64 = 9e15;
+
+/// Args that describe a request. A missing arg is `None` or 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RequestArgs {
+    pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) cached_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    /// Number of the reason why the request ended, among [`Reasons`].
+    pub(crate) reason: u32,
+    /// Time that the request spent in the kernel and the event loop before the application got it.
+    pub(crate) waited_ns: i64,
+}
+
+impl RequestArgs {
+    pub(crate) fn of(event: &PlacedEvent<'_>, is_http: bool, reasons: &mut Reasons) -> RequestArgs {
+        let number = |name| arg::<u64>(event, name).filter(|number| *number != u64::MAX);
+        let reason = arg::<String>(event, "reason");
+        RequestArgs {
+            prompt_tokens: number("prompt_tokens"),
+            cached_tokens: number("cached_tokens"),
+            output_tokens: number("output_tokens"),
+            reason: reason.map_or(0, |reason| reasons.number(reason)),
+            waited_ns: ns(event, "waited_us").filter(|_| is_http).unwrap_or(0),
+        }
+    }
+
+    /// Adds the args of another event: the larger numbers count, and the last reason.
+    pub(crate) fn add(&mut self, other: &RequestArgs) {
+        self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
+        self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
+        self.output_tokens = self.output_tokens.max(other.output_tokens);
+        if other.reason != 0 {
+            self.reason = other.reason;
+        }
+    }
+}
+
+/// Returns an arg of an event that is a time in µs.
+fn ns(event: &PlacedEvent<'_>, name: &str) -> Option<i64> {
+    let us = arg(event, name).filter(|us| (0.0..=MOST_US).contains(us));
+    us.map(rounded_ns)
+}
+
+/// Returns a time in whole ns.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is beyond all bounds is the bound"
+)]
+pub(super) fn rounded_ns(us: f64) -> i64 {
+    (us * 1e3).round() as i64
+}
+
+/// Bytes of an id in one piece. vLLM's ids have 41, so they fit.
+const PIECE: usize = 43;
+
+/// A piece of a request's id. Sorted, the pieces of an id are together, and each is there once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NamePiece {
+    /// Hash of the request's run and id.
+    pub(crate) request: u64,
+    nth: u32,
+    len: u8,
+    bytes: [u8; PIECE],
+}
+
+impl Record for NamePiece {
+    fn join(&mut self, next: &Self) -> bool {
+        self == next
+    }
+}
+
+impl NamePiece {
+    /// Returns the pieces of an id.
+    pub(crate) fn of(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
+        let pieces = id.as_bytes().chunks(PIECE);
+        pieces.zip(0..).map(move |(piece, nth)| {
+            let mut bytes = [0; PIECE];
+            bytes[..piece.len()].copy_from_slice(piece);
+            NamePiece {
+                request,
+                nth,
+                len: u8::try_from(piece.len()).unwrap_or(0),
+                bytes,
+            }
+        })
+    }
+
+    /// Returns the bytes of the id in this piece.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len).min(PIECE)]
+    }
 }

@@ -1,5 +1,6 @@
 //! Outputs of requests, as frontends list them for each step (docs/time.md).
 
+use super::request_moment::arg;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_merge::events::PlacedEvent;
@@ -67,15 +68,9 @@ pub(crate) fn outputs(
     if event.arg("after_pause") == Some(b"true") {
         pauses.add(process, event.ts_ns);
     }
-    let numbers = event.arg("request_numbers");
-    let numbers: Option<Vec<u64>> = numbers.and_then(|of| serde_json::from_slice(of).ok());
-    let Some(numbers) = numbers else {
-        return Vec::new();
-    };
-    let engine_ns = event.arg("engine_ts_ns");
-    let engine_ns = engine_ns.and_then(|ns| serde_json::from_slice(ns).ok());
-    let each = event.arg("output_tokens_each");
-    let each: Option<Vec<Value>> = each.and_then(|each| serde_json::from_slice(each).ok());
+    let numbers: Vec<u64> = arg(event, "request_numbers").unwrap_or_default();
+    let engine_ns = arg(event, "engine_ts_ns");
+    let each: Option<Vec<Value>> = arg(event, "output_tokens_each");
     let tokens = |nth: usize| {
         let number = each.as_ref()?.get(nth)?.as_u64()?;
         u32::try_from(number).ok()

@@ -1,5 +1,6 @@
 //! Steps while all of them are sorted.
 
+use super::chunk_facts::number;
 use std::cmp::Reverse;
 use trace_store::sorter::Record;
 
@@ -59,20 +60,12 @@ impl StepRecord {
     }
 
     /// Returns the step of an engine that ended at the time of its counter. It begins at the previous value.
-    pub(crate) fn of_tokens(
-        process: u32,
-        since_ns: Option<i64>,
-        tokens: &StepTokens,
-    ) -> StepRecord {
+    pub(crate) fn of_tokens(since_ns: Option<i64>, tokens: &StepTokens) -> StepRecord {
+        let times = (since_ns.unwrap_or(tokens.ts_ns), tokens.ts_ns);
         StepRecord {
             prefill_tokens: tokens.prefill,
             decode_tokens: tokens.decode,
-            ..StepRecord::of_span(
-                process,
-                0,
-                (since_ns.unwrap_or(tokens.ts_ns), tokens.ts_ns),
-                NO_KEY,
-            )
+            ..StepRecord::of_span(number(tokens.process), 0, times, NO_KEY)
         }
     }
 

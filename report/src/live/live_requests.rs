@@ -375,7 +375,7 @@ impl RequestSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gather::request_args::RequestArgs;
+    use crate::gather::request_moment::RequestArgs;
     use crate::gather::request_moment::{MomentKind, request_key};
     use std::cmp::Reverse;
 

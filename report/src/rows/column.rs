@@ -21,14 +21,8 @@ pub enum Getter<R> {
     Process(&'static str, fn(&R) -> Option<usize>),
 }
 
-/// A column of a table with rows of type `R`.
-#[derive(Debug)]
-pub struct FigureColumn<R> {
-    /// The name, with the unit.
-    pub name: &'static str,
-    /// The way to its value.
-    pub getter: Getter<R>,
-}
+/// A column of a table with rows of type `R`: the name, with the unit, and the way to its value.
+pub type FigureColumn<R> = (&'static str, Getter<R>);
 
 /// The value of a column in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -57,44 +51,11 @@ pub trait TableRow: Sized + 'static {
     fn process(&self) -> Option<usize>;
 }
 
-const fn column<R>(name: &'static str, getter: Getter<R>) -> FigureColumn<R> {
-    FigureColumn { name, getter }
-}
-
-pub(super) const fn int<R>(name: &'static str, get: fn(&R) -> Option<i64>) -> FigureColumn<R> {
-    column(name, Getter::Int(get))
-}
-
-pub(super) const fn count<R>(name: &'static str, get: fn(&R) -> Option<u64>) -> FigureColumn<R> {
-    column(name, Getter::Count(get))
-}
-
-pub(super) const fn us<R>(name: &'static str, get: fn(&R) -> Option<i64>) -> FigureColumn<R> {
-    column(name, Getter::Us(get))
-}
-
-pub(super) const fn real_us<R>(name: &'static str, get: fn(&R) -> Option<f64>) -> FigureColumn<R> {
-    column(name, Getter::RealUs(get))
-}
-
-pub(super) const fn text<R>(name: &'static str, get: fn(&R) -> Option<&str>) -> FigureColumn<R> {
-    column(name, Getter::Text(get))
-}
-
-/// Returns a column of processes, and the name of the column with their `upid`.
-pub(super) const fn process<R>(
-    name: &'static str,
-    upid: &'static str,
-    get: fn(&R) -> Option<usize>,
-) -> FigureColumn<R> {
-    column(name, Getter::Process(upid, get))
-}
-
-impl<R> FigureColumn<R> {
+impl<R> Getter<R> {
     /// Returns the value in a row.
     pub fn value<'r>(&self, row: &'r R) -> FigureValue<'r> {
         let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        let value = match &self.getter {
+        let value = match self {
             Getter::Int(get) => get(row).map(FigureValue::Int),
             Getter::Count(get) => get(row).map(|n| FigureValue::Int(count(n))),
             Getter::Us(get) => get(row).map(|ns| FigureValue::Real(ns as f64 / 1e3)),

@@ -93,9 +93,13 @@ fn rows_csv<R: TableRow>(rows: &[R], recorded: &Recorded) -> Result<String, Erro
         FigureValue::Process(number) => text_cell(&recorded.process_name(number)).into_owned(),
     };
     let columns = R::COLUMNS.iter();
-    let cells = |row| columns.clone().map(move |column| cell(column.value(row)));
+    let cells = |row| {
+        columns
+            .clone()
+            .map(move |(_, getter)| cell(getter.value(row)))
+    };
     csv(
-        columns.clone().map(|column| column.name),
+        columns.clone().map(|(name, _)| name),
         rows.iter().map(cells),
     )
 }

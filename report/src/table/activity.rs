@@ -1,42 +1,28 @@
 //! What a process does, as far as devices wait for it.
 
-use serde::Serialize;
-
-/// What a process does, as far as devices wait for it. Spans tell it by their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum Activity {
-    /// The engine chooses what runs next.
-    Schedule,
-    /// The engine hands a batch to its workers, or waits for them.
-    Dispatch,
-    /// The engine takes in what workers computed.
-    Output,
-    /// A worker runs a step.
-    Step,
-    /// A worker samples tokens, or brings them back.
-    Sample,
-    /// Keys and values move between hosts or caches.
-    KvTransfer,
-    /// Python collects garbage.
-    Gc,
-    /// The workers have a batch that the engine does not wait for: async work, from the hand-over to the taking in of its output.
-    Batch,
+named_enum! {
+    /// What a process does, as far as devices wait for it. Spans tell it by their names.
+    Activity {
+        /// The engine chooses what runs next.
+        Schedule = "schedule",
+        /// The engine hands a batch to its workers, or waits for them.
+        Dispatch = "dispatch",
+        /// The engine takes in what workers computed.
+        Output = "output",
+        /// A worker runs a step.
+        Step = "step",
+        /// A worker samples tokens, or brings them back.
+        Sample = "sample",
+        /// Keys and values move between hosts or caches.
+        KvTransfer = "kv_transfer",
+        /// Python collects garbage.
+        Gc = "gc",
+        /// The workers have a batch that the engine does not wait for: async work, from the hand-over to the taking in of its output.
+        Batch = "batch",
+    }
 }
 
 impl Activity {
-    pub(crate) const ALL: [Activity; 8] = [
-        Activity::Schedule,
-        Activity::Dispatch,
-        Activity::Output,
-        Activity::Step,
-        Activity::Sample,
-        Activity::KvTransfer,
-        Activity::Gc,
-        Activity::Batch,
-    ];
-
     /// That of a span of this name: the names that vLLM's plugin, SGLang's hooks and pypto-serving give.
     pub(crate) fn of(name: &str) -> Option<Activity> {
         let (owner, call) = name

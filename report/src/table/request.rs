@@ -1,36 +1,20 @@
 //! A request.
 
-pub(crate) mod optional;
-pub(crate) mod prefixes;
-
 use crate::options::Slo;
-use optional::Optional;
-use serde::Serialize;
+use std::fmt;
 use std::sync::Arc;
 
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestStatus {
-    /// It was answered.
-    Ok,
-    /// The client gave up, or it was cancelled.
-    Aborted,
-    /// It failed.
-    Failed,
-    /// Its end is not in the trace.
-    Unfinished,
-}
-
-impl RequestStatus {
-    /// Returns its name, as in the JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            RequestStatus::Ok => "ok",
-            RequestStatus::Aborted => "aborted",
-            RequestStatus::Failed => "failed",
-            RequestStatus::Unfinished => "unfinished",
-        }
+named_enum! {
+    /// How a request ended.
+    RequestStatus {
+        /// It was answered.
+        Ok = "ok",
+        /// The client gave up, or it was cancelled.
+        Aborted = "aborted",
+        /// It failed.
+        Failed = "failed",
+        /// Its end is not in the trace.
+        Unfinished = "unfinished",
     }
 }
 
@@ -48,31 +32,59 @@ pub(crate) const PARTS: [&str; 10] = [
     "answer",
 ];
 
-/// One request, in a compact form because a run may have millions of them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Request {
-    pub(crate) request_id: Box<str>,
-    pub(crate) status: RequestStatus,
-    // A pointer to a fat pointer is half as large as that.
-    pub(crate) reason: Option<Arc<String>>,
-    pub(crate) arrival_ns: Optional<i64>,
-    pub(crate) received_ns: Optional<i64>,
-    pub(crate) read_ns: Optional<i64>,
-    pub(crate) preprocessed_ns: Optional<i64>,
-    pub(crate) queued_ns: Optional<i64>,
-    pub(crate) scheduled_ns: Optional<i64>,
-    pub(crate) engine_first_token_ns: Optional<i64>,
-    pub(crate) first_token_ns: Optional<i64>,
-    pub(crate) first_chunk_ns: Optional<i64>,
-    pub(crate) last_token_ns: Optional<i64>,
-    pub(crate) answered_ns: Optional<i64>,
-    pub(crate) finished_ns: Optional<i64>,
-    pub(crate) prompt_tokens: Optional<u64>,
-    pub(crate) cached_tokens: Optional<u64>,
-    pub(crate) output_tokens: Optional<u64>,
-    pub(crate) preemptions: u32,
-    pub(crate) process: Optional<u32>,
-    pub(crate) preempted_ns: i64,
+/// Defines a request: the numbers that the trace may lack, each with a function that returns it.
+macro_rules! request {
+    ($($(#[$doc:meta])* $number:ident: $type:ty,)*) => {
+        /// One request, in a compact form because a run may have millions of them.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Request {
+            pub(crate) request_id: Box<str>,
+            pub(crate) status: RequestStatus,
+            // A pointer to a fat pointer is half as large as that.
+            pub(crate) reason: Option<Arc<String>>,
+            pub(crate) preemptions: u32,
+            pub(crate) process: Option<u32>,
+            pub(crate) preempted_ns: i64,
+            $(pub(crate) $number: Optional<$type>,)*
+        }
+
+        impl Request {
+            $($(#[$doc])* pub fn $number(&self) -> Option<$type> { self.$number.get() })*
+        }
+    };
+}
+
+request! {
+    /// Returns when the request reached the kernel of the frontend's host; where that is not known, when the application got it.
+    arrival_ns: i64,
+    /// Returns when the application got the request: the begin of its HTTP span, else of its first span.
+    received_ns: i64,
+    /// Returns when the frontend had read the request and began to preprocess it: vLLM's own figures begin here.
+    read_ns: i64,
+    /// Returns when the request was ready for the engine.
+    preprocessed_ns: i64,
+    /// Returns when the engine put the request into its queue.
+    queued_ns: i64,
+    /// Returns when the request was first scheduled.
+    scheduled_ns: i64,
+    /// Returns when the engine saw the first token.
+    engine_first_token_ns: i64,
+    /// Returns when the frontend saw the first token.
+    first_token_ns: i64,
+    /// Returns when the first part of the answer left the frontend.
+    first_chunk_ns: i64,
+    /// Returns when the last token was seen; where tokens are not recorded, when the engine ended the request.
+    last_token_ns: i64,
+    /// Returns when the frontend took in the last output: vLLM's own E2E ends here.
+    answered_ns: i64,
+    /// Returns when the span ended that began at the arrival.
+    finished_ns: i64,
+    /// Returns the number of tokens of the prompt.
+    prompt_tokens: u64,
+    /// Returns the number of tokens of the prompt that the cache had.
+    cached_tokens: u64,
+    /// Returns the number of tokens of the answer.
+    output_tokens: u64,
 }
 
 impl Request {
@@ -91,7 +103,7 @@ impl Request {
 
     /// Returns the process that it came to, by its number among the processes: its frontend, or its engine if no frontend recorded it.
     pub fn process(&self) -> Option<usize> {
-        self.process.get().map(|process| process as usize)
+        self.process.map(|process| process as usize)
     }
 
     /// Returns how it ended.
@@ -107,81 +119,6 @@ impl Request {
     /// Returns why it ended, in vLLM's terms.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_ref().map(|reason| reason.as_str())
-    }
-
-    /// Returns when the request reached the kernel of the frontend's host; where that is not known, when the application got it.
-    pub fn arrival_ns(&self) -> Option<i64> {
-        self.arrival_ns.get()
-    }
-
-    /// Returns when the application got the request: the begin of its HTTP span, else of its first span.
-    pub fn received_ns(&self) -> Option<i64> {
-        self.received_ns.get()
-    }
-
-    /// Returns when the frontend had read the request and began to preprocess it: vLLM's own figures begin here.
-    pub fn read_ns(&self) -> Option<i64> {
-        self.read_ns.get()
-    }
-
-    /// Returns when the request was ready for the engine.
-    pub fn preprocessed_ns(&self) -> Option<i64> {
-        self.preprocessed_ns.get()
-    }
-
-    /// Returns when the engine put the request into its queue.
-    pub fn queued_ns(&self) -> Option<i64> {
-        self.queued_ns.get()
-    }
-
-    /// Returns when the request was first scheduled.
-    pub fn scheduled_ns(&self) -> Option<i64> {
-        self.scheduled_ns.get()
-    }
-
-    /// Returns when the engine saw the first token.
-    pub fn engine_first_token_ns(&self) -> Option<i64> {
-        self.engine_first_token_ns.get()
-    }
-
-    /// Returns when the frontend saw the first token.
-    pub fn first_token_ns(&self) -> Option<i64> {
-        self.first_token_ns.get()
-    }
-
-    /// Returns when the first part of the answer left the frontend.
-    pub fn first_chunk_ns(&self) -> Option<i64> {
-        self.first_chunk_ns.get()
-    }
-
-    /// Returns when the last token was seen; where tokens are not recorded, when the engine ended the request.
-    pub fn last_token_ns(&self) -> Option<i64> {
-        self.last_token_ns.get()
-    }
-
-    /// Returns when the frontend took in the last output: vLLM's own E2E ends here.
-    pub fn answered_ns(&self) -> Option<i64> {
-        self.answered_ns.get()
-    }
-
-    /// Returns when the span ended that began at the arrival.
-    pub fn finished_ns(&self) -> Option<i64> {
-        self.finished_ns.get()
-    }
-
-    /// Returns the number of tokens of the prompt.
-    pub fn prompt_tokens(&self) -> Option<u64> {
-        self.prompt_tokens.get()
-    }
-
-    /// Returns the number of tokens of the prompt that the cache had.
-    pub fn cached_tokens(&self) -> Option<u64> {
-        self.cached_tokens.get()
-    }
-
-    /// Returns the number of tokens of the answer.
-    pub fn output_tokens(&self) -> Option<u64> {
-        self.output_tokens.get()
     }
 
     /// Returns how often it was preempted.
@@ -352,4 +289,40 @@ impl Request {
 fn between(from: Option<i64>, to: Option<i64>) -> Option<i64> {
     let ns = to?.saturating_sub(from?);
     (ns >= 0).then_some(ns)
+}
+
+/// A number, if it is known, in no more room than the number itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Optional<T>(T);
+
+/// A type of numbers with one value that means "missing".
+pub(crate) trait Number: Copy + PartialEq {
+    /// The value of a missing number.
+    const MISSING: Self;
+}
+
+impl Number for i64 {
+    const MISSING: i64 = i64::MIN;
+}
+
+impl Number for u64 {
+    const MISSING: u64 = u64::MAX;
+}
+
+impl<T: Number> Optional<T> {
+    pub(crate) fn get(self) -> Option<T> {
+        (self.0 != T::MISSING).then_some(self.0)
+    }
+}
+
+impl<T: Number> From<Option<T>> for Optional<T> {
+    fn from(number: Option<T>) -> Optional<T> {
+        Optional(number.unwrap_or(T::MISSING))
+    }
+}
+
+impl<T: Number + fmt::Debug> fmt::Debug for Optional<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
 }

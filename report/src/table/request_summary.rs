@@ -1,4 +1,4 @@
-//! All requests in a few figures.
+//! All requests together: a few figures, how certain these are, where the time went, and what the prompts have in common.
 
 use crate::options::Slo;
 use crate::quantiles::Quantiles;
@@ -131,4 +131,185 @@ impl RequestSummary {
     pub fn is_arrival_known(&self) -> bool {
         (self.ttft, self.e2e) != (self.application_ttft, self.application_e2e)
     }
+}
+
+/// A part of the way of a request, from its arrival to its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestPart {
+    /// `HTTP`, `preprocess` and `IPC` (or `frontend`, which is all three), `queue`, `prefill`, `decode`, `return`, `answer`, or several of them where the trace does not tell them apart.
+    pub name: String,
+    /// Of the mean request.
+    pub mean_ns: f64,
+    /// Of the request that is slower than 99 in 100.
+    pub p99_ns: i64,
+    /// Of the slowest one.
+    pub slowest_ns: i64,
+}
+
+/// Where the time of requests goes. In each column the parts add up to the whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RequestParts {
+    /// Requests that arrived and were answered in the trace.
+    pub n: u64,
+    /// The parts, in the order of the way.
+    pub parts: Vec<RequestPart>,
+    /// The whole.
+    pub e2e_mean_ns: f64,
+    /// See there.
+    pub e2e_p99_ns: i64,
+    /// See there.
+    pub e2e_slowest_ns: i64,
+    /// The id of the request that is slower than 99 in 100, and of the slowest.
+    pub p99_id: String,
+    /// See there.
+    pub slowest_id: String,
+}
+
+/// The orders of phases that requests went through.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Phases {
+    /// Requests whose queue and end are in the trace.
+    pub n: u64,
+    /// Each order, that of most requests first.
+    pub sequences: Vec<PhaseSequence>,
+}
+
+/// An order of phases, and the requests that went through it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseSequence {
+    /// The phases with ` → ` between them; with ` → …` behind the eighth, what follows is cut off.
+    pub sequence: String,
+    /// How many requests went through it.
+    pub requests: u64,
+    /// Their share of all.
+    pub share: f64,
+    /// From the queue to the last token, of all of them, in ns.
+    pub total_ns: i64,
+    /// Of the mean one.
+    pub mean_ns: f64,
+    /// Each phase of the mean one, in ns.
+    pub phase_mean_ns: Vec<f64>,
+}
+
+/// What the prompts of an engine's requests have in common from their begin on, and what its prefix cache had of that. Of prompts with hashes of their blocks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Prefixes {
+    /// Requests that engines scheduled.
+    pub requests: u64,
+    /// Those with hashes of their prompt's blocks. All else is of these.
+    pub n: u64,
+    /// Tokens of their prompts.
+    pub prompt_tokens: u64,
+    /// Tokens of full blocks behind those with hashes. They count nowhere else: shares are of the other tokens.
+    pub tokens_without_hash: u64,
+    /// Tokens that an earlier prompt of the same engine had at the same place, behind the same tokens: what a cache without bounds has.
+    pub shared_tokens: u64,
+    /// The same as a share.
+    pub shared_share: f64,
+    /// What the cache had of blocks with hashes, of prompts where that is in the trace.
+    pub cached_tokens: u64,
+    /// The same as a share of the tokens of those prompts; `None` if there are none.
+    pub cached_share: Option<f64>,
+    /// Tokens of each prompt that no earlier one of its engine had there.
+    pub unique: TokenQuantiles,
+    /// How many prefixes several prompts have.
+    pub shared: u64,
+    /// The hundred that save most, that first.
+    pub prefixes: Vec<Prefix>,
+}
+
+/// How a number of tokens is distributed. Percentiles are linear between ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TokenQuantiles {
+    /// Of the mean prompt.
+    pub mean: f64,
+    /// Half of them have at most this.
+    pub p50: f64,
+    /// Nine in ten.
+    pub p90: f64,
+    /// 95 in 100.
+    pub p95: f64,
+    /// 99 in 100.
+    pub p99: f64,
+    /// Of the prompt that has most.
+    pub max: u64,
+}
+
+/// A node of the radix tree of an engine's prompts: several prompts have all of its tokens, and fewer, if any, have one block more in common.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prefix {
+    /// The engine, by number.
+    pub engine: usize,
+    /// The hash of its last block.
+    pub prefix: String,
+    /// Prompts that begin with it.
+    pub requests: u64,
+    /// Its length in tokens.
+    pub tokens: u64,
+    /// Those of them that are behind the next shorter prefix, which more prompts have.
+    pub own_tokens: u64,
+    /// `(requests − 1) · own_tokens`: what the second and all further prompts need not compute again.
+    pub saved_tokens: u64,
+    /// The same as a share of the tokens of all prompts that count.
+    pub saved_share: f64,
+    /// What the cache had of `saved_tokens`; `None` if that is of no prompt in the trace.
+    pub hit_tokens: Option<u64>,
+}
+
+/// What a mean is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfidenceOf {
+    /// See [`Request::queue_ns`](crate::Request::queue_ns), and so on: ns.
+    Queue,
+    /// See there.
+    Prefill,
+    /// See there.
+    Decode,
+    /// See there.
+    EngineTtft,
+    /// See there.
+    Ttft,
+    /// See there.
+    Tpot,
+    /// See there.
+    E2e,
+    /// Requests answered in a second.
+    RequestsPerS,
+}
+
+/// How an interval was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalMethod {
+    /// Student's t, with the standard deviation of a sample: of a mean.
+    StudentT,
+    /// The exact interval of a Poisson distribution (Garwood's): of a count of events that come by chance, and so of a rate.
+    Poisson,
+}
+
+/// Where a mean lies with 90, 95 and 99 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Intervals {
+    /// How they were found.
+    pub method: IntervalMethod,
+    /// From and to, with 90 %.
+    pub p90: [f64; 2],
+    /// With 95 %.
+    pub p95: [f64; 2],
+    /// With 99 %.
+    pub p99: [f64; 2],
+}
+
+/// A mean, and how little it may say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Confidence {
+    /// What it is of, and with that its unit.
+    pub of: ConfidenceOf,
+    /// How many values there are.
+    pub n: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// `None` of a single value, which says nothing of how others scatter.
+    pub intervals: Option<Intervals>,
 }

@@ -1,8 +1,8 @@
-//! Two sides of runs beside each other.
+//! Two sides of runs beside each other, and the figures of requests that they are compared by.
 
-use super::device_idle::IdleCause;
-use super::metric::Metric;
-use super::row_kind::RowKind;
+use super::devices::IdleCause;
+use super::names::RowKind;
+use super::request::Request;
 use crate::quantiles::Quantiles;
 use serde::Serialize;
 
@@ -98,5 +98,43 @@ impl NameDiff {
     pub fn more_ns(&self) -> i64 {
         let of = |figures: Option<NameFigures>| figures.map_or(0, |figures| figures.tsub_ns);
         of(self.other).saturating_sub(of(self.one))
+    }
+}
+
+named_enum! {
+    /// A figure of a request.
+    Metric {
+        /// See [`Request::queue_ns`], and so on.
+        Queue = "queue",
+        /// See there.
+        Prefill = "prefill",
+        /// See there.
+        Decode = "decode",
+        /// See there.
+        EngineTtft = "engine_ttft",
+        /// See there.
+        Ttft = "ttft",
+        /// See there.
+        Tpot = "tpot",
+        /// Times between tokens, those of all requests together.
+        Itl = "itl",
+        /// See there.
+        E2e = "e2e",
+    }
+}
+
+impl Metric {
+    /// That of one request; times between tokens are of all.
+    pub(crate) fn of(self, request: &Request) -> Option<i64> {
+        match self {
+            Metric::Queue => request.queue_ns(),
+            Metric::Prefill => request.prefill_ns(),
+            Metric::Decode => request.decode_ns(),
+            Metric::EngineTtft => request.engine_ttft_ns(),
+            Metric::Ttft => request.ttft_ns(),
+            Metric::Tpot => request.tpot_ns(),
+            Metric::Itl => None,
+            Metric::E2e => request.e2e_ns(),
+        }
     }
 }

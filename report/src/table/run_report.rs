@@ -1,26 +1,13 @@
-//! Everything that a report has.
+//! Everything that a report has, and what stands out in it.
 
-use super::batching::Batching;
-use super::confidence::Confidence;
-use super::crash::Crash;
-use super::device_idle::{DeviceIdle, IdleCause, IdleTogether, LongGap, RankWait};
-use super::device_time::DeviceTime;
-use super::device_time::StreamTime;
-use super::finding::{Finding, Unrecognized};
-use super::load_level::LoadLevel;
-use super::name_time::NameTime;
-use super::rank_time::RankTime;
-use super::recorded::Recorded;
+use super::devices::{
+    DeviceIdle, DeviceTime, IdleCause, IdleTogether, LongGap, RankTime, RankWait, StreamTime,
+};
+use super::load::{Batching, LoadLevel, Sizing, Spikes, Timeline};
+use super::names::{NameTime, SlowStep, StackTime};
+use super::recorded::{Crash, Recorded};
 use super::request::Request;
-use super::request::prefixes::Prefixes;
-use super::request_parts::Phases;
-use super::request_parts::RequestParts;
-use super::request_summary::RequestSummary;
-use super::sizing::Sizing;
-use super::slow_step::SlowStep;
-use super::spike::Spikes;
-use super::stack_time::StackTime;
-use super::timeline::Timeline;
+use super::request_summary::{Confidence, Phases, Prefixes, RequestParts, RequestSummary};
 use serde::Serialize;
 
 /// A device waits clearly longer than the mean one from so many times its time on.
@@ -111,4 +98,58 @@ impl RunReport {
         let mean_ns = all_ns / self.idle.len() as f64;
         (most.of(cause) as f64 > CLEARLY * mean_ns).then_some(most)
     }
+}
+
+/// What stands out, with its evidence and what to try.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule that found it.
+    pub rule: &'static str,
+    /// What was seen.
+    pub evidence: String,
+    /// What it costs: a share of the time of the devices, or of the mean request.
+    pub cost: f64,
+    /// What `cost` is a share of.
+    pub of: CostOf,
+    /// What to try.
+    pub advice: &'static str,
+}
+
+/// A kind of event that the report recognizes by its name, and that a run has none of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unrecognized {
+    /// The missing kind of name: `step` or `request`.
+    pub what: &'static str,
+    /// The figures that the report lacks without it.
+    pub consequence: &'static str,
+    /// The page and section that list the names.
+    pub see: &'static str,
+}
+
+impl Unrecognized {
+    /// Returns the sentence for the page. The screen breaks it after the colon.
+    pub(crate) fn sentence(&self) -> String {
+        let Unrecognized {
+            what,
+            consequence,
+            see,
+        } = self;
+        format!("no {what} is known by name, so {consequence}: {see} lists the names")
+    }
+}
+
+/// What a cost is a share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostOf {
+    /// The time from the first slice of a device to its last.
+    DeviceTime,
+    /// The time from a request's arrival to its end.
+    RequestTime,
+    /// The time of the run.
+    WallTime,
+    /// All requests.
+    Requests,
+    /// The figures themselves: some of them say less than they seem to.
+    Figures,
 }

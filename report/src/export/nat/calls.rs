@@ -1,6 +1,6 @@
 //! Requests and their calls, as NeMo Agent Toolkit sees a run: what agents recorded of a request, else what the report has of it.
 
-use crate::gather::request_moment::ids;
+use crate::gather::request_moment::{arg, ids};
 use crate::table::Request;
 use sa_format::Phase;
 use std::cmp::Reverse;
@@ -79,7 +79,7 @@ impl CallKind {
 
 impl CallTokens {
     fn of(event: &PlacedEvent<'_>) -> CallTokens {
-        let count = |name| serde_json::from_slice(event.arg(name)?).ok();
+        let count = |name| arg(event, name);
         CallTokens {
             prompt: count("prompt_tokens"),
             cached: count("cached_tokens"),
@@ -124,7 +124,7 @@ impl AgentSpan {
     fn of(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
         let kind = CallKind::of(&event.category())?;
         let [request] = ids(event).try_into().ok()?;
-        let text = |name| serde_json::from_slice::<String>(event.arg(name)?).ok();
+        let text = |name| arg::<String>(event, name);
         Some(AgentSpan {
             request,
             id: text("span_id"),

@@ -1,9 +1,8 @@
 //! One request from its arrival to its end, from the events of all processes.
 
-use crate::fold::phase_changes::{PhaseChange, PhaseChanges};
+use crate::fold::phases::{PhaseChange, PhaseChanges};
 use crate::gather::reasons::Reasons;
-use crate::gather::request_args::RequestArgs;
-use crate::gather::request_moment::{MomentKind, RequestMoment, RequestToken};
+use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment, RequestToken};
 use crate::table::{Request, RequestStatus};
 
 /// Everything that the processes recorded of one request. It takes moments in order of time.
@@ -304,7 +303,7 @@ impl Life {
             cached_tokens: self.args.cached_tokens.into(),
             output_tokens: self.args.output_tokens.or(noted).into(),
             preemptions: u32::try_from(self.preemptions).unwrap_or(u32::MAX),
-            process: process.or(queue.map(|(process, _)| *process)).into(),
+            process: process.or(queue.map(|(process, _)| *process)),
             preempted_ns: self.preempted_ns,
         })
     }

@@ -30,11 +30,11 @@ pub(crate) struct RowTable {
 fn columns<R: TableRow>() -> Vec<Column> {
     let long = |name| Column::long(name, Coding::Delta).or_null();
     let text = |name| Column::text(name).or_null();
-    let of = |column: &FigureColumn<R>| match column.getter {
-        Getter::Int(_) | Getter::Count(_) => vec![long(column.name)],
-        Getter::Us(_) | Getter::RealUs(_) => vec![Column::double(column.name).or_null()],
-        Getter::Text(_) => vec![text(column.name)],
-        Getter::Process(upid, _) => vec![long(upid), text(column.name)],
+    let of = |(name, getter): &FigureColumn<R>| match getter {
+        Getter::Int(_) | Getter::Count(_) => vec![long(name)],
+        Getter::Us(_) | Getter::RealUs(_) => vec![Column::double(name).or_null()],
+        Getter::Text(_) => vec![text(name)],
+        Getter::Process(upid, _) => vec![long(upid), text(name)],
     };
     R::COLUMNS.iter().flat_map(of).collect()
 }
@@ -54,9 +54,9 @@ impl RowTable {
     }
 
     pub(crate) fn push<R: TableRow>(&mut self, row: &R, processes: &ProcessKeys) -> Result<()> {
-        let values = R::COLUMNS.iter().flat_map(|column| {
-            let value = column.value(row);
-            let (upid, value) = match (&column.getter, value) {
+        let values = R::COLUMNS.iter().flat_map(|(_, getter)| {
+            let value = getter.value(row);
+            let (upid, value) = match (getter, value) {
                 (Getter::Process(..), FigureValue::Process(number)) => (
                     Some(FigureValue::Int(processes.upids[number])),
                     FigureValue::Text(&processes.names[number]),

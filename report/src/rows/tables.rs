@@ -1,0 +1,270 @@
+//! The tables, and the seam through which rows leave the fold.
+
+use super::column::Getter::{Count, Int, Process, RealUs, Text, Us};
+use super::column::{FigureColumn, TableRow, figure};
+use crate::quantiles::Quantiles;
+use crate::table::{
+    DeviceIdle, DeviceTime, IdleCause, NameTime, Recorded, Request, RunReport, named_enum,
+};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use std::io;
+use std::sync::Arc;
+
+/// Lists columns, each with the way to its value.
+macro_rules! columns {
+    ($($name:literal => $getter:expr,)*) => { &[$(($name, $getter)),*] };
+}
+
+/// A device, or a worker whose device is not recorded: how busy it was, and who feeds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceRow {
+    time: DeviceTime,
+    worker: Option<usize>,
+    engine: Option<usize>,
+}
+
+impl DeviceRow {
+    /// Returns the rows of a report.
+    pub fn all(report: &RunReport) -> Vec<DeviceRow> {
+        let row = |time: &DeviceTime| {
+            let is_its = |idle: &&DeviceIdle| idle.process == time.process;
+            let idle = report.idle.iter().find(is_its);
+            DeviceRow {
+                time: time.clone(),
+                worker: idle.map(|idle| idle.worker),
+                engine: idle.and_then(|idle| idle.engine),
+            }
+        };
+        report.timed().map(row).collect()
+    }
+
+    /// Returns a figure of the launch delays, if any is known.
+    fn delay<T>(&self, get: fn(&Quantiles) -> T) -> Option<T> {
+        figure(&self.time.launch_delay, get)
+    }
+}
+
+impl TableRow for DeviceRow {
+    const TABLE: &'static str = "device";
+    const COLUMNS: &'static [FigureColumn<DeviceRow>] = columns![
+        "process" => Process("upid", |row| Some(row.time.process)),
+        "is_worker" => Int(|row| Some(row.time.is_runner.into())),
+        "worker" => Process("worker_upid", |row| row.worker),
+        "engine" => Process("engine_upid", |row| row.engine),
+        "slices" => Count(|row| Some(row.time.slices)),
+        "short_slices" => Count(|row| Some(row.time.short_slices)),
+        "from_ns" => Int(|row| Some(row.time.from_ns)),
+        "wall_us" => Us(|row| Some(row.time.wall_ns)),
+        "busy_us" => Us(|row| Some(row.time.busy_ns)),
+        "idle_us" => Us(|row| Some(row.time.wall_ns - row.time.busy_ns)),
+        "communication_us" => Us(|row| Some(row.time.communication_ns)),
+        "exposed_communication_us" => Us(|row| Some(row.time.exposed_communication_ns)),
+        "longest_gap_us" => Us(|row| Some(row.time.longest_gap_ns)),
+        "longest_gap_at_ns" => Int(|row| Some(row.time.longest_gap_at_ns)),
+        "launches" => Count(|row| Some(row.time.launch_delay.n)),
+        "launch_delay_mean_us" => RealUs(|row| row.delay(|of| of.mean_ns)),
+        "launch_delay_p50_us" => RealUs(|row| row.delay(|of| of.p50_ns)),
+        "launch_delay_p90_us" => RealUs(|row| row.delay(|of| of.p90_ns)),
+        "launch_delay_p99_us" => RealUs(|row| row.delay(|of| of.p99_ns)),
+        "launch_delay_max_us" => Us(|row| row.delay(|of| of.max_ns)),
+        "early_slices" => Count(|row| Some(row.time.early_slices)),
+        "early_us" => Us(|row| Some(row.time.early_ns)),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        Some(self.time.process)
+    }
+}
+
+/// A time in which a device was idle for one cause. A gap between two slices may have several intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleInterval {
+    /// The device, or the worker whose device is not recorded, by its number among the processes.
+    pub process: usize,
+    /// The cause.
+    pub cause: IdleCause,
+    /// The start, in ns from the start of the trace.
+    pub start_ns: i64,
+    /// The duration.
+    pub dur_ns: i64,
+    /// The start of the gap between two slices that it is a part of.
+    pub gap_start_ns: i64,
+}
+
+impl TableRow for IdleInterval {
+    const TABLE: &'static str = "idle";
+    const COLUMNS: &'static [FigureColumn<IdleInterval>] = columns![
+        "process" => Process("upid", |idle| Some(idle.process)),
+        "cause" => Text(|idle| Some(idle.cause.name())),
+        "start_ns" => Int(|idle| Some(idle.start_ns)),
+        "dur_us" => Us(|idle| Some(idle.dur_ns)),
+        "gap_start_ns" => Int(|idle| Some(idle.gap_start_ns)),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        Some(self.process)
+    }
+}
+
+impl TableRow for NameTime {
+    const TABLE: &'static str = "name";
+    const COLUMNS: &'static [FigureColumn<NameTime>] = columns![
+        "process" => Process("upid", |name| name.process),
+        "group_name" => Text(|name| name.group.as_deref()),
+        "row_kind" => Text(|name| Some(name.row_kind.name())),
+        "category" => Text(|name| Some(&name.category)),
+        "name" => Text(|name| Some(&name.name)),
+        "ncall" => Count(|name| Some(name.ncall)),
+        "ncall_outermost" => Count(|name| Some(name.ncall_outermost)),
+        "ttot_us" => Us(|name| Some(name.ttot_ns)),
+        "tsub_us" => Us(|name| Some(name.tsub_ns)),
+        "tavg_us" => RealUs(|name| (name.ncall > 0).then_some(name.tavg_ns)),
+        "ttot_cpu_us" => Us(|name| name.ttot_cpu_ns),
+        "tsub_cpu_us" => Us(|name| name.tsub_cpu_ns),
+        "min_us" => Us(|name| figure(&name.duration, |of| of.min_ns)),
+        "p50_us" => RealUs(|name| figure(&name.duration, |of| of.p50_ns)),
+        "p90_us" => RealUs(|name| figure(&name.duration, |of| of.p90_ns)),
+        "p99_us" => RealUs(|name| figure(&name.duration, |of| of.p99_ns)),
+        "max_us" => Us(|name| figure(&name.duration, |of| of.max_ns)),
+        "max_concurrency" => Count(|name| name.max_concurrency),
+        "unfinished" => Count(|name| Some(name.unfinished)),
+        "crossing" => Count(|name| Some(name.crossing)),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        self.process
+    }
+}
+
+impl TableRow for Request {
+    const TABLE: &'static str = "request";
+    const COLUMNS: &'static [FigureColumn<Request>] = columns![
+        "request_id" => Text(|of| Some(of.request_id())),
+        "process" => Process("upid", Request::process),
+        "status" => Text(|of| Some(of.status().name())),
+        "reason" => Text(Request::reason),
+        "arrival_ns" => Int(Request::arrival_ns),
+        "received_ns" => Int(Request::received_ns),
+        "read_ns" => Int(Request::read_ns),
+        "preprocessed_ns" => Int(Request::preprocessed_ns),
+        "queued_ns" => Int(Request::queued_ns),
+        "scheduled_ns" => Int(Request::scheduled_ns),
+        "engine_first_token_ns" => Int(Request::engine_first_token_ns),
+        "first_token_ns" => Int(Request::first_token_ns),
+        "first_chunk_ns" => Int(Request::first_chunk_ns),
+        "last_token_ns" => Int(Request::last_token_ns),
+        "answered_ns" => Int(Request::answered_ns),
+        "finished_ns" => Int(Request::finished_ns),
+        "queue_us" => Us(Request::queue_ns),
+        "prefill_us" => Us(Request::prefill_ns),
+        "decode_us" => Us(Request::decode_ns),
+        "engine_ttft_us" => Us(Request::engine_ttft_ns),
+        "ttft_us" => Us(Request::ttft_ns),
+        "application_ttft_us" => Us(Request::application_ttft_ns),
+        "tpot_us" => Us(Request::tpot_ns),
+        "e2e_us" => Us(Request::e2e_ns),
+        "application_e2e_us" => Us(Request::application_e2e_ns),
+        "part_socket_us" => Us(|of| of.part_ns("socket")),
+        "part_http_us" => Us(|of| of.part_ns("HTTP")),
+        "part_preprocess_us" => Us(|of| of.part_ns("preprocess")),
+        "part_ipc_us" => Us(|of| of.part_ns("IPC")),
+        "part_frontend_us" => Us(|of| of.part_ns("frontend")),
+        "part_queue_us" => Us(|of| of.part_ns("queue")),
+        "part_prefill_us" => Us(|of| of.part_ns("prefill")),
+        "part_decode_us" => Us(|of| of.part_ns("decode")),
+        "part_return_us" => Us(|of| of.part_ns("return")),
+        "part_answer_us" => Us(|of| of.part_ns("answer")),
+        "prompt_tokens" => Count(Request::prompt_tokens),
+        "cached_tokens" => Count(Request::cached_tokens),
+        "output_tokens" => Count(Request::output_tokens),
+        "preemptions" => Count(|of| Some(of.preemptions())),
+        "preempted_us" => Us(|of| Some(of.preempted_ns())),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        Request::process(self)
+    }
+}
+
+/// The JSON has a member for each column.
+impl Serialize for Request {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(Request::COLUMNS.len()))?;
+        for (name, getter) in Request::COLUMNS {
+            map.serialize_entry(name, &getter.value(self))?;
+        }
+        map.end()
+    }
+}
+
+named_enum! {
+    /// The kind of process that recorded a step.
+    StepRole {
+    /// A worker: the span of the step. A step inside another one of its process is not counted again.
+    Worker = "worker",
+    /// An engine: the counter of the tokens that it put into a step. The step lasts from the counter's previous value.
+    Engine = "engine",
+    }
+}
+
+/// A step of a worker or an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepRow {
+    /// The process, by its number.
+    pub process: usize,
+    /// The kind of the process.
+    pub role: StepRole,
+    /// The name of its span. An engine's step has none.
+    pub name: Option<Arc<str>>,
+    /// The start, in ns from the start of the trace.
+    pub start_ns: i64,
+    /// The duration; `None` if an engine's step follows a pause.
+    pub dur_ns: Option<i64>,
+    /// The number of its requests, if it names them.
+    pub requests: Option<u64>,
+    /// Tokens of prompts in it, if the engine counts them.
+    pub prefill_tokens: Option<u64>,
+    /// Tokens of answers in it, if the engine counts them.
+    pub decode_tokens: Option<u64>,
+}
+
+impl TableRow for StepRow {
+    const TABLE: &'static str = "step";
+    const COLUMNS: &'static [FigureColumn<StepRow>] = columns![
+        "process" => Process("upid", |step| Some(step.process)),
+        "role" => Text(|step| Some(step.role.name())),
+        "name" => Text(|step| step.name.as_deref()),
+        "start_ns" => Int(|step| Some(step.start_ns)),
+        "dur_us" => Us(|step| step.dur_ns),
+        "requests" => Count(|step| step.requests),
+        "prefill_tokens" => Count(|step| step.prefill_tokens),
+        "decode_tokens" => Count(|step| step.decode_tokens),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        Some(self.process)
+    }
+}
+
+/// Receives the rows of tables that are too long to be kept in memory, while a run is folded. The rows of a table come in the order of their processes and
+/// start times; of a process that is worker and engine, the steps of the worker come first.
+pub trait RowSink {
+    /// Takes what was recorded, before any row.
+    ///
+    /// # Errors
+    /// If rows cannot be stored.
+    fn begin(&mut self, recorded: &Recorded) -> io::Result<()>;
+
+    /// Takes a step.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    fn step(&mut self, step: &StepRow) -> io::Result<()>;
+
+    /// Takes an idle interval.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    fn idle(&mut self, interval: &IdleInterval) -> io::Result<()>;
+}
