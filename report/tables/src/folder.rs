@@ -238,7 +238,8 @@ fn refuse_foreign(place: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::small_table::{Cell, write};
+    use crate::write::cells::Cell;
+    use crate::write::table::write;
     use crate::write::table_file::{Coding, Column};
 
     fn options(to: &Path, force: bool) -> TablesOptions {

@@ -4,9 +4,9 @@ use crate::folder::{NewTables, Partition};
 use crate::gather::rows::Rows;
 use crate::ids::{HOSTS, HostId, in_process};
 use crate::options::TablesOptions;
-use crate::process_tables::LeftOut;
-use crate::process_tables::{TrackKind, TrackRow};
-use crate::write::small_table::{Cell, write};
+use crate::process_tables::{LeftOut, TrackRow};
+use crate::write::cells::Cell;
+use crate::write::table::write;
 use crate::write::table_file::{Coding, Column};
 use parquet::errors::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,7 +183,7 @@ impl HostContext<'_> {
         write(&path("metadata"), &METADATA, self.metadata(report))
     }
 
-    fn process(&self, number: usize) -> [Cell; 13] {
+    fn process(&self, number: usize) -> [Cell<'_>; 13] {
         let process = &self.events.processes()[number];
         let (report, recorded) = (process.report, &self.recorded.processes[number]);
         let uncertainty_ns = recorded.clock_uncertainty_ns;
@@ -198,7 +198,7 @@ impl HostContext<'_> {
             Cell::Long(recorded.events.cast_signed()),
             Cell::Long(recorded.open_spans.cast_signed()),
             recorded.end.into(),
-            recorded.exit.as_ref().map(Exit::words).as_deref().into(),
+            recorded.exit.as_ref().map(Exit::words).into(),
             recorded.last_ns.into(),
             uncertainty_ns.map(u64::cast_signed).into(),
         ]
@@ -210,7 +210,7 @@ impl HostContext<'_> {
         in_process(self.upids[process], row - first)
     }
 
-    fn threads(&self, process: usize) -> Vec<[Cell; 5]> {
+    fn threads(&self, process: usize) -> Vec<[Cell<'_>; 5]> {
         let of = |number: usize| {
             let row = self.rows.row(number);
             let thread = &self.events.threads()[row.thread];
@@ -218,48 +218,38 @@ impl HostContext<'_> {
                 Cell::Long(self.utid(process, number)),
                 Cell::Long(row.tid.into()),
                 Cell::Long(self.upids[process]),
-                row.name(thread).as_deref().into(),
+                row.name(thread).into(),
                 Cell::Long((thread.is_main && row.beside == 0).into()),
             ]
         };
         self.rows.of_process(process).map(of).collect()
     }
 
-    fn tracks(&self, process: usize) -> Vec<[Cell; 5]> {
+    fn tracks(&self, process: usize) -> Vec<[Cell<'_>; 5]> {
         let of = |track: &TrackRow| {
-            let kind = match track.kind {
-                TrackKind::Thread => "thread",
-                TrackKind::Async => "async",
-                TrackKind::Process => "process",
-                TrackKind::Global => "global",
-                TrackKind::Counter => "counter",
-            };
             let name = track.name.as_ref();
-            let name = name.map(|name| String::from_utf8_lossy(name.data()));
-            let upid = match track.kind {
-                TrackKind::Thread | TrackKind::Global => Cell::Null,
-                _ => Cell::Long(self.upids[process]),
-            };
+            let name = name.map(|name| String::from_utf8_lossy(name.data()).into_owned());
+            let has_upid = !matches!(track.kind, "thread" | "global");
             [
                 Cell::Long(track.id),
-                name.as_deref().into(),
-                Cell::text(kind),
+                name.into(),
+                Cell::text(track.kind),
                 track.row.map(|row| self.utid(process, row as usize)).into(),
-                upid,
+                has_upid.then_some(self.upids[process]).into(),
             ]
         };
         self.tracks[process].iter().map(of).collect()
     }
 
     /// Returns a row for each boot of a host, and one if no boot is known.
-    fn clocks(&self, host: &Host) -> Vec<[Cell; 5]> {
+    fn clocks<'h>(&self, host: &'h Host) -> Vec<[Cell<'h>; 5]> {
         let boot_ids = host.boot_ids.iter().map(|boot_id| Some(boot_id.as_str()));
         let unknown = host.boot_ids.is_empty().then_some(None);
         let rows = boot_ids.chain(unknown);
         rows.map(|boot_id| self.clock(host, boot_id)).collect()
     }
 
-    fn clock(&self, host: &Host, boot_id: Option<&str>) -> [Cell; 5] {
+    fn clock<'h>(&self, host: &Host, boot_id: Option<&'h str>) -> [Cell<'h>; 5] {
         let mut clocks = self.events.report().clocks.placements.iter();
         let is_of_boot = |boot: &str| boot_id.is_none_or(|boot_id| boot_id == boot);
         let clock = clocks.find(|clock| clock.host == host.name && is_of_boot(&clock.boot_id));
@@ -273,7 +263,7 @@ impl HostContext<'_> {
         ]
     }
 
-    fn loss(&self, loss: &LossReport) -> [Cell; 5] {
+    fn loss<'l>(&self, loss: &'l LossReport) -> [Cell<'l>; 5] {
         let dur_ns = loss.from_ns.zip(loss.to_ns).map(|(from, to)| to - from);
         [
             Cell::text(&loss.cause),
@@ -284,21 +274,17 @@ impl HostContext<'_> {
         ]
     }
 
-    fn metadata(&self, report: &Report) -> Vec<[Cell; 3]> {
-        let text = |name: &str, value: Option<&str>| [Cell::text(name), value.into(), Cell::Null];
-        let long = |name: &str, value: i64| [Cell::text(name), Cell::Null, Cell::Long(value)];
-        let count = |name: &str, value: u64| long(name, value.cast_signed());
+    fn metadata<'r>(&self, report: &'r Report) -> Vec<[Cell<'r>; 3]> {
+        let long = |name, value: Option<i64>| [Cell::text(name), Cell::Null, value.into()];
+        let text = |name, value: Option<&'r str>| [Cell::text(name), value.into(), Cell::Null];
+        let count = |name, value: u64| long(name, Some(value.cast_signed()));
         let run = report.inputs.iter().find_map(|input| input.run.as_deref());
         let mut rows = vec![
-            long("schema_version", SCHEMA),
+            long("schema_version", Some(SCHEMA)),
             text("tool_version", Some(env!("CARGO_PKG_VERSION"))),
             text("run", run),
-            long("base_ns", report.clocks.base_ns),
-            [
-                Cell::text("base_unix_ns"),
-                Cell::Null,
-                self.events.base_unix_ns().into(),
-            ],
+            long("base_ns", Some(report.clocks.base_ns)),
+            long("base_unix_ns", self.events.base_unix_ns()),
             count("events", report.events.total),
             count("lost_events", report.losses.events),
             count("damage", report.damage.total),
@@ -315,7 +301,11 @@ impl HostContext<'_> {
 }
 
 /// Damage: each place that the report holds, and of each kind how many there are beyond those.
-fn damage(report: &Report) -> Vec<[Cell; 4]> {
+fn damage(report: &Report) -> Vec<[Cell<'_>; 4]> {
+    let row = |file: Option<String>, offset: Option<i64>, kind, count: u64| {
+        let count = Cell::Long(count.cast_signed());
+        [file.into(), offset.into(), Cell::text(kind), count]
+    };
     let mut more = report.damage.by_kind.clone();
     let mut rows = Vec::new();
     for damage in &report.damage.list {
@@ -323,20 +313,10 @@ fn damage(report: &Report) -> Vec<[Cell; 4]> {
         if let Some(count) = more.get_mut(kind) {
             *count = count.saturating_sub(1);
         }
-        rows.push([
-            Cell::text(&damage.file.to_string_lossy()),
-            Cell::Long(damage.offset.cast_signed()),
-            Cell::text(kind),
-            Cell::Long(1),
-        ]);
+        let file = damage.file.to_string_lossy().into_owned();
+        rows.push(row(Some(file), Some(damage.offset.cast_signed()), kind, 1));
     }
-    for (kind, count) in more.into_iter().filter(|(_, count)| *count > 0) {
-        rows.push([
-            Cell::Null,
-            Cell::Null,
-            Cell::text(kind),
-            Cell::Long(count.cast_signed()),
-        ]);
-    }
+    let more = more.into_iter().filter(|(_, count)| *count > 0);
+    rows.extend(more.map(|(kind, count)| row(None, None, kind, count)));
     rows
 }

@@ -10,8 +10,9 @@ use crate::ids::in_process;
 use crate::nest::async_tracks::{AsyncTracks, Turn};
 use crate::nest::stack::{MOST, Stack};
 use crate::write::arg_table::ArgTable;
-use crate::write::plain_table::PlainTable;
+use crate::write::cells::Cell;
 use crate::write::slice_table::{SliceRow, SliceTable};
+use crate::write::table::Table;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use std::collections::HashMap;
@@ -39,23 +40,13 @@ impl AddAssign for LeftOut {
 const MOST_OPEN: usize = 1 << 20;
 const MOST_PENDING: usize = 1 << 20;
 
-/// What a track is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TrackKind {
-    Thread,
-    Async,
-    /// Of instants of a process, and of the whole trace.
-    Process,
-    Global,
-    Counter,
-}
-
 /// A track of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct TrackRow {
     pub(crate) id: i64,
     pub(crate) name: Option<ByteArray>,
-    pub(crate) kind: TrackKind,
+    /// What it is of: `thread`, `async`, `counter`, or instants of the `process` or of the whole trace (`global`).
+    pub(crate) kind: &'static str,
     /// The row of a thread, by its number.
     pub(crate) row: Option<u32>,
 }
@@ -67,15 +58,16 @@ pub(crate) struct Shared {
     pub(crate) log: Spilled<u8>,
 }
 
-/// Which of a process's tracks that are none of threads is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Other {
-    Async(usize),
-    Process,
-    Global,
-    /// By the hash of its name.
-    Counter(u64),
+impl Shared {
+    /// Returns the entry at a place of the log.
+    fn entry(&self, at: u64) -> Entry<'_> {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        Entry::read(self.log.rest(at))
+    }
 }
+
+/// A track that is none of a thread: its kind, and a number that tells it from others of its kind.
+type OtherTrack = (&'static str, u64);
 
 /// Writes the tables of a process.
 pub(crate) struct ProcessTables<'f, 'a> {
@@ -90,7 +82,7 @@ pub(crate) struct ProcessTables<'f, 'a> {
     /// The tracks of threads, by row from the process's first one on.
     thread_tracks: Vec<Option<usize>>,
     first_row: u32,
-    other_tracks: HashMap<Other, usize>,
+    other_tracks: HashMap<OtherTrack, usize>,
     async_tracks: AsyncTracks,
     tracks: Vec<TrackRow>,
     /// The slices of each track.
@@ -108,7 +100,7 @@ pub(crate) struct ProcessTables<'f, 'a> {
 pub(crate) struct ProcessFiles<'a> {
     pub(crate) slices: SliceTable<'a>,
     pub(crate) args: ArgTable<'a>,
-    pub(crate) samples: PlainTable<3>,
+    pub(crate) samples: Table,
 }
 
 impl<'f, 'a> ProcessTables<'f, 'a> {
@@ -144,8 +136,7 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
 
     /// Takes the next event.
     pub(crate) fn take(&mut self, item: &Item) -> Result<()> {
-        let at = usize::try_from(item.at).unwrap_or(usize::MAX);
-        let entry = Entry::read(self.shared.log.rest(at));
+        let entry = self.shared.entry(item.at);
         match item.act {
             Act::EndArgs => self.keep_end_args(item, &entry),
             Act::End => {
@@ -206,8 +197,8 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
 
     fn slice(&mut self, item: &Item, entry: &Entry<'_>) -> Result<()> {
         let track = match item.act {
-            Act::ProcessInstant => self.other_track(Other::Process, None, TrackKind::Process),
-            Act::GlobalInstant => self.other_track(Other::Global, None, TrackKind::Global),
+            Act::ProcessInstant => self.other_track(("process", 0), None),
+            Act::GlobalInstant => self.other_track(("global", 0), None),
             act if is_async(act) => {
                 let turn = match act {
                     Act::AsyncBegin => Turn::Begin,
@@ -232,13 +223,12 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
             self.end_pending(track, item, id);
         }
         let at = has_end.then(|| self.end_args_of(item, track_key(item, entry)));
-        let log = &self.shared.log;
-        let later = at.flatten().map(|at| Entry::read(log.rest(at)));
+        let later = at.flatten().map(|at| self.shared.entry(at));
         let has_args = entry.has_args() || later.is_some();
         if has_args {
             self.files.args.push(id, entry, later.as_ref())?;
         }
-        self.files.slices.push(SliceRow {
+        self.files.slices.push(&SliceRow {
             id,
             ts_ns: item.ts_ns,
             dur_ns: item.dur_ns,
@@ -281,31 +271,26 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
             .insert((track_key(item, entry), item.dur_ns), item.at);
     }
 
-    fn end_args_of(&mut self, item: &Item, track: i64) -> Option<usize> {
+    fn end_args_of(&mut self, item: &Item, track: i64) -> Option<u64> {
         if self.end_args.is_empty() || self.end_args_ns != item.ts_ns {
             return None;
         }
-        let at = self.end_args.remove(&(track, item.dur_ns))?;
-        usize::try_from(at).ok()
+        self.end_args.remove(&(track, item.dur_ns))
     }
 
     /// Takes the next sample.
     pub(crate) fn take_sample(&mut self, sample: &Sample) -> Result<()> {
-        let name = match self.shared.counters.get(sample.counter as usize) {
-            Some(pair) => Some(pair.1.clone()),
-            None => {
-                let at = usize::try_from(sample.at).unwrap_or(usize::MAX);
-                Entry::read(self.shared.log.rest(at))
-                    .name
-                    .map(|pair| pair.1)
-            }
-        };
-        let other = Other::Counter(name.as_ref().map_or(0, |name| xxh3_64(name.data())));
-        let track = self.other_track(other, name, TrackKind::Counter);
+        let kept = self.shared.counters.get(sample.counter as usize).cloned();
+        let pair = kept.or_else(|| self.shared.entry(sample.at).name);
+        let name = pair.map(|pair| pair.1);
+        let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
+        let track = self.other_track(("counter", hash), name);
         let id = self.next_sample;
         self.next_sample += 1;
-        let row = [id, sample.ts_ns, self.tracks[track].id];
-        self.files.samples.push(row, Some(sample.value()))
+        let track = self.tracks[track].id;
+        let [id, ts, track] = [id, sample.ts_ns, track].map(Cell::Long);
+        let value = Cell::Double(f64::from_bits(sample.bits));
+        self.files.samples.push([id, ts, track, value])
     }
 
     fn thread_track(&mut self, row: u32) -> usize {
@@ -313,7 +298,7 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         if let Some(Some(track)) = self.thread_tracks.get(at) {
             return *track;
         }
-        let track = self.add_track(None, TrackKind::Thread, Some(row));
+        let track = self.add_track(None, "thread", Some(row));
         if at >= self.thread_tracks.len() {
             self.thread_tracks.resize(at + 1, None);
         }
@@ -326,19 +311,24 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         let name = pair.or(entry.name.as_ref()).map(|pair| pair.1.clone());
         let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
         let number = self.async_tracks.at(entry.id, hash, turn);
-        self.other_track(Other::Async(number), name, TrackKind::Async)
+        self.other_track(("async", number as u64), name)
     }
 
-    fn other_track(&mut self, other: Other, name: Option<ByteArray>, kind: TrackKind) -> usize {
+    fn other_track(&mut self, other: OtherTrack, name: Option<ByteArray>) -> usize {
         if let Some(track) = self.other_tracks.get(&other) {
             return *track;
         }
-        let track = self.add_track(name, kind, None);
+        let track = self.add_track(name, other.0, None);
         self.other_tracks.insert(other, track);
         track
     }
 
-    fn add_track(&mut self, name: Option<ByteArray>, kind: TrackKind, row: Option<u32>) -> usize {
+    fn add_track(
+        &mut self,
+        name: Option<ByteArray>,
+        kind: &'static str,
+        row: Option<u32>,
+    ) -> usize {
         let number = self.tracks.len();
         let id = in_process(self.upid, number);
         self.tracks.push(TrackRow {

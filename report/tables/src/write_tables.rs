@@ -10,12 +10,12 @@ use crate::gather::texts::Texts;
 use crate::host_tables::{Host, HostContext, hosts};
 use crate::ids::PROCESSES;
 use crate::options::{TablesOptions, Written};
-use crate::process_tables::LeftOut;
-use crate::process_tables::{ProcessFiles, ProcessTables, Shared, TrackRow};
+use crate::process_tables::{LeftOut, ProcessFiles, ProcessTables, Shared, TrackRow};
 use crate::report_tables::ReportTables;
 use crate::write::arg_table::{self, ArgTable};
-use crate::write::plain_table::PlainTable;
+use crate::write::cells::Cell;
 use crate::write::slice_table::{self, SliceTable};
+use crate::write::table::Table;
 use crate::write::table_file::{Coding, Column, TableFile};
 use parquet::errors::ParquetError;
 use std::io;
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
             let mut files = ProcessFiles {
                 slices: SliceTable::new(&gathered.shared.names),
                 args: ArgTable::new(&gathered.keys),
-                samples: PlainTable::new(&COUNTER),
+                samples: Table::new(&COUNTER),
             };
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
             ends.push((self.hosts[self.host_of[number]].id.row(before), number));
         }
         ends.sort_unstable();
-        let mut table: PlainTable<3> = PlainTable::new(&FLOW);
+        let mut table = Table::new(&FLOW);
         let (mut of, mut nth) = (None, 0);
         for edge in sorted.iter() {
             let at = ends.partition_point(|(end, _)| *end <= edge.slice_out);
@@ -350,7 +350,7 @@ impl<'a> Run<'a> {
             }
             let row = [host.id.row(nth), edge.slice_out, edge.slice_in];
             nth += 1;
-            table.push(row, None).map_err(of_file)?;
+            table.push(row.map(Cell::Long)).map_err(of_file)?;
         }
         table.finish().map_err(of_file)?;
         Ok(nth)

@@ -15,10 +15,4 @@ pub(crate) struct Sample {
     pub(crate) bits: u64,
 }
 
-impl Sample {
-    pub(crate) fn value(&self) -> f64 {
-        f64::from_bits(self.bits)
-    }
-}
-
 impl Record for Sample {}

@@ -2,9 +2,9 @@
 //!
 //! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
 
-use super::lazy_file::LazyFile;
-use super::table_file::{Coding, Column, Nullable, ROWS, Values};
-use super::text_column::TextColumn;
+use super::cells::Cell;
+use super::table::{ROWS, Table};
+use super::table_file::{Coding, Column};
 use crate::gather::entry::{ArgKey, ArgValue, Entry};
 use crate::gather::texts::TextPair;
 use parquet::errors::Result;
@@ -20,6 +20,11 @@ pub(crate) const COLUMNS: [Column; 7] = [
     Column::text("string_value").or_null(),
     Column::double("real_value").or_null(),
 ];
+
+/// The places of columns.
+const FLAT_KEY: usize = 1;
+const KEY: usize = 2;
+const KIND: usize = 3;
 
 /// Bytes of texts in a row group.
 const TEXT_BYTES: usize = 8 << 20;
@@ -40,22 +45,10 @@ struct Row {
     value: Value,
 }
 
-/// The columns of a row group.
-#[derive(Default)]
-struct Columns {
-    ids: Vec<i64>,
-    flat_keys: TextColumn,
-    keys: TextColumn,
-    kinds: TextColumn,
-    ints: Nullable<i64>,
-    texts: TextColumn,
-    reals: Nullable<f64>,
-}
-
 /// Takes args in the order of their slices. Its memory is kept for the next row group and the next process.
 pub(crate) struct ArgTable<'a> {
     keys: &'a [TextPair],
-    file: LazyFile,
+    table: Table,
     rows: Vec<Row>,
     /// The same by the texts of their keys, when they are written.
     sorted: Vec<Row>,
@@ -63,7 +56,6 @@ pub(crate) struct ArgTable<'a> {
     here: Vec<TextPair>,
     here_bytes: usize,
     texts: Vec<u8>,
-    columns: Columns,
 }
 
 impl<'a> ArgTable<'a> {
@@ -71,19 +63,18 @@ impl<'a> ArgTable<'a> {
     pub(crate) fn new(keys: &'a [TextPair]) -> ArgTable<'a> {
         ArgTable {
             keys,
-            file: LazyFile::new(&COLUMNS),
+            table: Table::new(&COLUMNS).with_most(usize::MAX, usize::MAX),
             rows: Vec::new(),
             sorted: Vec::new(),
             here: Vec::new(),
             here_bytes: 0,
             texts: Vec::new(),
-            columns: Columns::default(),
         }
     }
 
     /// Begins the table of a process, whose file is made when there is an arg.
     pub(crate) fn begin(&mut self, path: PathBuf) {
-        self.file.begin(path);
+        self.table.begin(path);
     }
 
     /// Takes the args of a slice; of those with the same key in both entries the later one's.
@@ -170,57 +161,40 @@ impl<'a> ArgTable<'a> {
         }
     }
 
-    /// Fills the columns with the sorted rows.
-    fn fill(&mut self) {
-        let columns = &mut self.columns;
-        columns.ids.clear();
-        columns.ints.clear();
-        columns.reals.clear();
+    /// Writes the rows as a row group.
+    fn write(&mut self) -> Result<()> {
+        self.sort();
         // As Perfetto names them.
-        let kinds = ["int", "bool", "real", "string"];
-        let [int, bool, real, string] = kinds.map(|kind| columns.kinds.number(kind.as_bytes()));
+        let [int, bool, real, string] =
+            ["int", "bool", "real", "string"].map(|kind| self.table.number(KIND, kind.as_bytes()));
         let mut last = None;
         for row in &self.sorted {
-            let (key, flat_key) = match last {
-                Some((number, texts)) if number == row.key => texts,
+            let [flat_key, key] = match last {
+                Some((number, numbers)) if number == row.key => numbers,
                 _ => {
                     let TextPair(flat_key, key) = pair(self.keys, &self.here, row.key as usize);
                     let flat_key = flat_key.as_ref().unwrap_or(key).data();
-                    let flat_key = columns.flat_keys.number(flat_key);
-                    (columns.keys.number(key.data()), flat_key)
+                    [(FLAT_KEY, flat_key), (KEY, key.data())]
+                        .map(|(column, text)| self.table.number(column, text))
                 }
             };
-            last = Some((row.key, (key, flat_key)));
-            columns.keys.push(Some(key), 1);
-            columns.flat_keys.push(Some(flat_key), 1);
-            columns.ids.push(row.id);
-            let (kind, int, real, text) = match row.value {
-                Value::Int(value) => (int, Some(value), None, None),
-                Value::Bool(value) => (bool, Some(value.into()), None, None),
-                Value::Real(value) => (real, None, Some(value), None),
-                Value::Text(start, end) => (string, None, None, Some(&self.texts[start..end])),
+            last = Some((row.key, [flat_key, key]));
+            let null = || Cell::Null;
+            let (kind, int_value, text, real_value) = match row.value {
+                Value::Int(value) => (int, Cell::Long(value), null(), null()),
+                Value::Bool(value) => (bool, Cell::Long(value.into()), null(), null()),
+                Value::Real(value) => (real, null(), null(), Cell::Double(value)),
+                Value::Text(start, end) => {
+                    let text = Cell::Text(self.texts[start..end].into());
+                    (string, null(), text, null())
+                }
             };
-            columns.kinds.push(Some(kind), 1);
-            columns.ints.push(int);
-            columns.texts.push_text(text);
-            columns.reals.push(real);
+            let [flat_key, key, kind] = [flat_key, key, kind].map(Cell::from);
+            let id = Cell::Long(row.id);
+            self.table
+                .push([id, flat_key, key, kind, int_value, text, real_value])?;
         }
-    }
-
-    fn write(&mut self) -> Result<()> {
-        self.sort();
-        self.fill();
-        let columns = &mut self.columns;
-        let values = vec![
-            Values::Longs(&columns.ids),
-            Values::Texts(&mut columns.flat_keys),
-            Values::Texts(&mut columns.keys),
-            Values::Texts(&mut columns.kinds),
-            Values::SomeLongs(&columns.ints),
-            Values::Texts(&mut columns.texts),
-            Values::SomeDoubles(&columns.reals),
-        ];
-        self.file.write(self.rows.len(), values)?;
+        self.table.write()?;
         self.rows.clear();
         self.texts.clear();
         self.here.clear();
@@ -233,7 +207,7 @@ impl<'a> ArgTable<'a> {
         if !self.rows.is_empty() {
             self.write()?;
         }
-        self.file.finish()?;
+        self.table.finish()?;
         // A slice may have had far more args than a row group.
         if self.rows.capacity() > 2 * ROWS || self.texts.capacity() > 2 * TEXT_BYTES {
             *self = ArgTable::new(self.keys);

@@ -1,13 +1,82 @@
 //! The cells of a column while a row group is gathered.
 
-use super::table_file::{Column, Nullable, Values};
+use super::table_file::Column;
 use super::text_column::TextColumn;
 use parquet::basic::Type;
+use std::borrow::Cow;
 use trace_report::FigureValue;
 
+/// The value of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Long(i64),
+    Double(f64),
+    Text(Cow<'a, [u8]>),
+    /// A text by its number in the column.
+    Known(u32),
+}
+
+impl<'a> Cell<'a> {
+    pub(crate) fn text(text: &'a str) -> Cell<'a> {
+        Cell::Text(Cow::Borrowed(text.as_bytes()))
+    }
+}
+
+impl From<Option<i64>> for Cell<'_> {
+    fn from(long: Option<i64>) -> Self {
+        long.map_or(Cell::Null, Cell::Long)
+    }
+}
+
+impl From<Option<u32>> for Cell<'_> {
+    fn from(number: Option<u32>) -> Self {
+        number.map_or(Cell::Null, Cell::Known)
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Cell<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Cell::Null, Cell::text)
+    }
+}
+
+impl From<Option<String>> for Cell<'_> {
+    fn from(text: Option<String>) -> Self {
+        text.map_or(Cell::Null, |text| Cell::Text(text.into_bytes().into()))
+    }
+}
+
+impl<'a> From<FigureValue<'a>> for Cell<'a> {
+    fn from(value: FigureValue<'a>) -> Self {
+        match value {
+            FigureValue::Int(value) => Cell::Long(value),
+            FigureValue::Real(value) => Cell::Double(value),
+            FigureValue::Text(text) => Cell::text(text),
+            FigureValue::Null | FigureValue::Process(_) => Cell::Null,
+        }
+    }
+}
+
+/// Values, some of them null.
+#[derive(Default)]
+pub(crate) struct Nullable<T> {
+    pub(super) values: Vec<T>,
+    /// For each row 1 if it has a value, and 0 if it has none.
+    pub(super) levels: Vec<i16>,
+}
+
+impl<T> Nullable<T> {
+    fn push(&mut self, value: Option<T>) {
+        self.levels.push(value.is_some().into());
+        self.values.extend(value);
+    }
+}
+
 /// The cells of a column of any type.
-pub(super) enum Cells {
+pub(crate) enum Cells {
     Longs(Nullable<i64>),
+    Words(Nullable<i32>),
     Doubles(Nullable<f64>),
     Texts(TextColumn),
 }
@@ -16,30 +85,25 @@ impl Cells {
     pub(super) fn of(column: &Column) -> Cells {
         match column.kind {
             Type::INT64 => Cells::Longs(Nullable::default()),
+            Type::INT32 => Cells::Words(Nullable::default()),
             Type::DOUBLE => Cells::Doubles(Nullable::default()),
             _ => Cells::Texts(TextColumn::default()),
         }
     }
 
     /// Adds a cell, which is null if its value has another type than the column.
-    pub(super) fn push(&mut self, value: FigureValue<'_>) {
-        match (self, value) {
-            (Cells::Longs(longs), FigureValue::Int(value)) => longs.push(Some(value)),
+    #[inline]
+    pub(super) fn push(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Cells::Longs(longs), Cell::Long(value)) => longs.push(Some(value)),
             (Cells::Longs(longs), _) => longs.push(None),
-            (Cells::Doubles(doubles), FigureValue::Real(value)) => doubles.push(Some(value)),
+            (Cells::Words(words), Cell::Long(value)) => words.push(i32::try_from(value).ok()),
+            (Cells::Words(words), _) => words.push(None),
+            (Cells::Doubles(doubles), Cell::Double(value)) => doubles.push(Some(value)),
             (Cells::Doubles(doubles), _) => doubles.push(None),
-            (Cells::Texts(texts), FigureValue::Text(text)) => {
-                texts.push_text(Some(text.as_bytes()));
-            }
+            (Cells::Texts(texts), Cell::Known(number)) => texts.push(Some(number), 1),
+            (Cells::Texts(texts), Cell::Text(text)) => texts.push_text(Some(&text)),
             (Cells::Texts(texts), _) => texts.push_text(None),
-        }
-    }
-
-    pub(super) fn values(&mut self) -> Values<'_> {
-        match self {
-            Cells::Longs(longs) => Values::SomeLongs(longs),
-            Cells::Doubles(doubles) => Values::SomeDoubles(doubles),
-            Cells::Texts(texts) => Values::Texts(texts),
         }
     }
 
@@ -47,15 +111,6 @@ impl Cells {
         match self {
             Cells::Texts(texts) => texts.bytes(),
             _ => 0,
-        }
-    }
-
-    /// Empties it after its values were written. Columns of texts are empty then.
-    pub(super) fn clear(&mut self) {
-        match self {
-            Cells::Longs(longs) => longs.clear(),
-            Cells::Doubles(doubles) => doubles.clear(),
-            Cells::Texts(_) => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A table whose columns and rows the report defines.
 
-use super::cells::Cells;
-use super::lazy_file::LazyFile;
+use super::cells::Cell;
+use super::table::Table;
 use super::table_file::{Coding, Column};
 use parquet::errors::Result;
 use std::path::PathBuf;
@@ -20,11 +20,7 @@ pub(crate) struct ProcessKeys {
 }
 
 /// The rows of one host.
-pub(crate) struct RowTable {
-    file: LazyFile,
-    rows: usize,
-    cells: Vec<Cells>,
-}
+pub(crate) struct RowTable(Table);
 
 /// Returns the columns of a table in Parquet. Each may be null.
 fn columns<R: TableRow>() -> Vec<Column> {
@@ -42,53 +38,29 @@ fn columns<R: TableRow>() -> Vec<Column> {
 impl RowTable {
     /// Creates the table of a host, which has a file even if it has no rows.
     pub(crate) fn new<R: TableRow>(path: PathBuf) -> RowTable {
-        let columns = columns::<R>();
-        let cells = columns.iter().map(Cells::of).collect();
-        let mut file = LazyFile::new(columns);
-        file.begin(path);
-        RowTable {
-            file,
-            rows: 0,
-            cells,
-        }
+        let mut table = Table::new(columns::<R>()).with_most(ROWS, TEXT_BYTES);
+        table.begin(path);
+        RowTable(table)
     }
 
     pub(crate) fn push<R: TableRow>(&mut self, row: &R, processes: &ProcessKeys) -> Result<()> {
-        let values = R::COLUMNS.iter().flat_map(|(_, getter)| {
+        self.0.push(R::COLUMNS.iter().flat_map(|(_, getter)| {
             let value = getter.value(row);
-            let (upid, value) = match (getter, value) {
+            let (upid, cell) = match (getter, value) {
                 (Getter::Process(..), FigureValue::Process(number)) => (
-                    Some(FigureValue::Int(processes.upids[number])),
-                    FigureValue::Text(&processes.names[number]),
+                    Some(Cell::Long(processes.upids[number])),
+                    Cell::text(&processes.names[number]),
                 ),
-                (Getter::Process(..), _) => (Some(FigureValue::Null), FigureValue::Null),
-                (_, value) => (None, value),
+                (Getter::Process(..), _) => (Some(Cell::Null), Cell::Null),
+                (_, value) => (None, value.into()),
             };
-            upid.into_iter().chain([value])
-        });
-        for (cells, value) in self.cells.iter_mut().zip(values) {
-            cells.push(value);
-        }
-        self.rows += 1;
-        let text_bytes: usize = self.cells.iter().map(Cells::text_bytes).sum();
-        match self.rows < ROWS && text_bytes < TEXT_BYTES {
-            true => Ok(()),
-            false => self.write(),
-        }
-    }
-
-    /// Writes the rows as a row group.
-    fn write(&mut self) -> Result<()> {
-        let values = self.cells.iter_mut().map(Cells::values).collect();
-        self.file.write(self.rows, values)?;
-        self.cells.iter_mut().for_each(Cells::clear);
-        self.rows = 0;
-        Ok(())
+            upid.into_iter().chain([cell])
+        }))
     }
 
     /// Writes what is left.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.write()?;
-        self.file.finish()
+        self.0.write()?;
+        self.0.finish()
     }
 }

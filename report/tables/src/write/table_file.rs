@@ -1,15 +1,16 @@
 //! A table as a file: row groups of columns, each with the encoding that suits it.
 
-use super::text_column::TextColumn;
+use super::cells::{Cells, Nullable};
+use super::table::ROWS;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel,
 };
-use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr,
 };
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type as SchemaType, TypePtr};
 use std::borrow::Cow;
 use std::fs::File;
@@ -17,8 +18,6 @@ use std::path::Path;
 use std::sync::Arc;
 use zstd::bulk::Compressor;
 
-/// Rows of a row group.
-pub(crate) const ROWS: usize = 128 << 10;
 /// What says of a file that this program wrote it.
 pub(crate) const CREATED_BY: &str = concat!("trace-tables ", env!("CARGO_PKG_VERSION"));
 const ZSTD_LEVEL: i32 = 1;
@@ -44,34 +43,29 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) const fn long(name: &'static str, coding: Coding) -> Column {
+    const fn new(name: &'static str, kind: Type, coding: Coding) -> Column {
         Column {
             name,
-            kind: Type::INT64,
+            kind,
             coding,
             is_null: false,
         }
     }
 
+    pub(crate) const fn long(name: &'static str, coding: Coding) -> Column {
+        Column::new(name, Type::INT64, coding)
+    }
+
     pub(crate) const fn word(name: &'static str) -> Column {
-        Column {
-            kind: Type::INT32,
-            ..Column::long(name, Coding::Dictionary)
-        }
+        Column::new(name, Type::INT32, Coding::Dictionary)
     }
 
     pub(crate) const fn double(name: &'static str) -> Column {
-        Column {
-            kind: Type::DOUBLE,
-            ..Column::long(name, Coding::Dictionary)
-        }
+        Column::new(name, Type::DOUBLE, Coding::Dictionary)
     }
 
     pub(crate) const fn text(name: &'static str) -> Column {
-        Column {
-            kind: Type::BYTE_ARRAY,
-            ..Column::long(name, Coding::Dictionary)
-        }
+        Column::new(name, Type::BYTE_ARRAY, Coding::Dictionary)
     }
 
     pub(crate) const fn or_null(self) -> Column {
@@ -80,36 +74,6 @@ impl Column {
             ..self
         }
     }
-}
-
-/// Values, some of them null.
-#[derive(Default)]
-pub(crate) struct Nullable<T> {
-    values: Vec<T>,
-    /// For each row 1 if it has a value, and 0 if it has none.
-    levels: Vec<i16>,
-}
-
-impl<T> Nullable<T> {
-    pub(super) fn push(&mut self, value: Option<T>) {
-        self.levels.push(value.is_some().into());
-        self.values.extend(value);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.values.clear();
-        self.levels.clear();
-    }
-}
-
-/// The values of a column in a row group. Where some are null, levels say of each row whether it has one: 1, or 0.
-pub(crate) enum Values<'a> {
-    Longs(&'a [i64]),
-    SomeLongs(&'a Nullable<i64>),
-    Words(&'a [i32]),
-    Doubles(&'a [f64]),
-    SomeDoubles(&'a Nullable<f64>),
-    Texts(&'a mut TextColumn),
 }
 
 /// A table that is being written.
@@ -134,26 +98,23 @@ impl TableFile {
         })
     }
 
-    /// Writes a row group of so many rows. Columns of texts are empty then.
-    pub(crate) fn write(&mut self, rows: usize, values: Vec<Values<'_>>) -> Result<()> {
+    /// Writes a row group of so many rows. The cells are empty then.
+    pub(super) fn write(&mut self, rows: usize, cells: &mut [Cells]) -> Result<()> {
         if rows == 0 {
             return Ok(()); // not every reader takes a row group without rows
         }
         let kinds = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
-        for ((column, kind), values) in self.columns.iter().zip(&kinds).zip(values) {
-            let values = match values {
-                Values::Texts(texts) => {
+        for ((column, kind), cells) in self.columns.iter().zip(&kinds).zip(cells) {
+            match cells {
+                Cells::Longs(longs) => put::<Int64Type>(&mut group, column, longs)?,
+                Cells::Words(words) => put::<Int32Type>(&mut group, column, words)?,
+                Cells::Doubles(doubles) => put::<DoubleType>(&mut group, column, doubles)?,
+                Cells::Texts(texts) => {
                     let (pages, closed) = texts.write(kind, &mut self.compressor)?;
                     group.append_column(&pages, closed)?;
-                    continue;
                 }
-                others => others,
-            };
-            let next = group.next_column()?;
-            let mut writer = next.ok_or_else(|| ParquetError::General("no column".to_owned()))?;
-            put(writer.untyped(), column, &values)?;
-            writer.close()?;
+            }
         }
         group.close()?;
         Ok(())
@@ -164,28 +125,20 @@ impl TableFile {
     }
 }
 
-fn put(writer: &mut ColumnWriter<'_>, column: &Column, values: &Values<'_>) -> Result<()> {
-    match (writer, values) {
-        (ColumnWriter::Int64ColumnWriter(writer), Values::Longs(values)) => {
-            writer.write_batch(values, None, None)?
-        }
-        (ColumnWriter::Int64ColumnWriter(writer), Values::SomeLongs(longs)) => {
-            writer.write_batch(&longs.values, Some(&longs.levels), None)?
-        }
-        (ColumnWriter::Int32ColumnWriter(writer), Values::Words(values)) => {
-            writer.write_batch(values, None, None)?
-        }
-        (ColumnWriter::DoubleColumnWriter(writer), Values::Doubles(values)) => {
-            writer.write_batch(values, None, None)?
-        }
-        (ColumnWriter::DoubleColumnWriter(writer), Values::SomeDoubles(doubles)) => {
-            writer.write_batch(&doubles.values, Some(&doubles.levels), None)?
-        }
-        _ => {
-            let why = format!("column {}: values of another type", column.name);
-            return Err(ParquetError::General(why));
-        }
-    };
+/// Writes the next column of a row group.
+fn put<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    column: &Column,
+    cells: &mut Nullable<T::T>,
+) -> Result<()> {
+    let next = group.next_column()?;
+    let mut writer = next.ok_or_else(|| ParquetError::General("no column".to_owned()))?;
+    let levels = column.is_null.then_some(&cells.levels[..]);
+    let column_writer = writer.typed::<T>();
+    column_writer.write_batch(&cells.values, levels, None)?;
+    writer.close()?;
+    cells.values.clear();
+    cells.levels.clear();
     Ok(())
 }
 

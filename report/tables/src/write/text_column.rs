@@ -243,8 +243,9 @@ fn too_large(error: std::num::TryFromIntError) -> ParquetError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_file::{Column, TableFile, Values};
-    use super::TextColumn;
+    use super::super::cells::Cell;
+    use super::super::table::Table;
+    use super::super::table_file::Column;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use std::fs::File;
 
@@ -254,18 +255,17 @@ mod tests {
     fn read_back(groups: &[Vec<(String, Option<String>)>]) -> Vec<[Option<String>; 2]> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("texts.parquet");
-        let mut file = TableFile::create(&path, &COLUMNS).unwrap();
-        let (mut every, mut some) = (TextColumn::default(), TextColumn::default());
+        let mut table = Table::new(&COLUMNS);
+        table.begin(path.clone());
         for rows in groups {
             for (one, other) in rows {
-                every.push_text(Some(one.as_bytes()));
-                some.push_text(other.as_ref().map(String::as_bytes));
+                let row = [Cell::text(one), other.as_deref().into()];
+                table.push(row).unwrap();
             }
-            let values = vec![Values::Texts(&mut every), Values::Texts(&mut some)];
-            file.write(rows.len(), values).unwrap();
-            assert_eq!((every.bytes(), some.bytes()), (0, 0));
+            table.write().unwrap();
+            assert_eq!(table.text_bytes(), 0);
         }
-        file.finish().unwrap();
+        table.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let rows = reader.get_row_iter(None).unwrap().map(|row| {
             let cells = row.unwrap().into_columns();

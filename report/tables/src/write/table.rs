@@ -1,0 +1,111 @@
+//! A table while its rows are gathered, a row group at a time.
+
+use super::cells::{Cell, Cells};
+use super::table_file::{Column, TableFile};
+use parquet::errors::Result;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// Rows of a row group, unless the table has another limit.
+pub(crate) const ROWS: usize = 128 << 10;
+
+/// Takes rows. Its file is made when there is a row, and one after the other of several. Its memory is kept for the next row group and the next file.
+pub(crate) struct Table {
+    columns: Cow<'static, [Column]>,
+    /// Most rows of a row group, and bytes of texts from which on no further row is added.
+    most_rows: usize,
+    most_text_bytes: usize,
+    path: PathBuf,
+    file: Option<TableFile>,
+    cells: Vec<Cells>,
+    rows: usize,
+}
+
+impl Table {
+    /// One of these columns, whose first path is to come.
+    pub(crate) fn new(columns: impl Into<Cow<'static, [Column]>>) -> Table {
+        let columns = columns.into();
+        Table {
+            cells: columns.iter().map(Cells::of).collect(),
+            columns,
+            most_rows: ROWS,
+            most_text_bytes: usize::MAX,
+            path: PathBuf::new(),
+            file: None,
+            rows: 0,
+        }
+    }
+
+    pub(super) fn with_most(self, most_rows: usize, most_text_bytes: usize) -> Table {
+        Table {
+            most_rows,
+            most_text_bytes,
+            ..self
+        }
+    }
+
+    /// Goes on with another file; the last one must be finished.
+    pub(crate) fn begin(&mut self, path: PathBuf) {
+        self.path = path;
+    }
+
+    /// Returns true if no row was added to this row group.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Returns the number of a text in this row group, for the column at this place.
+    pub(super) fn number(&mut self, column: usize, text: &[u8]) -> Option<u32> {
+        match &mut self.cells[column] {
+            Cells::Texts(texts) => Some(texts.number(text)),
+            _ => None,
+        }
+    }
+
+    /// Adds a row, which has a cell for each column.
+    pub(crate) fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) -> Result<()> {
+        for (cells, cell) in self.cells.iter_mut().zip(row) {
+            cells.push(cell);
+        }
+        self.rows += 1;
+        match self.rows < self.most_rows && self.text_bytes() < self.most_text_bytes {
+            true => Ok(()),
+            false => self.write(),
+        }
+    }
+
+    /// Returns the bytes of all texts of this row group, each counted once.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.cells.iter().map(Cells::text_bytes).sum()
+    }
+
+    /// Writes the rows as a row group, to a file that is made even if there are none.
+    pub(super) fn write(&mut self) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(TableFile::create(&self.path, self.columns.clone())?),
+        };
+        file.write(std::mem::take(&mut self.rows), &mut self.cells)
+    }
+
+    /// Writes what is left, and finishes the file, if there is one.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.rows > 0 {
+            self.write()?;
+        }
+        self.file.take().map_or(Ok(()), TableFile::finish)
+    }
+}
+
+/// Writes a table of few rows at once.
+pub(crate) fn write<'a, const N: usize>(
+    path: &Path,
+    columns: &'static [Column; N],
+    rows: impl IntoIterator<Item = [Cell<'a>; N]>,
+) -> Result<()> {
+    let mut table = Table::new(columns.as_slice());
+    table.begin(path.to_owned());
+    rows.into_iter().try_for_each(|row| table.push(row))?;
+    table.write()?;
+    table.finish()
+}
