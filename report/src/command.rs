@@ -3,6 +3,7 @@
 mod diff_args;
 mod export_arg;
 mod page_file;
+mod run_args;
 mod whole_file;
 
 use crate::export::{export_nat, stacks};
@@ -11,9 +12,10 @@ use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
 use crate::table::RunReport;
-use clap::{Args, ValueEnum};
+use clap::Args;
 pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};
+pub use run_args::RunArgs;
 use std::path::PathBuf;
 use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};
 use whole_file::Replaced;
@@ -40,8 +42,8 @@ pub struct ReportArgs {
     #[arg(long, value_name = "LIST", value_parser = parse_slo)]
     slo: Option<Slo>,
     /// Order the names by this
-    #[arg(long, value_enum, value_name = "BY", default_value_t = SortBy::Tsub, requires = "names")]
-    sort: SortBy,
+    #[arg(long, value_enum, value_name = "BY", default_value_t = NameOrder::Tsub, requires = "names")]
+    sort: NameOrder,
     /// Show so many names or stacks
     #[arg(long, value_name = "N", default_value_t = TOP, requires = "list")]
     top: usize,
@@ -57,28 +59,10 @@ pub struct ReportArgs {
     /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
     html: Option<PathBuf>,
-    /// The run with this id
-    #[arg(long, value_name = "ID", conflicts_with_all = ["previous", "all_runs"])]
-    run: Option<String>,
-    /// The run before the newest
-    #[arg(long, conflicts_with = "all_runs")]
-    previous: bool,
-    /// All runs together
-    #[arg(long)]
-    all_runs: bool,
-    /// The chosen runs of the paths.
-    #[arg(skip)]
-    runs: Runs,
+    #[command(flatten)]
+    runs: RunArgs,
     #[command(flatten)]
     selection: SelectionArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SortBy {
-    Tsub,
-    Ttot,
-    Ncall,
-    Max,
 }
 
 /// What is to be said.
@@ -99,11 +83,7 @@ impl ReportArgs {
         mut self,
         find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
     ) -> Result<ReportArgs, E> {
-        let (paths, runs) = find(
-            self.paths,
-            &Runs::of(self.run.take(), self.previous, self.all_runs),
-        )?;
-        (self.paths, self.runs) = (paths, runs);
+        self.runs.find(&mut self.paths, find)?;
         Ok(self)
     }
 
@@ -128,7 +108,7 @@ impl ReportArgs {
         let report = read(&self.options(), &report_options, progress)?;
         match &self.html {
             Some(path) => {
-                let is_newest = self.runs == Runs::Newest;
+                let is_newest = self.runs.runs == Runs::Newest;
                 page_file::write(path, &report, &self.paths, is_newest).map(Answer::Written)
             }
             None => self.shown(&report).map(Answer::Text),
@@ -137,9 +117,8 @@ impl ReportArgs {
 
     fn options(&self) -> Options {
         Options {
-            runs: self.runs.clone(),
             mode: Mode::Events(self.selection.events()),
-            ..Options::new(self.paths.clone())
+            ..self.runs.options(&self.paths)
         }
     }
 
@@ -150,16 +129,10 @@ impl ReportArgs {
         if self.json {
             return pretty_json(report);
         }
-        let order = match self.sort {
-            SortBy::Tsub => NameOrder::Tsub,
-            SortBy::Ttot => NameOrder::Ttot,
-            SortBy::Ncall => NameOrder::Ncall,
-            SortBy::Max => NameOrder::Max,
-        };
         match self.csv {
             Some(table) => screen::table_csv(report, table),
             None if self.bottlenecks => Ok(screen::bottlenecks_text(report, self.top)),
-            None if self.names => Ok(screen::names_text(report, order, self.top)),
+            None if self.names => Ok(screen::names_text(report, self.sort, self.top)),
             None => Ok(screen::text(report)),
         }
     }

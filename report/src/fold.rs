@@ -1,6 +1,5 @@
 //! Tables from what was gathered.
 
-pub(crate) mod batchings;
 pub(crate) mod crashes;
 pub(crate) mod device_times;
 mod feed;

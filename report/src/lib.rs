@@ -46,10 +46,7 @@ pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use page::page;
 pub use quantiles::Quantiles;
 pub use read::{fold_rows, merge_and_read, read};
-pub use rows::{
-    DeviceRow, FigureColumn, FigureValue, Getter, IdleInterval, RowSink, StepRole, StepRow,
-    TableRow,
-};
+pub use rows::*;
 pub use statements::{SQL_ENGINE, STATEMENTS, statement};
 pub use statistics::{mann_whitney, ratio_interval};
 pub use table::*;

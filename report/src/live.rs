@@ -6,7 +6,6 @@
 mod figures;
 mod histogram;
 mod last_seconds;
-mod live_devices;
 mod live_fold;
 mod live_names;
 mod live_reader;

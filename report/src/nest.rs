@@ -43,6 +43,31 @@ impl OpenSlice {
         self.covered.add(slice.start_ns, end_ns);
         self.covered_cpu_ns = self.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
     }
+
+    /// Returns the slice, which has ended, and counts it in `stacks`.
+    fn close(&self, keys: &mut [u32], stacks: &mut StackTree<'_>) -> NestedSlice {
+        let SliceRecord {
+            row, start_ns, key, ..
+        } = self.slice;
+        keys[key as usize] -= 1;
+        let dur_ns = self.slice.end_ns.0 - start_ns;
+        let self_ns = dur_ns - self.covered.ns;
+        if let Some(node) = self.node {
+            stacks.count(node, key, dur_ns, self_ns);
+        }
+        let self_cpu_ns = |cpu_ns: i64| (cpu_ns - self.covered_cpu_ns).clamp(0, self_ns.max(0));
+        let cpu_ns = Some(self.slice.cpu_ns).filter(|cpu_ns| *cpu_ns >= 0);
+        NestedSlice {
+            row,
+            start_ns,
+            key,
+            dur_ns,
+            self_ns,
+            cpu_ns: cpu_ns.map(|cpu_ns| (cpu_ns, self_cpu_ns(cpu_ns))),
+            is_outermost: self.is_outermost,
+            is_crossing: self.is_crossing,
+        }
+    }
 }
 
 /// Calls `found` with each slice, and counts it in `stacks`. Slices nest by containment within one row, never across rows.
@@ -54,79 +79,41 @@ pub(crate) fn nest(
     let mut open: SpanStack<OpenSlice> = SpanStack::default();
     // How many open slices of each key there are.
     let mut keys: Vec<u32> = Vec::new();
-    slices.each(|slice| {
-        let last = open.innermost().map(|last| last.value.slice.row);
-        let is_next_row = last.is_some_and(|last| last != slice.row);
-        let until_ns = if is_next_row {
-            i64::MAX
-        } else {
-            slice.start_ns
-        };
-        while let Some(ended) = open.pop_ended(until_ns) {
-            close(&ended.value, &mut keys, stacks, &mut found)?;
+    for row in slices.chunk_by(|one, next| one.row == next.row) {
+        for slice in row.iter().copied() {
+            while let Some(ended) = open.pop_ended(slice.start_ns) {
+                found(ended.value.close(&mut keys, stacks))?;
+            }
+            let end_ns = slice.end_ns.0;
+            let parent = open.innermost_mut();
+            let is_crossing = parent.as_ref().is_some_and(|parent| end_ns > parent.end_ns);
+            let node = parent.as_ref().and_then(|parent| parent.value.node);
+            let node = stacks.open(node, &slice);
+            if let Some(parent) = parent {
+                parent.value.cover(&slice);
+            }
+            let key = slice.key as usize;
+            keys.resize(keys.len().max(key + 1), 0);
+            keys[key] += 1;
+            let value = OpenSlice {
+                slice,
+                covered: Covered::new(slice.start_ns),
+                covered_cpu_ns: 0,
+                is_outermost: keys[key] == 1,
+                is_crossing,
+                node,
+            };
+            open.push(OpenSpan {
+                start_ns: slice.start_ns,
+                end_ns,
+                value,
+            });
         }
-        let end_ns = slice.end_ns.0;
-        let parent = open.innermost_mut();
-        let is_crossing = parent.as_ref().is_some_and(|parent| end_ns > parent.end_ns);
-        let node = parent.as_ref().and_then(|parent| parent.value.node);
-        let node = stacks.open(node, &slice);
-        if let Some(parent) = parent {
-            parent.value.cover(&slice);
+        while let Some(ended) = open.pop_ended(i64::MAX) {
+            found(ended.value.close(&mut keys, stacks))?;
         }
-        let key = slice.key as usize;
-        if key >= keys.len() {
-            keys.resize(key + 1, 0);
-        }
-        keys[key] += 1;
-        let value = OpenSlice {
-            slice,
-            covered: Covered::new(slice.start_ns),
-            covered_cpu_ns: 0,
-            is_outermost: keys[key] == 1,
-            is_crossing,
-            node,
-        };
-        open.push(OpenSpan {
-            start_ns: slice.start_ns,
-            end_ns,
-            value,
-        });
-        Ok(())
-    })?;
-    while let Some(ended) = open.pop_ended(i64::MAX) {
-        close(&ended.value, &mut keys, stacks, &mut found)?;
     }
     Ok(())
 }
 
-fn close(
-    top: &OpenSlice,
-    keys: &mut [u32],
-    stacks: &mut StackTree<'_>,
-    found: &mut impl FnMut(NestedSlice) -> io::Result<()>,
-) -> io::Result<()> {
-    let key = top.slice.key;
-    keys[key as usize] -= 1;
-    let start_ns = top.slice.start_ns;
-    let dur_ns = top.slice.end_ns.0 - start_ns;
-    let self_ns = dur_ns - top.covered.ns;
-    let cpu_ns = top.slice.cpu_ns;
-    if let Some(node) = top.node {
-        stacks.count(node, key, dur_ns, self_ns);
-    }
-    found(NestedSlice {
-        row: top.slice.row,
-        start_ns,
-        key,
-        dur_ns,
-        self_ns,
-        cpu_ns: (cpu_ns >= 0).then(|| {
-            (
-                cpu_ns,
-                (cpu_ns - top.covered_cpu_ns).clamp(0, self_ns.max(0)),
-            )
-        }),
-        is_outermost: top.is_outermost,
-        is_crossing: top.is_crossing,
-    })
 }

@@ -2,9 +2,6 @@
 
 use serde::Serialize;
 
-/// What percentiles are given.
-const PERCENTS: [u64; 4] = [50, 90, 95, 99];
-
 /// How values are distributed. Percentiles are linear between the two nearest ranks, as numpy's and vLLM's are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
@@ -28,28 +25,45 @@ pub struct Quantiles {
     pub max_ns: i64,
 }
 
-/// Takes values in ascending order, of which it is known how many there are.
-#[derive(Debug, Default)]
-pub(crate) struct Ascending {
-    n: u64,
-    taken: u64,
-    sum: i128,
-    /// The squares of what each is above the least.
-    squares: f64,
-    last: i64,
-    /// The values at the rank below each percentile, and at the one above it.
-    below: [i64; PERCENTS.len()],
-    above: [i64; PERCENTS.len()],
-    min: i64,
-}
-
 impl Quantiles {
     /// Those of values in any order.
     pub fn of(mut values: Vec<i64>) -> Quantiles {
         values.sort_unstable();
-        let mut ascending = Ascending::new(values.len() as u64);
-        values.into_iter().for_each(|value| ascending.take(value));
-        ascending.finish()
+        Quantiles::of_sorted(&values, |ns| *ns)
+    }
+
+    /// Those of values in ascending order.
+    pub(crate) fn of_sorted<T>(values: &[T], ns: impl Fn(&T) -> i64) -> Quantiles {
+        let (Some(first), Some(last)) = (values.first(), values.last()) else {
+            return Quantiles::default();
+        };
+        let at = |percent: usize| {
+            let hundredths = percent * (values.len() - 1);
+            let ranks = [hundredths / 100, hundredths.div_ceil(100)];
+            let [below, above] = ranks.map(|rank| ns(&values[rank]) as f64);
+            below + (above - below) * ((hundredths % 100) as f64 / 100.0)
+        };
+        let (n, min_ns) = (values.len() as f64, ns(first));
+        let sum: i128 = values.iter().map(|value| i128::from(ns(value))).sum();
+        let mean_ns = sum as f64 / n;
+        // The squares of what each is above the least.
+        let above_min = values
+            .iter()
+            .map(|value| ns(value).saturating_sub(min_ns) as f64);
+        let squares = above_min.fold(0.0, |sum, above| sum + above.powi(2));
+        let mean_above_min = mean_ns - min_ns as f64;
+        let squares = squares - n * mean_above_min * mean_above_min;
+        Quantiles {
+            n: values.len() as u64,
+            mean_ns,
+            sd_ns: (squares.max(0.0) / (n - 1.0).max(1.0)).sqrt(),
+            min_ns,
+            p50_ns: at(50),
+            p90_ns: at(90),
+            p95_ns: at(95),
+            p99_ns: at(99),
+            max_ns: ns(last),
+        }
     }
 
     /// Those of several populations, of which only the figures are known: percentiles and deviations are means of theirs, each by its number of values.
@@ -73,58 +87,6 @@ impl Quantiles {
             p95_ns: mean(|of| of.p95_ns),
             p99_ns: mean(|of| of.p99_ns),
             max_ns: all.iter().map(|of| of.max_ns).max().unwrap_or(0),
-        }
-    }
-}
-
-impl Ascending {
-    pub(crate) fn new(n: u64) -> Ascending {
-        Ascending {
-            n,
-            ..Ascending::default()
-        }
-    }
-
-    pub(crate) fn take(&mut self, value: i64) {
-        let rank = self.taken;
-        if rank == 0 {
-            self.min = value;
-        }
-        for (nth, percent) in PERCENTS.iter().enumerate() {
-            let at = u128::from(*percent) * u128::from(self.n.saturating_sub(1));
-            if u128::from(rank) == at / 100 {
-                self.below[nth] = value;
-            }
-            if u128::from(rank) == at.div_ceil(100) {
-                self.above[nth] = value;
-            }
-        }
-        self.taken += 1;
-        self.sum += i128::from(value);
-        self.squares += (value.saturating_sub(self.min) as f64).powi(2);
-        self.last = value;
-    }
-
-    pub(crate) fn finish(self) -> Quantiles {
-        let at = |nth: usize| {
-            let hundredths = u128::from(PERCENTS[nth]) * u128::from(self.n.saturating_sub(1)) % 100;
-            let (below, above) = (self.below[nth] as f64, self.above[nth] as f64);
-            below + (above - below) * (hundredths as f64 / 100.0)
-        };
-        let n = self.taken.max(1) as f64;
-        let mean_ns = self.sum as f64 / n;
-        let above_min = mean_ns - self.min as f64;
-        let squares = self.squares - n * above_min * above_min;
-        Quantiles {
-            n: self.taken,
-            mean_ns,
-            sd_ns: (squares.max(0.0) / (n - 1.0).max(1.0)).sqrt(),
-            min_ns: self.min,
-            p50_ns: at(0),
-            p90_ns: at(1),
-            p95_ns: at(2),
-            p99_ns: at(3),
-            max_ns: self.last,
         }
     }
 }

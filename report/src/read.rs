@@ -227,13 +227,13 @@ impl Run<'_> {
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
-        let load = load_levels(&edges, last_ns)?;
+        let load = load_levels(&edges, last_ns);
         let rank = RankContext {
             counts: &of_devices.counts,
             devices: &idle.devices,
             recorded: &recorded,
         };
-        let rank = rank_times(&of_devices.collectives, &rank)?;
+        let rank = rank_times(&of_devices.collectives, &rank);
         let (streams, threads) = (of_devices.streams, self.events.threads());
         let stream = streams.finish(&of_devices.device, threads);
         let (worker, device) = of_devices.device.into_iter().partition(|of| of.is_runner);
@@ -261,7 +261,7 @@ impl Run<'_> {
             idle_together: idle.together,
             slow_steps,
             long_gaps: idle.long_gaps,
-            timeline: tokens.timeline.finish(&edges, end_ns)?,
+            timeline: tokens.timeline.finish(&edges, end_ns),
             stacks,
             names,
         };

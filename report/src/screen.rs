@@ -9,7 +9,6 @@ mod idle;
 mod load;
 mod names;
 mod prefixes;
-mod ranks;
 mod recorded;
 mod requests;
 mod short;
@@ -42,7 +41,7 @@ pub fn text(report: &RunReport) -> String {
     load::put(report, &mut out);
     devices::put(report, &mut out);
     idle::put(report, &mut out);
-    ranks::put(report, &mut out);
+    devices::put_ranks(report, &mut out);
     slowest::put(report, &mut out);
     out.push_str(&names::text(report, NameOrder::Tsub, NAMES));
     out

@@ -18,24 +18,15 @@ pub(crate) struct StackTree<'a> {
     children: HashedMap<u32>,
 }
 
-/// What a name lies in.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Process(usize),
-    Node(u32),
-}
-
-impl Place {
-    /// The hash of a name in it. Two never have one.
-    fn child(self, key: u32) -> u64 {
-        const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-        let place = match self {
-            Place::Process(process) => (process as u64) << 1,
-            Place::Node(node) => u64::from(node) << 1 | 1,
-        };
-        let mixed = (place << 32 | u64::from(key)).wrapping_mul(ODD);
-        mixed ^ mixed >> 32
-    }
+/// Returns the hash of a name in a process or, if there is one, in a node. Two never have one.
+fn child(process: usize, node: Option<u32>, key: u32) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let place = match node {
+        None => (process as u64) << 1,
+        Some(node) => u64::from(node) << 1 | 1,
+    };
+    let mixed = (place << 32 | u64::from(key)).wrapping_mul(ODD);
+    mixed ^ mixed >> 32
 }
 
 impl<'a> StackTree<'a> {
@@ -52,8 +43,7 @@ impl<'a> StackTree<'a> {
     /// The node of a slice in the one around it. Async work is no stack.
     pub(crate) fn open(&mut self, parent: Option<u32>, slice: &SliceRecord) -> Option<u32> {
         let process = self.process_of(slice)?;
-        let place = parent.map_or(Place::Process(process), Place::Node);
-        let child = place.child(slice.key);
+        let child = child(process, parent, slice.key);
         if let Some(node) = self.children.get(&child) {
             return Some(*node);
         }

@@ -13,18 +13,16 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     if one.len() < LEAST || other.len() < LEAST {
         return None;
     }
-    let of = |values: &[i64], is_one| values.iter().map(move |value| (*value, is_one)).collect();
-    let mut all: Vec<(i64, bool)> = of(one, true);
-    all.extend::<Vec<(i64, bool)>>(of(other, false));
+    let of = |values: &[i64], is_one| -> Vec<(i64, bool)> {
+        values.iter().map(|value| (*value, is_one)).collect()
+    };
+    let mut all = [of(one, true), of(other, false)].concat();
     all.sort_unstable();
     let (mut rank_sum, mut ties, mut from) = (0.0, 0.0, 0);
-    while from < all.len() {
-        let same = all[from..]
-            .iter()
-            .take_while(|(value, _)| *value == all[from].0);
-        let to = from + same.count();
-        let (n, mean_rank) = ((to - from) as f64, (from + to + 1) as f64 / 2.0);
-        let of_one = all[from..to].iter().filter(|(_, is_one)| *is_one).count();
+    for same in all.chunk_by(|one, next| one.0 == next.0) {
+        let to = from + same.len();
+        let (n, mean_rank) = (same.len() as f64, (from + to + 1) as f64 / 2.0);
+        let of_one = same.iter().filter(|(_, is_one)| *is_one).count();
         rank_sum += mean_rank * of_one as f64;
         ties += n * n * n - n;
         from = to;
@@ -88,10 +86,10 @@ pub(crate) fn is_last_apart(values: &[i64]) -> bool {
         0..3 => false,
         n @ 3..=10 => over(*first) > 0.0 && over(*before) / over(*first) > DIXON[n - 3],
         _ => {
-            let from_first: Vec<f64> = others
+            let from_first = others
                 .iter()
-                .map(|value| value.saturating_sub(*first) as f64)
-                .collect();
+                .map(|value| value.saturating_sub(*first) as f64);
+            let from_first: Vec<f64> = from_first.collect();
             let n = from_first.len() as f64;
             let mean = from_first.iter().sum::<f64>() / n;
             let squares = from_first.iter().map(|value| (value - mean).powi(2));

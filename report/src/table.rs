@@ -2,19 +2,19 @@
 
 /// Defines an enum whose values have names, which the JSON has too.
 macro_rules! named_enum {
-    ($(#[$attribute:meta])* $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
+    ($(#[$attribute:meta])* $vis:vis $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-        pub enum $type {
+        $vis enum $type {
             $($(#[$doc])* #[serde(rename = $name)] $value,)*
         }
 
         impl $type {
             /// All values, in their order.
-            pub const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
+            $vis const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
 
             /// Returns its name, as in the JSON.
-            pub fn name(self) -> &'static str {
+            $vis fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name,)*
                 }

@@ -42,29 +42,20 @@ pub(super) fn write(
     let is_new = !folder.exists();
     std::fs::create_dir_all(folder).map_err(failed)?;
     drop(NamedTempFile::new_in(folder).map_err(failed)?);
-    let ready = files().and_then(|files| ready(folder, &files));
+    let write = |file: ExportFile| {
+        let path = folder.join(file.name);
+        let ready = ReadyFile::write(&path, Replaced::Same, file.text.as_bytes())?;
+        Ok((ready, file.name))
+    };
+    // All files before the first of them has its name.
+    let ready = files().and_then(|files| files.into_iter().map(write).collect());
     if ready.is_err() && is_new {
         // One that others wrote to meanwhile stays.
         let _ = std::fs::remove_dir(folder);
     }
-    let (ready, names) = ready?;
+    let (ready, names): (Vec<ReadyFile>, Vec<&str>) = ready?;
     ready.into_iter().try_for_each(ReadyFile::put)?;
     Ok(format!("{}: {}", folder.display(), names.join(", ")))
-}
-
-/// All files before the first of them has its name.
-fn ready(
-    folder: &Path,
-    files: &[ExportFile],
-) -> Result<(Vec<ReadyFile>, Vec<&'static str>), Error> {
-    let write = |file: &ExportFile| {
-        let path = folder.join(file.name);
-        Ok((
-            ReadyFile::write(&path, Replaced::Same, file.text.as_bytes())?,
-            file.name,
-        ))
-    };
-    files.iter().map(write).collect()
 }
 
 #[cfg(test)]

@@ -28,8 +28,7 @@ impl Replaced {
     /// # Errors
     /// If the path is taken, or cannot be checked.
     pub(super) fn check(self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
-        let is_there = path.symlink_metadata();
-        match is_there {
+        match path.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(path, error)),
             Ok(_) if path.is_dir() => return Err(failed(path, ErrorKind::IsADirectory.into())),
@@ -44,17 +43,13 @@ impl Replaced {
         };
         match is_ours {
             Ok(true) => Ok(()),
-            Ok(false) => Err(in_the_way(path, expected)),
+            Ok(false) => Err(Error::Usage(format!(
+                "{}: expected {expected}, found another file, which is not replaced",
+                path.display()
+            ))),
             Err(error) => Err(failed(path, error)),
         }
     }
-}
-
-fn in_the_way(path: &Path, expected: &str) -> Error {
-    Error::Usage(format!(
-        "{}: expected {expected}, found another file, which is not replaced",
-        path.display()
-    ))
 }
 
 fn is_page_at(path: &Path) -> io::Result<bool> {
@@ -101,18 +96,15 @@ impl ReadyFile {
 
     /// Gives it its name.
     pub(super) fn put(self) -> Result<(), Error> {
-        match self.replaced {
-            Replaced::Same if self.path.exists() => {} // the same is there already
-            Replaced::Same => {
-                let put = self.file.persist_noclobber(&self.path);
-                put.map_err(|error| failed(&self.path, error.error))?;
-            }
+        let put = match self.replaced {
+            Replaced::Same if self.path.exists() => return Ok(()), // the same is there already
+            Replaced::Same => self.file.persist_noclobber(&self.path),
             Replaced::Page => {
                 self.replaced.check(&self.path, &[])?;
-                let put = self.file.persist(&self.path);
-                put.map_err(|error| failed(&self.path, error.error))?;
+                self.file.persist(&self.path)
             }
-        }
+        };
+        put.map_err(|error| failed(&self.path, error.error))?;
         Ok(())
     }
 }

@@ -15,28 +15,9 @@ use trace_merge::events::TraceEvents;
 use trace_merge::{Error, Options, Progress};
 
 /// The columns of NAT 1.9.0 with `compute_llm_metrics` and `csv_exclude_io_text`.
-const COLUMNS: [&str; 20] = [
-    "event_type",
-    "event_timestamp",
-    "example_number",
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-    "llm_name",
-    "tool_name",
-    "function_name",
-    "function_id",
-    "parent_function_name",
-    "parent_function_id",
-    "UUID",
-    "framework",
-    "NOVA-Event-ID",
-    "NOVA-Requests-Remaining-In-Event",
-    "NOVA-Time-To-Next-Event",
-    "NOVA-Time-To-Event-End",
-    "NOVA-Predicted-OSL",
-    "NOVA-Time-To-Session-End",
-];
+const COLUMNS: &str = "event_type,event_timestamp,example_number,prompt_tokens,completion_tokens,total_tokens,llm_name,tool_name,\
+    function_name,function_id,parent_function_name,parent_function_id,UUID,framework,\
+    NOVA-Event-ID,NOVA-Requests-Remaining-In-Event,NOVA-Time-To-Next-Event,NOVA-Time-To-Event-End,NOVA-Predicted-OSL,NOVA-Time-To-Session-End";
 
 /// The name and the id of the function around a call that has none.
 const ROOT: (&str, &str) = ("root", "root");
@@ -90,7 +71,7 @@ impl Step<'_> {
     /// Returns its name in the tables, such as `LLM_START`.
     fn event_type(&self) -> String {
         let end = if self.is_end { "END" } else { "START" };
-        format!("{}_{end}", self.call.kind.word())
+        format!("{}_{end}", self.call.kind.name().to_uppercase())
     }
 
     fn is_llm_start(&self) -> bool {
@@ -192,7 +173,7 @@ fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<Str
             rows.push(row.map(cell));
         }
     }
-    csv(COLUMNS, rows)
+    csv(COLUMNS.split(','), rows)
 }
 
 /// Returns a cell of a number as it is, and of a text as one that is no formula.
@@ -261,17 +242,10 @@ fn optimization(requests: &[Vec<Call>]) -> Value {
         Some((starts.into_iter().min()?, ends.into_iter().max()?))
     });
     let whole: Vec<(i64, i64)> = whole.collect();
-    let durations = |times: &mut dyn Iterator<Item = (i64, i64)>| {
-        Quantiles::of(
-            times
-                .map(|(from_ns, to_ns)| to_ns.saturating_sub(from_ns))
-                .collect(),
-        )
-    };
-    let run_times = durations(&mut whole.iter().copied());
+    let run_times = durations(whole.iter().copied());
     let calls = requests.iter().flatten();
     let models = calls.filter(|call| call.kind == CallKind::Llm);
-    let latencies = durations(&mut models.filter_map(Call::time));
+    let latencies = durations(models.filter_map(Call::time));
     json!({
         "confidence_intervals": {
             "workflow_run_time_confidence_intervals": of_times(&run_times),
@@ -284,6 +258,11 @@ fn optimization(requests: &[Vec<Call>]) -> Value {
         "workflow_runtimes": (run_times.n > 0).then(|| percentiles(&run_times)),
         "dynamo_metrics": null,
     })
+}
+
+fn durations(times: impl Iterator<Item = (i64, i64)>) -> Quantiles {
+    let durations = times.map(|(from_ns, to_ns)| to_ns.saturating_sub(from_ns));
+    Quantiles::of(durations.collect())
 }
 
 /// Returns the figures of times in seconds, if there are any times.

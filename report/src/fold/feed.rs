@@ -25,7 +25,6 @@ pub(super) fn feeds(
             return Some(worker);
         }
         match engines.len() {
-            0 => None,
             1 => engines.first().copied(),
             _ => engines
                 .iter()

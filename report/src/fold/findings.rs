@@ -25,81 +25,76 @@ const STALLED: f64 = 0.10;
 /// A collection of garbage that is longer than this stands out.
 const GC_NS: i64 = 1_000_000;
 
-/// The rule of a cause that devices wait for, what is seen then, and what to try; `None` where it is no bottleneck, or nobody can tell.
-fn rule(cause: IdleCause) -> Option<(&'static str, &'static str, &'static str)> {
+/// What is seen where devices wait for a cause, and what to try; `None` where it is no bottleneck, or nobody can tell.
+fn seen(cause: IdleCause) -> Option<(&'static str, &'static str)> {
     Some(match cause {
         IdleCause::LaunchGap => (
-            "host_bound",
             "in a step, the devices waited for the next launch: the host is slower than they are",
             "graph mode (ACL graphs); fewer and larger kernels; cores of its own for each worker",
         ),
         IdleCause::LaunchDelay => (
-            "launch_delay",
             "kernels were launched and did not begin, with nothing else on the device",
             "look at what the streams wait for: events, copies, the device's own scheduler",
         ),
         IdleCause::Preparing => (
-            "preparing",
             "the devices waited for the first launch of a step",
             "asynchronous scheduling, which prepares a step while the one before runs",
         ),
         IdleCause::Sampling => (
-            "sampling",
             "the devices waited while workers sampled, or brought tokens back",
             "sampling on the device; asynchronous output",
         ),
         IdleCause::Scheduling => (
-            "scheduling",
             "the devices waited while the engine scheduled",
             "asynchronous scheduling; fewer requests in a batch; fewer engines on a core",
         ),
         IdleCause::Output => (
-            "output",
             "the devices waited while the engine took in the output of the last step",
             "asynchronous scheduling; less to do for each token (logprobs, stop texts)",
         ),
         IdleCause::Ipc => (
-            "ipc",
             "the engine waited for its workers, which were done",
             "free cores: look whether the processes waited for one; shared memory instead of sockets",
         ),
         IdleCause::Worker => (
-            "worker",
             "a worker had been given a step, or the sampling after it, and had not begun",
             "look at what kept the worker: no free core, a process that was stopped or swapped out, other threads that hold the interpreter's lock",
         ),
         IdleCause::OtherRank => (
-            "slow_rank",
             "devices waited for another worker, which was still in its step",
             "the worker that is waited for: its cores, its share of the work, its device",
         ),
         IdleCause::Gc => (
-            "gc",
             "the devices waited while Python collected garbage",
             "gc.freeze() after the start, or a higher gc.set_threshold()",
         ),
         IdleCause::KvTransfer => (
-            "kv_transfer",
             "the devices waited for keys and values",
             "loading them layer by layer; a faster way between the hosts",
         ),
         IdleCause::Frontend => (
-            "frontend",
             "the devices waited while requests had not reached the engine",
             "more API servers; look at tokenising and templates",
         ),
         IdleCause::NotSchedulable => (
-            "not_schedulable",
             "requests waited in the engine, and none could run",
             "more room for keys and values, a larger token budget; look at preemptions and grammars",
         ),
         IdleCause::Engine => (
-            "engine",
             "the engine had requests, and no span says what it did",
             "level verbose, or spans of your own around what the engine does between steps",
         ),
         IdleCause::NoRequest | IdleCause::NotRecorded | IdleCause::Unknown => return None,
     })
+}
+
+/// Returns the rule of a cause that devices wait for.
+fn rule(cause: IdleCause) -> &'static str {
+    match cause {
+        IdleCause::LaunchGap => "host_bound",
+        IdleCause::OtherRank => "slow_rank",
+        other => other.name(),
+    }
 }
 
 /// What stands out, the costliest first; what touches the figures themselves comes before all.
@@ -121,16 +116,23 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
 
 /// Returns the kinds of events that the report looks for by name, and that the run has none of. A run without any span has none.
 pub(crate) fn unrecognized(report: &RunReport) -> Vec<Unrecognized> {
-    let step = (!has_steps(report)).then_some((
-        "step",
-        "a slow worker and the causes of idle devices go unseen",
-    ));
-    let request = report.requests.n == 0;
-    let request = request.then_some(("request", "no figure of a request is there"));
-    let found = step.into_iter().chain(request);
-    let found = found.filter(|_| !report.names.is_empty());
-    found
-        .map(|(what, consequence)| Unrecognized {
+    let kinds = [
+        (
+            has_steps(report),
+            "step",
+            "a slow worker and the causes of idle devices go unseen",
+        ),
+        (
+            report.requests.n > 0,
+            "request",
+            "no figure of a request is there",
+        ),
+    ];
+    let missing = kinds
+        .into_iter()
+        .filter(|(is_there, ..)| !is_there && !report.names.is_empty());
+    missing
+        .map(|(_, what, consequence)| Unrecognized {
             what,
             consequence,
             see: "docs/time.md#names-that-the-report-knows",
@@ -148,7 +150,7 @@ fn has_steps(report: &RunReport) -> bool {
 fn idle(report: &RunReport) -> Vec<Finding> {
     let (has_steps, recorded) = (has_steps(report), &report.recorded);
     let finding = |cause: IdleCause| {
-        let (rule, seen, advice) = rule(cause)?;
+        let (seen, advice) = seen(cause)?;
         // Traces of other profilers show launches, and may show no steps.
         let seen = match has_steps {
             true => seen,
@@ -174,7 +176,7 @@ fn idle(report: &RunReport) -> Vec<Finding> {
             }
         }
         Some(Finding {
-            rule,
+            rule: rule(cause),
             evidence,
             cost: report.idle_share(cause),
             of: CostOf::DeviceTime,
@@ -198,7 +200,7 @@ fn load(report: &RunReport) -> Option<Finding> {
 }
 
 fn communication(report: &RunReport) -> Option<Finding> {
-    let sum = |of: fn(&crate::DeviceTime) -> i64| -> f64 {
+    let sum = |of: fn(&DeviceTime) -> i64| -> f64 {
         report.device.iter().map(|device| of(device) as f64).sum()
     };
     let wall_ns = sum(|device| device.wall_ns);

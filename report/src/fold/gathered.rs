@@ -1,6 +1,6 @@
 //! What all chunks say, sorted beyond memory.
 
-use super::batchings::Batchings;
+use super::load_levels::Batchings;
 use super::requests::RequestRecords;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::device_slice::{DeviceSlice, LaunchEnd};

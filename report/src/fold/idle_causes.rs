@@ -77,9 +77,8 @@ pub(crate) fn idle_causes(
     records: Sorter<'_, IdleRecord>,
     rows: Option<&mut (dyn RowSink + '_)>,
 ) -> io::Result<FoundIdle> {
-    let (mut engines, mut workers, mut callers) =
-        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    edges.each(|edge| {
+    let [mut engines, mut workers, mut callers] = [const { BTreeSet::new() }; 3];
+    for edge in edges.iter() {
         match edge.kind {
             EdgeKind::Begin(Activity::Schedule | Activity::Dispatch | Activity::Batch)
             | EdgeKind::Running => engines.insert(edge.of as usize),
@@ -87,17 +86,13 @@ pub(crate) fn idle_causes(
             EdgeKind::StepHanded => callers.insert(edge.of as usize),
             _ => false,
         };
-        Ok(())
-    })?;
+    }
     let feeds = feeds(&roles.recorders, &engines, &workers, roles.ids);
     let mut sweep = Sweep::new(feeds, roles, IntervalStore::new(records));
     for caller in callers {
         sweep.run.processes[caller].has_calls = true;
     }
-    edges.each(|edge| {
-        sweep.take(&edge);
-        Ok(())
-    })?;
+    edges.iter().for_each(|edge| sweep.take(edge));
     sweep.finish(rows)
 }
 
@@ -184,10 +179,9 @@ impl<'f> Sweep<'f> {
                 for device in &mut self.devices {
                     device.count(edge.ns, &self.run, &mut self.store);
                 }
-                let is_begin = edge.kind == EdgeKind::RequestBegin;
-                self.run.requests = self.run.requests.map(|requests| match is_begin {
-                    true => requests + 1,
-                    false => requests.saturating_sub(1),
+                self.run.requests = self.run.requests.map(|requests| match edge.kind {
+                    EdgeKind::RequestBegin => requests + 1,
+                    _ => requests.saturating_sub(1),
                 });
             }
             _ => self.take_of_process(edge),

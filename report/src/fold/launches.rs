@@ -29,31 +29,26 @@ pub(crate) fn launches<'a>(
     mut launches: Sorter<'a, Launch>,
     edges: &mut Sorter<'_, Edge>,
 ) -> io::Result<Sorted<Launch>> {
-    let mut calls: Vec<LaunchEnd> = Vec::new();
-    ends.each(|end| {
-        if calls.first().is_some_and(|call| call.key != end.key) {
-            calls.clear();
+    for ends in ends.chunk_by(|one, next| one.key == next.key) {
+        let (calls, work) = ends.split_at(ends.partition_point(|end| !end.is_work));
+        let calls = &calls[..calls.len().min(MOST_CALLS)];
+        for end in work {
+            // The last call before it. If all calls are later, the clocks differ, and it is the first one.
+            let before = calls.partition_point(|call| call.ns <= end.ns);
+            let Some(call) = calls.get(before.saturating_sub(1)) else {
+                break;
+            };
+            let host = host(end.device);
+            edges.push(Edge::new(call.ns, EdgeKind::Launch, host))?;
+            launches.push(Launch {
+                device: end.device,
+                start_ns: end.ns,
+                stream: end.stream,
+                launch_ns: call.ns,
+                dur_ns: call.dur_ns,
+            })?;
         }
-        if !end.is_work {
-            if calls.len() < MOST_CALLS {
-                calls.push(end);
-            }
-            return Ok(());
-        }
-        // The last call before it. If all calls are later, the clocks differ, and it is the first one.
-        let before = calls.partition_point(|call| call.ns <= end.ns);
-        let Some(call) = calls.get(before.saturating_sub(1)) else {
-            return Ok(());
-        };
-        edges.push(Edge::new(call.ns, EdgeKind::Launch, host(end.device)))?;
-        launches.push(Launch {
-            device: end.device,
-            start_ns: end.ns,
-            stream: end.stream,
-            launch_ns: call.ns,
-            dur_ns: call.dur_ns,
-        })
-    })?;
+    }
     launches.finish()
 }
 

@@ -1,9 +1,9 @@
-//! Edges in the order of time → how much there was to do.
+//! Edges in the order of time → how much there was to do. Counters of steps → what each engine put into its steps.
 
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::table::{LoadLevel, SeriesKind};
+use crate::gather::step_record::{StepSpeculation, StepTokens};
+use crate::table::{Batching, LoadLevel, SeriesKind};
 use std::collections::BTreeMap;
-use std::io;
 use trace_store::sorter::Sorted;
 
 /// How long a level was how high.
@@ -43,11 +43,8 @@ impl Level {
             });
             unit * f64::from(found.map_or(0, |(level, _)| *level))
         };
-        let sum: f64 = self
-            .ns_at
-            .iter()
-            .map(|(level, ns)| f64::from(*level) * *ns as f64)
-            .sum();
+        let levels = self.ns_at.iter();
+        let sum: f64 = levels.map(|(of, ns)| f64::from(*of) * *ns as f64).sum();
         (wall_ns > 0).then(|| LoadLevel {
             of,
             process,
@@ -62,30 +59,93 @@ impl Level {
 }
 
 /// The levels of requests, and of each engine. That of all requests ends with the last end of one at `last_ns`.
-pub(crate) fn load_levels(edges: &Sorted<Edge>, last_ns: i64) -> io::Result<Vec<LoadLevel>> {
+pub(crate) fn load_levels(edges: &Sorted<Edge>, last_ns: i64) -> Vec<LoadLevel> {
     let mut levels: BTreeMap<(SeriesKind, Option<usize>), Level> = BTreeMap::new();
-    edges.each(|edge| {
+    for edge in edges.iter() {
         if let Some(of) = edge.kind.level() {
             let level = levels.entry((of, Some(edge.of as usize))).or_default();
             level.set(edge.ns, edge.value);
         }
-        match edge.kind {
-            EdgeKind::RequestBegin | EdgeKind::RequestEnd => {
-                let level = levels.entry((SeriesKind::UnderWay, None)).or_default();
-                let now = match edge.kind {
-                    EdgeKind::RequestBegin => level.now.saturating_add(1),
-                    _ => level.now.saturating_sub(1),
-                };
-                level.set(edge.ns.min(last_ns), now);
-            }
-            _ => {}
+        if matches!(edge.kind, EdgeKind::RequestBegin | EdgeKind::RequestEnd) {
+            let level = levels.entry((SeriesKind::UnderWay, None)).or_default();
+            let now = match edge.kind {
+                EdgeKind::RequestBegin => level.now.saturating_add(1),
+                _ => level.now.saturating_sub(1),
+            };
+            level.set(edge.ns.min(last_ns), now);
         }
-        Ok(())
-    })?;
+    }
     let levels = levels.into_iter();
-    Ok(levels
-        .filter_map(|((of, process), level)| level.finish(of, process))
-        .collect())
+    let level = |((of, process), level): (_, Level)| level.finish(of, process);
+    levels.filter_map(level).collect()
+}
+
+/// A longer time between two steps is a pause: nobody recorded, or nothing ran.
+const PAUSE_NS: i64 = 10_000_000_000;
+
+/// The engines while their steps come, those of each in the order in which it recorded them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batchings {
+    of: BTreeMap<usize, Engine>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Engine {
+    found: Batching,
+    last_ns: Option<i64>,
+    /// Time up to steps with answers alone and with both, and how many there are.
+    plain: (i64, u64),
+    mixed: (i64, u64),
+}
+
+impl Batchings {
+    fn engine(&mut self, process: usize) -> &mut Engine {
+        let engine = self.of.entry(process).or_default();
+        engine.found.process = process;
+        engine
+    }
+
+    /// Takes a step. Returns when the step before it ended, unless there was a pause.
+    pub(crate) fn take(&mut self, step: StepTokens) -> Option<i64> {
+        let engine = self.engine(step.process);
+        let found = &mut engine.found;
+        found.steps += 1;
+        found.prefill_tokens += step.prefill;
+        found.decode_tokens += step.decode;
+        let is_mixed = step.prefill > 0 && step.decode > 0;
+        found.mixed_steps += u64::from(is_mixed);
+        let last_ns = engine.last_ns.replace(step.ts_ns);
+        // Answers that go on had a token in the step before.
+        let is_next = |last_ns: &i64| (1..PAUSE_NS).contains(&step.ts_ns.saturating_sub(*last_ns));
+        let last_ns = last_ns.filter(is_next);
+        if let Some(last_ns) = last_ns.filter(|_| step.decode > 0) {
+            let (ns, steps) = match is_mixed {
+                true => &mut engine.mixed,
+                false => &mut engine.plain,
+            };
+            *ns = ns.saturating_add(step.ts_ns - last_ns);
+            *steps += 1;
+        }
+        last_ns
+    }
+
+    pub(crate) fn speculated(&mut self, step: StepSpeculation) {
+        let found = &mut self.engine(step.process).found;
+        found.drafted_tokens += step.drafted;
+        found.accepted_tokens += step.accepted;
+    }
+
+    pub(crate) fn finish(self) -> Vec<Batching> {
+        let mean = |(ns, n): (i64, u64)| if n > 0 { ns as f64 / n as f64 } else { 0.0 };
+        let engines = self.of.into_values();
+        let of = |engine: Engine| Batching {
+            decode_steps: engine.plain.1,
+            decode_step_ns: mean(engine.plain),
+            mixed_step_ns: mean(engine.mixed),
+            ..engine.found
+        };
+        engines.map(of).collect()
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +168,7 @@ mod tests {
             edge(50, EdgeKind::KvUsed, 0),
             edge(i64::MAX, EdgeKind::RequestEnd, 0),
         ];
-        let levels = load_levels(&Sorted::Memory(edges), 100).unwrap();
+        let levels = load_levels(&Sorted::Memory(edges), 100);
         let [requests, kv] = levels.as_slice() else {
             panic!("{levels:?}")
         };

@@ -52,10 +52,8 @@ impl<'a> NameTimes<'a> {
         let add = |sum: &mut Option<i64>, ns| *sum = Some(sum.unwrap_or(0).saturating_add(ns));
         if let Some((cpu_ns, self_cpu_ns)) = slice.cpu_ns {
             add(&mut time.tsub_cpu_ns, self_cpu_ns);
-            add(
-                &mut time.ttot_cpu_ns,
-                if slice.is_outermost { cpu_ns } else { 0 },
-            );
+            let of_outermost_ns = if slice.is_outermost { cpu_ns } else { 0 };
+            add(&mut time.ttot_cpu_ns, of_outermost_ns);
         }
         if slice.is_outermost {
             time.ncall_outermost += 1;
@@ -80,44 +78,34 @@ impl<'a> NameTimes<'a> {
             time.duration = duration;
         }
         if let Some(by_time) = self.by_time {
-            put_concurrency(&mut self.times, &by_time.finish()?)?;
+            put_concurrency(&mut self.times, &by_time.finish()?);
         }
         let mut times = self.times;
         for time in &mut times {
             time.tavg_ns = time.ttot_ns as f64 / time.ncall.max(1) as f64;
         }
-        times.sort_by(|one, other| {
-            let of = |time: &NameTime| (Reverse(time.tsub_ns), Reverse(time.ttot_ns));
-            of(one).cmp(&of(other)).then_with(|| {
-                (&one.category, &one.name, one.process, &one.group).cmp(&(
-                    &other.category,
-                    &other.name,
-                    other.process,
-                    &other.group,
-                ))
-            })
-        });
+        times.sort_by(|one, other| order(one).cmp(&order(other)));
         Ok(times)
     }
 }
 
+fn order(of: &NameTime) -> impl Ord {
+    let longest = (Reverse(of.tsub_ns), Reverse(of.ttot_ns));
+    (longest, &of.category, &of.name, of.process, &of.group)
+}
+
 /// How many slices of each name there were at once. One that begins as another ends is not beside it.
-fn put_concurrency(times: &mut [NameTime], by_time: &Sorted<SliceRecord>) -> io::Result<()> {
-    let (mut row, mut ends) = (0, BinaryHeap::new());
-    by_time.each(|slice| {
-        if slice.row != row {
-            ends.clear();
-            row = slice.row;
+fn put_concurrency(times: &mut [NameTime], by_time: &Sorted<SliceRecord>) {
+    for slices in by_time.chunk_by(|one, next| one.row == next.row) {
+        let mut ends = BinaryHeap::new();
+        for slice in slices {
+            let has_ended = |Reverse(end_ns): &Reverse<i64>| *end_ns <= slice.start_ns;
+            while ends.peek().is_some_and(has_ended) {
+                ends.pop();
+            }
+            ends.push(slice.end_ns);
+            let most = &mut times[slice.key as usize].max_concurrency;
+            *most = (*most).max(Some(ends.len() as u64));
         }
-        while ends
-            .peek()
-            .is_some_and(|Reverse(end_ns)| *end_ns <= slice.start_ns)
-        {
-            ends.pop();
-        }
-        ends.push(slice.end_ns);
-        let most = &mut times[slice.key as usize].max_concurrency;
-        *most = (*most).max(Some(ends.len() as u64));
-        Ok(())
-    })
+    }
 }

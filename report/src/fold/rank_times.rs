@@ -5,7 +5,6 @@ use crate::statistics::is_last_apart;
 use crate::table::{DeviceIdle, RankTime, Recorded};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io;
 use trace_merge::collective::CollectiveCounts;
 use trace_store::sorter::Sorted;
 
@@ -22,33 +21,22 @@ pub(crate) struct RankContext<'a> {
 pub(crate) fn rank_times(
     collectives: &Sorted<CollectiveRecord>,
     context: &RankContext<'_>,
-) -> io::Result<Vec<RankTime>> {
-    let mut ranks: BTreeMap<usize, RankTime> = BTreeMap::new();
-    for device in context.devices {
-        ranks.insert(
-            device.process,
-            RankTime {
-                process: device.process,
-                engine: device.engine,
-                uncertainty_ns: Some(0),
-                ..RankTime::default()
-            },
-        );
+) -> Vec<RankTime> {
+    let rank = |device: &DeviceIdle| RankTime {
+        process: device.process,
+        engine: device.engine,
+        uncertainty_ns: Some(0),
+        ..RankTime::default()
+    };
+    let devices = context.devices.iter();
+    let mut ranks: BTreeMap<usize, RankTime> = devices
+        .map(|device| (device.process, rank(device)))
+        .collect();
+    for group in collectives.chunk_by(|one, next| one.key == next.key) {
+        context.take(group, &mut ranks);
     }
-    let mut group: Vec<CollectiveRecord> = Vec::new();
-    collectives.each(|record| {
-        if group.last().is_some_and(|last| last.key != record.key) {
-            context.take(&group, &mut ranks);
-            group.clear();
-        }
-        group.push(record);
-        Ok(())
-    })?;
-    context.take(&group, &mut ranks);
-    Ok(ranks
-        .into_values()
-        .filter(|rank| rank.collectives > 0)
-        .collect())
+    let ranks = ranks.into_values();
+    ranks.filter(|rank| rank.collectives > 0).collect()
 }
 
 impl RankContext<'_> {
@@ -61,11 +49,8 @@ impl RankContext<'_> {
             }
         }
         for mut records in of_engines.into_values() {
-            let count =
-                |record: &&CollectiveRecord| self.counts.count(record.key.group, record.device);
-            let is_paired = records
-                .iter()
-                .all(|record| count(record) == count(&records[0]));
+            let count = |of: &CollectiveRecord| self.counts.count(of.key.group, of.device);
+            let is_paired = records.iter().all(|of| count(of) == count(records[0]));
             if records.len() < 2 || !is_paired {
                 continue;
             }
@@ -113,15 +98,13 @@ impl RankContext<'_> {
 
     /// Returns devices of the two clocks that are the least certain.
     fn least_certain<'a>(&self, records: &[&'a CollectiveRecord]) -> Vec<&'a CollectiveRecord> {
-        let mut clocks: BTreeMap<Option<usize>, &CollectiveRecord> = BTreeMap::new();
-        for record in records {
-            let process = self.recorded.processes.get(record.device as usize);
-            clocks.insert(process.and_then(|process| process.clock), record);
-        }
+        let process = |of: &CollectiveRecord| self.recorded.processes.get(of.device as usize);
+        let clock = |of: &CollectiveRecord| process(of).and_then(|process| process.clock);
+        let clocks = records.iter().map(|record| (clock(record), *record));
+        let clocks: BTreeMap<Option<usize>, &CollectiveRecord> = clocks.collect();
         let mut of_clocks: Vec<&CollectiveRecord> = clocks.into_values().collect();
-        let certainty = |record: &&CollectiveRecord| {
-            let process = self.recorded.processes.get(record.device as usize);
-            Reverse(process.map(|process| process.clock_uncertainty_ns.unwrap_or(u64::MAX)))
+        let certainty = |of: &&CollectiveRecord| {
+            Reverse(process(of).map(|process| process.clock_uncertainty_ns.unwrap_or(u64::MAX)))
         };
         of_clocks.sort_by_key(certainty);
         of_clocks.truncate(2);

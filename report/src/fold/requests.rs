@@ -85,24 +85,17 @@ impl<'f> RequestRecords<'f> {
     pub(crate) fn take(&mut self, facts: &mut ChunkFacts) -> io::Result<()> {
         let reasons = self.reasons.take(std::mem::take(&mut facts.reasons));
         for (request, id) in facts.requests.drain() {
-            let pieces = NamePiece::of(request, &id);
-            for piece in pieces {
-                self.names.push(piece)?;
-            }
+            self.names.extend(NamePiece::of(request, &id))?;
         }
         for mut moment in facts.moments.drain(..) {
             moment.args.reason = reasons[moment.args.reason as usize];
             self.moments.push(moment)?;
         }
-        facts
-            .tokens
-            .drain(..)
-            .try_for_each(|token| self.tokens.push(token))?;
+        self.tokens.extend(facts.tokens.drain(..))?;
         self.pauses.take(std::mem::take(&mut facts.pauses));
-        facts.outputs.drain(..).try_for_each(|output| {
-            self.listing.insert(output.process);
-            self.outputs.push(output)
-        })
+        self.listing
+            .extend(facts.outputs.iter().map(|of| of.process));
+        self.outputs.extend(facts.outputs.drain(..))
     }
 
     /// Notes that an engine recorded the hashes of a prompt.
@@ -141,19 +134,19 @@ impl<'f> RequestRecords<'f> {
             name: Vec::new(),
             mixed: 0,
         };
-        let (mut moments, mut tokens) = (moments.iter().peekable(), tokens.iter().peekable());
-        while let Some(request) = [
-            moments.peek().map(|moment| moment.request),
-            tokens.peek().map(|token| token.request),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        {
+        let (mut moments, mut tokens) = (&moments[..], &tokens[..]);
+        loop {
+            let next = [
+                moments.first().map(|of| of.request),
+                tokens.first().map(|of| of.request),
+            ];
+            let Some(request) = next.into_iter().flatten().min() else {
+                break;
+            };
             requests.begin(request);
-            each_life(request, &mut moments, &mut tokens, |life| {
-                requests.take(life, &mut gaps)
-            })?;
+            let of_moments = take_front(&mut moments, |of| of.request == request);
+            let of_tokens = take_front(&mut tokens, |of| of.request == request);
+            Lives::each(of_moments, of_tokens, |life| requests.take(life, &mut gaps))?;
         }
         gaps.outputs(self.outputs)?;
         let itl = gaps.finish()?;
@@ -179,30 +172,11 @@ fn ids(moments: &[RequestMoment]) -> usize {
     ids.count()
 }
 
-/// Reads the moments and tokens with one id, and calls `found` with each request that used it.
-fn each_life(
-    request: u64,
-    moments: &mut Peekable<Iter<'_, RequestMoment>>,
-    tokens: &mut Peekable<Iter<'_, RequestToken>>,
-    mut found: impl FnMut(Life) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut lives = Lives::default();
-    loop {
-        let moment = moments.peek().filter(|of| of.request == request);
-        let token = tokens.peek().filter(|of| of.request == request);
-        match (moment, token) {
-            (Some(moment), token) if token.is_none_or(|token| moment.ts_ns <= token.ns) => {
-                lives.take(moment).map_or(Ok(()), &mut found)?;
-                moments.next();
-            }
-            (_, Some(token)) => {
-                lives.token(token);
-                tokens.next();
-            }
-            (_, None) => break,
-        }
-    }
-    lives.end().map_or(Ok(()), found)
+/// Takes the records at the front for which this holds.
+fn take_front<'a, R>(records: &mut &'a [R], holds: impl FnMut(&R) -> bool) -> &'a [R] {
+    let (front, rest) = records.split_at(records.partition_point(holds));
+    *records = rest;
+    front
 }
 
 /// Makes requests of lives.
@@ -298,18 +272,18 @@ impl Gaps<'_, '_> {
 
     /// Takes the outputs of all requests.
     fn outputs(&mut self, outputs: Sorter<'_, RequestOutput>) -> io::Result<()> {
-        let mut last: Option<RequestOutput> = None;
-        outputs.finish()?.each(|output| {
-            self.sink.tokens(output.ts_ns, output.tokens);
-            let before = last.replace(output).filter(|before| before.of == output.of);
-            let is_gap = |before: &RequestOutput| {
+        let outputs = outputs.finish()?;
+        for of in outputs.chunk_by(|one, next| one.of == next.of) {
+            of.iter()
+                .for_each(|of| self.sink.tokens(of.ts_ns, of.tokens));
+            for [before, output] in of.array_windows() {
                 let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
-                !self.pauses.interrupt(output.process, from_ns, to_ns)
-            };
-            before.filter(is_gap).map_or(Ok(()), |before| {
-                self.push(output.engine_ns.saturating_sub(before.engine_ns))
-            })
-        })
+                if !self.pauses.interrupt(output.process, from_ns, to_ns) {
+                    self.push(output.engine_ns.saturating_sub(before.engine_ns))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn finish(self) -> io::Result<Quantiles> {

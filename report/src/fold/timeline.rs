@@ -3,7 +3,6 @@
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::{Activity, Series, SeriesKind, Timeline};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use trace_store::sorter::Sorted;
 
 /// Parts of the time: more than a screen has points for.
@@ -147,65 +146,51 @@ impl TimelineFold {
     }
 
     /// All series. What has no end goes on to the end of the run.
-    pub(crate) fn finish(mut self, edges: &Sorted<Edge>, end_ns: i64) -> io::Result<Timeline> {
-        edges.each(|edge| {
-            self.take(&edge, end_ns);
-            Ok(())
-        })?;
-        let seconds = self.parts.part_ns as f64 / 1e9;
-        let tokens = self.tokens.iter().map(|n| Some(*n as f64 / seconds));
-        let tokens: Vec<Option<f64>> = tokens.collect();
-        let mut series: Vec<Series> = Vec::new();
+    pub(crate) fn finish(mut self, edges: &Sorted<Edge>, end_ns: i64) -> Timeline {
+        edges.iter().for_each(|edge| self.take(edge, end_ns));
+        let mut series: BTreeMap<Key, Vec<Option<f64>>> = BTreeMap::new();
         let levels = self.levels.into_iter();
-        series.extend(levels.map(|((of, process), level)| Series {
+        series.extend(levels.map(|(key, level)| (key, level.finish())));
+        for (process, steps) in self.steps {
+            let key = (SeriesKind::LongestStepNs, Some(process));
+            series.insert(key, steps.longest_ns);
+        }
+        if !self.tokens.is_empty() {
+            let seconds = self.parts.part_ns as f64 / 1e9;
+            let tokens = self.tokens.iter().map(|n| Some(*n as f64 / seconds));
+            series.insert((SeriesKind::OutputTokensPerS, None), tokens.collect());
+        }
+        let of_key = |((of, process), values)| Series {
             of,
             process,
-            values: level.finish(),
-        }));
-        series.extend(self.steps.into_iter().map(|(process, steps)| Series {
-            of: SeriesKind::LongestStepNs,
-            process: Some(process),
-            values: steps.longest_ns,
-        }));
-        if !tokens.is_empty() {
-            series.push(Series {
-                of: SeriesKind::OutputTokensPerS,
-                process: None,
-                values: tokens,
-            });
-        }
-        series.sort_by_key(|series| (series.of, series.process));
-        Ok(Timeline {
+            values,
+        };
+        Timeline {
             from_ns: self.parts.from_ns,
             part_ns: self.parts.part_ns,
             left_out: self.left_out.len(),
-            series,
-        })
+            series: series.into_iter().map(of_key).collect(),
+        }
     }
 
     fn take(&mut self, edge: &Edge, end_ns: i64) {
         let process = edge.of as usize;
+        let busy = (SeriesKind::BusyPercent, Some(process));
         if let Some(of) = edge.kind.level() {
-            let unit = if of == SeriesKind::KvUsedPercent {
-                10.0
-            } else {
-                1.0
+            let value = match of {
+                SeriesKind::KvUsedPercent => f64::from(edge.value) / 10.0,
+                _ => edge.value.into(),
             };
-            self.put(
-                (of, Some(process)),
-                edge.ns,
-                f64::from(edge.value) / unit,
-                true,
-            );
+            self.put((of, Some(process)), edge.ns, value, true);
         }
         match edge.kind {
             EdgeKind::RequestBegin => self.add_request(edge.ns.min(end_ns), 1.0),
             EdgeKind::RequestEnd => self.add_request(edge.ns.min(end_ns), -1.0),
             EdgeKind::DeviceBegin | EdgeKind::GapEnd => {
-                self.set_busy(process, edge.ns, 100.0, true);
+                self.put(busy, edge.ns, 100.0, true);
             }
-            EdgeKind::GapBegin => self.set_busy(process, edge.ns, 0.0, true),
-            EdgeKind::DeviceEnd => self.set_busy(process, edge.ns, 0.0, false),
+            EdgeKind::GapBegin => self.put(busy, edge.ns, 0.0, true),
+            EdgeKind::DeviceEnd => self.put(busy, edge.ns, 0.0, false),
             EdgeKind::Begin(Activity::Step) => {
                 if let Some(steps) = self.steps_of(process) {
                     steps.open += 1;
@@ -227,16 +212,12 @@ impl TimelineFold {
     /// Whether there is room for a series, or it is there.
     fn has_room(&mut self, key: Key) -> bool {
         let of_kind = (key.0, None)..=(key.0, Some(usize::MAX));
-        let has_room = match key.0 {
-            SeriesKind::LongestStepNs => {
-                let steps = &self.steps;
-                let is_there = key.1.is_some_and(|process| steps.contains_key(&process));
-                is_there || steps.len() < SERIES
+        let (levels, steps) = (&self.levels, &self.steps);
+        let has_room = match key {
+            (SeriesKind::LongestStepNs, Some(process)) => {
+                steps.contains_key(&process) || steps.len() < SERIES
             }
-            _ => {
-                let levels = &self.levels;
-                levels.contains_key(&key) || levels.range(of_kind).count() < SERIES
-            }
+            _ => levels.contains_key(&key) || levels.range(of_kind).count() < SERIES,
         };
         if !has_room && self.left_out.len() < MOST_LEFT_OUT {
             self.left_out.insert(key);
@@ -262,15 +243,6 @@ impl TimelineFold {
             let level = self.levels.entry(key).or_insert_with(|| Level::new(&parts));
             level.set(&parts, ns, value, is_known);
         }
-    }
-
-    fn set_busy(&mut self, process: usize, ns: i64, percent: f64, is_known: bool) {
-        self.put(
-            (SeriesKind::BusyPercent, Some(process)),
-            ns,
-            percent,
-            is_known,
-        );
     }
 
     fn add_request(&mut self, ns: i64, more: f64) {
@@ -313,7 +285,7 @@ mod tests {
             edge(1_020, EdgeKind::DeviceEnd, 7, 0),
             edge(1_020, EdgeKind::Running, 3, 0),
         ];
-        let found = fold.finish(&Sorted::Memory(edges), 6_000).unwrap();
+        let found = fold.finish(&Sorted::Memory(edges), 6_000);
         assert_eq!((found.from_ns, found.part_ns), (1_000, 10));
         let series = found.series.iter();
         let first = series.map(|series| (series.of, series.process, &series.values[..3]));
@@ -358,7 +330,7 @@ mod tests {
         edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of, 1)));
         edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0, 1));
         let fold = TimelineFold::new(Parts::new(0, 5_000));
-        let found = fold.finish(&Sorted::Memory(edges), 5_000).unwrap();
+        let found = fold.finish(&Sorted::Memory(edges), 5_000);
         let counts = (found.series.len(), found.left_out);
         assert_eq!(counts, (1 + SERIES, 1_000 - SERIES));
         let requests = &found.series[0];

@@ -1,6 +1,6 @@
 //! Values with the numbers of names, devices or other things → a distribution for each number.
 
-use crate::quantiles::{Ascending, Quantiles};
+use crate::quantiles::Quantiles;
 use std::io;
 use trace_store::sorter::{Record, Sorter};
 
@@ -8,7 +8,7 @@ use trace_store::sorter::{Record, Sorter};
 pub(crate) struct ValueSorter<'f> {
     sorter: Sorter<'f, ValueRecord>,
     /// The number of values of each thing.
-    counts: Vec<u64>,
+    counts: Vec<usize>,
 }
 
 impl<'f> ValueSorter<'f> {
@@ -32,13 +32,11 @@ impl<'f> ValueSorter<'f> {
     /// Returns the distributions by number, up to the last number that has a value.
     pub(crate) fn finish(self) -> io::Result<Vec<Quantiles>> {
         let sorted = self.sorter.finish()?;
-        let mut values = sorted.iter();
-        let distribution = |count: u64| {
-            let mut ascending = Ascending::new(count);
-            (0..count)
-                .zip(&mut values)
-                .for_each(|(_, value)| ascending.take(value.ns));
-            ascending.finish()
+        let mut rest = &sorted[..];
+        let distribution = |count: usize| {
+            let (values, others) = rest.split_at(count);
+            rest = others;
+            Quantiles::of_sorted(values, |value| value.ns)
         };
         Ok(self.counts.into_iter().map(distribution).collect())
     }

@@ -85,20 +85,13 @@ pub(crate) fn prompt(event: &PlacedEvent<'_>, of_process: OfProcess) -> Option<(
 
 /// Those that a text has one behind the other, up to the first that is none.
 fn hashes(text: &str) -> Vec<u64> {
-    let digits = |hash: &[u8]| {
-        let digits = hash.iter().map(|digit| char::from(*digit).to_digit(16));
-        digits.reduce(|so_far, digit| Some(so_far? << 4 | digit?))
-    };
-    let wide = |hash: &[u8]| {
-        let (high, low) = hash.split_at(DIGITS / 2);
-        Some(u64::from(digits(high)??) << 32 | u64::from(digits(low)??))
+    let hash = |digits: &[u8; DIGITS]| {
+        let digits = std::str::from_utf8(digits).ok()?;
+        let is_signed = digits.starts_with('+');
+        u64::from_str_radix(digits, 16).ok().filter(|_| !is_signed)
     };
     let (hashes, _) = text.as_bytes().as_chunks::<DIGITS>();
-    hashes
-        .iter()
-        .take(MOST_BLOCKS)
-        .map_while(|hash| wide(hash))
-        .collect()
+    hashes.iter().take(MOST_BLOCKS).map_while(hash).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The figures of requests, of all or of those of a time.
 
 use super::histogram::{Histogram, REQUEST_BOUNDS, TOKEN_BOUNDS, TTFT_BOUNDS};
-use crate::table::{Request, RequestStatus};
+use crate::table::{Metric, Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -74,9 +74,6 @@ impl Default for Figures {
     }
 }
 
-/// The histogram of a figure.
-type Of = fn(&mut Figures) -> &mut Histogram;
-
 /// Hands each figure of a request to the figures of its moment, which is `None` where it is not in the trace.
 pub(super) fn each_figure(
     request: &Request,
@@ -86,28 +83,18 @@ pub(super) fn each_figure(
     at(request.begin_ns(), &|figures| {
         figures.arrived += 1;
     });
-    let durations: [(Option<i64>, Option<i64>, Of); 7] = [
-        (request.ttft_end_ns(), request.ttft_ns(), |to| &mut to.ttft),
-        (
-            request.engine_first_token_ns(),
-            request.engine_ttft_ns(),
-            |to| &mut to.engine_ttft,
-        ),
-        (request.finished_ns(), request.tpot_ns(), |to| &mut to.tpot),
-        (request.finished_ns(), request.e2e_ns(), |to| &mut to.e2e),
-        (request.scheduled_ns(), request.queue_ns(), |to| {
-            &mut to.queue
-        }),
-        (request.any_first_token_ns(), request.prefill_ns(), |to| {
-            &mut to.prefill
-        }),
-        (request.last_token_ns(), request.decode_ns(), |to| {
-            &mut to.decode
-        }),
+    let moments = [
+        (Metric::Ttft, request.ttft_end_ns()),
+        (Metric::EngineTtft, request.engine_first_token_ns()),
+        (Metric::Tpot, request.finished_ns()),
+        (Metric::E2e, request.finished_ns()),
+        (Metric::Queue, request.scheduled_ns()),
+        (Metric::Prefill, request.any_first_token_ns()),
+        (Metric::Decode, request.last_token_ns()),
     ];
-    for (moment_ns, ns, of) in durations {
-        if let Some(ns) = ns {
-            at(moment_ns, &|figures| of(figures).take(ns));
+    for (metric, moment_ns) in moments {
+        if let Some(ns) = metric.of(request) {
+            at(moment_ns, &|figures| figures.histogram(metric).take(ns));
         }
     }
     if tokens.len() > 1 {
@@ -122,6 +109,19 @@ pub(super) fn each_figure(
 }
 
 impl Figures {
+    fn histogram(&mut self, of: Metric) -> &mut Histogram {
+        match of {
+            Metric::Queue => &mut self.queue,
+            Metric::Prefill => &mut self.prefill,
+            Metric::Decode => &mut self.decode,
+            Metric::EngineTtft => &mut self.engine_ttft,
+            Metric::Ttft => &mut self.ttft,
+            Metric::Tpot => &mut self.tpot,
+            Metric::Itl => &mut self.itl,
+            Metric::E2e => &mut self.e2e,
+        }
+    }
+
     fn end(&mut self, request: &Request) {
         match request.status() {
             RequestStatus::Ok => self.ok += 1,

@@ -1,13 +1,15 @@
 //! What events say, folded into figures.
 
-use super::live_devices::LiveDevices;
+use super::last_seconds::LastSeconds;
 use super::live_names::{LiveNames, NameSum};
 use super::live_requests::LiveRequests;
-use crate::fold::batchings::Batchings;
+use crate::fold::load_levels::Batchings;
 use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
 use std::collections::BTreeMap;
 use std::time::Instant;
+use trace_merge::blocks::Positions;
 
 /// What an engine's counters said last, and when.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +73,48 @@ impl LiveFold {
         let known = of(self.levels.entry(edge.of).or_default());
         if known.is_none_or(|(ns, _)| ns <= edge.ns) {
             *known = Some((edge.ns, edge.value));
+        }
+    }
+}
+
+/// Times apart that are kept of a device. What comes later than so many gaps counts as known: streams are written one after the other.
+const STRETCHES: usize = 4_096;
+
+/// What is known of a device.
+#[derive(Debug, Default)]
+pub(super) struct BusyTime {
+    known: Positions,
+    pub(super) slices: u64,
+    pub(super) busy_ns: i64,
+    pub(super) first_ns: Option<i64>,
+    pub(super) last_ns: i64,
+}
+
+/// All devices, by the numbers of their processes.
+#[derive(Debug, Default)]
+pub(super) struct LiveDevices {
+    pub(super) of: BTreeMap<u32, BusyTime>,
+}
+
+impl LiveDevices {
+    /// Takes some slices.
+    pub(super) fn take(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
+        for slice in slices {
+            let device = self.of.entry(slice.device).or_default();
+            let (start_ns, end_ns) = (slice.start_ns.max(0), slice.end_ns.0.max(0));
+            device.slices += 1;
+            let first_ns = device.first_ns.get_or_insert(start_ns);
+            *first_ns = start_ns.min(*first_ns);
+            device.last_ns = device.last_ns.max(end_ns);
+            let time = start_ns.unsigned_abs()..end_ns.unsigned_abs();
+            for part in device.known.add(time) {
+                let (from_ns, to_ns) = (part.start.cast_signed(), part.end.cast_signed());
+                device.busy_ns += to_ns - from_ns;
+                seconds.add_busy(slice.device, from_ns, to_ns);
+            }
+        }
+        for device in self.of.values_mut() {
+            device.known.forget_oldest(STRETCHES);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::gather::request_moment::{RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::table::{Request, RequestStatus};
 use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 /// Time that an ended request is kept for events of other processes, which are read one after another.
@@ -103,7 +104,7 @@ impl OpenId {
         // They are nearly sorted, because each process writes its events in order.
         self.moments.sort();
         self.tokens.sort();
-        Lives::all(&self.moments, &self.tokens)
+        all_lives(&self.moments, &self.tokens)
     }
 
     /// Returns true if the last request with this id has ended.
@@ -201,25 +202,20 @@ impl LiveRequests {
         self.fold_those(|open| {
             !open.was_checked && now.duration_since(open.last_event_at) >= GRACE
         });
-        let many = |open: &&mut OpenId| open.events() >= open.many;
         let old_ns = self.newest_ns.saturating_sub(GRACE_NS);
-        let mut ended = Vec::new();
-        let mut full = Vec::new();
-        for (request, open) in self.open.iter_mut() {
-            if many(&open) {
-                let folded = fold_ended(open, old_ns, &self.reasons, &mut self.sums);
-                ended.extend(folded.map(|end_ns| (*request, end_ns)));
-                if open.moments.len() >= MOST_MOMENTS || open.tokens.len() >= MOST_TOKENS {
-                    full.push(*request);
-                }
+        let (mut ended, mut full) = (Vec::new(), Vec::new());
+        let open = self.open.iter_mut();
+        for (request, open) in open.filter(|(_, open)| open.events() >= open.many) {
+            let folded = fold_ended(open, old_ns, &self.reasons, &mut self.sums);
+            ended.extend(folded.map(|end_ns| (*request, end_ns)));
+            if open.moments.len() >= MOST_MOMENTS || open.tokens.len() >= MOST_TOKENS {
+                full.push(*request);
             }
         }
-        for (request, end_ns) in ended {
-            self.note_folded(request, end_ns);
-        }
-        for request in full {
-            self.fold_one(request);
-        }
+        ended
+            .into_iter()
+            .for_each(|(request, end_ns)| self.note_folded(request, end_ns));
+        full.into_iter().for_each(|request| self.fold_one(request));
     }
 
     /// Folds all requests that are over: nothing is said any more.
@@ -237,9 +233,7 @@ impl LiveRequests {
                 }
             }
         }
-        for request in over {
-            self.fold_one(request);
-        }
+        over.into_iter().for_each(|request| self.fold_one(request));
     }
 
     /// Folds the ids without an event for the longest time.
@@ -293,6 +287,16 @@ impl LiveRequests {
     }
 }
 
+/// Returns the requests with one id, from sorted moments and tokens.
+fn all_lives(moments: &[RequestMoment], tokens: &[RequestToken]) -> Vec<Life> {
+    let mut lives = Vec::new();
+    let Ok(()) = Lives::each(moments, tokens, |life| {
+        lives.push(life);
+        Ok::<(), Infallible>(())
+    });
+    lives
+}
+
 /// Returns the tenth that had nothing happen for the longest time.
 fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     let mut all: Vec<(Instant, u64)> = all.collect();
@@ -323,7 +327,7 @@ fn fold_ended(
         let moments: Vec<RequestMoment> = open.moments.drain(..next).collect();
         let before = open.tokens.partition_point(|token| token.ns < next_ns);
         let tokens: Vec<RequestToken> = open.tokens.drain(..before).collect();
-        for life in Lives::all(&moments, &tokens) {
+        for life in all_lives(&moments, &tokens) {
             sums.take_life(&life, &open.id, reasons);
         }
     }

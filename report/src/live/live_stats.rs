@@ -3,7 +3,7 @@
 use super::figures::Figures;
 use super::histogram::LiveQuantiles;
 use super::last_seconds::LastSeconds;
-use super::live_fold::LiveFold;
+use super::live_fold::{BusyTime, LiveFold};
 use super::live_names::LiveName;
 use super::live_requests::RequestSums;
 use crate::table::{Batching, Request, RequestStatus};
@@ -398,7 +398,7 @@ fn devices(
         let busy = busy.filter(|(of, _)| *of == device).map(|(_, ns)| ns);
         busy.sum::<i64>() as f64 / (seconds as f64 * 1e9)
     };
-    let of = |(number, time): (&u32, &super::live_devices::BusyTime)| {
+    let of = |(number, time): (&u32, &BusyTime)| {
         let process = processes.get(*number as usize)?;
         // The steps of a worker say nothing any more once its device is known.
         let is_shown = process.is_tracks || !process.has_tracks;

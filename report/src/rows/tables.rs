@@ -200,7 +200,7 @@ impl Serialize for Request {
 
 named_enum! {
     /// The kind of process that recorded a step.
-    StepRole {
+    pub StepRole {
     /// A worker: the span of the step. A step inside another one of its process is not counted again.
     Worker = "worker",
     /// An engine: the counter of the tokens that it put into a step. The step lasts from the counter's previous value.

@@ -1,6 +1,8 @@
-//! How busy the devices were.
+//! How busy the devices were, and which came last to collectives.
 
 use super::amount::{cells, duration, grouped, share, table};
+use super::names::shown;
+use super::recorded::uncertainty;
 use crate::table::{DeviceTime, RunReport, StreamTime};
 use std::cmp::Reverse;
 
@@ -16,10 +18,9 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         out.push('\n');
         return;
     }
-    let shown = report.device.len().min(LISTED);
-    let of = report.device.len();
+    let (listed, of) = (report.device.len().min(LISTED), report.device.len());
     out.push_str(&format!(
-        "devices    {shown} of {of}; communication is exposed where nothing else runs; short slices took less time than their launch\n"
+        "devices    {listed} of {of}; communication is exposed where nothing else runs; short slices took less time than their launch\n"
     ));
     let mut rows = vec![cells(
         "|slices|busy|communication|exposed|longest gap|which began at|launch delay|short",
@@ -44,11 +45,8 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             },
         ]);
     }
-    if report
-        .device
-        .iter()
-        .all(|device| device.launch_delay.n == 0)
-    {
+    let mut devices = report.device.iter();
+    if devices.all(|device| device.launch_delay.n == 0) {
         rows.iter_mut().for_each(|row| row.truncate(7));
     }
     out.push_str(&table(&rows, 1..9));
@@ -114,8 +112,8 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     let wall_ns = device.map_or(0.0, |device| device.wall_ns as f64);
     let mean_queue = stream.mean_queue.map(|of| format!("{of:.1}"));
     vec![
-        super::names::shown(&report.recorded.process_name(stream.process)),
-        super::names::shown(&stream.name),
+        shown(&report.recorded.process_name(stream.process)),
+        shown(&stream.name),
         grouped(stream.slices),
         share(stream.busy_ns as f64, wall_ns),
         grouped(stream.replays),
@@ -126,5 +124,43 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
 
 /// The name of a device, or of a worker.
 fn name(report: &RunReport, device: &DeviceTime) -> String {
-    super::names::shown(&report.recorded.process_name(device.process))
+    shown(&report.recorded.process_name(device.process))
+}
+
+/// How the devices came to collectives.
+pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
+    if report.rank.is_empty() {
+        return;
+    }
+    let n = report.rank.len();
+    let mut ranks = report.rank.iter();
+    let is_uncertain = ranks.any(|rank| rank.uncertainty_ns != Some(0));
+    let clocks = match is_uncertain {
+        true => "; undecided where the difference is within the clocks' uncertainty",
+        false => "",
+    };
+    out.push_str(&format!(
+        "ranks      {} of {n}: who began collectives last, and for how long the others waited for it{clocks}\n",
+        n.min(LISTED)
+    ));
+    let mut rows = vec![cells(
+        "|collectives|last|outlier|alone late by|waited|undecided|clocks",
+    )];
+    for rank in report.rank.iter().take(LISTED) {
+        rows.push(vec![
+            shown(&report.recorded.process_name(rank.process)),
+            grouped(rank.collectives),
+            share(rank.last as f64, rank.collectives as f64),
+            share(rank.outlier as f64, rank.collectives as f64),
+            duration(rank.late_ns as f64),
+            duration(rank.waited_ns as f64),
+            share(rank.undecided as f64, rank.collectives as f64),
+            uncertainty(rank.uncertainty_ns),
+        ]);
+    }
+    if !is_uncertain {
+        rows.iter_mut().for_each(|row| row.truncate(6));
+    }
+    out.push_str(&table(&rows, 1..8));
+    out.push('\n');
 }

@@ -2,20 +2,18 @@
 
 use super::amount::{cells, duration, grouped, share, table};
 use crate::table::{NameTime, RowKind, RunReport};
+use clap::ValueEnum;
 use sa_format::visible;
 use std::cmp::Reverse;
 
-/// What names are ordered by; the most first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What names are ordered by, the most first: time by itself, time with what lies in it, calls, or the longest slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the help of --sort would show a doc of each")]
 pub enum NameOrder {
-    /// Time by itself.
     #[default]
     Tsub,
-    /// Time with what lies in it.
     Ttot,
-    /// Calls.
     Ncall,
-    /// The longest slice.
     Max,
 }
 

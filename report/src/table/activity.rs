@@ -2,7 +2,7 @@
 
 named_enum! {
     /// What a process does, as far as devices wait for it. Spans tell it by their names.
-    Activity {
+    pub Activity {
         /// The engine chooses what runs next.
         Schedule = "schedule",
         /// The engine hands a batch to its workers, or waits for them.

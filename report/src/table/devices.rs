@@ -59,7 +59,7 @@ pub struct StreamTime {
 
 named_enum! {
     /// What an idle device waited for. Every idle nanosecond has one cause: the first in this order that holds.
-    IdleCause {
+    pub IdleCause {
         /// Events of its worker or engine are lost there.
         NotRecorded = "not_recorded",
         /// Something was launched and had not begun.

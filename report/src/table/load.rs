@@ -78,7 +78,7 @@ pub struct Spikes {
 }
 
 /// A time in which more requests were under way than in nine tenths of the run: from the first that was too many until there were no more than in half of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spike {
     /// When it began, in ns from the begin of the trace.
     pub start_ns: i64,

@@ -86,7 +86,7 @@ pub(crate) fn path<'a>(stacks: &'a [StackTime], stack: &'a StackTime) -> Vec<&'a
 named_enum! {
     /// What a row of the trace stands for. Slices of one name are counted apart on each kind: a launch and its kernel are often called alike.
     #[derive(Default)]
-    RowKind {
+    pub RowKind {
         /// A thread: what stands there kept it busy, or blocked it.
         #[default]
         Thread = "thread",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 named_enum! {
     /// How a request ended.
-    RequestStatus {
+    pub RequestStatus {
         /// It was answered.
         Ok = "ok",
         /// The client gave up, or it was cancelled.

@@ -103,7 +103,7 @@ impl NameDiff {
 
 named_enum! {
     /// A figure of a request.
-    Metric {
+    pub Metric {
         /// See [`Request::queue_ns`], and so on.
         Queue = "queue",
         /// See there.

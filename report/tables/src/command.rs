@@ -6,6 +6,7 @@ use crate::write_tables::write_tables;
 use clap::Args;
 use std::path::PathBuf;
 use trace_merge::{Error, EventOptions, Filter, Mode, Options, Progress, Runs};
+use trace_report::command::RunArgs;
 
 /// Writes the tables of a run as Parquet.
 #[derive(Args, Clone, Debug)]
@@ -22,18 +23,8 @@ pub struct TablesArgs {
     /// What the ids of this host begin with, below 16777216 [default: a hash]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..i64::from(crate::ids::HOSTS)))]
     host_id: Option<u32>,
-    /// The run with this id
-    #[arg(long, value_name = "ID", conflicts_with_all = ["previous", "all_runs"])]
-    run: Option<String>,
-    /// The run before the newest
-    #[arg(long, conflicts_with = "all_runs")]
-    previous: bool,
-    /// All runs together
-    #[arg(long)]
-    all_runs: bool,
-    /// The chosen runs of the paths.
-    #[arg(skip)]
-    runs: Runs,
+    #[command(flatten)]
+    runs: RunArgs,
     /// Worker threads [default: one per core, at most 16]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
@@ -50,11 +41,7 @@ impl TablesArgs {
         mut self,
         find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
     ) -> Result<TablesArgs, E> {
-        let (paths, runs) = find(
-            self.paths,
-            &Runs::of(self.run.take(), self.previous, self.all_runs),
-        )?;
-        (self.paths, self.runs) = (paths, runs);
+        self.runs.find(&mut self.paths, find)?;
         Ok(self)
     }
 
@@ -91,13 +78,12 @@ impl TablesArgs {
 
     fn options(&self) -> Options {
         Options {
-            runs: self.runs.clone(),
             mode: Mode::Events(EventOptions {
                 filter: self.filter.clone(),
                 ..EventOptions::default()
             }),
             threads: self.threads,
-            ..Options::new(self.paths.clone())
+            ..self.runs.options(&self.paths)
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn edges(
     mut found: impl FnMut(FlowEdge) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut last: Option<FlowPoint> = None;
-    points.each(|point| {
+    for point in points.iter().copied() {
         let from = last.filter(|last| last.arrow == point.arrow);
         match (point.step, from) {
             // Perfetto takes the first start of an arrow, and no second one.
@@ -53,11 +53,9 @@ pub(crate) fn edges(
                 if step == Step::Through {
                     last = Some(point);
                 }
-                let is_forward = from.slice_ns <= point.slice_ns;
-                let (from, to) = if is_forward {
-                    (from, point)
-                } else {
-                    (point, from)
+                let (from, to) = match from.slice_ns <= point.slice_ns {
+                    true => (from, point),
+                    false => (point, from),
                 };
                 found(FlowEdge {
                     slice_out: from.slice,
@@ -65,6 +63,6 @@ pub(crate) fn edges(
                 })?;
             }
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }

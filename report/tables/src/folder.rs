@@ -1,6 +1,5 @@
 //! The folder that the tables go to. Those of a host appear there when all are whole, or not at all.
 
-mod moves;
 mod partition;
 
 pub(crate) use partition::Partition;
@@ -8,13 +7,11 @@ pub(crate) use partition::Partition;
 use crate::ids::HostId;
 use crate::options::TablesOptions;
 use crate::unfinished::{
-    CreatedFolders, Leftover, NEW, NewFolder, OLD, REPLACED, Unfinished, clear_away, let_old_go,
+    FolderChanges, Leftover, NEW, NewFolder, OLD, REPLACED, Unfinished, clear_away, let_old_go,
 };
 use crate::write::read_back::{first_long, is_ours};
-use moves::Moves;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use trace_merge::Error;
 
 /// The tables, the one that says that the others are whole last.
@@ -44,10 +41,10 @@ impl NewTables {
             Ok(entries) => {
                 refuse_others(to, entries)?;
                 refuse_hosts(to, &hosts, options.force)?;
-                CreatedFolders::default()
+                FolderChanges::default()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                CreatedFolders::make_all(to).map_err(failed)?
+                FolderChanges::make_all(to).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),
         };
@@ -107,8 +104,7 @@ impl NewTables {
 
     /// Moves the old tables aside, where they go with the folder, and the new ones to their place.
     fn exchange(&self) -> io::Result<()> {
-        let mut made = CreatedFolders::default();
-        let mut moves = Moves::default();
+        let mut changes = FolderChanges::default();
         for (Partition(partition), _) in &self.hosts {
             // What says that tables are whole goes first, and comes last.
             for table in TABLES.iter().rev() {
@@ -116,17 +112,16 @@ impl NewTables {
                 if place.exists() {
                     let aside = self.new.join(OLD).join(table);
                     fs::create_dir_all(&aside)?;
-                    moves.rename(place, aside.join(partition))?;
+                    changes.rename(place, aside.join(partition))?;
                 }
             }
             for table in TABLES {
-                made.make(self.to.join(table))?;
+                changes.make(self.to.join(table))?;
                 let place = self.to.join(table).join(partition);
-                moves.rename(self.new.join(table).join(partition), place)?;
+                changes.rename(self.new.join(table).join(partition), place)?;
             }
         }
-        moves.keep();
-        made.keep();
+        changes.keep();
         Ok(())
     }
 }
@@ -144,17 +139,19 @@ fn write_error(path: &Path, source: io::Error) -> Error {
     }
 }
 
+fn refusal(path: &Path, why: &str) -> Error {
+    Error::Usage(format!("{}: {why}", path.display()))
+}
+
 /// Refuses a folder in which something else than tables lies.
 fn refuse_others(to: &Path, entries: fs::ReadDir) -> Result<(), Error> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if !TABLES.contains(&&*name) && !name.starts_with(NEW) {
-            let why = format!(
-                "{}: expected a new or empty folder, or one with tables, found {name} in it",
-                to.display()
-            );
-            return Err(Error::Usage(why));
+            let why =
+                format!("expected a new or empty folder, or one with tables, found {name} in it");
+            return Err(refusal(to, &why));
         }
     }
     Ok(())
@@ -172,11 +169,8 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
                 continue;
             }
             if !is_forced {
-                let why = format!(
-                    "{}: has tables of this host already; --force replaces them",
-                    place.display()
-                );
-                return Err(Error::Usage(why));
+                let why = "has tables of this host already; --force replaces them";
+                return Err(refusal(&place, why));
             }
             refuse_foreign(&place)?;
         }
@@ -191,11 +185,8 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
             continue;
         };
         if hosts.iter().any(|(_, host)| i64::from(host.0) == id) {
-            let why = format!(
-                "{}: its ids begin with the same number; give another one with --host-id",
-                entry.path().display()
-            );
-            return Err(Error::Usage(why));
+            let why = "its ids begin with the same number; give another one with --host-id";
+            return Err(refusal(&entry.path(), why));
         }
     }
     Ok(())
@@ -205,10 +196,7 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
 fn is_folder(path: &Path) -> Result<bool, Error> {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => Ok(true),
-        Ok(_) => {
-            let why = format!("{}: expected a folder of tables", path.display());
-            Err(Error::Usage(why))
-        }
+        Ok(_) => Err(refusal(path, "expected a folder of tables")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(write_error(path, error)),
     }
@@ -225,11 +213,8 @@ fn refuse_foreign(place: &Path) -> Result<(), Error> {
             is_number || matches!(stem, "all" | "none")
         });
         if !is_name || !is_ours(&path) {
-            let why = format!(
-                "{}: no table of this program; --force does not replace it",
-                path.display()
-            );
-            return Err(Error::Usage(why));
+            let why = "no table of this program; --force does not replace it";
+            return Err(refusal(&path, why));
         }
     }
     Ok(())
@@ -238,9 +223,8 @@ fn refuse_foreign(place: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::cells::Cell;
+    use crate::write::cells::{Cell, Coding, Column};
     use crate::write::table::write;
-    use crate::write::table_file::{Coding, Column};
 
     fn options(to: &Path, force: bool) -> TablesOptions {
         TablesOptions {

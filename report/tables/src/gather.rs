@@ -5,5 +5,4 @@ pub(crate) mod chunk_rows;
 pub(crate) mod entry;
 pub(crate) mod item;
 pub(crate) mod rows;
-pub(crate) mod sample;
 pub(crate) mod texts;

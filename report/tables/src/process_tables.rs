@@ -3,8 +3,7 @@
 use crate::flow::{FlowPoint, Step};
 use crate::gather::chunk_rows::is_async;
 use crate::gather::entry::Entry;
-use crate::gather::item::{Act, Item, NO_END};
-use crate::gather::sample::Sample;
+use crate::gather::item::{Act, Item, NO_END, Sample};
 use crate::gather::texts::TextPair;
 use crate::ids::in_process;
 use crate::nest::async_tracks::{AsyncTracks, Turn};
@@ -16,7 +15,7 @@ use crate::write::table::Table;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use std::collections::HashMap;
-use std::ops::AddAssign;
+use std::iter::Sum;
 use trace_store::spill_vec::Spilled;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -29,10 +28,12 @@ pub(crate) struct LeftOut {
     pub(crate) flow_ends: u64,
 }
 
-impl AddAssign for LeftOut {
-    fn add_assign(&mut self, other: LeftOut) {
-        self.spans_too_deep += other.spans_too_deep;
-        self.flow_ends += other.flow_ends;
+impl Sum for LeftOut {
+    fn sum<I: Iterator<Item = LeftOut>>(all: I) -> LeftOut {
+        all.fold(LeftOut::default(), |sum, of| LeftOut {
+            spans_too_deep: sum.spans_too_deep + of.spans_too_deep,
+            flow_ends: sum.flow_ends + of.flow_ends,
+        })
     }
 }
 
@@ -158,15 +159,8 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
                     _ => Step::End,
                 };
                 let slice = self.stacks[track].top();
-                self.points.extend(slice.map(|(slice, slice_ns)| FlowPoint {
-                    arrow: entry.id,
-                    ts_ns: item.ts_ns,
-                    rank: item.rank(),
-                    at: item.at,
-                    step,
-                    slice,
-                    slice_ns,
-                }));
+                let point = slice.map(|slice| point(item, entry.id, step, slice));
+                self.points.extend(point);
             }
             Act::FlowInNext => {
                 let track = self.thread_track(item.row);
@@ -246,16 +240,10 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
     fn end_pending(&mut self, track: usize, item: &Item, slice: i64) {
         let arrows = self.pending.remove(&track).unwrap_or_default();
         self.pending_count -= arrows.len();
-        let point = |arrow| FlowPoint {
-            arrow,
-            ts_ns: item.ts_ns,
-            rank: item.rank(),
-            at: item.at,
-            step: Step::End,
-            slice,
-            slice_ns: item.ts_ns,
-        };
-        self.points.extend(arrows.into_iter().map(point));
+        let slice = (slice, item.ts_ns);
+        let ends = arrows.into_iter();
+        self.points
+            .extend(ends.map(|arrow| point(item, arrow, Step::End, slice)));
     }
 
     /// Keeps the args of an end until its begin comes, which has the same time.
@@ -347,6 +335,19 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         self.files.args.finish()?;
         self.files.samples.finish()?;
         Ok((self.tracks, self.left_out))
+    }
+}
+
+/// Returns the point of an arrow at a slice, which is given by its id and its begin.
+fn point(item: &Item, arrow: u64, step: Step, (slice, slice_ns): (i64, i64)) -> FlowPoint {
+    FlowPoint {
+        arrow,
+        ts_ns: item.ts_ns,
+        rank: item.rank(),
+        at: item.at,
+        step,
+        slice,
+        slice_ns,
     }
 }
 

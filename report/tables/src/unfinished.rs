@@ -33,19 +33,30 @@ impl Unfinished {
 #[derive(Debug)]
 pub(crate) struct Leftover {
     pub(crate) _new: NewFolder,
-    pub(crate) made: CreatedFolders,
+    pub(crate) made: FolderChanges,
 }
 
-/// Folders that were made, the innermost first. Dropped, it removes those that are empty.
-#[derive(Debug, Default)]
-pub(crate) struct CreatedFolders(Vec<PathBuf>);
+/// A change of folders that can be undone.
+#[derive(Debug)]
+enum FolderChange {
+    Made(PathBuf),
+    Moved([PathBuf; 2]),
+}
 
-impl CreatedFolders {
+/// What was made and moved so far. Dropped, it moves all back, and removes those folders that are empty.
+#[derive(Debug, Default)]
+pub(crate) struct FolderChanges(Vec<FolderChange>);
+
+impl FolderChanges {
     /// Makes a folder and those that it lies in.
-    pub(crate) fn make_all(path: &Path) -> io::Result<CreatedFolders> {
+    pub(crate) fn make_all(path: &Path) -> io::Result<FolderChanges> {
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let missing = path.ancestors().take_while(is_missing);
-        let made = CreatedFolders(missing.map(Path::to_owned).collect());
+        let mut made: Vec<FolderChange> = missing
+            .map(|path| FolderChange::Made(path.to_owned()))
+            .collect();
+        made.reverse();
+        let made = FolderChanges(made);
         fs::create_dir_all(path)?;
         Ok(made)
     }
@@ -53,10 +64,16 @@ impl CreatedFolders {
     /// Makes a folder, unless it is there.
     pub(crate) fn make(&mut self, path: PathBuf) -> io::Result<()> {
         match fs::create_dir(&path) {
-            Ok(()) => self.0.push(path),
+            Ok(()) => self.0.push(FolderChange::Made(path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    pub(crate) fn rename(&mut self, from: PathBuf, to: PathBuf) -> io::Result<()> {
+        fs::rename(&from, &to)?;
+        self.0.push(FolderChange::Moved([from, to]));
         Ok(())
     }
 
@@ -65,10 +82,13 @@ impl CreatedFolders {
     }
 }
 
-impl Drop for CreatedFolders {
+impl Drop for FolderChanges {
     fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = fs::remove_dir(path); // what others have put there meanwhile stays
+        for change in self.0.iter().rev() {
+            let _ = match change {
+                FolderChange::Made(path) => fs::remove_dir(path), // what others have put there meanwhile stays
+                FolderChange::Moved([from, to]) => fs::rename(to, from), // the failure that led here is told
+            };
         }
     }
 }

@@ -4,7 +4,6 @@ pub(crate) mod arg_table;
 pub(crate) mod cells;
 mod hybrid;
 pub(crate) mod read_back;
-pub(crate) mod row_table;
 pub(crate) mod slice_table;
 pub(crate) mod table;
 pub(crate) mod table_file;

@@ -3,9 +3,8 @@
 use crate::flow::{FlowEdge, FlowPoint, edges};
 use crate::folder::NewTables;
 use crate::gather::chunk_rows::{ChunkContext, ChunkRows};
-use crate::gather::item::{Act, Item};
+use crate::gather::item::{Act, Item, Sample};
 use crate::gather::rows::Rows;
-use crate::gather::sample::Sample;
 use crate::gather::texts::Texts;
 use crate::host_tables::{Host, HostContext, hosts};
 use crate::ids::PROCESSES;
@@ -13,14 +12,15 @@ use crate::options::{TablesOptions, Written};
 use crate::process_tables::{LeftOut, ProcessFiles, ProcessTables, Shared, TrackRow};
 use crate::report_tables::ReportTables;
 use crate::write::arg_table::{self, ArgTable};
-use crate::write::cells::Cell;
+use crate::write::cells::{Cell, Coding, Column};
 use crate::write::slice_table::{self, SliceTable};
 use crate::write::table::Table;
-use crate::write::table_file::{Coding, Column, TableFile};
+use crate::write::table_file::TableFile;
 use parquet::errors::ParquetError;
+use rayon::ThreadPoolBuilder;
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
 use trace_merge::{Error, Options, Progress, Report};
@@ -241,45 +241,22 @@ impl<'a> Run<'a> {
         gathered: &Gathered,
         points: &Mutex<Sorter<'_, FlowPoint>>,
     ) -> Result<(Vec<Vec<TrackRow>>, LeftOut), Error> {
-        let count = self.upids.len();
-        let next = AtomicUsize::new(0);
-        let all = Mutex::new((vec![Vec::new(); count], LeftOut::default()));
-        let failure = Mutex::new(None);
-        let work = || {
-            let mut files = ProcessFiles {
-                slices: SliceTable::new(&gathered.shared.names),
-                args: ArgTable::new(&gathered.keys),
-                samples: Table::new(&COUNTER),
-            };
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= count {
-                    break;
-                }
-                match self.process(number, gathered, points, &mut files) {
-                    Ok((tracks, left_out)) => {
-                        let mut all = lock(&all);
-                        all.0[number] = tracks;
-                        all.1 += left_out;
-                    }
-                    Err(error) => {
-                        next.store(count, Ordering::Relaxed);
-                        lock(&failure).get_or_insert(error);
-                    }
-                }
-            }
+        let files = || ProcessFiles {
+            slices: SliceTable::new(&gathered.shared.names),
+            args: ArgTable::new(&gathered.keys),
+            samples: Table::new(&COUNTER),
         };
-        std::thread::scope(|scope| {
-            for _ in 1..self.at_once.min(count.max(1)) {
-                scope.spawn(work);
-            }
-            work();
+        let pool = ThreadPoolBuilder::new().num_threads(self.at_once);
+        let pool = pool
+            .build()
+            .map_err(|error| self.of_temporary(io::Error::other(error)))?;
+        let processes = (0..self.upids.len()).into_par_iter().with_max_len(1);
+        let written = processes.map_init(files, |files, number| {
+            self.process(number, gathered, points, files)
         });
-        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner)),
-        }
+        let written: Result<Vec<_>, Error> = pool.install(|| written.collect());
+        let (tracks, left_out): (_, Vec<LeftOut>) = written?.into_iter().unzip();
+        Ok((tracks, left_out.into_iter().sum()))
     }
 
     fn process<'g>(

@@ -1,18 +1,23 @@
 //! Requests and their calls, as NeMo Agent Toolkit sees a run: what agents recorded of a request, else what the report has of it.
 
 use crate::gather::request_moment::{arg, ids};
-use crate::table::Request;
+use crate::table::{Request, named_enum};
 use sa_format::Phase;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use trace_merge::Error;
 use trace_merge::events::{PlacedEvent, TraceEvents};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallKind {
-    Function,
-    Llm,
-    Tool,
+named_enum! {
+    /// What is called. Its name is the category of its spans.
+    pub(super) CallKind {
+        /// A function of an agent.
+        Function = "function",
+        /// A model.
+        Llm = "llm",
+        /// A tool.
+        Tool = "tool",
+    }
 }
 
 /// Token counts: the prompt, the cached part of the prompt, and the answer.
@@ -56,25 +61,6 @@ type SpanKey = (Result<u64, usize>, i64, i64, String);
 struct Found {
     spans: Vec<(AgentSpan, Option<SpanKey>)>,
     ends: HashMap<SpanKey, CallTokens>,
-}
-
-impl CallKind {
-    fn of(category: &str) -> Option<CallKind> {
-        match category {
-            "function" => Some(CallKind::Function),
-            "llm" => Some(CallKind::Llm),
-            "tool" => Some(CallKind::Tool),
-            _ => None,
-        }
-    }
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            CallKind::Function => "FUNCTION",
-            CallKind::Llm => "LLM",
-            CallKind::Tool => "TOOL",
-        }
-    }
 }
 
 impl CallTokens {
@@ -122,7 +108,9 @@ impl Found {
 
 impl AgentSpan {
     fn of(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
-        let kind = CallKind::of(&event.category())?;
+        let category = event.category();
+        let mut kinds = CallKind::ALL.into_iter();
+        let kind = kinds.find(|kind| kind.name() == category)?;
         let [request] = ids(event).try_into().ok()?;
         let text = |name| arg::<String>(event, name);
         Some(AgentSpan {

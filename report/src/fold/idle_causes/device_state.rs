@@ -137,14 +137,12 @@ impl DeviceState {
             return;
         };
         let is_sure = unsure.ns > unsure.uncertainty_ns;
-        let cause = if is_sure {
-            unsure.cause
-        } else {
-            IdleCause::Unknown
+        let cause = match is_sure {
+            true => unsure.cause,
+            false => IdleCause::Unknown,
         };
-        let end_ns = unsure.start_ns + unsure.ns;
-        self.intervals
-            .add(Some(cause), (unsure.start_ns, end_ns), store);
+        let time = (unsure.start_ns, unsure.start_ns + unsure.ns);
+        self.intervals.add(Some(cause), time, store);
         if is_sure {
             add(&mut self.waited_for, unsure.waited_for);
         }
@@ -184,6 +182,7 @@ impl DeviceState {
         engine: Option<&ProcessState>,
         run: &RunState,
     ) -> Option<IdleCause> {
+        let is_own_engine = self.feed.engine == Some(self.feed.worker);
         let of_either = |is: &dyn Fn(&ProcessState) -> bool| is(worker) || engine.is_some_and(is);
         Some(if of_either(&|process| process.losses > 0) {
             IdleCause::NotRecorded
@@ -206,19 +205,10 @@ impl DeviceState {
             match engine {
                 None if self.is_launch_known => IdleCause::LaunchGap,
                 None => IdleCause::Unknown,
-                Some(engine) if self.has_other_engine() && worker.is_behind(engine) => {
-                    IdleCause::Worker
-                }
+                Some(engine) if !is_own_engine && worker.is_behind(engine) => IdleCause::Worker,
                 Some(engine) => self.cause_in(engine, run),
             }
         })
-    }
-
-    /// Returns true if its engine is another process than its worker.
-    fn has_other_engine(&self) -> bool {
-        self.feed
-            .engine
-            .is_some_and(|engine| engine != self.feed.worker)
     }
 
     /// Returns the cause in the engine, while the worker is outside a step.

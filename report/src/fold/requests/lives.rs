@@ -13,36 +13,33 @@ pub(crate) struct Lives {
 }
 
 impl Lives {
-    /// Returns the requests with one id, from sorted moments and tokens.
-    pub(crate) fn all(moments: &[RequestMoment], tokens: &[RequestToken]) -> Vec<Life> {
-        let (mut lives, mut found) = (Lives::default(), Vec::new());
-        let mut tokens = tokens.iter().peekable();
+    /// Calls `found` with each request with one id, from its sorted moments and tokens.
+    pub(crate) fn each<'a, E>(
+        moments: impl IntoIterator<Item = &'a RequestMoment>,
+        tokens: impl IntoIterator<Item = &'a RequestToken>,
+        mut found: impl FnMut(Life) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut lives, mut tokens) = (Lives::default(), tokens.into_iter().peekable());
         for moment in moments {
             while let Some(token) = tokens.next_if(|token| token.ns < moment.ts_ns) {
                 lives.token(token);
             }
-            found.extend(lives.take(moment));
+            lives.take(moment).map_or(Ok(()), &mut found)?;
         }
         tokens.for_each(|token| lives.token(token));
-        found.extend(lives.end());
-        found
+        lives.life.map_or(Ok(()), found)
     }
 
     /// Takes a moment. If it begins another request, returns the previous one.
-    pub(crate) fn take(&mut self, moment: &RequestMoment) -> Option<Life> {
+    fn take(&mut self, moment: &RequestMoment) -> Option<Life> {
         let before = self.life.take_if(|life| is_begin_of_next(life, moment));
         self.life.get_or_insert_default().take(moment);
         before
     }
 
     /// Takes a token.
-    pub(crate) fn token(&mut self, token: &RequestToken) {
+    fn token(&mut self, token: &RequestToken) {
         self.life.get_or_insert_default().token(token);
-    }
-
-    /// Returns the last request.
-    pub(crate) fn end(self) -> Option<Life> {
-        self.life
     }
 }
 

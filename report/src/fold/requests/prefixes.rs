@@ -44,10 +44,8 @@ pub(crate) fn prefixes(
 ) -> io::Result<Prefixes> {
     let mut tree = RadixTree::new(hashed, scheduling);
     put_shared(hashed, tree.is_scheduled, &mut shared)?;
-    shared.finish()?.each(|block| {
-        tree.take(block);
-        Ok(())
-    })?;
+    let shared = shared.finish()?;
+    shared.iter().for_each(|block| tree.take(*block));
     Ok(tree.finish(scheduling.scheduled))
 }
 
@@ -61,33 +59,22 @@ fn put_shared(
         let prompt = &hashed.prompts[block.prompt as usize];
         (prompt.ts_ns, &prompt.request_id, block.prompt)
     };
-    let mut put = |same: &[PromptBlock]| {
-        let first = same.iter().min_by_key(|block| queued(block));
-        let requests = u32::try_from(same.len()).map_err(io::Error::other)?;
-        same.iter().filter(|_| requests > 1).try_for_each(|block| {
-            shared.push(SharedBlock {
-                prompt: block.prompt,
-                nth: block.nth,
-                requests,
-                hash: block.hash,
-                is_repeated: u32::from(Some(block) != first),
-            })
-        })
+    let is_same = |one: &PromptBlock, next: &PromptBlock| {
+        (one.process, one.hash) == (next.process, next.hash)
     };
-    let mut same: Vec<PromptBlock> = Vec::new();
-    hashed.blocks.each(|block| {
-        if !is_scheduled[block.prompt as usize] {
-            return Ok(());
-        }
-        let is_same = |last: &PromptBlock| (last.process, last.hash) == (block.process, block.hash);
-        if !same.last().is_none_or(is_same) {
-            put(&same)?;
-            same.clear();
-        }
-        same.push(block);
-        Ok(())
-    })?;
-    put(&same)
+    for same in hashed.blocks.chunk_by(is_same) {
+        let same = || same.iter().filter(|of| is_scheduled[of.prompt as usize]);
+        let requests = u32::try_from(same().count()).map_err(io::Error::other)?;
+        let first = same().min_by_key(|block| queued(block));
+        shared.extend(same().filter(|_| requests > 1).map(|block| SharedBlock {
+            prompt: block.prompt,
+            nth: block.nth,
+            requests,
+            hash: block.hash,
+            is_repeated: u32::from(Some(block) != first),
+        }))?;
+    }
+    Ok(())
 }
 
 /// What is known of a node while prompts are taken.

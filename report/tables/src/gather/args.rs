@@ -1,6 +1,6 @@
 //! The args of an event, taken apart as Perfetto does: a row for each value that is no object and no list.
 
-use super::entry::{ArgValue, EntryArgs, write_arg};
+use super::entry::{ArgValue, begin_args, write_arg};
 use super::texts::{NOT_KEPT, TextPair, Texts};
 use parquet::data_type::ByteArray;
 use std::collections::HashMap;
@@ -100,7 +100,7 @@ impl ArgReader {
     }
 
     /// Writes the args behind an entry. Of values with one key the last counts. What stands behind the args in the line is not read.
-    pub(crate) fn write(&mut self, args: &[u8], keys: &Texts, entry: EntryArgs, out: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, args: &[u8], keys: &Texts, entry: usize, out: &mut Vec<u8>) {
         self.found.clear();
         self.unescaped.clear();
         self.not_kept.clear();
@@ -111,7 +111,7 @@ impl ArgReader {
             self.found.clear();
         }
         self.leave_last();
-        entry.begin(out, self.found.len());
+        begin_args(out, entry, self.found.len());
         for arg in &self.found {
             let value = match arg.value {
                 Value::Int(value) => ArgValue::Int(value),

@@ -2,14 +2,12 @@
 
 use super::args::ArgReader;
 use super::entry::write_entry;
-use super::item::{Act, Item, NO_END, NO_ROW};
+use super::item::{Act, Item, NO_END, NO_ROW, Sample};
 use super::rows::Rows;
-use super::sample::Sample;
 use super::texts::{NOT_KEPT, TextPair, Texts};
-use memchr::memmem::Finder;
+use memchr::memmem;
 use parquet::data_type::ByteArray;
 use sa_format::Phase;
-use std::sync::LazyLock;
 use trace_merge::events::{PlacedEvent, TraceThread};
 use trace_merge::json::{Members, last_member};
 use trace_store::hashed_map::HashedMap;
@@ -23,13 +21,6 @@ const BOUND: u64 = 1;
 /// Bytes of entries, and texts by their hash or args of an event, of which a chunk may leave the memory to the next one.
 const MOST_KEPT_BYTES: usize = 4 << 20;
 const MOST_KEPT: usize = 16 << 10;
-
-/// Values and keys that most lines do not have. A finder is made once: to make one costs as much as a search.
-static TO_SLICE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"e\""));
-static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"true"));
-static OF_PROCESS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"p\""));
-static GLOBAL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"g\""));
-static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
 /// What chunks are read with.
 pub(crate) struct ChunkContext<'a> {
@@ -172,7 +163,7 @@ impl ChunkRows {
         let act = match event.phase {
             Phase::FlowStart => Act::FlowOut,
             Phase::FlowStep => Act::FlowStep,
-            _ if member(event, "bp", &TO_SLICE) => Act::FlowIn,
+            _ if member(event, "bp", br#""e""#) => Act::FlowIn,
             _ => Act::FlowInNext,
         };
         let words = [event.category(), event.name()];
@@ -188,8 +179,8 @@ impl ChunkRows {
             return;
         };
         let act = match (
-            member(event, "flow_in", &TRUE),
-            member(event, "flow_out", &TRUE),
+            member(event, "flow_in", b"true"),
+            member(event, "flow_out", b"true"),
         ) {
             (false, false) => return,
             (false, true) => Act::FlowOut,
@@ -260,9 +251,9 @@ fn async_id(event: &PlacedEvent<'_>) -> u64 {
 
 /// Whether an instant is one of its thread, its process, or the whole trace.
 fn instant(event: &PlacedEvent<'_>) -> Act {
-    if member(event, "s", &OF_PROCESS) {
+    if member(event, "s", br#""p""#) {
         Act::ProcessInstant
-    } else if member(event, "s", &GLOBAL) {
+    } else if member(event, "s", br#""g""#) {
         Act::GlobalInstant
     } else {
         Act::Instant
@@ -270,20 +261,16 @@ fn instant(event: &PlacedEvent<'_>) -> Act {
 }
 
 /// Whether a member of the event has this value. Most lines do not hold it anywhere, and a search costs less than a walk.
-fn member(event: &PlacedEvent<'_>, key: &str, value: &Finder<'_>) -> bool {
+fn member(event: &PlacedEvent<'_>, key: &str, value: &[u8]) -> bool {
     let line = event.line();
-    if value.find(line).is_none() {
-        return false;
-    }
-    last_member(line, key.as_bytes()) == Some(value.needle())
+    memmem::find(line, value).is_some() && last_member(line, key.as_bytes()) == Some(value)
 }
 
 /// The id of a counter, which tells counters of one name apart.
 fn counter_id(line: &[u8]) -> &[u8] {
-    if ID.find(line).is_none() {
-        return &[];
-    }
-    last_member(line, b"id").map_or(&[], unquoted)
+    let has_id = memmem::find(line, br#""id""#).is_some();
+    let id = has_id.then(|| last_member(line, b"id")).flatten();
+    id.map_or(&[], unquoted)
 }
 
 fn unquoted(value: &[u8]) -> &[u8] {

@@ -38,44 +38,35 @@ pub(crate) struct Entry<'a> {
     args: &'a [u8],
 }
 
-/// Writes an entry behind others; its args follow by [`write_arg`], if it has any.
+/// Writes an entry behind others, and returns its place; its args follow by [`begin_args`] and [`write_arg`], if it has any.
 pub(crate) fn write_entry(
     out: &mut Vec<u8>,
     cpu_ns: Option<i64>,
     id: Option<u64>,
     name: Option<&TextPair>,
-) -> EntryArgs {
+) -> usize {
     let flags_at = out.len();
-    let flag = |is_there: bool, flag: u8| if is_there { flag } else { 0 };
-    out.push(
-        flag(cpu_ns.is_some(), HAS_CPU)
-            | flag(id.is_some(), HAS_ID)
-            | flag(name.is_some(), HAS_NAME),
-    );
+    out.push(0);
     if let Some(cpu_ns) = cpu_ns {
+        out[flags_at] |= HAS_CPU;
         write_number(out, zigzag(cpu_ns));
     }
     if let Some(id) = id {
+        out[flags_at] |= HAS_ID;
         out.extend_from_slice(&id.to_le_bytes());
     }
     if let Some(name) = name {
+        out[flags_at] |= HAS_NAME;
         write_pair(out, name);
     }
-    EntryArgs { flags_at }
+    flags_at
 }
 
-/// Adds args to the entry that was written last.
-pub(crate) struct EntryArgs {
-    flags_at: usize,
-}
-
-impl EntryArgs {
-    /// Writes how many there are; nothing if there are none.
-    pub(crate) fn begin(self, out: &mut Vec<u8>, count: usize) {
-        if count > 0 {
-            out[self.flags_at] |= HAS_ARGS;
-            write_number(out, count as u64);
-        }
+/// Writes how many args the last entry has, which begins at `flags_at`; nothing if there are none.
+pub(super) fn begin_args(out: &mut Vec<u8>, flags_at: usize, count: usize) {
+    if count > 0 {
+        out[flags_at] |= HAS_ARGS;
+        write_number(out, count as u64);
     }
 }
 
@@ -116,10 +107,9 @@ impl<'a> Entry<'a> {
         let from = &mut bytes;
         Entry {
             cpu_ns: (flags & HAS_CPU != 0).then(|| unzigzag(read_number(from))),
-            id: if flags & HAS_ID != 0 {
-                read_long(from)
-            } else {
-                0
+            id: match flags & HAS_ID {
+                0 => 0,
+                _ => read_long(from),
             },
             name: (flags & HAS_NAME != 0).then(|| read_pair(from)),
             args: if flags & HAS_ARGS != 0 { bytes } else { &[] },

@@ -2,9 +2,9 @@
 //!
 //! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
 
-use super::cells::Cell;
-use super::table::{ROWS, Table};
-use super::table_file::{Coding, Column};
+use super::cells::{Cell, Coding, Column};
+use super::table::Table;
+use super::table_file::ROWS;
 use crate::gather::entry::{ArgKey, ArgValue, Entry};
 use crate::gather::texts::TextPair;
 use parquet::errors::Result;

@@ -1,10 +1,61 @@
-//! The cells of a column while a row group is gathered.
+//! Columns, and their cells while a row group is gathered.
 
-use super::table_file::Column;
 use super::text_column::TextColumn;
 use parquet::basic::Type;
 use std::borrow::Cow;
 use trace_report::FigureValue;
+
+/// How a column is encoded before it is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// Differences from row to row.
+    Delta,
+    /// Numbers of values that come again.
+    Dictionary,
+}
+
+/// A column: its name, its type, whether it may be null.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Type,
+    pub(crate) coding: Coding,
+    pub(crate) is_null: bool,
+}
+
+impl Column {
+    const fn new(name: &'static str, kind: Type, coding: Coding) -> Column {
+        Column {
+            name,
+            kind,
+            coding,
+            is_null: false,
+        }
+    }
+
+    pub(crate) const fn long(name: &'static str, coding: Coding) -> Column {
+        Column::new(name, Type::INT64, coding)
+    }
+
+    pub(crate) const fn word(name: &'static str) -> Column {
+        Column::new(name, Type::INT32, Coding::Dictionary)
+    }
+
+    pub(crate) const fn double(name: &'static str) -> Column {
+        Column::new(name, Type::DOUBLE, Coding::Dictionary)
+    }
+
+    pub(crate) const fn text(name: &'static str) -> Column {
+        Column::new(name, Type::BYTE_ARRAY, Coding::Dictionary)
+    }
+
+    pub(crate) const fn or_null(self) -> Column {
+        Column {
+            is_null: true,
+            ..self
+        }
+    }
+}
 
 /// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]

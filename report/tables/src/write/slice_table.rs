@@ -1,8 +1,8 @@
 //! The table `slice` of a process.
 
-use super::cells::Cell;
-use super::table::{ROWS, Table};
-use super::table_file::{Coding, Column};
+use super::cells::{Cell, Coding, Column};
+use super::table::Table;
+use super::table_file::ROWS;
 use crate::gather::texts::{NOT_KEPT, TextPair};
 use parquet::errors::Result;
 use std::path::PathBuf;

@@ -1,13 +1,10 @@
 //! A table while its rows are gathered, a row group at a time.
 
-use super::cells::{Cell, Cells};
-use super::table_file::{Column, TableFile};
+use super::cells::{Cell, Cells, Column};
+use super::table_file::{ROWS, TableFile};
 use parquet::errors::Result;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-
-/// Rows of a row group, unless the table has another limit.
-pub(crate) const ROWS: usize = 128 << 10;
 
 /// Takes rows. Its file is made when there is a row, and one after the other of several. Its memory is kept for the next row group and the next file.
 pub(crate) struct Table {
@@ -36,7 +33,7 @@ impl Table {
         }
     }
 
-    pub(super) fn with_most(self, most_rows: usize, most_text_bytes: usize) -> Table {
+    pub(crate) fn with_most(self, most_rows: usize, most_text_bytes: usize) -> Table {
         Table {
             most_rows,
             most_text_bytes,
@@ -80,7 +77,7 @@ impl Table {
     }
 
     /// Writes the rows as a row group, to a file that is made even if there are none.
-    pub(super) fn write(&mut self) -> Result<()> {
+    pub(crate) fn write(&mut self) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(TableFile::create(&self.path, self.columns.clone())?),

@@ -1,10 +1,8 @@
 //! A table as a file: row groups of columns, each with the encoding that suits it.
 
-use super::cells::{Cells, Nullable};
-use super::table::ROWS;
-use parquet::basic::{
-    Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel,
-};
+use super::cells::{Cells, Coding, Column, Nullable};
+use super::text_column::{ZSTD_LEVEL, compression};
+use parquet::basic::{ConvertedType, Encoding, LogicalType, Repetition, Type};
 use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{
@@ -20,61 +18,10 @@ use zstd::bulk::Compressor;
 
 /// What says of a file that this program wrote it.
 pub(crate) const CREATED_BY: &str = concat!("trace-tables ", env!("CARGO_PKG_VERSION"));
-const ZSTD_LEVEL: i32 = 1;
+/// Rows of a row group, unless the table has another limit.
+pub(crate) const ROWS: usize = 128 << 10;
 /// Values that are encoded at once.
 const BATCH: usize = 4 << 10;
-
-/// How a column is encoded before it is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    /// Differences from row to row.
-    Delta,
-    /// Numbers of values that come again.
-    Dictionary,
-}
-
-/// A column: its name, its type, whether it may be null.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Type,
-    pub(crate) coding: Coding,
-    pub(crate) is_null: bool,
-}
-
-impl Column {
-    const fn new(name: &'static str, kind: Type, coding: Coding) -> Column {
-        Column {
-            name,
-            kind,
-            coding,
-            is_null: false,
-        }
-    }
-
-    pub(crate) const fn long(name: &'static str, coding: Coding) -> Column {
-        Column::new(name, Type::INT64, coding)
-    }
-
-    pub(crate) const fn word(name: &'static str) -> Column {
-        Column::new(name, Type::INT32, Coding::Dictionary)
-    }
-
-    pub(crate) const fn double(name: &'static str) -> Column {
-        Column::new(name, Type::DOUBLE, Coding::Dictionary)
-    }
-
-    pub(crate) const fn text(name: &'static str) -> Column {
-        Column::new(name, Type::BYTE_ARRAY, Coding::Dictionary)
-    }
-
-    pub(crate) const fn or_null(self) -> Column {
-        Column {
-            is_null: true,
-            ..self
-        }
-    }
-}
 
 /// A table that is being written.
 pub(crate) struct TableFile {
@@ -161,11 +108,6 @@ fn schema(columns: &[Column]) -> Result<TypePtr> {
     let fields = columns.iter().map(field).collect::<Result<_>>()?;
     let schema = SchemaType::group_type_builder("schema").with_fields(fields);
     schema.build().map(Arc::new)
-}
-
-/// That of all columns.
-pub(super) fn compression() -> Result<Compression> {
-    ZstdLevel::try_new(ZSTD_LEVEL).map(Compression::ZSTD)
 }
 
 fn properties(columns: &[Column]) -> Result<WriterPropertiesPtr> {

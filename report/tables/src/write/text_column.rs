@@ -3,9 +3,8 @@
 //! The crate's own writer takes texts alone, and looks up each of them. Here most are known by a number, and stand in long runs.
 
 use super::hybrid::Hybrid;
-use super::table_file::compression;
 use bytes::Bytes;
-use parquet::basic::Encoding;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
@@ -15,6 +14,9 @@ use parquet::schema::types::ColumnDescPtr;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
+
+/// The level at which columns are compressed.
+pub(super) const ZSTD_LEVEL: i32 = 1;
 
 /// The texts of a row group.
 #[derive(Default)]
@@ -241,11 +243,15 @@ fn too_large(error: std::num::TryFromIntError) -> ParquetError {
     ParquetError::General(format!("a column of texts is too large: {error}"))
 }
 
+/// Returns the compression of all columns.
+pub(super) fn compression() -> Result<Compression> {
+    ZstdLevel::try_new(ZSTD_LEVEL).map(Compression::ZSTD)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::cells::Cell;
+    use super::super::cells::{Cell, Column};
     use super::super::table::Table;
-    use super::super::table_file::Column;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use std::fs::File;
 
