@@ -8,7 +8,7 @@ use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launches::{LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
-use crate::fold::rank_times::{RankContext, rank_times};
+use crate::fold::rank_times::rank_times;
 use crate::fold::recorded::{ends, recorded};
 use crate::fold::request_summary::{confidences, request_parts, summary};
 use crate::fold::requests::TokenSink;
@@ -18,9 +18,9 @@ use crate::fold::spikes::spikes;
 use crate::fold::steps::{InSteps, steps};
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::fold::value_sorter::ValueSorter;
-use crate::gather::chunk_facts::{ChunkContext, ChunkFacts, number};
+use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::device_slice::{CollectiveRecord, DeviceSlice, LaunchEnd};
-use crate::gather::edge::{Edge, EdgeKind};
+use crate::gather::edge::{Edge, EdgeKind, number};
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::step_record::StepRecord;
@@ -210,11 +210,9 @@ impl Run<'_> {
         };
         let prefixes = prefixes(&hashed, &folded.scheduling, self.sorter())?;
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
-        let launch_ends = gathered.launch_ends.finish()?;
-        let of_devices = self.device_tables(&on_devices, &launch_ends, &mut edges)?;
+        let of_devices = self.device_tables(&on_devices, gathered.launch_ends, &mut edges)?;
         recorded.cautions.extend(early_words(&of_devices.device));
-        put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
-        let edges = edges.finish()?;
+        let edges = with_edges(edges, &of_devices.device, &request, &recorded)?;
         let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
         let roles = Roles {
             processes: recorded.processes.len(),
@@ -228,15 +226,10 @@ impl Run<'_> {
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns);
-        let rank = RankContext {
-            counts: &of_devices.counts,
-            devices: &idle.devices,
-            recorded: &recorded,
-        };
-        let rank = rank_times(&of_devices.collectives, &rank);
-        let (streams, threads) = (of_devices.streams, self.events.threads());
-        let stream = streams.finish(&of_devices.device, threads);
-        let (worker, device) = of_devices.device.into_iter().partition(|of| of.is_runner);
+        let of = of_devices;
+        let rank = rank_times(&of.collectives, &of.counts, &idle.devices, &recorded);
+        let stream = of.streams.finish(&of.device, self.events.threads());
+        let (worker, device) = of.device.into_iter().partition(|of| of.is_runner);
         let mut report = RunReport {
             schema: SCHEMA,
             crash: crash(&recorded.processes, gathered.open),
@@ -299,11 +292,11 @@ impl Run<'_> {
     fn device_tables(
         &self,
         slices: &Sorted<DeviceSlice>,
-        launch_ends: &Sorted<LaunchEnd>,
+        launch_ends: Sorter<'_, LaunchEnd>,
         edges: &mut Sorter<'_, Edge>,
     ) -> io::Result<DeviceTables> {
         let host = |device: u32| number(self.devices.host(device as usize));
-        let launches = launches(launch_ends, host, self.sorter(), edges)?;
+        let launches = launches(&launch_ends.finish()?, host, self.sorter(), edges)?;
         let (mut counts, mut collectives) = (CollectiveCounts::default(), self.sorter());
         let mut delays = ValueSorter::new(self.sorter());
         let mut streams = StreamTimes::default();
@@ -376,13 +369,13 @@ fn mixed_ids(mixed: u64) -> Option<String> {
     ))
 }
 
-/// Adds when devices, requests and losses begin and end.
-fn put_edges(
-    edges: &mut Sorter<'_, Edge>,
+/// Returns all edges, with when devices, requests and losses begin and end.
+fn with_edges(
+    mut edges: Sorter<'_, Edge>,
     devices: &[DeviceTime],
     requests: &[Request],
     recorded: &Recorded,
-) -> io::Result<()> {
+) -> io::Result<Sorted<Edge>> {
     let mut put = |times: (i64, i64), [begin, end]: [EdgeKind; 2], of: usize| {
         let of = u32::try_from(of).map_err(io::Error::other)?;
         let edges_of = [Edge::new(times.0, begin, of), Edge::new(times.1, end, of)];
@@ -408,7 +401,7 @@ fn put_edges(
             put(times, [EdgeKind::LossBegin, EdgeKind::LossEnd], process)?;
         }
     }
-    Ok(())
+    edges.finish()
 }
 
 /// Returns a number for the run of each process.

@@ -12,7 +12,7 @@ pub(super) fn collapsed(report: &RunReport) -> String {
     let frame = |name: &str| name.replace(';', ":");
     let mut out = String::new();
     for stack in report.stacks.iter().filter(|stack| stack.tsub_ns > 0) {
-        out.push_str(&frame(&report.recorded.process_name(stack.process)));
+        out.push_str(&frame(&report.process_name(stack.process)));
         for of in path(&report.stacks, stack) {
             out.push(';');
             out.push_str(&frame(&of.name));
@@ -48,7 +48,7 @@ pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
         let end: i64 = profile.weights.iter().sum();
         json!({
             "type": "sampled",
-            "name": report.recorded.process_name(process),
+            "name": report.process_name(process),
             "unit": "nanoseconds",
             "startValue": 0,
             "endValue": end,
@@ -100,7 +100,7 @@ pub(super) fn callgrind(report: &RunReport) -> String {
         env!("CARGO_PKG_VERSION")
     );
     for ((process, name), function) in &functions {
-        let file = report.recorded.process_name(*process);
+        let file = report.process_name(*process);
         out.push_str(&format!("\nfl={file}\nfn={name}\n0 {}\n", function.self_ns));
         for (name, called) in &function.called {
             let (calls, ns) = (called.calls, called.inclusive_ns);

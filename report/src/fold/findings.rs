@@ -160,18 +160,19 @@ fn idle(report: &RunReport) -> Vec<Finding> {
             true => seen.replace("devices", "workers"),
             false => seen.to_owned(),
         };
-        let name = |process| report.recorded.process_name(process);
         match (cause, report.longest_wait()) {
             (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(
                 ": {} waited {:.1} ms for {}{}",
-                name(device.process),
+                report.process_name(device.process),
                 wait.ns as f64 / 1e6,
-                name(wait.process),
+                report.process_name(wait.process),
                 clock_words(recorded.greatest_uncertainty_ns([device.worker, wait.process]))
             )),
             (IdleCause::Gc, _) => evidence.extend(most_gc(report)),
             _ => {
-                let most = report.most_idle(cause).map(|device| name(device.process));
+                let most = report
+                    .most_idle(cause)
+                    .map(|device| report.process_name(device.process));
                 evidence.extend(most.map(|name| format!("; {name} most of all")));
             }
         }
@@ -226,7 +227,7 @@ fn late_rank(report: &RunReport) -> Option<Finding> {
         rule: "late_rank",
         evidence: format!(
             "{} began {} of {} collectives last, and the others waited in them{}",
-            report.recorded.process_name(rank.process),
+            report.process_name(rank.process),
             rank.last,
             rank.collectives,
             clock_words(rank.uncertainty_ns)
@@ -263,10 +264,13 @@ fn uneven_devices(report: &RunReport) -> Option<Finding> {
     };
     let spreads = engines.values().filter_map(spread);
     let (cost, most, least) = spreads.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let name = |process| report.recorded.process_name(process);
     (cost > UNEVEN).then(|| Finding {
         rule: "uneven_devices",
-        evidence: format!("{} worked clearly more than {}", name(most), name(least)),
+        evidence: format!(
+            "{} worked clearly more than {}",
+            report.process_name(most),
+            report.process_name(least)
+        ),
         cost,
         of: CostOf::DeviceTime,
         advice: "the split of the model or of the experts over the devices",
@@ -292,14 +296,13 @@ fn uneven_engines(report: &RunReport) -> Option<Finding> {
     let mean = all / loads.len() as f64;
     let over: f64 = loads.values().map(|load| (load - mean).max(0.0)).sum();
     let cost = over / all.max(f64::MIN_POSITIVE);
-    let name = |process| report.recorded.process_name(process);
     (fewer > UNEVEN_ENGINES && *most.1 >= 1.0).then(|| Finding {
         rule: "uneven_engines",
         evidence: format!(
             "{} had {:.1} requests on average, {} had {:.1}",
-            name(*most.0),
+            report.process_name(*most.0),
             most.1,
-            name(*least.0),
+            report.process_name(*least.0),
             least.1
         ),
         cost,
@@ -380,9 +383,9 @@ fn most_gc(report: &RunReport) -> Option<String> {
         *n += stack.ncall;
     }
     let (process, (ns, n)) = times.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
-    let name = report.recorded.process_name(process);
     Some(format!(
-        "; {name} most of all, {n} times and {:.1} ms",
+        "; {} most of all, {n} times and {:.1} ms",
+        report.process_name(process),
         ns as f64 / 1e6
     ))
 }
@@ -426,7 +429,7 @@ fn stalled(report: &RunReport) -> Option<Finding> {
         rule: "stalled_decodes",
         evidence: format!(
             "a step of {} with a prompt in it takes {:.1} ms longer, and the answers in it wait ({} of {} steps)",
-            report.recorded.process_name(batching.process),
+            report.process_name(batching.process),
             more_ns / 1e6,
             batching.mixed_steps,
             batching.steps
@@ -444,7 +447,7 @@ fn crash(report: &RunReport) -> Option<Finding> {
     let name = |process: usize| {
         let known = report.recorded.processes.get(process);
         let pid = known.map_or(0, |of| of.pid);
-        format!("{} (pid {pid})", report.recorded.process_name(process))
+        format!("{} (pid {pid})", report.process_name(process))
     };
     let mut evidence = format!("{} died first", name(crash.process));
     evidence += &match &crash.exit {

@@ -9,26 +9,28 @@ use trace_merge::collective::CollectiveCounts;
 use trace_store::sorter::Sorted;
 
 /// The context of the collectives.
-pub(crate) struct RankContext<'a> {
-    pub(crate) counts: &'a CollectiveCounts,
-    pub(crate) devices: &'a [DeviceIdle],
+struct RankContext<'a> {
+    counts: &'a CollectiveCounts,
     /// Knows what the clocks of two devices may be off.
-    pub(crate) recorded: &'a Recorded,
+    recorded: &'a Recorded,
 }
 
 /// Returns how the devices came to collectives. Leaves out groups that the devices of an engine have in different numbers, because it is unknown which belong
 /// together.
 pub(crate) fn rank_times(
     collectives: &Sorted<CollectiveRecord>,
-    context: &RankContext<'_>,
+    counts: &CollectiveCounts,
+    devices: &[DeviceIdle],
+    recorded: &Recorded,
 ) -> Vec<RankTime> {
+    let context = RankContext { counts, recorded };
     let rank = |device: &DeviceIdle| RankTime {
         process: device.process,
         engine: device.engine,
         uncertainty_ns: Some(0),
         ..RankTime::default()
     };
-    let devices = context.devices.iter();
+    let devices = devices.iter();
     let mut ranks: BTreeMap<usize, RankTime> = devices
         .map(|device| (device.process, rank(device)))
         .collect();

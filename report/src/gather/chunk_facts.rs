@@ -1,7 +1,7 @@
 //! What the events of one chunk say.
 
 use super::device_slice::{DeviceSlice, LaunchEnd};
-use super::edge::{Edge, EdgeKind};
+use super::edge::{Edge, EdgeKind, number};
 use super::name_keys::{NameKeys, NamePlace};
 use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
@@ -351,9 +351,4 @@ fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculatio
 fn rounded(value: f64) -> Option<u32> {
     let is_count = (0.0..=f64::from(u32::MAX)).contains(&value);
     is_count.then(|| value.round() as u32)
-}
-
-/// Returns the number of a process as records have it.
-pub(crate) fn number(process: usize) -> u32 {
-    u32::try_from(process).unwrap_or(u32::MAX)
 }

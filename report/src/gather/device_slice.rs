@@ -1,6 +1,6 @@
 //! Slices of devices, with their launches and collectives, while all of them are sorted.
 
-use super::chunk_facts::number;
+use super::edge::number;
 use super::request_moment::arg;
 use sa_format::Phase;
 use std::cmp::Reverse;

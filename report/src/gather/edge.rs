@@ -69,3 +69,8 @@ impl Edge {
 }
 
 impl Record for Edge {}
+
+/// Returns the number of a process as records have it.
+pub(crate) fn number(process: usize) -> u32 {
+    u32::try_from(process).unwrap_or(u32::MAX)
+}

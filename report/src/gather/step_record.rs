@@ -1,6 +1,6 @@
 //! Steps while all of them are sorted.
 
-use super::chunk_facts::number;
+use super::edge::number;
 use std::cmp::Reverse;
 use trace_store::sorter::Record;
 

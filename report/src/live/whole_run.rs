@@ -130,7 +130,7 @@ impl WholeRun {
 }
 
 fn called(report: &RunReport, process: usize) -> Called {
-    let name = report.recorded.process_name(process);
+    let name = report.process_name(process);
     let process = report.recorded.processes.get(process);
     let pid = process.and_then(|process| u32::try_from(process.pid).ok());
     let host = process.and_then(|process| process.host.clone());

@@ -57,7 +57,7 @@ fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
             share(stack.tsub_ns as f64, report.recorded.wall_ns as f64),
             duration(stack.ttot_ns as f64),
             grouped(stack.ncall),
-            shown(&report.recorded.process_name(stack.process)),
+            shown(&report.process_name(stack.process)),
             innermost(stacks, stack),
         ]);
     }

@@ -112,7 +112,7 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     let wall_ns = device.map_or(0.0, |device| device.wall_ns as f64);
     let mean_queue = stream.mean_queue.map(|of| format!("{of:.1}"));
     vec![
-        shown(&report.recorded.process_name(stream.process)),
+        shown(&report.process_name(stream.process)),
         shown(&stream.name),
         grouped(stream.slices),
         share(stream.busy_ns as f64, wall_ns),
@@ -124,7 +124,7 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
 
 /// The name of a device, or of a worker.
 fn name(report: &RunReport, device: &DeviceTime) -> String {
-    shown(&report.recorded.process_name(device.process))
+    shown(&report.process_name(device.process))
 }
 
 /// How the devices came to collectives.
@@ -148,7 +148,7 @@ pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
     )];
     for rank in report.rank.iter().take(LISTED) {
         rows.push(vec![
-            shown(&report.recorded.process_name(rank.process)),
+            shown(&report.process_name(rank.process)),
             grouped(rank.collectives),
             share(rank.last as f64, rank.collectives as f64),
             share(rank.outlier as f64, rank.collectives as f64),

@@ -88,10 +88,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 
 /// The causes, those of all devices together, the longest first.
 fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
-    let of = |cause| {
-        let ns = sum(devices, |device| device.of(cause));
-        (cause, ns)
-    };
+    let of = |cause| (cause, sum(devices, |device| device.of(cause)));
     let mut causes: Vec<_> = IdleCause::ALL.into_iter().map(of).collect();
     causes.retain(|(_, ns)| *ns > 0);
     causes.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
@@ -106,7 +103,7 @@ fn sum(devices: &[DeviceIdle], of: impl Fn(&DeviceIdle) -> i64) -> i128 {
 fn most(report: &RunReport, cause: IdleCause) -> String {
     let most = report.most_idle(cause);
     most.map_or_else(String::new, |device| {
-        let name = shown(&report.recorded.process_name(device.process));
+        let name = shown(&report.process_name(device.process));
         format!("{name} ({})", duration(device.of(cause) as f64))
     })
 }
@@ -114,7 +111,7 @@ fn most(report: &RunReport, cause: IdleCause) -> String {
 /// Which workers the devices of others waited for.
 fn put_ranks(report: &RunReport, out: &mut String) {
     if let Some((device, wait)) = report.longest_wait() {
-        let name = |process| shown(&report.recorded.process_name(process));
+        let name = |process| shown(&report.process_name(process));
         let processes = [device.worker, wait.process];
         out.push_str(&format!(
             "  {} waited {} for {}{}\n",
@@ -131,14 +128,12 @@ fn put_host(report: &RunReport, n: u64, out: &mut String) {
     let mut rows = vec![cells("host|calls|total|mean|exposed|hidden|")];
     for of in Activity::ALL {
         let host = report.idle.iter().flat_map(|device| &device.host);
-        let host = host.filter(|host| host.activity == of);
-        let (calls, total_ns, exposed_ns) = host.fold((0, 0, 0), |sum, host| {
-            (
-                sum.0 + host.calls,
-                sum.1 + i128::from(host.total_ns),
-                sum.2 + i128::from(host.exposed_ns),
-            )
-        });
+        let (mut calls, mut total_ns, mut exposed_ns) = (0, 0, 0);
+        for host in host.filter(|host| host.activity == of) {
+            calls += host.calls;
+            total_ns += i128::from(host.total_ns);
+            exposed_ns += i128::from(host.exposed_ns);
+        }
         if total_ns == 0 {
             continue;
         }

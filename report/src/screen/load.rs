@@ -36,7 +36,7 @@ fn name(report: &RunReport, level: &LoadLevel) -> String {
         _ => "KV cache of",
     };
     match level.process {
-        Some(process) => format!("{of} {}", shown(&report.recorded.process_name(process))),
+        Some(process) => format!("{of} {}", shown(&report.process_name(process))),
         None => of.to_owned(),
     }
 }
@@ -152,7 +152,7 @@ fn put_batching(report: &RunReport, out: &mut String) {
         let each = |tokens: u64| tokens as f64 / of.steps as f64;
         out.push_str(&format!(
             "  {}: {} steps, {:.1} tokens of prompts and {:.1} of answers in the mean one\n",
-            shown(&report.recorded.process_name(of.process)),
+            shown(&report.process_name(of.process)),
             grouped(of.steps),
             each(of.prefill_tokens),
             each(of.decode_tokens)

@@ -62,9 +62,7 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
 
 fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
     let wall_ns = report.recorded.wall_ns as f64;
-    let process = name
-        .process
-        .map(|process| report.recorded.process_name(process));
+    let process = name.process.map(|process| report.process_name(process));
     let calls = match name.ncall == name.ncall_outermost {
         true => grouped(name.ncall),
         false => format!("{}/{}", grouped(name.ncall), grouped(name.ncall_outermost)),

@@ -80,7 +80,7 @@ fn put_prefixes(report: &RunReport, out: &mut String) {
             grouped(prefix.saved_tokens),
             share(prefix.saved_share, 1.0),
             prefix.hit_tokens.map(grouped).unwrap_or_default(),
-            shown(&report.recorded.process_name(prefix.engine)),
+            shown(&report.process_name(prefix.engine)),
         ]
     };
     let mut rows = vec![cells(

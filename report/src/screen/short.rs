@@ -32,10 +32,9 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     }
     let busy = |device: &crate::DeviceTime| (device.busy_ns as f64, device.wall_ns as f64);
     let shares = report.device.iter().map(busy);
-    let least = shares
-        .clone()
-        .min_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
-    let most = shares.max_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
+    let by_share =
+        |one: &(f64, f64), other: &(f64, f64)| (one.0 / one.1).total_cmp(&(other.0 / other.1));
+    let (least, most) = (shares.clone().min_by(by_share), shares.max_by(by_share));
     if let (Some(least), Some(most)) = (least, most) {
         let (least, most) = (share(least.0, least.1), share(most.0, most.1));
         let of = grouped(report.device.len() as u64);

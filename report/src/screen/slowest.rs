@@ -34,7 +34,7 @@ fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
 }
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
-    let name = |process| shown(&report.recorded.process_name(process));
+    let name = |process| shown(&report.process_name(process));
     let time = |start_ns: i64, dur_ns: i64| {
         let (start, dur) = (duration(start_ns as f64), duration(dur_ns as f64));
         [start, dur]

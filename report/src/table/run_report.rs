@@ -79,6 +79,11 @@ impl RunReport {
         if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
     }
 
+    /// Returns the name of a process, for people.
+    pub(crate) fn process_name(&self, process: usize) -> String {
+        self.recorded.process_name(process)
+    }
+
     /// The devices, and the workers whose device is not recorded, in the order of `idle`.
     pub(crate) fn timed(&self) -> impl Iterator<Item = &DeviceTime> {
         self.device.iter().chain(&self.worker)

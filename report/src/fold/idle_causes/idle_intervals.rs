@@ -1,6 +1,6 @@
 //! The idle time of devices while it is counted → intervals with one cause each, sorted beyond memory.
 
-use crate::gather::chunk_facts::number;
+use crate::gather::edge::number;
 use crate::rows::IdleInterval;
 use crate::table::IdleCause;
 use std::io;

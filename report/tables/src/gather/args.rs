@@ -72,14 +72,14 @@ struct Found {
     value: Value,
 }
 
-enum Value {
-    Int(i64),
-    Bool(bool),
-    Real(f64),
-    /// A range of the args, or of what was unescaped.
+/// The place of a text in the args, or in what was unescaped.
+#[derive(Clone, Copy)]
+enum TextPlace {
     Plain(usize, usize),
     Unescaped(usize, usize),
 }
+
+type Value = ArgValue<TextPlace>;
 
 /// Takes args apart.
 #[derive(Default)]
@@ -113,13 +113,10 @@ impl ArgReader {
         self.leave_last();
         begin_args(out, entry, self.found.len());
         for arg in &self.found {
-            let value = match arg.value {
-                Value::Int(value) => ArgValue::Int(value),
-                Value::Bool(value) => ArgValue::Bool(value),
-                Value::Real(value) => ArgValue::Real(value),
-                Value::Plain(start, end) => ArgValue::Text(&args[start..end]),
-                Value::Unescaped(start, end) => ArgValue::Text(&self.unescaped[start..end]),
-            };
+            let value = arg.value.with_text(|place| match place {
+                TextPlace::Plain(start, end) => &args[start..end],
+                TextPlace::Unescaped(start, end) => &self.unescaped[start..end],
+            });
             let pair = || self.not_kept[&arg.hash].clone();
             write_arg(out, arg.key, pair, value);
         }
@@ -212,11 +209,11 @@ impl ArgReader {
     fn text(&mut self, args: &[u8], start: usize, end: usize) -> Value {
         let text = &args[start..end];
         if memchr::memchr(b'\\', text).is_none() {
-            return Value::Plain(start, end);
+            return Value::Text(TextPlace::Plain(start, end));
         }
         let start = self.unescaped.len();
         self.unescaped.extend_from_slice(&unescaped(text));
-        Value::Unescaped(start, self.unescaped.len())
+        Value::Text(TextPlace::Unescaped(start, self.unescaped.len()))
     }
 
     /// Leaves the last value of each key, at the place of the first.
@@ -275,7 +272,7 @@ fn number(args: &[u8], start: usize, end: usize) -> Value {
     }
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Value::Real(value),
-        _ => Value::Plain(start, end),
+        _ => Value::Text(TextPlace::Plain(start, end)),
     }
 }
 

@@ -10,13 +10,25 @@ const HAS_ID: u8 = 2;
 const HAS_NAME: u8 = 4;
 const HAS_ARGS: u8 = 8;
 
-/// The value of an arg.
+/// The value of an arg, with its text or the place of that.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum ArgValue<'a> {
+pub(crate) enum ArgValue<T> {
     Int(i64),
     Bool(bool),
     Real(f64),
-    Text(&'a [u8]),
+    Text(T),
+}
+
+impl<T> ArgValue<T> {
+    /// Returns the same value with another form of its text.
+    pub(crate) fn with_text<U>(self, text: impl FnOnce(T) -> U) -> ArgValue<U> {
+        match self {
+            ArgValue::Int(value) => ArgValue::Int(value),
+            ArgValue::Bool(value) => ArgValue::Bool(value),
+            ArgValue::Real(value) => ArgValue::Real(value),
+            ArgValue::Text(of) => ArgValue::Text(text(of)),
+        }
+    }
 }
 
 /// The key of an arg.
@@ -75,7 +87,7 @@ pub(crate) fn write_arg(
     out: &mut Vec<u8>,
     key: u32,
     pair: impl FnOnce() -> TextPair,
-    value: ArgValue<'_>,
+    value: ArgValue<&[u8]>,
 ) {
     let kind = match value {
         ArgValue::Int(_) => 0,
@@ -121,7 +133,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Calls `found` with each arg.
-    pub(crate) fn each_arg(&self, mut found: impl FnMut(ArgKey, ArgValue<'a>)) {
+    pub(crate) fn each_arg(&self, mut found: impl FnMut(ArgKey, ArgValue<&'a [u8]>)) {
         let mut bytes = self.args;
         let from = &mut bytes;
         if from.is_empty() {

@@ -8,7 +8,7 @@ use super::table_file::ROWS;
 use crate::gather::entry::{ArgKey, ArgValue, Entry};
 use crate::gather::texts::TextPair;
 use parquet::errors::Result;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub(crate) const COLUMNS: [Column; 7] = [
@@ -30,19 +30,11 @@ const KIND: usize = 3;
 const TEXT_BYTES: usize = 8 << 20;
 
 #[derive(Clone, Copy, Debug)]
-enum Value {
-    Int(i64),
-    Bool(bool),
-    Real(f64),
-    /// A range of the texts.
-    Text(usize, usize),
-}
-
-#[derive(Clone, Copy, Debug)]
 struct Row {
     key: u32,
     id: i64,
-    value: Value,
+    /// A text is a range of the texts.
+    value: ArgValue<(usize, usize)>,
 }
 
 /// Takes args in the order of their slices. Its memory is kept for the next row group and the next process.
@@ -50,8 +42,6 @@ pub(crate) struct ArgTable<'a> {
     keys: &'a [TextPair],
     table: Table,
     rows: Vec<Row>,
-    /// The same by the texts of their keys, when they are written.
-    sorted: Vec<Row>,
     /// Keys that are kept nowhere else; their numbers follow those of the others.
     here: Vec<TextPair>,
     here_bytes: usize,
@@ -65,7 +55,6 @@ impl<'a> ArgTable<'a> {
             keys,
             table: Table::new(&COLUMNS).with_most(usize::MAX, usize::MAX),
             rows: Vec::new(),
-            sorted: Vec::new(),
             here: Vec::new(),
             here_bytes: 0,
             texts: Vec::new(),
@@ -97,7 +86,7 @@ impl<'a> ArgTable<'a> {
         Ok(())
     }
 
-    fn add(&mut self, id: i64, key: ArgKey, value: ArgValue<'_>) {
+    fn add(&mut self, id: i64, key: ArgKey, value: ArgValue<&[u8]>) {
         let key = match key {
             ArgKey::Kept(number) => number,
             ArgKey::Here(pair) => {
@@ -106,16 +95,11 @@ impl<'a> ArgTable<'a> {
                 u32::try_from(self.keys.len() + self.here.len() - 1).unwrap_or(u32::MAX)
             }
         };
-        let value = match value {
-            ArgValue::Int(value) => Value::Int(value),
-            ArgValue::Bool(value) => Value::Bool(value),
-            ArgValue::Real(value) => Value::Real(value),
-            ArgValue::Text(text) => {
-                let start = self.texts.len();
-                self.texts.extend_from_slice(text);
-                Value::Text(start, self.texts.len())
-            }
-        };
+        let value = value.with_text(|text| {
+            let start = self.texts.len();
+            self.texts.extend_from_slice(text);
+            (start, self.texts.len())
+        });
         self.rows.push(Row { key, id, value });
     }
 
@@ -124,8 +108,7 @@ impl<'a> ArgTable<'a> {
         let mut rows = self.rows.split_off(first);
         let later = rows.split_off(middle - first);
         let text = |row: &Row| &pair(self.keys, &self.here, row.key as usize).1;
-        let keys: std::collections::BTreeSet<&[u8]> =
-            later.iter().map(|row| text(row).data()).collect();
+        let keys: BTreeSet<&[u8]> = later.iter().map(|row| text(row).data()).collect();
         rows.retain(|row| !keys.contains(text(row).data()));
         drop(keys);
         self.rows.extend(rows.into_iter().chain(later));
@@ -133,32 +116,20 @@ impl<'a> ArgTable<'a> {
 
     /// Sorts the rows by the texts of their keys, those of one text as they stand. Equal texts may have several numbers.
     fn sort(&mut self) {
-        let mut counts = vec![0_usize; self.keys.len() + self.here.len()];
+        let count = self.keys.len() + self.here.len();
+        let mut is_used = vec![false; count];
         for row in &self.rows {
-            counts[row.key as usize] += 1;
+            is_used[row.key as usize] = true;
         }
-        let mut by_text: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
-        for (number, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let text = pair(self.keys, &self.here, number).1.data();
-            by_text.entry(text).or_default().push(number);
+        let text = |key: &usize| pair(self.keys, &self.here, *key).1.data();
+        let mut used: Vec<usize> = (0..count).filter(|key| is_used[*key]).collect();
+        used.sort_by(|one, other| text(one).cmp(text(other)));
+        let mut ranks = vec![0_usize; count];
+        let of_one_text = used.chunk_by(|one, next| text(one) == text(next));
+        for (rank, keys) in of_one_text.enumerate() {
+            keys.iter().for_each(|key| ranks[*key] = rank);
         }
-        // The place of each text's next row, and which text a number has.
-        let (mut next, mut text_of, mut start) = (Vec::new(), counts.clone(), 0);
-        for (nth, numbers) in by_text.into_values().enumerate() {
-            next.push(start);
-            for number in numbers {
-                start += counts[number];
-                text_of[number] = nth;
-            }
-        }
-        if let Some(any) = self.rows.first() {
-            self.sorted.resize(self.rows.len(), *any);
-        }
-        for row in &self.rows {
-            let next = &mut next[text_of[row.key as usize]];
-            self.sorted[*next] = *row;
-            *next += 1;
-        }
+        self.rows.sort_by_key(|row| ranks[row.key as usize]);
     }
 
     /// Writes the rows as a row group.
@@ -168,7 +139,7 @@ impl<'a> ArgTable<'a> {
         let [int, bool, real, string] =
             ["int", "bool", "real", "string"].map(|kind| self.table.number(KIND, kind.as_bytes()));
         let mut last = None;
-        for row in &self.sorted {
+        for row in &self.rows {
             let [flat_key, key] = match last {
                 Some((number, numbers)) if number == row.key => numbers,
                 _ => {
@@ -181,10 +152,10 @@ impl<'a> ArgTable<'a> {
             last = Some((row.key, [flat_key, key]));
             let null = || Cell::Null;
             let (kind, int_value, text, real_value) = match row.value {
-                Value::Int(value) => (int, Cell::Long(value), null(), null()),
-                Value::Bool(value) => (bool, Cell::Long(value.into()), null(), null()),
-                Value::Real(value) => (real, null(), null(), Cell::Double(value)),
-                Value::Text(start, end) => {
+                ArgValue::Int(value) => (int, Cell::Long(value), null(), null()),
+                ArgValue::Bool(value) => (bool, Cell::Long(value.into()), null(), null()),
+                ArgValue::Real(value) => (real, null(), null(), Cell::Double(value)),
+                ArgValue::Text((start, end)) => {
                     let text = Cell::Text(self.texts[start..end].into());
                     (string, null(), text, null())
                 }
