@@ -32,7 +32,7 @@ impl Quantiles {
         Quantiles::of_sorted(&values, |ns| *ns)
     }
 
-    /// Those of values in ascending order.
+    /// Returns the figures of values in ascending order.
     pub(crate) fn of_sorted<T>(values: &[T], ns: impl Fn(&T) -> i64) -> Quantiles {
         let (Some(first), Some(last)) = (values.first(), values.last()) else {
             return Quantiles::default();

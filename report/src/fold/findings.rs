@@ -25,7 +25,7 @@ const STALLED: f64 = 0.10;
 /// A collection of garbage that is longer than this stands out.
 const GC_NS: i64 = 1_000_000;
 
-/// What is seen where devices wait for a cause, and what to try; `None` where it is no bottleneck, or nobody can tell.
+/// Returns the evidence and the advice for a cause of idle devices; `None` if it is no bottleneck, or if nobody can tell.
 fn seen(cause: IdleCause) -> Option<(&'static str, &'static str)> {
     Some(match cause {
         IdleCause::LaunchGap => (

@@ -26,7 +26,7 @@ pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> 
     }
 }
 
-/// The time and the peak of each spike.
+/// Returns the time and the peak of each spike.
 fn spike_times(requests: &[Request], level: &LoadLevel, last_ns: i64) -> Vec<Spike> {
     let times = requests.iter().filter_map(|of| of.under_way_ns(last_ns));
     // At one instant ends come first.

@@ -127,7 +127,7 @@ fn name(report: &RunReport, device: &DeviceTime) -> String {
     shown(&report.process_name(device.process))
 }
 
-/// How the devices came to collectives.
+/// Writes how the devices came to collectives.
 pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
     if report.rank.is_empty() {
         return;

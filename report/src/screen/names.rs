@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use sa_format::visible;
 use std::cmp::Reverse;
 
-/// What names are ordered by, the most first: time by itself, time with what lies in it, calls, or the longest slice.
+/// The order of names, the most first: by their own time, their whole time, their calls, or their longest slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "the help of --sort would show a doc of each")]
 pub enum NameOrder {

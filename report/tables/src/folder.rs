@@ -139,19 +139,16 @@ fn write_error(path: &Path, source: io::Error) -> Error {
     }
 }
 
-fn refusal(path: &Path, why: &str) -> Error {
-    Error::Usage(format!("{}: {why}", path.display()))
-}
-
 /// Refuses a folder in which something else than tables lies.
 fn refuse_others(to: &Path, entries: fs::ReadDir) -> Result<(), Error> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if !TABLES.contains(&&*name) && !name.starts_with(NEW) {
-            let why =
-                format!("expected a new or empty folder, or one with tables, found {name} in it");
-            return Err(refusal(to, &why));
+            return Err(Error::Usage(format!(
+                "{}: expected a new or empty folder, or one with tables, found {name} in it",
+                to.display()
+            )));
         }
     }
     Ok(())
@@ -169,8 +166,10 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
                 continue;
             }
             if !is_forced {
-                let why = "has tables of this host already; --force replaces them";
-                return Err(refusal(&place, why));
+                return Err(Error::Usage(format!(
+                    "{}: has tables of this host already; --force replaces them",
+                    place.display()
+                )));
             }
             refuse_foreign(&place)?;
         }
@@ -185,8 +184,10 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
             continue;
         };
         if hosts.iter().any(|(_, host)| i64::from(host.0) == id) {
-            let why = "its ids begin with the same number; give another one with --host-id";
-            return Err(refusal(&entry.path(), why));
+            return Err(Error::Usage(format!(
+                "{}: its ids begin with the same number; give another one with --host-id",
+                entry.path().display()
+            )));
         }
     }
     Ok(())
@@ -196,7 +197,10 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
 fn is_folder(path: &Path) -> Result<bool, Error> {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => Ok(true),
-        Ok(_) => Err(refusal(path, "expected a folder of tables")),
+        Ok(_) => Err(Error::Usage(format!(
+            "{}: expected a folder of tables",
+            path.display()
+        ))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(write_error(path, error)),
     }
@@ -213,8 +217,10 @@ fn refuse_foreign(place: &Path) -> Result<(), Error> {
             is_number || matches!(stem, "all" | "none")
         });
         if !is_name || !is_ours(&path) {
-            let why = "no table of this program; --force does not replace it";
-            return Err(refusal(&path, why));
+            return Err(Error::Usage(format!(
+                "{}: no table of this program; --force does not replace it",
+                path.display()
+            )));
         }
     }
     Ok(())

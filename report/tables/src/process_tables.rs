@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-/// A track that is none of a thread: its kind, and a number that tells it from others of its kind.
+/// Key of a track that belongs to no thread: its kind, and a number that is unique within the kind.
 type OtherTrack = (&'static str, u64);
 
 /// Writes the tables of a process.

@@ -18,7 +18,7 @@ use crate::write::table::Table;
 use crate::write::table_file::TableFile;
 use parquet::errors::ParquetError;
 use rayon::ThreadPoolBuilder;
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -250,12 +250,16 @@ impl<'a> Run<'a> {
         let pool = pool
             .build()
             .map_err(|error| self.of_temporary(io::Error::other(error)))?;
-        let processes = (0..self.upids.len()).into_par_iter().with_max_len(1);
+        // Each thread takes the next process, and keeps the memory of its tables.
+        let processes = (0..self.upids.len()).par_bridge();
         let written = processes.map_init(files, |files, number| {
-            self.process(number, gathered, points, files)
+            Ok((number, self.process(number, gathered, points, files)?))
         });
         let written: Result<Vec<_>, Error> = pool.install(|| written.collect());
-        let (tracks, left_out): (_, Vec<LeftOut>) = written?.into_iter().unzip();
+        let mut written = written?;
+        written.sort_unstable_by_key(|(number, _)| *number);
+        let written = written.into_iter().map(|(_, tables)| tables);
+        let (tracks, left_out): (_, Vec<LeftOut>) = written.unzip();
         Ok((tracks, left_out.into_iter().sum()))
     }
 

@@ -9,7 +9,7 @@ use trace_merge::Error;
 use trace_merge::events::{PlacedEvent, TraceEvents};
 
 named_enum! {
-    /// What is called. Its name is the category of its spans.
+    /// The kind of a call. Its name is the category of the spans.
     pub(super) CallKind {
         /// A function of an agent.
         Function = "function",
