@@ -115,5 +115,3 @@ pub(crate) fn nest(
     }
     Ok(())
 }
-
-}
