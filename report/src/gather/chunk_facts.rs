@@ -112,7 +112,7 @@ impl ChunkFacts {
             self.requests.entry(request).or_insert(id);
             match moment {
                 RequestEvent::Moment(moment) => {
-                    self.moments.push(RequestMoment { request, ..moment })
+                    self.moments.push(RequestMoment { request, ..moment });
                 }
                 RequestEvent::Token(token) => self.tokens.push(RequestToken { request, ..token }),
             }
