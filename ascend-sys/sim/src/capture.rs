@@ -11,7 +11,6 @@ use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 thread_local! {
@@ -33,12 +32,9 @@ pub(crate) fn valid_mode(mode: aclmdlRICaptureMode) -> Outcome {
     }
 }
 
-/// The captures of the process.
+/// The captures of the process that are under way.
 #[derive(Default)]
-pub(crate) struct Captures {
-    active: Mutex<Vec<Arc<Capture>>>,
-    count: AtomicUsize,
-}
+pub(crate) struct Captures(Mutex<Vec<Arc<Capture>>>);
 
 pub(crate) struct Capture {
     pub(crate) model: Arc<Model>,
@@ -90,22 +86,17 @@ pub(crate) struct Ended {
 }
 
 impl Captures {
-    fn all(&self) -> Vec<Arc<Capture>> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return Vec::new();
-        }
-        lock(&self.active).clone()
-    }
-
     /// Returns the capture with this status, while it is under way.
     pub(crate) fn by_status(&self, status: &Arc<CaptureStatus>) -> Option<Arc<Capture>> {
-        let mut all = self.all().into_iter();
+        let all = lock(&self.0);
+        let mut all = all.iter();
         all.find(|capture| Arc::ptr_eq(&capture.status, status))
+            .cloned()
     }
 
     /// Fails if anything in a context is captured, and breaks its captures: waiting for a whole context would wait for what is captured.
     pub(crate) fn break_those_of(&self, context: Handle) -> Outcome {
-        let mut captures = self.all();
+        let mut captures = lock(&self.0).clone();
         captures.retain(|capture| capture.context == context);
         captures
             .iter()
@@ -115,17 +106,14 @@ impl Captures {
 
     /// Adds a capture that has begun.
     pub(crate) fn add(&self, capture: Arc<Capture>) {
-        let mut active = lock(&self.active);
-        active.push(capture);
-        self.count.store(active.len(), Ordering::Release);
+        lock(&self.0).push(capture);
     }
 
     /// Removes a capture. Returns false if it was not there any more.
     fn remove(&self, gone: &Arc<Capture>) -> bool {
-        let mut active = lock(&self.active);
+        let mut active = lock(&self.0);
         let before = active.len();
         active.retain(|capture| !Arc::ptr_eq(capture, gone));
-        self.count.store(active.len(), Ordering::Release);
         active.len() < before
     }
 

@@ -204,22 +204,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_is_eight_devices_that_started_hours_apart() {
-        let config = read(&[]).unwrap();
-        assert_eq!(config.visible, [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert!(
-            config
-                .offsets_ns
-                .windows(2)
-                .all(|two| two[1] - two[0] > 3_600_000_000_000)
-        );
-        assert_eq!(
-            (config.soc, config.truth, config.old),
-            (Soc::A2, None, false)
-        );
-    }
-
-    #[test]
     fn a_wrong_value_is_refused_with_its_name() {
         for (name, value) in [
             ("ASCEND_SIM_DEVICES", "two"),

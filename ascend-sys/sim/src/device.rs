@@ -66,11 +66,4 @@ impl Device {
             *taken = false;
         }
     }
-
-    pub(crate) fn streams_left(&self) -> usize {
-        lock(&self.stream_ids)
-            .iter()
-            .filter(|taken| !**taken)
-            .count()
-    }
 }

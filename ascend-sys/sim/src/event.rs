@@ -1,16 +1,14 @@
 //! An event: the device's time at a point of a stream. Knows which calls are allowed on which event, and when it has completed.
 
-use crate::clock::now_ns;
 use crate::device::Device;
 use crate::handle::Handle;
-use crate::wait::{LOOK, lock, nap};
+use crate::wait::{LOOK, lock};
 use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use records::Records;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 mod records;
 
@@ -160,9 +158,8 @@ impl Event {
     }
 
     /// Waits until it has completed.
-    pub(crate) fn synchronize(&self, timeout_ms: Option<u64>) -> Outcome {
+    pub(crate) fn synchronize(&self) -> Outcome {
         self.not_captured()?;
-        let began_ns = now_ns();
         let mut state = lock(&self.state);
         let wanted = state.records.last();
         loop {
@@ -170,8 +167,7 @@ impl Event {
                 return Ok(());
             }
             self.device.check()?;
-            let nap = nap(began_ns, timeout_ms).ok_or(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)?;
-            state = self.wait(state, nap);
+            state = self.wait(state);
         }
     }
 
@@ -200,9 +196,9 @@ impl Event {
         }
     }
 
-    fn wait<'a>(&self, mut state: MutexGuard<'a, State>, nap: Duration) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.waiters += 1;
-        let woken = self.changed.wait_timeout(state, nap);
+        let woken = self.changed.wait_timeout(state, LOOK);
         let mut state = woken.unwrap_or_else(PoisonError::into_inner).0;
         state.waiters -= 1;
         state
@@ -217,7 +213,7 @@ impl Event {
     pub(crate) fn wait_on_device(&self, record: u64, executes: impl Fn() -> bool) {
         let mut state = lock(&self.state);
         while !state.records.has_completed(record) && self.device.check().is_ok() && executes() {
-            state = self.wait(state, LOOK);
+            state = self.wait(state);
         }
         state.waited += 1;
     }

@@ -12,7 +12,6 @@ mod memory;
 mod model;
 mod mspti;
 mod mstx;
-mod rt;
 mod rt_launch;
 mod stream;
 mod thread;

@@ -144,15 +144,4 @@ mod tests {
             assert!(Faults::parse(text).is_none(), "{text}");
         }
     }
-
-    #[test]
-    fn sites_count_for_themselves() {
-        let faults = Faults::parse("launch:1=1,kernel:2=2").unwrap();
-        assert_eq!(faults.value(Site::Kernel), None);
-        assert_eq!(faults.value(Site::Launch), Some(1));
-        assert_eq!(faults.check(Site::Kernel), Err(2));
-        for (index, (_, site)) in SITES.iter().enumerate() {
-            assert_eq!(*site as usize, index);
-        }
-    }
 }

@@ -80,13 +80,6 @@ impl Model {
         Ok(())
     }
 
-    /// Applies the updates of its tasks. Runs under way go on as they are.
-    pub(crate) fn update(&self) -> Outcome {
-        self.not_capturing()?;
-        lock(&self.content).replay = None;
-        Ok(())
-    }
-
     /// Returns a run of the graph in a context.
     pub(crate) fn replay(&self, context: Handle) -> Outcome<Arc<Replay>> {
         fail_if(context != self.context, ACL_ERROR_RT_MODEL_CONTEXT)?;

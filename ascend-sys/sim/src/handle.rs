@@ -124,28 +124,3 @@ impl<T> Handles<T> {
         is_own.then_some((index, generation)).ok_or(self.unknown)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const UNKNOWN: aclError = 107_000;
-
-    #[test]
-    fn null_other_kinds_and_inventions_are_no_handles() {
-        let (table, other) = (Handles::new(3, UNKNOWN), Handles::new(4, UNKNOWN));
-        let mut held = Handle(0);
-        table.add(|_| ());
-        other.add(|handle| {
-            held = handle;
-        });
-        for handle in [
-            Handle(0),
-            held,
-            Handle(usize::MAX),
-            Handle(0x7fff_1234_5678),
-        ] {
-            assert!(table.get(handle).is_err(), "{handle:?}");
-        }
-    }
-}

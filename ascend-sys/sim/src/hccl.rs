@@ -12,16 +12,14 @@ pub(crate) struct Comm {
     pub(crate) handle: Handle,
     pub(crate) name: String,
     pub(crate) rank: u32,
-    pub(crate) ranks: u32,
 }
 
 impl Comm {
-    pub(crate) fn new(handle: Handle, device: &Device, rank: u32, ranks: u32) -> Self {
+    pub(crate) fn new(handle: Handle, device: &Device, rank: u32) -> Self {
         Self {
             handle,
             name: format!("sim_group_{}_{rank}", device.logical),
             rank,
-            ranks,
         }
     }
 }

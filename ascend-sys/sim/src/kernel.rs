@@ -78,11 +78,6 @@ impl Kernels {
         })
     }
 
-    /// Returns the kernel of a tiling key in a binary. Nobody gave it a name.
-    pub(crate) fn by_entry(&self, binary: &Binary, entry: u64) -> Arc<Function> {
-        self.by_name(binary, &format!("sim_kernel_{entry}"))
-    }
-
     fn add(&self, name: &str) -> Arc<Function> {
         let (bounds, seed) = config().durations.of(name);
         let runs = Arc::clone(lock(&self.runs).entry(name.to_owned()).or_default());
@@ -94,14 +89,6 @@ impl Kernels {
             seed,
             runs,
         })
-    }
-
-    pub(crate) fn unload(&self, binary: &Binary) -> Outcome {
-        self.binaries.remove(binary.handle)?;
-        for (_, function) in lock(&binary.functions).drain() {
-            self.functions.remove(function.handle)?;
-        }
-        Ok(())
     }
 
     pub(crate) fn register_stub(&self, stub: usize, name: &str) {

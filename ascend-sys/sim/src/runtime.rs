@@ -84,7 +84,7 @@ impl Runtime {
     /// Makes a communicator of a device.
     pub(crate) fn new_comm(&self, device: &Device, rank: u32, ranks: u32) -> Outcome<Arc<Comm>> {
         fail_if(rank >= ranks, ACL_ERROR_INVALID_PARAM)?;
-        let new = |handle| Comm::new(handle, device, rank, ranks);
+        let new = |handle| Comm::new(handle, device, rank);
         Ok(self.comms.add(new))
     }
 }

@@ -90,7 +90,6 @@ cases! {
     nobody_waits_for_a_stream_that_is_gone: "stream_dropped";
     kernels_have_names: "kernels";
     every_launch_does_its_work_once: "launches";
-    memory_is_checked: "memory";
     collectives_are_work_of_a_stream: "collectives";
     a_capture_ignores_timed_events: "capture";
     looking_at_a_captured_stream_breaks_the_capture: "capture_broken";

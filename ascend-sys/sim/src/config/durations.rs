@@ -80,27 +80,3 @@ fn mixed(input: u64) -> u64 {
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     bits ^ (bits >> 31)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_has_its_own_duration_and_others_the_default() {
-        let durations = Durations::parse("matmul=120,a=b=0.5,add=5..9", 7000).unwrap();
-        let drawn = |name, count| {
-            let (bounds, seed) = durations.of(name);
-            bounds.draw_ns(seed, count)
-        };
-        assert_eq!(
-            ["matmul", "a=b", "other"].map(|name| drawn(name, 0)),
-            [120_000, 500, 7000]
-        );
-        let draws: Vec<u64> = (0..1000).map(|count| drawn("add", count)).collect();
-        assert!(draws.iter().all(|ns| (5000..=9000).contains(ns)));
-        assert!(draws.iter().any(|ns| *ns < 5100) && draws.iter().any(|ns| *ns > 8900));
-        for text in ["add", "add=", "add=9..5", "add=-1", "add=x", "=", ""] {
-            assert_eq!(Durations::parse(text, 0), None, "{text}");
-        }
-    }
-}

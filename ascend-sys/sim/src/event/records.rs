@@ -75,19 +75,3 @@ impl Records {
         self.reset_at = self.reset_at.max(covers);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reset_in_a_graph_takes_back_what_has_completed() {
-        let mut records = Records::default();
-        let record = records.add();
-        records.reset(None);
-        assert_eq!(records.awaited(), record, "it was under way");
-        records.complete(record, 7);
-        records.reset(None);
-        assert_eq!((records.is_recorded(), records.awaited()), (false, 0));
-    }
-}

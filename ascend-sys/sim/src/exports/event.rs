@@ -13,11 +13,6 @@ const FLAGS: u32 = ACL_EVENT_SYNC
     | ACL_EVENT_IPC;
 
 exports! { acl::event, code;
-    fn aclrtCreateEvent(event: *mut aclrtEvent) {
-        event.not_null()?;
-        event.put(create(ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, false)?)
-    }
-
     fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) {
         event.not_null()?;
         event.put(create(flag, false)?)
@@ -37,22 +32,9 @@ exports! { acl::event, code;
         record(event.0, stream.0)
     }
 
-    fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, _flag: u32) {
-        record(event.0, stream.0)
-    }
-
     fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) {
         let stream = runtime().stream_here(stream.0)?;
         runtime().reset(&runtime().events.get(event.0)?, &stream)
-    }
-
-    fn aclrtQueryEvent(event: aclrtEvent, status: *mut aclrtEventStatus) {
-        let event = queried(event.0)?;
-        event.not_ex()?;
-        status.put(match event.is_complete()? {
-            true => ACL_EVENT_STATUS_COMPLETE,
-            false => ACL_EVENT_STATUS_NOT_READY,
-        })
     }
 
     fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut aclrtEventRecordedStatus) {
@@ -77,14 +59,9 @@ exports! { acl::event, code;
 
 exports! { acl::synchronize, code;
     fn aclrtSynchronizeEvent(event: aclrtEvent) {
-        synchronize(event.0, None)
-    }
-
-    fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, timeout_ms: i32) {
-        match timeout_ms {
-            0 => Err(ACL_ERROR_RT_PARAM_INVALID),
-            _ => synchronize(event.0, timeout(timeout_ms)?),
-        }
+        context::here()?;
+        runtime().events.get(event.0)?.synchronize()?;
+        context::here().map(drop)
     }
 }
 
@@ -126,10 +103,4 @@ fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
     context::here()?;
     config().faults.check(Site::EventTimestamp)?;
     runtime().events.get(event)?.us()
-}
-
-fn synchronize(event: aclrtEvent, timeout_ms: Option<u64>) -> Outcome {
-    context::here()?;
-    runtime().events.get(event)?.synchronize(timeout_ms)?;
-    context::here().map(drop)
 }

@@ -20,13 +20,6 @@ exports! { acl::graph, code;
         model.put(runtime().end_capture(&stream)?.handle.pointer())
     }
 
-    fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) {
-        let limit = timeout(timeout_ms)?;
-        execute(model.0, std::ptr::null_mut())?;
-        runtime().stream_here(std::ptr::null_mut())?.synchronize(limit)?;
-        context::here().map(drop)
-    }
-
     fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) {
         execute(model.0, stream.0)
     }
@@ -56,10 +49,6 @@ exports! { acl::graph, code;
     fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) {
         updatable(stream.0)?.end_update()
     }
-
-    fn aclmdlRIUpdate(model: aclmdlRI) {
-        runtime().models.get(model.0)?.update()
-    }
 }
 
 exports! { acl::graph_info, code;
@@ -80,10 +69,6 @@ exports! { acl::graph_info, code;
         let before = exchange_mode(mode.get()?)?;
         mode.put(before)
     }
-
-    fn aclmdlRIGetId(model: aclmdlRI, id: *mut u32) {
-        id.put(runtime().models.get(model.0)?.id)
-    }
 }
 
 /// Returns a stream that is not captured.
@@ -94,7 +79,7 @@ fn updatable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     Ok(stream)
 }
 
-pub(super) fn execute(model: aclmdlRI, stream: aclrtStream) -> Outcome {
+fn execute(model: aclmdlRI, stream: aclrtStream) -> Outcome {
     let context = context::here()?;
     let model = runtime().models.get(model)?;
     Runtime::execute(&model, &context, &runtime().stream(&context, stream)?)

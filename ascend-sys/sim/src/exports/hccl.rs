@@ -60,14 +60,6 @@ exports! { hccl::comm, result;
     fn HcclGetCommName(comm: HcclComm, name: *mut c_char) {
         name.put_text(&runtime().comms.get(comm.0)?.name, HCCL_COMM_NAME_BYTES)
     }
-
-    fn HcclGetRankId(comm: HcclComm, rank: *mut u32) {
-        rank.put(runtime().comms.get(comm.0)?.rank)
-    }
-
-    fn HcclGetRankSize(comm: HcclComm, count: *mut u32) {
-        count.put(runtime().comms.get(comm.0)?.ranks)
-    }
 }
 
 /// Submits a collective.

@@ -17,23 +17,8 @@ exports! { acl::init, code;
         Ok(())
     }
 
-    fn aclFinalizeReference(count: *mut u64) {
-        count.put(0)?;
-        finalize()
-    }
-
-    fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) {
-        major.put(1)?;
-        minor.put(17)?;
-        patch.put(0)
-    }
-
     fn aclsysGetVersionStr(_package: *mut c_char, version: *mut c_char) {
         version.put_text(VERSION, VERSION_BYTES)
-    }
-
-    fn aclsysGetVersionNum(_package: *mut c_char, version: *mut i32) {
-        version.put(90_100)
     }
 
     fn aclFinalizeCallbackRegister(_kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc, user_data: *mut c_void) {

@@ -62,14 +62,6 @@ exports! { acl::launch, code;
         launch(func.0, num_blocks, Args::Device(args.address()), stream.0)
     }
 
-    fn aclrtLaunchKernelV2(func: aclrtFuncHandle, num_blocks: u32, args: *const c_void, _args_size: usize, _cfg: *mut aclrtLaunchKernelCfg, stream: aclrtStream) {
-        launch(func.0, num_blocks, Args::Device(args.address()), stream.0)
-    }
-
-    fn aclrtLaunchKernelWithConfig(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, _args: aclrtArgsHandle, _reserve: *mut c_void) {
-        launch(func.0, num_blocks, Args::Unknown, stream.0)
-    }
-
     fn aclrtLaunchKernelWithHostArgs(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut c_void, _args_size: usize, _place_holders: *mut aclrtPlaceHolderInfo, _place_holder_count: usize) {
         config().faults.check(Site::LaunchHostArgs)?;
         launch(func.0, num_blocks, Args::Host(args.address()), stream.0)

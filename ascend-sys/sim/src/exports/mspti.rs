@@ -54,8 +54,4 @@ exports! { ascend_sys::mspti, result;
         mspti().flush();
         Ok(())
     }
-
-    fn msptiActivityFlushPeriod(_period_ms: u32) {
-        Ok(()) // only full buffers would go, which go by themselves
-    }
 }

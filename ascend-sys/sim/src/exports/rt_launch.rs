@@ -1,4 +1,4 @@
-//! Launches of the rt level: by programs, and by ACL when an older CANN is simulated.
+//! Launches of the rt level, and the names of their kernels: by programs, and by ACL when an older CANN is simulated.
 
 use super::launch::{Args, submit};
 use super::*;
@@ -23,12 +23,8 @@ pub(super) fn through_rt(
     args: Args,
     stream: aclrtStream,
 ) -> Outcome {
-    let address = match args {
-        Args::Host(address) | Args::Device(address) => address,
-        Args::Unknown => {
-            let function = runtime().kernels.functions.get(func)?;
-            return submit(function, num_blocks, args, stream);
-        }
+    let (Args::Host(address) | Args::Device(address)) = args else {
+        return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
     };
     let args = ArgsEx {
         args: std::ptr::with_exposed_provenance_mut(address),
@@ -76,15 +72,17 @@ fn direct(function: Arc<Function>, num_blocks: u32, args: Args, stream: rtStream
     submit(function, num_blocks, args, stream)
 }
 
+exports! { rt::naming, code;
+    fn rtFunctionRegister(_binary: *mut c_void, stub: *const c_void, name: *const c_char, _kernel_info: *const c_void, _mode: u32) {
+        stub.not_null()?;
+        runtime().kernels.register_stub(stub.address(), &name.text()?);
+        Ok(())
+    }
+}
+
 exports! { rt::launch, code;
     fn rtKernelLaunch(func: *const c_void, num_blocks: u32, args: *mut c_void, _args_size: u32, _sm_desc: *mut rtSmDesc_t, stream: rtStream_t) {
         direct(runtime().kernels.by_stub(func.address())?, num_blocks, Args::Host(args.address()), stream.0)
-    }
-
-    fn rtKernelLaunchWithHandleV2(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, _sm_desc: *mut rtSmDesc_t, stream: rtStream_t, _cfg: *const rtTaskCfgInfo_t) {
-        let binary = runtime().kernels.binaries.get(handle.0)?;
-        let function = runtime().kernels.by_entry(&binary, tiling_key);
-        direct(function, num_blocks, inside(In(args.0.cast_const())), stream.0)
     }
 
     fn rtLaunchKernelByFuncHandleV3(func: rtFuncHandle, num_blocks: u32, args: *const rtArgsEx_t, stream: rtStream_t, _cfg: *const rtTaskCfgInfo_t) {

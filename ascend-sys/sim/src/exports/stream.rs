@@ -16,12 +16,6 @@ exports! { acl::stream, code;
         stream.put(create()?)
     }
 
-    fn aclrtCreateStreamV2(stream: *mut aclrtStream, config: *const aclrtStreamConfigHandle) {
-        stream.not_null()?;
-        config.not_null()?;
-        stream.put(create()?)
-    }
-
     fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) {
         let stream = observed(stream.0)?;
         status.put(match stream.is_idle() {
@@ -34,19 +28,9 @@ exports! { acl::stream, code;
         id.put(runtime().stream_here(stream.0)?.id)
     }
 
-    fn aclrtGetStreamAvailableNum(count: *mut u32) {
-        let left = context::here()?.device.streams_left();
-        count.put(u32::try_from(left).map_err(|_| ACL_ERROR_INTERNAL_ERROR)?)
-    }
-
     fn aclrtSetStreamAttribute(stream: aclrtStream, _attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) {
         value.not_null()?;
         runtime().stream_here(stream.0).map(drop)
-    }
-
-    fn aclrtGetStreamAttribute(stream: aclrtStream, _attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) {
-        runtime().stream_here(stream.0)?;
-        value.put(aclrtStreamAttrValue::default())
     }
 
     fn aclrtRegStreamStateCallback(name: *const c_char, callback: aclrtStreamStateCallback, args: *mut c_void) {
@@ -55,10 +39,6 @@ exports! { acl::stream, code;
     }
 
     fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) {
-        wait(stream.0, event.0)
-    }
-
-    fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, _timeout: i32) {
         wait(stream.0, event.0)
     }
 }

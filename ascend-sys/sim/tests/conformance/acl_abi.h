@@ -10,11 +10,10 @@ extern "C" {
 #endif
 
 typedef int aclError;
-typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclrtArgsHandle, *aclmdlRI, *aclmdlRITask, *aclrtTaskGrp, *HcclComm;
+typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclmdlRI, *aclrtTaskGrp, *HcclComm;
 typedef struct { int id; uint32_t value[4]; } aclrtLaunchKernelAttr;
 typedef struct { aclrtLaunchKernelAttr *attrs; size_t numAttrs; } aclrtLaunchKernelCfg;
 typedef struct { uint32_t addrOffset, dataOffset; } aclrtPlaceHolderInfo;
-typedef struct { uint32_t x, y, z; } dim3;
 
 enum { TIME_LINE = 0x8, SYNC = 0x1 };
 
@@ -47,7 +46,6 @@ aclError aclrtSynchronizeStream(aclrtStream stream);
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t ms);
 aclError aclrtStreamQuery(aclrtStream stream, int *status);
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *id);
-aclError aclrtGetStreamAvailableNum(uint32_t *count);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError aclrtGetThreadLastTaskId(uint32_t *id);
 aclError aclrtPeekAtLastError(int level);
@@ -58,70 +56,44 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtDestroyEvent(aclrtEvent event);
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
-aclError aclrtQueryEvent(aclrtEvent event, int *status);
 aclError aclrtQueryEventStatus(aclrtEvent event, int *status);
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, int *status);
 aclError aclrtSynchronizeEvent(aclrtEvent event);
-aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t ms);
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end);
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *us);
 
 aclError aclrtBinaryLoadFromData(const void *data, size_t length, const void *options, aclrtBinHandle *binary);
 aclError aclrtBinaryGetFunction(aclrtBinHandle binary, const char *name, aclrtFuncHandle *func);
-aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binary, uint64_t entry, aclrtFuncHandle *func);
 aclError aclrtGetFunctionName(aclrtFuncHandle func, uint32_t length, char *name);
-aclError aclrtGetFunctionAttribute(aclrtFuncHandle func, int attribute, int64_t *value);
 aclError aclrtLaunchKernel(aclrtFuncHandle func, uint32_t blocks, const void *args, size_t size, aclrtStream stream);
-aclError aclrtLaunchKernelV2(aclrtFuncHandle func, uint32_t blocks, const void *args, size_t size, aclrtLaunchKernelCfg *cfg, aclrtStream stream);
-aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, aclrtArgsHandle args, void *reserve);
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *args, size_t size, aclrtPlaceHolderInfo *holders, size_t count);
 aclError aclrtLaunchHostFunc(aclrtStream stream, void (*callback)(void *), void *data);
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, int mode);
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *model);
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, int *status, aclmdlRI *model);
-aclError aclmdlRIExecute(aclmdlRI model, int32_t ms);
 aclError aclmdlRIExecuteAsync(aclmdlRI model, aclrtStream stream);
 aclError aclmdlRIDestroy(aclmdlRI model);
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
 aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *group);
 aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp group);
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
-aclError aclmdlRIUpdate(aclmdlRI model);
 
 aclError aclrtMalloc(void **memory, size_t bytes, int policy);
 aclError aclrtFree(void *memory);
-aclError aclrtMallocHost(void **memory, size_t bytes);
-aclError aclrtFreeHost(void *memory);
-aclError aclrtGetMemInfo(int kind, size_t *unused, size_t *total);
-aclError aclrtMemcpy(void *dst, size_t room, const void *src, size_t count, int kind);
 aclError aclrtMemcpyAsync(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
 aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count);
 aclError aclrtMemsetAsync(void *memory, size_t room, int32_t value, size_t count, aclrtStream stream);
-aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
-aclError aclrtMemcpyBatchAsync(void **dst, size_t *room, void **src, size_t *sizes, size_t count, void *attributes, size_t *indexes, size_t attribute_count, size_t *failed, aclrtStream stream);
-aclError aclrtMemcpyBatch(void **dst, size_t *room, void **src, size_t *sizes, size_t count, void *attributes, size_t *indexes, size_t attribute_count, size_t *failed);
-aclError aclrtCmoAsync(void *src, size_t size, int kind, aclrtStream stream);
-aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, int kind, int type, aclrtStream stream, void *reserve);
-aclError aclrtValueWrite(void *memory, uint64_t value, uint32_t flag, aclrtStream stream);
-aclError aclrtValueWait(void *memory, uint64_t value, uint32_t flag, aclrtStream stream);
 
 int32_t rtFunctionRegister(void *binary, const void *stub, const char *name, const void *info, uint32_t mode);
-int32_t rtRegisterAllKernel(const void *binary, void **handle);
 int32_t rtKernelLaunch(const void *stub, uint32_t blocks, void *args, uint32_t size, void *sm_desc, aclrtStream stream);
-int32_t rtKernelLaunchWithHandleV2(void *binary, uint64_t key, uint32_t blocks, void *args, void *sm_desc, aclrtStream stream, const void *cfg);
-int32_t rtKernelLaunchEx(void *args, uint32_t size, uint32_t flags, aclrtStream stream);
-int32_t rtKernelLaunchFwk(const char *op, void *args, uint32_t size, uint32_t flags, aclrtStream stream);
 int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, const void *args, aclrtStream stream, const void *cfg);
 int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
 int32_t rtGetTaskIdAndStreamID(uint32_t *task, uint32_t *stream);
 
-
 int HcclCommInitAll(uint32_t devices, int32_t *ids, HcclComm *comms);
 int HcclCommDestroy(HcclComm comm);
 int HcclGetCommName(HcclComm comm, char *name);
-int HcclGetRankId(HcclComm comm, uint32_t *rank);
-int HcclGetRankSize(HcclComm comm, uint32_t *ranks);
 int HcclAllReduce(void *send, void *recv, uint64_t count, int type, int op, HcclComm comm, aclrtStream stream);
 int HcclAllGather(void *send, void *recv, uint64_t count, int type, HcclComm comm, aclrtStream stream);
 int HcclBarrier(HcclComm comm, aclrtStream stream);
