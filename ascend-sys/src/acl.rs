@@ -21,16 +21,12 @@ groups! {
         event Event for_each_event;
         /// A function of the host's that a stream waits for.
         host_func HostFunc for_each_host_func;
-        /// Callbacks in a stream, and the threads that run them.
-        report Report for_each_report;
         /// Binaries and function handles.
         kernel Kernel for_each_kernel;
         /// Functions that give kernels their names.
         naming Naming for_each_naming;
         /// Kernel launches.
         launch Launch for_each_launch;
-        /// Kernel launches with a grid of blocks, of CANN 9.2.
-        simt Simt for_each_simt;
         /// Graphs: capture and replay.
         graph Graph for_each_graph;
         /// Graphs: questions about them.

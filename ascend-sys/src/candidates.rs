@@ -45,24 +45,9 @@ impl Candidates {
         Self::of_toolkit(&["libruntime.so"])
     }
 
-    /// Collectives.
-    pub fn hccl() -> Self {
-        Self::of_toolkit(&["libhccl.so"])
-    }
-
-    /// Annotations.
-    pub fn mstx() -> Self {
-        Self::of_toolkit(&["libms_tools_ext.so"])
-    }
-
     /// Records of what the devices did.
     pub fn mspti() -> Self {
         Self::of_toolkit(&["libmspti.so"])
-    }
-
-    /// The vendor's profiler.
-    pub fn profiler() -> Self {
-        Self::of_toolkit(&["libmsprofiler.so"])
     }
 
     /// The hardware abstraction layer, which comes with the driver.

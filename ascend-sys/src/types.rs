@@ -45,8 +45,6 @@ aliases! {
     aclrtArgsHandle = *mut c_void;
     /// A captured graph.
     aclmdlRI = *mut c_void;
-    /// A task of a captured graph.
-    aclmdlRITask = *mut c_void;
     /// A group of tasks of a captured graph.
     aclrtTaskGrp = *mut c_void;
     /// A communicator.
@@ -117,16 +115,10 @@ aliases! {
     aclrtLastErrLevel = c_int;
     /// An attribute of a stream: `ACL_STREAM_ATTR_*`.
     aclrtStreamAttr = c_int;
-    /// What `aclrtQueryEvent` says: `ACL_EVENT_STATUS_*`.
-    aclrtEventStatus = c_int;
     /// What `aclrtQueryEventStatus` says: `ACL_EVENT_RECORDED_STATUS_*`.
     aclrtEventRecordedStatus = c_int;
     /// What `aclrtQueryEventWaitStatus` says: `ACL_EVENT_WAIT_STATUS_*`.
     aclrtEventWaitStatus = c_int;
-    /// Whether a callback holds its stream up: `ACL_CALLBACK_*`.
-    aclrtCallbackBlockType = c_int;
-    /// An attribute of a kernel: `ACL_FUNC_ATTR_*`.
-    aclrtFuncAttribute = c_int;
     /// An attribute of a launch: `ACL_RT_LAUNCH_KERNEL_ATTR_*`.
     aclrtLaunchKernelAttrId = c_int;
     /// A direction of a copy: `ACL_MEMCPY_*`.
@@ -145,8 +137,6 @@ aliases! {
     aclmdlRICaptureMode = c_int;
     /// Whether a stream is captured: `ACL_MODEL_RI_CAPTURE_STATUS_*`.
     aclmdlRICaptureStatus = c_int;
-    /// The kind of a captured task: `ACL_MODEL_RI_TASK_*`.
-    aclmdlRITaskType = c_int;
     /// Who registers a callback: `ACL_REG_TYPE_*`.
     aclRegisterCallbackType = c_int;
     /// The engine of a single operator; not looked into.
@@ -168,8 +158,6 @@ aliases! {
     aclrtDeviceStateCallback = Option<unsafe extern "C" fn(device: i32, state: aclrtDeviceState, args: *mut c_void)>;
     /// Is told of a stream that is created or destroyed.
     aclrtStreamStateCallback = Option<unsafe extern "C" fn(stream: aclrtStream, state: aclrtStreamState, args: *mut c_void)>;
-    /// Is called by `aclInit`.
-    aclInitCallbackFunc = Option<unsafe extern "C" fn(config: *const c_char, length: usize, user_data: *mut c_void) -> aclError>;
     /// Is told of calls; none for who wants records alone.
     msptiCallbackFunc = Option<unsafe extern "C" fn(user_data: *mut c_void, domain: c_int, callback: u32, data: *const c_void)>;
     /// Gives an empty buffer, or null; the bytes it has, and how many records it may get, 0 for all that fit.

@@ -23,14 +23,7 @@ RT = "torch_npu/csrc/inductor/mlir/hacl_rt.h"
 #: Fields that have another name than ours in the vendor's spelling.
 FIELDS = {
     "aclrtBinaryLoadOption.kind": "type",
-    "aclrtStreamConfigHandle.work_ptr": "workptr",
     "aclrtStreamAttrValue.words": "reserve",
-    "aclmdlRITaskParams.kind": "type",
-    "aclmdlRITaskParams.reserved": "rsv0",
-    "aclmdlRITaskParams.task_group": "taskGrp",
-    "aclmdlRITaskParams.op_info": "opInfoPtr",
-    "aclmdlRITaskParams.reserved_after": "rsv1",
-    "aclmdlRITaskParams.params": "kernelTaskParams",
 }
 
 KINDS = ("functions", "structs", "constants")

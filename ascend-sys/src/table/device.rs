@@ -4,17 +4,10 @@ lists! { $
     /// Hands the functions of initialisation and of versions to a macro; see [`crate::acl::init`].
     for_each_init {
         fn aclInit(config_path: *const c_char) -> aclError;
-        fn aclFinalizeReference(count: *mut u64) -> aclError;
-        /// Deprecated by the vendor.
-        fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) -> aclError;
         fn aclsysGetVersionStr(package: *mut c_char, version: *mut c_char) -> aclError;
-        fn aclsysGetVersionNum(package: *mut c_char, version: *mut i32) -> aclError;
         fn aclGetRecentErrMsg() -> *const c_char;
         fn aclrtGetSocName() -> *const c_char;
-        fn aclInitCallbackRegister(kind: aclRegisterCallbackType, callback: aclInitCallbackFunc, user_data: *mut c_void) -> aclError;
-        fn aclInitCallbackUnRegister(kind: aclRegisterCallbackType, callback: aclInitCallbackFunc) -> aclError;
         fn aclFinalizeCallbackRegister(kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc, user_data: *mut c_void) -> aclError;
-        fn aclFinalizeCallbackUnRegister(kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc) -> aclError;
     }
 
     /// Hands the functions that begin and end the use of devices, contexts and streams to a macro; see [`crate::acl::lifecycle`].

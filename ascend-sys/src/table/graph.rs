@@ -24,17 +24,6 @@ lists! { $
     for_each_graph_info {
         fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: *mut aclmdlRICaptureStatus, model: *mut aclmdlRI) -> aclError;
         fn aclmdlRICaptureThreadExchangeMode(mode: *mut aclmdlRICaptureMode) -> aclError;
-        /// Later than CANN 8.5.
-        fn aclmdlRIGetId(model: aclmdlRI, id: *mut u32) -> aclError;
-        fn aclmdlRISetName(model: aclmdlRI, name: *const c_char) -> aclError;
-        fn aclmdlRIGetName(model: aclmdlRI, length: u32, name: *mut c_char) -> aclError;
-        /// Later than CANN 8.5.
-        fn aclmdlRIGetStreams(model: aclmdlRI, streams: *mut aclrtStream, count: *mut u32) -> aclError;
-        fn aclmdlRIGetTasksByStream(stream: aclrtStream, tasks: *mut aclmdlRITask, count: *mut u32) -> aclError;
-        fn aclmdlRITaskGetType(task: aclmdlRITask, kind: *mut aclmdlRITaskType) -> aclError;
-        fn aclmdlRITaskGetSeqId(task: aclmdlRITask, id: *mut u32) -> aclError;
-        fn aclmdlRITaskGetParams(task: aclmdlRITask, params: *mut aclmdlRITaskParams) -> aclError;
-        fn aclmdlRIDestroyRegisterCallback(model: aclmdlRI, callback: aclrtCallback, user_data: *mut c_void) -> aclError;
     }
 
     /// Hands the functions that run offline models and single operators to a macro; see [`crate::acl::model`].

@@ -28,7 +28,5 @@ lists! { $
         fn HcclCommDestroy(comm: HcclComm) -> HcclResult;
         /// `name` takes 128 bytes.
         fn HcclGetCommName(comm: HcclComm, name: *mut c_char) -> HcclResult;
-        fn HcclGetRankId(comm: HcclComm, rank: *mut u32) -> HcclResult;
-        fn HcclGetRankSize(comm: HcclComm, count: *mut u32) -> HcclResult;
     }
 }

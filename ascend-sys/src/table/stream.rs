@@ -1,20 +1,16 @@
-//! Streams, waits of the host for them, events, and callbacks in a stream.
+//! Streams, waits of the host for them, and events.
 
 lists! { $
     /// Hands the functions of streams to a macro; see [`crate::acl::stream`].
     for_each_stream {
         fn aclrtCreateStream(stream: *mut aclrtStream) -> aclError;
         fn aclrtCreateStreamWithConfig(stream: *mut aclrtStream, priority: u32, flag: u32) -> aclError;
-        fn aclrtCreateStreamV2(stream: *mut aclrtStream, config: *const aclrtStreamConfigHandle) -> aclError;
         fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) -> aclError;
         /// The id is the number that every tool shows as "Stream N".
         fn aclrtStreamGetId(stream: aclrtStream, id: *mut i32) -> aclError;
-        fn aclrtGetStreamAvailableNum(count: *mut u32) -> aclError;
         fn aclrtSetStreamAttribute(stream: aclrtStream, attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) -> aclError;
-        fn aclrtGetStreamAttribute(stream: aclrtStream, attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) -> aclError;
         fn aclrtRegStreamStateCallback(name: *const c_char, callback: aclrtStreamStateCallback, args: *mut c_void) -> aclError;
         fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) -> aclError;
-        fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) -> aclError;
     }
 
     /// Hands the functions that ask what the calling thread did last to a macro; see [`crate::acl::thread`].
@@ -40,39 +36,22 @@ lists! { $
 
     /// Hands the functions of events to a macro; see [`crate::acl::event`].
     for_each_event {
-        fn aclrtCreateEvent(event: *mut aclrtEvent) -> aclError;
         fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
         fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
         /// Allowed before the event has completed; does not wait.
         fn aclrtDestroyEvent(event: aclrtEvent) -> aclError;
         fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) -> aclError;
-        /// Later than CANN 9.1.
-        fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, flag: u32) -> aclError;
         fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) -> aclError;
-        /// Deprecated by the vendor. 0 is complete, unlike in `aclrtQueryEventStatus`.
-        fn aclrtQueryEvent(event: aclrtEvent, status: *mut aclrtEventStatus) -> aclError;
-        /// 1 is complete, unlike in `aclrtQueryEvent`.
+        /// 1 is complete.
         fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut aclrtEventRecordedStatus) -> aclError;
         fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut aclrtEventWaitStatus) -> aclError;
         fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) -> aclError;
         /// Microseconds since the device was started, truncated.
         fn aclrtEventGetTimestamp(event: aclrtEvent, us: *mut u64) -> aclError;
-        fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) -> aclError;
-        fn aclrtGetEventAvailNum(count: *mut u32) -> aclError;
     }
 
     /// Hands the function that makes a stream wait for one of the host's to a macro; see [`crate::acl::host_func`].
     for_each_host_func {
         fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) -> aclError;
-    }
-
-    /// Hands the functions of callbacks in a stream to a macro; see [`crate::acl::report`].
-    for_each_report {
-        fn aclrtLaunchCallback(callback: aclrtCallback, user_data: *mut c_void, block: aclrtCallbackBlockType, stream: aclrtStream) -> aclError;
-        fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) -> aclError;
-        fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) -> aclError;
-        fn aclrtProcessReport(timeout_ms: i32) -> aclError;
-        /// A profiling marker on the device.
-        fn aclrtProfTrace(user_data: *mut c_void, length: i32, stream: aclrtStream) -> aclError;
     }
 }

@@ -47,8 +47,6 @@ macro_rules! for_each_mspti {
             fn msptiActivityGetNextRecord(buffer: *mut u8, valid_size: usize, record: *mut *mut msptiActivity) -> msptiResult;
             /// Completes buffers on the calling thread.
             fn msptiActivityFlushAll(flag: u32) -> msptiResult;
-            /// Every so many ms, 0 for never. Completes full buffers only.
-            fn msptiActivityFlushPeriod(period_ms: u32) -> msptiResult;
         }
     };
 }

@@ -26,24 +26,9 @@ constants! {
     "A value of `aclrtStreamStatus`.": aclrtStreamStatus {
         ACL_STREAM_STATUS_COMPLETE = 0;
         ACL_STREAM_STATUS_NOT_READY = 1;
-        ACL_STREAM_STATUS_RESERVED = 0xFFFF;
     }
     "The value of `aclrtLastErrLevel`.": aclrtLastErrLevel {
         ACL_RT_THREAD_LEVEL = 0;
-    }
-    "A value of `aclrtStreamAttr`.": aclrtStreamAttr {
-        ACL_STREAM_ATTR_FAILURE_MODE = 1;
-        ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK = 2;
-        ACL_STREAM_ATTR_USER_CUSTOM_TAG = 3;
-        ACL_STREAM_ATTR_CACHE_OP_INFO = 4;
-    }
-    "A flag of `aclrtCreateStreamWithConfig`.": u32 {
-        ACL_STREAM_FAST_LAUNCH = 0x1;
-        ACL_STREAM_FAST_SYNC = 0x2;
-        ACL_STREAM_PERSISTENT = 0x4;
-        ACL_STREAM_HUGE = 0x8;
-        ACL_STREAM_CPU_SCHEDULE = 0x10;
-        ACL_STREAM_DEVICE_USE_ONLY = 0x20;
     }
     "A flag of `aclrtCreateEventWithFlag` and `aclrtCreateEventExWithFlag`.": u32 {
         ACL_EVENT_SYNC = 0x1;
@@ -53,60 +38,13 @@ constants! {
         ACL_EVENT_EXTERNAL = 0x20;
         ACL_EVENT_IPC = 0x40;
     }
-    "A value of `aclrtEventStatus`.": aclrtEventStatus {
-        ACL_EVENT_STATUS_COMPLETE = 0;
-        ACL_EVENT_STATUS_NOT_READY = 1;
-        ACL_EVENT_STATUS_RESERVED = 2;
-    }
-    "A value of `aclrtEventRecordedStatus`, which are numbered the other way round than those of `aclrtEventStatus`.": aclrtEventRecordedStatus {
+    "A value of `aclrtEventRecordedStatus`.": aclrtEventRecordedStatus {
         ACL_EVENT_RECORDED_STATUS_NOT_READY = 0;
         ACL_EVENT_RECORDED_STATUS_COMPLETE = 1;
     }
     "A value of `aclrtEventWaitStatus`.": aclrtEventWaitStatus {
         ACL_EVENT_WAIT_STATUS_COMPLETE = 0;
         ACL_EVENT_WAIT_STATUS_NOT_READY = 1;
-        ACL_EVENT_WAIT_STATUS_RESERVED = 0xFFFF;
-    }
-    "A value of `aclrtCallbackBlockType`.": aclrtCallbackBlockType {
-        ACL_CALLBACK_NO_BLOCK = 0;
-        ACL_CALLBACK_BLOCK = 1;
-    }
-    "A value of `aclrtFuncAttribute`.": aclrtFuncAttribute {
-        ACL_FUNC_ATTR_KERNEL_TYPE = 1;
-        ACL_FUNC_ATTR_KERNEL_RATIO = 2;
-    }
-    "What `ACL_FUNC_ATTR_KERNEL_TYPE` gives.": i64 {
-        ACL_KERNEL_TYPE_AICORE = 0;
-        ACL_KERNEL_TYPE_CUBE = 1;
-        ACL_KERNEL_TYPE_VECTOR = 2;
-        ACL_KERNEL_TYPE_MIX = 3;
-        ACL_KERNEL_TYPE_AICPU = 100;
-    }
-    "A value of `aclrtLaunchKernelAttrId`.": aclrtLaunchKernelAttrId {
-        ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE = 1;
-        ACL_RT_LAUNCH_KERNEL_ATTR_DYN_UBUF_SIZE = 2;
-        ACL_RT_LAUNCH_KERNEL_ATTR_ENGINE_TYPE = 3;
-        ACL_RT_LAUNCH_KERNEL_ATTR_BLOCKDIM_OFFSET = 4;
-        ACL_RT_LAUNCH_KERNEL_ATTR_BLOCK_TASK_PREFETCH = 5;
-        ACL_RT_LAUNCH_KERNEL_ATTR_DATA_DUMP = 6;
-        ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT = 7;
-        ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US = 8;
-        ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING = 9;
-    }
-    "A value of `aclrtMemcpyKind`.": aclrtMemcpyKind {
-        ACL_MEMCPY_HOST_TO_HOST = 0;
-        ACL_MEMCPY_HOST_TO_DEVICE = 1;
-        ACL_MEMCPY_DEVICE_TO_HOST = 2;
-        ACL_MEMCPY_DEVICE_TO_DEVICE = 3;
-        ACL_MEMCPY_DEFAULT = 4;
-        ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE = 5;
-        ACL_MEMCPY_INNER_DEVICE_TO_DEVICE = 6;
-        ACL_MEMCPY_INTER_DEVICE_TO_DEVICE = 7;
-    }
-    "A value of `aclrtMemMallocPolicy`.": aclrtMemMallocPolicy {
-        ACL_MEM_MALLOC_HUGE_FIRST = 0;
-        ACL_MEM_MALLOC_HUGE_ONLY = 1;
-        ACL_MEM_MALLOC_NORMAL_ONLY = 2;
     }
     "A value of `aclmdlRICaptureMode`.": aclmdlRICaptureMode {
         ACL_MODEL_RI_CAPTURE_MODE_GLOBAL = 0;
@@ -117,15 +55,6 @@ constants! {
         ACL_MODEL_RI_CAPTURE_STATUS_NONE = 0;
         ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE = 1;
         ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED = 2;
-    }
-    "A value of `aclmdlRITaskType`.": aclmdlRITaskType {
-        ACL_MODEL_RI_TASK_DEFAULT = 0;
-        ACL_MODEL_RI_TASK_KERNEL = 1;
-        ACL_MODEL_RI_TASK_EVENT_RECORD = 2;
-        ACL_MODEL_RI_TASK_EVENT_WAIT = 3;
-        ACL_MODEL_RI_TASK_EVENT_RESET = 4;
-        ACL_MODEL_RI_TASK_VALUE_WRITE = 5;
-        ACL_MODEL_RI_TASK_VALUE_WAIT = 6;
     }
     "A value of `aclRegisterCallbackType`.": aclRegisterCallbackType {
         ACL_REG_TYPE_OTHER = 0xFFFF;
@@ -149,32 +78,21 @@ constants! {
         HCCL_DATA_TYPE_FP8E5M2 = 16;
         HCCL_DATA_TYPE_FP8E8M0 = 17;
     }
-    "A value of `HcclReduceOp`.": HcclReduceOp {
-        HCCL_REDUCE_SUM = 0;
-        HCCL_REDUCE_PROD = 1;
-        HCCL_REDUCE_MAX = 2;
-        HCCL_REDUCE_MIN = 3;
-    }
     "A value of `HcclSendRecvType`.": HcclSendRecvType {
         HCCL_SEND = 0;
-        HCCL_RECV = 1;
     }
     "A value of `msptiResult`.": msptiResult {
         MSPTI_SUCCESS = 0;
         MSPTI_ERROR_INVALID_PARAMETER = 1;
         MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED = 2;
         MSPTI_ERROR_MAX_LIMIT_REACHED = 3;
-        MSPTI_ERROR_DEVICE_OFFLINE = 4;
-        MSPTI_ERROR_QUEUE_EMPTY = 5;
         MSPTI_ERROR_WITHOUT_LD_PRELOAD = 6;
-        MSPTI_ERROR_NOT_INITIALIZED = 7;
         MSPTI_ERROR_INVALID_KIND = 8;
         MSPTI_ERROR_INNER = 999;
     }
     "A value of `msptiActivityKind`.": msptiActivityKind {
         MSPTI_ACTIVITY_KIND_MARKER = 1;
         MSPTI_ACTIVITY_KIND_KERNEL = 2;
-        MSPTI_ACTIVITY_KIND_API = 3;
         MSPTI_ACTIVITY_KIND_HCCL = 4;
         MSPTI_ACTIVITY_KIND_MEMORY = 5;
         MSPTI_ACTIVITY_KIND_COMMUNICATION = 9;
@@ -186,7 +104,6 @@ constants! {
         INFO_TYPE_MONOTONIC_RAW = 14;
         INFO_TYPE_HOST_OSC_FREQUE = 24;
         INFO_TYPE_DEV_OSC_FREQUE = 25;
-        INFO_TYPE_CURRENT_FREQ = 32;
     }
 }
 

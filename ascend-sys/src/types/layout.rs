@@ -10,18 +10,6 @@ pub struct msptiActivity {
     pub kind: msptiActivityKind,
 }
 
-/// The size of a launch in three dimensions; goes by value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct dim3 {
-    /// Along the first dimension.
-    pub x: u32,
-    /// Along the second.
-    pub y: u32,
-    /// Along the third.
-    pub z: u32,
-}
-
 /// An attribute of a launch. What `value` holds depends on `id`; narrower types lie at its start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,46 +74,12 @@ pub struct rtDevBinary_t {
     pub length: u64,
 }
 
-/// What a stream is created with.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct aclrtStreamConfigHandle {
-    /// Work memory, or null.
-    pub work_ptr: *mut c_void,
-    /// Its size in bytes.
-    pub work_size: usize,
-    /// `ACL_STREAM_*`.
-    pub flag: usize,
-    /// 0 is the highest.
-    pub priority: u32,
-}
-
 /// The value of a stream's attribute; narrower types lie at its start.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct aclrtStreamAttrValue {
     /// The bytes, in words.
     pub words: [u32; 4],
-}
-
-/// A task of a captured graph.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct aclmdlRITaskParams {
-    /// Its kind.
-    pub kind: aclmdlRITaskType,
-    /// Reserved.
-    pub reserved: [u32; 3],
-    /// Its group.
-    pub task_group: aclrtTaskGrp,
-    /// What was cached of its operator's shapes.
-    pub op_info: *mut c_void,
-    /// The size of that in bytes.
-    pub op_info_size: usize,
-    /// Reserved.
-    pub reserved_after: [u8; 32],
-    /// What depends on the kind; not looked into.
-    pub params: [u64; 16],
 }
 
 /// What a communicator's processes find each other by.
@@ -160,15 +114,12 @@ mod tests {
     /// The sizes were compiled from the vendor's public headers on x86-64; aarch64 has the same rules.
     #[test]
     fn structs_have_the_sizes_of_the_vendors_headers() {
-        assert_eq!(size_of::<dim3>(), 12);
         assert_eq!(size_of::<aclrtLaunchKernelAttr>(), 20);
         assert_eq!(size_of::<aclrtLaunchKernelCfg>(), 16);
         assert_eq!(size_of::<aclrtPlaceHolderInfo>(), 8);
         assert_eq!(size_of::<aclrtBinaryLoadOption>(), 20);
         assert_eq!(size_of::<aclrtBinaryLoadOptions>(), 16);
-        assert_eq!(size_of::<aclrtStreamConfigHandle>(), 32);
         assert_eq!(size_of::<aclrtStreamAttrValue>(), 16);
-        assert_eq!(size_of::<aclmdlRITaskParams>(), 200);
         assert_eq!(size_of::<HcclRootInfo>(), 4108);
         assert_eq!(size_of::<HcclSendRecvItem>(), 32);
     }
@@ -181,10 +132,7 @@ mod tests {
         assert_eq!(offset_of!(aclrtLaunchKernelAttr, value), 4);
         assert_eq!(offset_of!(aclrtPlaceHolderInfo, data_offset), 4);
         assert_eq!(offset_of!(aclrtLaunchKernelCfg, num_attrs), 8);
-        assert_eq!(offset_of!(aclrtStreamConfigHandle, priority), 24);
         assert_eq!(align_of::<aclrtStreamAttrValue>(), 8);
-        assert_eq!(offset_of!(aclmdlRITaskParams, task_group), 16);
-        assert_eq!(offset_of!(aclmdlRITaskParams, params), 72);
         assert_eq!(offset_of!(HcclSendRecvItem, buf), 8);
         assert_eq!(offset_of!(HcclSendRecvItem, remote_rank), 28);
     }
