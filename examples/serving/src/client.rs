@@ -155,24 +155,4 @@ mod tests {
             assert_eq!(events, ["{\"a\":1}", "[DONE]"], "cut at {cut}");
         }
     }
-
-    #[test]
-    fn the_end_with_an_error_fails_the_request() {
-        let mut reply = Reply {
-            text: String::new(),
-            tokens: 0,
-        };
-        take_chunk(&mut reply, Completion::new("c", " ba".into(), None)).unwrap();
-        take_chunk(
-            &mut reply,
-            Completion::new("c", String::new(), Some(FinishReason::Length)),
-        )
-        .unwrap();
-        assert_eq!((reply.text.as_str(), reply.tokens), (" ba", 1));
-        let error = take_chunk(
-            &mut reply,
-            Completion::new("c", String::new(), Some(FinishReason::Error)),
-        );
-        assert!(matches!(error, Err(RequestError::Stream(_))));
-    }
 }

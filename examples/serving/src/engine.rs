@@ -1,6 +1,6 @@
 //! The engine core: one loop that schedules a step, hands it to every worker, waits for all of them and passes the new tokens on.
 //!
-//! The workers are tensor-parallel: every one executes every step on its part of the weights, and holds its part of every request's
+//! The workers are tensor-parallel: every one executes every step on its part of the model, and holds its part of every request's
 //! keys and values. So when a worker dies, all running requests lose a part of their cache and fail; the waiting ones have none
 //! yet and are served by the workers that remain.
 
@@ -8,7 +8,6 @@ mod fleet;
 mod inbox;
 mod kv;
 mod request;
-mod sampling;
 mod scheduler;
 
 use std::collections::BTreeMap;
@@ -22,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::protocol::{
-    self, Batch, Hello, NewRequest, Output, OutputEvent, Status, Step, StepOutput, ToEngine,
+    self, Batch, Hello, NewRequest, Output, OutputEvent, Status, Step, StepOutput, ToEngine, Token,
     step_flows,
 };
 use fleet::Fleet;
@@ -214,7 +213,7 @@ impl Core {
         if self.stopping || !self.lost.is_empty() {
             return self.settle_losses();
         }
-        let samples = sampling::best_samples(self.outputs.values());
+        let samples = self.next_tokens();
         let mut span = span!(
             "scheduler",
             "scheduler.process_step_output",
@@ -225,6 +224,14 @@ impl Core {
         let outputs = self.scheduler.apply(&samples);
         self.publish(outputs);
         self.count();
+    }
+
+    /// Returns the next token of each request: all workers have chosen the same ones.
+    fn next_tokens(&self) -> BTreeMap<String, Token> {
+        let output = self.outputs.values().next();
+        let samples = output.into_iter().flat_map(|output| &output.samples);
+        let tokens = samples.map(|sample| (sample.request_id.clone(), sample.token));
+        tokens.collect()
     }
 
     /// Fails the requests whose cache went with a dead worker.

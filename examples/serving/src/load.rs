@@ -11,7 +11,7 @@ use tokio::time::{sleep_until, timeout};
 
 use crate::client::{self, Reply};
 use crate::completion::CompletionRequest;
-use crate::kernels::Noise;
+use crate::noise::Noise;
 use crate::options::Options;
 
 /// A request that takes longer has failed.
@@ -124,28 +124,6 @@ pub(crate) fn digest<'a>(outcomes: &'a [Outcome]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[test]
-    fn requests_are_seeded_and_within_their_bounds() {
-        let options = Options::parse_from(["serving-demo", "--tokens", "9"]);
-        let other = Options::parse_from(["serving-demo", "--tokens", "9", "--seed", "2"]);
-        let requests: Vec<_> = (0..50).map(|index| request(&options, index)).collect();
-        assert!(
-            requests
-                .iter()
-                .all(|request| (5..=9).contains(&request.max_tokens))
-        );
-        assert!(
-            requests
-                .iter()
-                .all(|request| (6..=15).contains(&request.prompt.split(' ').count()))
-        );
-        assert_eq!(requests[7], request(&options, 7));
-        assert_ne!(requests[7], request(&other, 7));
-        let single = Options::parse_from(["serving-demo", "--tokens", "1"]);
-        assert!((0..50).all(|index| request(&single, index).max_tokens == 1));
-    }
 
     #[test]
     fn arrivals_follow_the_rate() {

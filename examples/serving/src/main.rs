@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! launcher ── HTTP ──► serving-api ── Unix socket ──► engine-core ── Unix sockets ──► worker-0 … worker-N
-//!    │ control sockets (ready, step marks, stop)          scheduler, KV blocks          matrix products
+//!    │ control sockets (ready, step marks, stop)          scheduler, KV blocks          kernels
 //!    └─────────────── to each of them ───────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -15,9 +15,9 @@ mod client;
 mod completion;
 mod control;
 mod engine;
-mod kernels;
 mod launcher;
 mod load;
+mod noise;
 mod options;
 mod protocol;
 mod tokenizer;

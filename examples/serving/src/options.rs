@@ -8,9 +8,9 @@ use clap::{Parser, ValueEnum};
 /// Where the workers' kernels run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceKind {
-    /// Launched on a simulated NPU each, while the processor computes what they stand for.
+    /// On a simulated NPU each.
     Sim,
-    /// On the processor alone.
+    /// On the processor alone, where a wait stands for each.
     Off,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Blocks in the cache for keys and values, 4 tokens each; when they run out, requests are preempted.
     #[arg(long, default_value = "56", value_name = "N")]
     pub(crate) kv_blocks: NonZeroUsize,
-    /// Seed of weights and prompts: the same seed and workers give the same texts.
+    /// Seed of the prompts and the tokens: the same seed gives the same texts.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) seed: u64,
     /// Where the workers' kernels run: on a simulated NPU each (the trace says SIMULATED), or on the processor alone.

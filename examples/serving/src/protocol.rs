@@ -101,6 +101,13 @@ pub(crate) struct Sequence {
     pub(crate) tokens: Vec<Token>,
 }
 
+impl Sequence {
+    /// Number of tokens of its context after this step.
+    pub(crate) fn end(&self) -> usize {
+        self.position + self.tokens.len()
+    }
+}
+
 /// Leads the flow of each request through the span that is open here.
 pub(crate) fn step_flows<'a>(sequences: impl Iterator<Item = &'a Sequence>) {
     for sequence in sequences {
@@ -108,19 +115,18 @@ pub(crate) fn step_flows<'a>(sequences: impl Iterator<Item = &'a Sequence>) {
     }
 }
 
-/// From a worker to the engine core: the best token of its part of the vocabulary for each sequence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// From a worker to the engine core: the next token of each sequence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepOutput {
     pub(crate) step: u64,
     pub(crate) samples: Vec<Sample>,
 }
 
-/// A worker's candidate for the next token of one request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The next token of one request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) request_id: String,
     pub(crate) token: Token,
-    pub(crate) score: f32,
 }
 
 /// From a child process to the launcher.
@@ -221,17 +227,6 @@ mod tests {
             world: 2,
             batch,
         }
-    }
-
-    #[test]
-    fn messages_arrive_in_order_and_unchanged() {
-        let mut wire = Vec::new();
-        send(&mut wire, &Hello::Worker(3)).unwrap();
-        send(&mut wire, &step()).unwrap();
-        let mut wire = wire.as_slice();
-        assert_eq!(receive::<Hello>(&mut wire).unwrap(), Some(Hello::Worker(3)));
-        assert_eq!(receive::<Step>(&mut wire).unwrap(), Some(step()));
-        assert_eq!(receive::<Step>(&mut wire).unwrap(), None);
     }
 
     #[test]

@@ -32,25 +32,3 @@ fn token_of_word(word: &str) -> Token {
     word.hash(&mut hasher);
     Token::try_from(hasher.finish() % u64::from(VOCABULARY)).unwrap_or(0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn every_token_has_its_own_text() {
-        let texts: HashSet<String> = (0..VOCABULARY).map(decode).collect();
-        assert_eq!(texts.len(), VOCABULARY as usize);
-    }
-
-    #[test]
-    fn words_are_tokens_of_the_vocabulary() {
-        let tokens = encode("the quick  brown\nthe");
-        assert_eq!(tokens.len(), 4);
-        assert_eq!(tokens[0], tokens[3]);
-        assert_ne!(tokens[0], tokens[1]);
-        assert!(tokens.iter().all(|token| *token < VOCABULARY));
-        assert!(encode("  ").is_empty());
-    }
-}

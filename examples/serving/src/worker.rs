@@ -1,9 +1,8 @@
-//! A worker: executes every step on its part of the model and answers with its best token for each request.
+//! A worker: executes every step on its part of the model and answers with the next token for each request.
 
 pub(crate) mod device;
 mod model;
 pub(crate) mod npu;
-mod weights;
 
 use std::io;
 use std::net::Shutdown;
@@ -18,9 +17,8 @@ use crate::completion::MODEL;
 use crate::control::Control;
 use crate::protocol::{self, Hello, Sample, Sequence, Status, Step, StepOutput, step_flows};
 use device::Device;
-use model::Model;
+use model::{Model, Shard};
 use npu::Npu;
-use weights::Shard;
 
 /// The names of the spans of a batch and of its run.
 const PREFILL: [&str; 2] = ["WorkerProcess.batch_prefill", "PyptoExecutor.run_prefill"];
@@ -120,7 +118,7 @@ impl Worker {
             world: step.world,
         };
         if self.model.shard() != shard {
-            // A worker is gone: its part of the weights is shared out anew, and every cache with it.
+            // A worker is gone: its part of the model is shared out anew, and every cache with it.
             self.model = load(self.place, shard, &self.device);
         }
         for request in &step.batch.release {

@@ -56,35 +56,3 @@ impl BlockPool {
         self.unused.extend(table.drain(..).rev());
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_grows_by_whole_blocks() {
-        let mut pool = BlockPool::new(4, 4);
-        let mut table = Vec::new();
-        assert!(pool.grow(&mut table, 5));
-        assert_eq!((table.len(), pool.used(), pool.free()), (2, 2, 2));
-        assert!(pool.grow(&mut table, 8));
-        assert_eq!(table.len(), 2);
-        assert!(pool.grow(&mut table, 9));
-        assert_eq!(table.len(), 3);
-    }
-
-    #[test]
-    fn a_refusal_takes_nothing() {
-        let mut pool = BlockPool::new(4, 4);
-        let (mut first, mut second) = (Vec::new(), Vec::new());
-        assert!(pool.grow(&mut first, 9));
-        assert!(!pool.grow(&mut second, 5));
-        assert_eq!((second.len(), pool.free()), (0, 1));
-        pool.release(&mut first);
-        assert_eq!((first.len(), pool.free()), (0, 4));
-        assert!(pool.grow(&mut second, 16));
-        let mut ids = second.clone();
-        ids.sort_unstable();
-        assert_eq!(ids, [0, 1, 2, 3], "no block is lost or doubled");
-    }
-}

@@ -215,5 +215,4 @@ fn output(request_id: &str, event: OutputEvent) -> Output {
 }
 
 #[cfg(test)]
-#[path = "scheduler_tests.rs"]
 mod tests;

@@ -95,20 +95,6 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn the_last_message_is_the_last_one_sent() {
-        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
-        let known = Status::StepStarted(1);
-        assert_eq!(last_message(&mut ours, known).unwrap(), known);
-        for status in [Status::StepFinished(1), Status::StepStarted(2)] {
-            protocol::send(&mut theirs, &status).unwrap();
-        }
-        assert_eq!(
-            last_message(&mut ours, known).unwrap(),
-            Status::StepStarted(2)
-        );
-    }
-
-    #[test]
     fn a_worker_between_steps_is_left_alone() {
         let mut sleeper = Command::new("sleep")
             .arg("60")

@@ -136,13 +136,3 @@ fn failing_the_running_keeps_the_waiting() {
     assert_eq!(scheduler.fail_all("y").len(), 1);
     assert!(scheduler.is_idle());
 }
-
-#[test]
-fn an_aborted_request_is_gone_wherever_it_was() {
-    let mut scheduler = scheduler(100, &[("a", 6, 3), ("b", 6, 3)]);
-    scheduler.schedule();
-    scheduler.abort("a");
-    scheduler.abort("b");
-    assert!(scheduler.is_idle());
-    assert_eq!(scheduler.pool().used(), 0);
-}
