@@ -1,4 +1,4 @@
-//! Error codes of ACL and of the rt level: those that a program can meet in the calls of this crate.
+//! Error codes of ACL and of the rt level: those that the timing and the simulator tell apart.
 
 use crate::types::aclError;
 
@@ -34,18 +34,8 @@ codes! {
     ACL_ERROR_RT_CONTEXT_NULL = 107002, "The thread has no current context";
     ACL_ERROR_RT_STREAM_CONTEXT = 107003, "The stream is not of the current context";
     ACL_ERROR_RT_MODEL_CONTEXT = 107004, "The model is not of the current context";
-    ACL_ERROR_RT_STREAM_MODEL = 107005, "The stream is not of the model";
     ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID = 107006, "The event has not completed, or is no TIME_LINE event";
-    ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL = 107007, "The end event came before the start event";
-    ACL_ERROR_RT_STREAM_SUBSCRIBE = 107011, "The stream cannot be subscribed";
-    ACL_ERROR_RT_THREAD_SUBSCRIBE = 107012, "The thread cannot be subscribed";
-    ACL_ERROR_RT_GROUP_NOT_SET = 107013, "No group is set";
-    ACL_ERROR_RT_STREAM_NO_CB_REG = 107015, "No thread takes the stream's callbacks";
-    ACL_ERROR_RT_INVALID_MEMORY_TYPE = 107016, "The memory is of the wrong type";
     ACL_ERROR_RT_INVALID_HANDLE = 107017, "The handle is invalid";
-    ACL_ERROR_RT_WAIT_TIMEOUT = 107019, "A wait took too long";
-    ACL_ERROR_RT_TASK_TIMEOUT = 107020, "A task took too long";
-    ACL_ERROR_RT_DEVICE_TASK_ABORT = 107022, "The device aborts its tasks";
     ACL_ERROR_RT_STREAM_ABORT = 107023, "The stream is being aborted";
     ACL_ERROR_RT_CAPTURE_DEPENDENCY = 107024, "A captured stream depends on work outside the capture";
     ACL_ERROR_RT_STREAM_UNJOINED = 107025, "A captured stream was not joined to the first one";
@@ -58,50 +48,26 @@ codes! {
     ACL_ERROR_STREAM_CAPTURE_CONFLICT = 107032, "The stream depends on one that is captured";
     ACL_ERROR_STREAM_TASK_GROUP_STATUS = 107033, "The task group is in the wrong state";
     ACL_ERROR_STREAM_TASK_GROUP_INTR = 107034, "The task group was interrupted";
-    ACL_ERROR_RT_TASK_ABORT_STOP = 107035, "A task was aborted before it was post-processed";
     ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED = 107036, "The capture was not begun on this stream";
-    ACL_ERROR_RT_MODEL_RUNNING = 107037, "The model still runs";
     ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD = 107038, "The capture was begun by another thread";
-    ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY = 107039, "The array given is too small";
-    ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC = 107041, "A call that had to wait met a captured stream";
 
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT = 207000, "The feature is not supported";
     ACL_ERROR_RT_MEMORY_ALLOCATION = 207001, "No memory is left";
-    ACL_ERROR_RT_MEMORY_FREE = 207002, "Memory could not be freed";
-    ACL_ERROR_RT_NO_DEVICE = 207004, "There is no device";
     ACL_ERROR_RT_RESOURCE_ALLOC_FAIL = 207005, "A resource could not be allocated";
-    ACL_ERROR_RT_NO_PERMISSION = 207006, "The process may not do this";
-    ACL_ERROR_RT_NO_EVENT_RESOURCE = 207007, "No event is left";
     ACL_ERROR_RT_NO_STREAM_RESOURCE = 207008, "No stream is left";
-    ACL_ERROR_RT_NO_NOTIFY_RESOURCE = 207009, "No notify is left";
-    ACL_ERROR_RT_NO_MODEL_RESOURCE = 207010, "No model is left";
-    ACL_ERROR_RT_TIMEOUT = 207020, "The driver took too long";
 
     ACL_ERROR_RT_INTERNAL_ERROR = 507000, "An error inside the runtime; also: the event was never recorded";
-    ACL_ERROR_RT_TS_ERROR = 507001, "An error inside the task scheduler";
     ACL_ERROR_RT_STREAM_TASK_FULL = 507002, "The stream is full";
-    ACL_ERROR_RT_STREAM_NOT_COMPLETE = 507004, "The stream has not completed";
-    ACL_ERROR_RT_EVENT_NOT_COMPLETE = 507006, "The event has not completed";
-    ACL_ERROR_RT_CONTEXT_RELEASE_ERROR = 507007, "The context could not be released";
     ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT = 507009, "The task cannot be in an update";
     ACL_ERROR_RT_LOST_HEARTBEAT = 507010, "The task scheduler does not answer: the device is lost";
-    ACL_ERROR_RT_MODEL_EXECUTE = 507011, "The model failed";
-    ACL_ERROR_RT_REPORT_TIMEOUT = 507012, "No callback came in time";
     ACL_ERROR_RT_AICORE_TIMEOUT = 507014, "A kernel took too long";
     ACL_ERROR_RT_AICORE_EXCEPTION = 507015, "A kernel failed";
-    ACL_ERROR_RT_AICORE_TRAP_EXCEPTION = 507016, "A kernel trapped";
-    ACL_ERROR_RT_AICPU_TIMEOUT = 507017, "An AI CPU kernel took too long";
-    ACL_ERROR_RT_AICPU_EXCEPTION = 507018, "An AI CPU kernel failed";
-    ACL_ERROR_RT_VECTOR_CORE_TIMEOUT = 507034, "A vector kernel took too long";
-    ACL_ERROR_RT_VECTOR_CORE_EXCEPTION = 507035, "A vector kernel failed";
     ACL_ERROR_RT_STREAM_SYNC_TIMEOUT = 507046, "Waiting for a stream took too long";
-    ACL_ERROR_RT_EVENT_SYNC_TIMEOUT = 507047, "Waiting for an event took too long";
     ACL_ERROR_RT_FFTS_PLUS_TIMEOUT = 507048, "A fused task took too long";
     ACL_ERROR_RT_FFTS_PLUS_EXCEPTION = 507049, "A fused task failed";
     ACL_ERROR_RT_DEVICE_MEM_ERROR = 507053, "The device's memory failed";
     ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR = 507054, "The device's memory has an error that cannot be corrected";
     ACL_ERROR_RT_LINK_ERROR = 507056, "A link failed";
     ACL_ERROR_RT_DRV_INTERNAL_ERROR = 507899, "An error inside the driver";
-    ACL_ERROR_RT_AICPU_INTERNAL_ERROR = 507900, "An error inside the AI CPU";
     ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED = 507903, "The capture has become invalid";
 }

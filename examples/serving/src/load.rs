@@ -120,15 +120,3 @@ pub(crate) fn digest<'a>(outcomes: &'a [Outcome]) -> u64 {
     texts.hash(&mut hasher);
     hasher.finish()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arrivals_follow_the_rate() {
-        assert_eq!(arrival(10, 0.0), Duration::ZERO);
-        assert_eq!(arrival(0, 0.0), Duration::ZERO);
-        assert_eq!(arrival(10, 4.0), Duration::from_millis(2500));
-    }
-}

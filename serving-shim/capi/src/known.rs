@@ -219,36 +219,4 @@ mod tests {
         name[4] = 0;
         assert!(find(Level::E2e, c"known", at(&name)).is_none());
     }
-
-    #[test]
-    fn a_long_name_is_not_kept() {
-        let long = std::ffi::CString::new("n".repeat(MAX_BYTES + 1)).unwrap();
-        keep(Level::E2e, c"known", &long);
-        keep(Level::E2e, &long, c"known");
-        assert!(find(Level::E2e, c"known", &long).is_none());
-        keep_key(long.as_ptr(), long.to_str().unwrap());
-        // SAFETY: a C string.
-        assert!(unsafe { super::key(long.as_ptr()) }.is_none());
-    }
-
-    #[test]
-    fn what_is_no_text_is_not_kept() {
-        let null = std::ptr::null();
-        keep_key(null, "(null)");
-        assert!(KEYS.get(hash(null, null, Level::E2e)).is_none());
-        keep(Level::E2e, c"known", c"\xff");
-        assert!(find(Level::E2e, c"known", c"\xff").is_none());
-        let texts = [&Cow::Borrowed("(null)"), &Cow::Borrowed("(null)")];
-        keep_site(Level::E2e, (null, null), texts);
-        assert!(SITES.get(hash(null, null, Level::E2e)).is_none());
-    }
-
-    #[test]
-    fn keys_have_their_json_text() {
-        for (key, json) in [(c"step", "\"step\":"), (c"a\"b", "\"a\\\"b\":")] {
-            keep_key(key.as_ptr(), key.to_str().unwrap());
-            // SAFETY: a C string.
-            assert_eq!(unsafe { super::key(key.as_ptr()) }, Some(json));
-        }
-    }
 }

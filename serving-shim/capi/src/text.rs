@@ -68,25 +68,3 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
         Err(_) => String::from_utf8_lossy(bytes),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(clippy::multiple_unsafe_ops_per_block, reason = "one table")]
-    fn null_and_broken_text_is_text() {
-        let null = std::ptr::null();
-        // SAFETY: null is allowed, and the literals are C strings.
-        unsafe {
-            assert_eq!(name(null), "(null)");
-            assert_eq!(optional(null), None);
-            assert_eq!(counted(null, 3), None);
-            assert_eq!(array(null.cast::<u64>(), 3), None);
-            assert_eq!(name(c"prefill \xff".as_ptr()), "prefill \u{FFFD}");
-            assert_eq!(counted(b"a\0b".as_ptr().cast(), 3).as_deref(), Some("a\0b"));
-            assert_eq!(counted(c"a".as_ptr(), 0).as_deref(), Some(""));
-            assert_eq!(counted(c"a".as_ptr(), usize::MAX), None);
-        }
-    }
-}

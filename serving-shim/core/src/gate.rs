@@ -233,20 +233,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_opens_when_the_last_capture_ends() {
-        let gate = Gate::default();
-        gate.close(Stream(1), None, None);
-        gate.close(Stream(2), None, Some(Graph(7)));
-        gate.close(Stream(1), None, Some(Graph(7)));
-        assert_eq!(gate.only_graph(), Some(Graph(7)));
-        assert_eq!(gate.open(Stream(1)), Some(Graph(7)));
-        assert!(gate.is_closed());
-        assert_eq!(gate.open(Stream(3)), None);
-        gate.open(Stream(2));
-        assert!(!gate.is_closed());
-    }
-
-    #[test]
     fn only_a_capture_that_nobody_reported_lacks_what_was_launched_before() {
         let gate = Gate::default();
         let close = |stream, graph| gate.close(Stream(stream), None, Some(Graph(graph)));
@@ -262,23 +248,6 @@ mod tests {
         assert_eq!(close(1, 7), News::Stream);
         (1..=2).for_each(|stream| assert!(gate.open(Stream(stream)).is_some()));
         assert_eq!(close(1, 7), News::Capture);
-    }
-
-    #[test]
-    fn a_stream_updates_between_begin_and_end() {
-        let (gate, stream) = (Gate::default(), Stream(1));
-        assert!(!gate.is_updating(stream));
-        gate.begin_update(stream, None);
-        assert!(gate.is_updating(stream) && !gate.is_updating(Stream(2)) && !gate.is_closed());
-        gate.begin_update(stream, None); // is refused
-        gate.end_update(stream);
-        assert!(gate.is_updating(stream));
-        gate.end_update(stream);
-        gate.end_update(stream);
-        assert!(!gate.is_updating(stream));
-        gate.begin_update(stream, None);
-        gate.forget_updates(stream);
-        assert!(!gate.is_updating(stream));
     }
 
     #[test]

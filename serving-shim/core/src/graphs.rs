@@ -100,22 +100,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_counted_under_the_final_name() {
-        let graphs = Graphs::default();
-        for name in ["matmul", "add", "matmul"] {
-            graphs.add(Graph(0), name);
-        }
-        graphs.rename(Graph(0), Graph(9));
-        let kernels = graphs.kernels(Graph(9)).unwrap();
-        assert_eq!(
-            (kernels.count(), kernels.texts()),
-            (3, vec!["matmul ×2".to_owned(), "add".to_owned()])
-        );
-        graphs.forget(Graph(9));
-        assert!(graphs.kernels(Graph(9)).is_none());
-    }
-
-    #[test]
     fn a_graph_that_lacks_kernels_has_no_list() {
         let graphs = Graphs::default();
         graphs.spoil(Graph(1));

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::launch::Launch;
 pub use crate::process::{
     before_context_destroyed, before_finalize, before_reset, context_destroyed, profiler_started,
-    profiler_stopped, stream_created, stream_destroyed,
+    profiler_stopped, stream_destroyed,
 };
 use crate::process::{existing_shim, own_context, shim};
 use crate::runtime::ascend::note_refused;
@@ -124,12 +124,6 @@ pub fn graph_destroyed(graph: *mut c_void) {
     if let Some(shim) = existing_shim() {
         shim.graphs.forget(Graph(graph as usize));
     }
-}
-
-/// Returns the runtime's name of a kernel by its function handle.
-pub fn function_name(function: *mut c_void) -> Option<String> {
-    let runtime = shim().timing_runtime().ok()?;
-    thread::unnoticed(runtime, || runtime.function_name(function as usize))
 }
 
 /// Makes a call of the runtime for the interposer itself. It leaves no error for the program to find.

@@ -78,7 +78,6 @@ fn signed(ns: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Reading;
 
     fn micros(ns: u64) -> Bounds {
         let start_ns = signed(ns / 1000 * 1000);
@@ -93,23 +92,6 @@ mod tests {
             start: micros(start - 1_000_000),
             end: micros(start + dur - 1_000_000),
             elapsed_ns: i64::try_from(dur).unwrap(),
-        }
-    }
-
-    #[test]
-    fn the_true_start_is_within_the_uncertainty() {
-        for (start, dur) in [
-            (2_000_000_123, 45_678),
-            (2_000_999_999, 1),
-            (2_000_500_000, 7_654_321),
-        ] {
-            let placed = place(&DeviceClock::steady(), &times(start, dur), 0).unwrap();
-            assert!(
-                placed.start_ns.abs_diff(start) <= placed.uncertainty_ns,
-                "{placed:?}"
-            );
-            assert!(placed.uncertainty_ns < 6_000, "{placed:?}");
-            assert!(placed.dur_ns.abs_diff(dur) <= 1 + dur / 10_000);
         }
     }
 
@@ -154,36 +136,5 @@ mod tests {
             Ok(free),
             "it is not moved out of its bounds"
         );
-    }
-
-    #[test]
-    fn long_work_on_a_fast_device_is_placed_too() {
-        // 100 ppm fast: a second on the host is 100 µs more on the device.
-        let device = |host: i64| host + host / 10_000;
-        let mut clock = DeviceClock::default();
-        for step in 1..40 {
-            let host = step * 100_000_000;
-            let reading = Reading {
-                device_ns: device(host),
-                low_ns: host - 500,
-                high_ns: host + 500,
-            };
-            clock.add(reading).expect("no contradiction");
-        }
-        for dur in [30_000_000, 100_000_000, 1_000_000_000i64] {
-            let start = 2_900_000_000i64;
-            let on_device = |host| micros(device(host).unsigned_abs());
-            let times = Times {
-                asked_ns: start.unsigned_abs() - 1000,
-                seen_ns: (start + dur).unsigned_abs() + 500,
-                start: on_device(start),
-                end: on_device(start + dur),
-                elapsed_ns: device(start + dur) - device(start),
-            };
-            let placed = place(&clock, &times, 0).unwrap();
-            assert!(placed.start_ns.abs_diff(start.unsigned_abs()) <= placed.uncertainty_ns);
-            let off = placed.dur_ns.abs_diff(dur.unsigned_abs());
-            assert!(off < 20_000, "{off} ns of {dur}");
-        }
     }
 }

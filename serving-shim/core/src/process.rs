@@ -122,7 +122,7 @@ extern "C" fn finalizes(_: *mut c_void) -> aclError {
 }
 
 /// Reports that a stream was made. Its handle may be the one of an earlier stream.
-pub fn stream_created(stream: *mut c_void) {
+fn stream_created(stream: *mut c_void) {
     stream_cache::change();
     if let Some(shim) = existing_shim() {
         shim.timing.gate.forget_updates(Stream(stream as usize));

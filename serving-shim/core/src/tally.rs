@@ -215,25 +215,4 @@ mod tests {
         assert!(!tally.begin_launch() && tally.gave_up_launches());
         assert_eq!(counts(), [1, 2]);
     }
-
-    #[test]
-    fn only_what_happened_is_in_the_series() {
-        let tally = Tally::default();
-        assert_eq!(tally.series(0..FIRST_OF_RECORDS).1, 0);
-        tally.count(Fate::Timed);
-        tally.count(Fate::Timed);
-        tally.count(Fate::Failed);
-        tally.count(Fate::Placed);
-        assert_eq!(tally.series(0..FIRST_OF_RECORDS).1, 3);
-        assert_eq!(tally.series(FIRST_OF_RECORDS..NAMES.len()).1, 1);
-    }
-
-    #[test]
-    fn each_fate_has_its_own_name() {
-        assert_eq!(
-            (Fate::Timed.name(), Fate::NoRow.name()),
-            ("timed", "no_row")
-        );
-        assert_eq!(Fate::Unreadable.name(), "unreadable");
-    }
 }

@@ -285,23 +285,3 @@ fn clear_dl_error() {
     // SAFETY: reads and clears the thread's own message.
     unsafe { libc::dlerror() };
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_no_library_has_is_looked_for_again_once_another_one_is_loaded() {
-        static NOWHERE: Symbol = Symbol::new("sa_profile_no_such_function\0", &RT);
-        assert_eq!(NOWHERE.get(), None);
-        let missing_at = NOWHERE.missing_at.load(Ordering::Relaxed);
-        assert_eq!(missing_at, objects::loaded_so_far() + 1);
-        // Nothing was loaded: not even looked for.
-        NOWHERE.missing_at.store(missing_at, Ordering::Relaxed);
-        assert_eq!(NOWHERE.get(), None);
-        // As if a library had come since.
-        NOWHERE.missing_at.store(missing_at - 1, Ordering::Relaxed);
-        assert_eq!(NOWHERE.get(), None);
-        assert_eq!(NOWHERE.missing_at.load(Ordering::Relaxed), missing_at);
-    }
-}

@@ -124,7 +124,7 @@ fn silence_panics() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Call, answered, corrected, tell_after, tell_before};
+    use crate::call::{Call, tell_after, tell_before};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     /// The tests that look at `BROKEN`, one at a time.
@@ -159,45 +159,5 @@ mod tests {
         tell_after(call(), || told += 1);
         BROKEN.store(false, Ordering::Relaxed);
         assert_eq!(told, 2);
-    }
-
-    #[test]
-    fn before_a_launch_is_recorded_the_runtimes_answers_are_the_hosts() {
-        let _turn = one_at_a_time();
-        let call = || Call {
-            name: "any",
-            real: Some(|| 0),
-            missing: 1,
-        };
-        let mut asked = 0;
-        assert_eq!(answered(call(), |_| 9), 0);
-        corrected(call(), || asked += 1);
-        assert_eq!(asked, 0);
-    }
-
-    #[test]
-    fn inner_calls_are_a_part_of_the_outer_one_also_when_it_unwinds() {
-        let _turn = one_at_a_time();
-        {
-            let _inside = Inside::new();
-            let below = OUTERMOST.get();
-            assert!(!is_outermost(below) && !is_outermost(below - 1000) && is_outside());
-        }
-        assert!(is_outermost(1));
-        let unwound = panic::catch_unwind(|| {
-            let _inside = Inside::new();
-            panic::resume_unwind(Box::new(()));
-        });
-        assert!(unwound.is_err() && is_outermost(1));
-    }
-
-    #[test]
-    fn a_call_that_was_left_by_a_jump_surrounds_nothing_above_it() {
-        let _turn = one_at_a_time();
-        let left = 0x2000;
-        OUTERMOST.set(left);
-        assert!(!is_outermost(left - 0x100) && is_outermost(left + 0x100));
-        drop(Inside::new());
-        assert!(is_outermost(left - 0x100));
     }
 }

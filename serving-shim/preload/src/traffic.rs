@@ -55,29 +55,4 @@ mod tests {
             assert_eq!(bytes(count, data_type), expected, "{data_type}");
         }
     }
-
-    #[test]
-    fn a_batch_of_copies_is_the_sum_of_its_sizes() {
-        let sizes = [3, 0, 4096];
-        assert_eq!(sum(sizes.as_ptr(), 3), 4099);
-        assert_eq!(sum(sizes.as_ptr(), 0), 0);
-        assert_eq!(sum(std::ptr::null(), 3), 0);
-        assert_eq!(sum([usize::MAX, 2].as_ptr(), 2), u64::MAX);
-        assert_eq!(sum(sizes.as_ptr(), MAX_SIZES + 1), 0);
-    }
-
-    #[test]
-    fn a_batch_is_the_sum_of_its_items() {
-        let item = |count, data_type| HcclSendRecvItem {
-            send_recv_type: HCCL_SEND,
-            buf: std::ptr::null_mut(),
-            count,
-            data_type,
-            remote_rank: 1,
-        };
-        let items = [item(3, HCCL_DATA_TYPE_FP16), item(1, HCCL_DATA_TYPE_FP64)];
-        assert_eq!(bytes_of_items(items.as_ptr(), 2), 14);
-        assert_eq!(bytes_of_items(std::ptr::null(), 2), 0);
-        assert_eq!(bytes_of_items(items.as_ptr(), MAX_ITEMS + 1), 0);
-    }
 }

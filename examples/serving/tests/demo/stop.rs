@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::harness::{Finished, Workplace, wait_for};
+use crate::harness::{Workplace, wait_for};
 
 /// Longer than any test run would last by itself is too long for a stop.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -71,40 +71,4 @@ fn a_second_interrupt_ends_at_once() {
     wait_for("the end of the last process", || {
         workplace.processes().is_empty().then_some(())
     });
-}
-
-/// What a run says that was interrupted before all its processes served.
-const STARTING: &str = "the processes were still coming up, and were killed";
-
-/// Interrupts a run whose last worker stands still; `None` if that one had come up before.
-fn interrupted_start(workplace: &Workplace) -> Option<Finished> {
-    let running = workplace.start("--requests 5000 --tokens 24");
-    let worker = Pid::from_raw(workplace.child("\"Worker\":{\"index\":1"));
-    kill(worker, Signal::SIGSTOP).unwrap();
-    sleep(Duration::from_millis(200));
-    running.signal(Signal::SIGINT);
-    let asked = Instant::now();
-    let finished = running.finish().expect(130);
-    assert_eq!(workplace.processes(), [] as [i32; 0]);
-    let in_time = finished.stdout.contains(STARTING);
-    let took = asked.elapsed();
-    assert!(!in_time || took < STOP_LIMIT, "{took:?}");
-    in_time.then_some(finished)
-}
-
-#[test]
-fn an_interrupt_does_not_wait_for_a_worker_that_does_not_come_up() {
-    // Until the worker is caught while it comes up.
-    let attempts = (0..5).find_map(|_| {
-        let workplace = Workplace::new();
-        let finished = interrupted_start(&workplace)?;
-        Some((workplace, finished))
-    });
-    let (workplace, finished) = attempts.expect("an interruption while a worker comes up");
-    let requests = finished.line("requests");
-    assert!(requests.ends_with("5000 not finished"), "{requests}");
-    let trace = workplace.trace();
-    for process in ["serving-demo", "engine-core"] {
-        trace.pid(process);
-    }
 }

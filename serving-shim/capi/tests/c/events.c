@@ -22,6 +22,13 @@ static const char *const strings[] = {"x", NULL, ""};
                   SA_PROFILE_ARG("string", "a\"b\n"), sa_profile_arg_string_n("cut", "a\0bcd", 3),       \
                   SA_PROFILE_ARG("none", (const char *)NULL), LISTS)
 
+#define ONE_BY_ONE(kind, span)                                                                           \
+  kind##_arg_int(span, "int", INT64_MIN), kind##_arg_uint(span, "uint", UINT64_MAX),                     \
+      kind##_arg_double(span, "double", 0.25), kind##_arg_double(span, "nan", NAN),                      \
+      kind##_arg_bool(span, "bool", true), kind##_arg_bool(span, "no", false),                           \
+      kind##_arg_string(span, "string", "a\"b\n"), kind##_arg_string_n(span, "cut", "a\0bcd", 3),        \
+      kind##_arg_string(span, "none", NULL), kind##_args(span, SA_PROFILE_ARGS(LISTS))
+
 static void spans(void) {
   sa_profile_span_t span = sa_profile_span_begin(E2E, "test", "plain");
   CHECK(sa_profile_span_is_recording(span));
@@ -30,16 +37,7 @@ static void spans(void) {
   sa_profile_span_end(sa_profile_span_begin_args(E2E, "test", "args at begin", ALL));
 
   span = sa_profile_span_begin(E2E, "test", "args one by one");
-  sa_profile_span_arg_int(span, "int", INT64_MIN);
-  sa_profile_span_arg_uint(span, "uint", UINT64_MAX);
-  sa_profile_span_arg_double(span, "double", 0.25);
-  sa_profile_span_arg_double(span, "nan", NAN);
-  sa_profile_span_arg_bool(span, "bool", true);
-  sa_profile_span_arg_bool(span, "no", false);
-  sa_profile_span_arg_string(span, "string", "a\"b\n");
-  sa_profile_span_arg_string_n(span, "cut", "a\0bcd", 3);
-  sa_profile_span_arg_string(span, "none", NULL);
-  sa_profile_span_args(span, SA_PROFILE_ARGS(LISTS));
+  ONE_BY_ONE(sa_profile_span, span);
   sa_profile_span_end(span);
 
   sa_profile_span_t outer = sa_profile_span_begin_args(E2E, "test", "grown", SA_PROFILE_ARGS(SA_PROFILE_ARG("first", 1)));
@@ -53,16 +51,7 @@ static void spans(void) {
 static void async_spans(void) {
   sa_profile_async_span_t span = sa_profile_async_span_begin(E2E, "test", "async args");
   CHECK(sa_profile_async_span_is_recording(span));
-  sa_profile_async_span_arg_int(span, "int", INT64_MIN);
-  sa_profile_async_span_arg_uint(span, "uint", UINT64_MAX);
-  sa_profile_async_span_arg_double(span, "double", 0.25);
-  sa_profile_async_span_arg_double(span, "nan", NAN);
-  sa_profile_async_span_arg_bool(span, "bool", true);
-  sa_profile_async_span_arg_bool(span, "no", false);
-  sa_profile_async_span_arg_string(span, "string", "a\"b\n");
-  sa_profile_async_span_arg_string_n(span, "cut", "a\0bcd", 3);
-  sa_profile_async_span_arg_string(span, "none", NULL);
-  sa_profile_async_span_args(span, SA_PROFILE_ARGS(LISTS));
+  ONE_BY_ONE(sa_profile_async_span, span);
   sa_profile_async_span_end(span);
 }
 

@@ -20,10 +20,11 @@ static void *end_there(void *of_another_thread) {
 }
 
 static void nothing(void) {
-  sa_profile_arg_t args[5] = {sa_profile_arg_int(NULL, 1), sa_profile_arg_string("s", NULL), sa_profile_arg_string_n("n", NULL, 9),
-                              sa_profile_arg_strings("list", NULL, 3), sa_profile_arg_int("kind", 1)};
+  sa_profile_arg_t args[6] = {sa_profile_arg_int(NULL, 1), sa_profile_arg_string("s", NULL), sa_profile_arg_string_n("n", NULL, 9),
+                              sa_profile_arg_strings("list", NULL, 3), sa_profile_arg_int("kind", 1),
+                              sa_profile_arg_string_n("huge", "a", SIZE_MAX)};
   args[4].kind = 77;
-  sa_profile_instant(E2E, NULL, NULL, args, 5);
+  sa_profile_instant(E2E, NULL, NULL, args, 6);
   sa_profile_instant(E2E, "test", "no args", NULL, 5);
   sa_profile_process_set_name(NULL);
   sa_profile_process_set_name("odd");

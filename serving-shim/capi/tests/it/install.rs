@@ -1,17 +1,35 @@
 //! The installed library: a user's program builds with the flags that pkg-config gives, and records.
 
 use crate::stage::{C, PACKAGE, Stage, Trace, built, has, run};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Installs into a folder of the stage whose name needs care.
-fn installed(stage: &Stage) -> PathBuf {
+/// Installs into a folder of a stage, whose name needs care; `None` where there is no pkg-config, and says that the test is skipped.
+fn installed(test: &str) -> Option<(Stage, PathBuf)> {
+    if !has("pkg-config", test) {
+        return None;
+    }
+    let stage = Stage::new();
     let prefix = stage.path().join("pre&fix");
-    let mut install = Command::new(Path::new(PACKAGE).join("install.sh"));
+    let mut install = install_sh();
     install.env_remove("DESTDIR").env_remove("LIBDIR");
     run(install.arg(&prefix).arg(built()));
-    prefix
+    Some((stage, prefix))
+}
+
+fn install_sh() -> Command {
+    Command::new(Path::new(PACKAGE).join("install.sh"))
+}
+
+/// Compiles a C source with these arguments after it, into a file of the stage.
+fn compile(stage: &Stage, source: &Path, name: &str, arguments: &[impl AsRef<OsStr>]) -> PathBuf {
+    let built = stage.path().join(name);
+    let mut cc = Command::new("cc");
+    cc.args(C).arg(source).arg("-o").arg(&built);
+    run(cc.args(arguments));
+    built
 }
 
 fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
@@ -27,13 +45,8 @@ fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
 
 /// Builds the example with these flags after it, and checks what it records.
 fn check_example(stage: &Stage, flags: &[String], library_path: &Path) -> PathBuf {
-    let program = stage.path().join("serving");
-    let mut cc = Command::new("cc");
-    cc.args(C)
-        .arg(Path::new(PACKAGE).join("examples/serving.c"))
-        .arg("-o")
-        .arg(&program);
-    run(cc.args(flags));
+    let source = Path::new(PACKAGE).join("examples/serving.c");
+    let program = compile(stage, &source, "serving", flags);
     let mut command = stage.command(&program);
     command
         .env("SA_PROFILE_DIR", stage.run_directory())
@@ -49,27 +62,19 @@ fn static_libs(prefix: &Path) -> Vec<String> {
 
 /// Links a plugin with the static library and these flags.
 fn plugin(stage: &Stage, prefix: &Path, flags: &[String]) -> PathBuf {
-    let plugin = stage.path().join("libplugin.so");
-    let mut cc = Command::new("cc");
-    cc.args(C)
-        .args(["-shared", "-fPIC"])
-        .arg(Path::new(PACKAGE).join("tests/c/plugin.c"))
-        .arg("-o")
-        .arg(&plugin)
-        .args(pkg_config(prefix, &["--cflags"]))
-        .arg(prefix.join("lib/libsa_profile.a"));
-    run(cc.args(flags));
-    plugin
+    let source = Path::new(PACKAGE).join("tests/c/plugin.c");
+    let library = prefix.join("lib/libsa_profile.a").display().to_string();
+    let mut all = ["-shared", "-fPIC"].map(str::to_owned).to_vec();
+    all.extend(pkg_config(prefix, &["--cflags"]));
+    all.push(library);
+    all.extend(flags.iter().cloned());
+    compile(stage, &source, "libplugin.so", &all)
 }
 
 /// Runs a program that opens a library, records through its function in a thread, and closes it.
 fn check_closing(stage: &Stage, library: &Path, function: &str, events: usize) -> Trace {
-    let program = stage.path().join("closing");
-    let mut cc = Command::new("cc");
-    cc.args(C)
-        .arg(Path::new(PACKAGE).join("tests/c/closing.c"))
-        .args(["-lpthread", "-ldl", "-o"]);
-    run(cc.arg(&program));
+    let source = Path::new(PACKAGE).join("tests/c/closing.c");
+    let program = compile(stage, &source, "closing", &["-lpthread", "-ldl"]);
     let mut command = stage.command(&program);
     command
         .env("SA_PROFILE_DIR", stage.run_directory())
@@ -104,11 +109,9 @@ fn check_trace(trace: &Trace) {
 #[test]
 fn the_example_builds_and_records_with_each_installed_library() {
     let test = "the_example_builds_and_records_with_each_installed_library";
-    if !has("pkg-config", test) {
+    let Some((stage, prefix)) = installed(test) else {
         return;
-    }
-    let stage = Stage::new();
-    let prefix = installed(&stage);
+    };
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(pkg_config(&prefix, &["--modversion"]), [version]);
     let file = prefix.join(format!("lib/libsa_profile.so.{version}"));
@@ -128,11 +131,9 @@ fn the_example_builds_and_records_with_each_installed_library() {
 #[test]
 fn issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose() {
     let test = "issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose";
-    if !has("pkg-config", test) {
+    let Some((stage, prefix)) = installed(test) else {
         return;
-    }
-    let stage = Stage::new();
-    let prefix = installed(&stage);
+    };
     let flags = static_libs(&prefix);
     let nodelete = |flag: &String| flag.contains("nodelete");
     assert_eq!(flags.iter().filter(|flag| nodelete(flag)).count(), 1);
@@ -155,11 +156,9 @@ fn issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose() 
 #[test]
 fn measured_issue_47_a_plugin_may_record_while_it_is_loaded() {
     let test = "measured_issue_47_a_plugin_may_record_while_it_is_loaded";
-    if !has("pkg-config", test) {
+    let Some((stage, prefix)) = installed(test) else {
         return;
-    }
-    let stage = Stage::new();
-    let prefix = installed(&stage);
+    };
     let flags = static_libs(&prefix).into_iter();
     let flags = flags.filter(|flag| !flag.contains("nodelete"));
     let flags: Vec<String> = flags.chain(["-DAT_LOAD".to_owned()]).collect();
@@ -182,19 +181,16 @@ fn issue_47_a_rust_library_that_recorded_survives_its_dlclose() {
 #[test]
 fn the_readmes_first_trace_is_one() {
     let test = "the_readmes_first_trace_is_one";
-    if !has("pkg-config", test) {
+    let Some((stage, prefix)) = installed(test) else {
         return;
-    }
-    let stage = Stage::new();
-    let prefix = installed(&stage);
+    };
     let readme = fs::read_to_string(Path::new(PACKAGE).join("README.md")).unwrap();
     let (_, code) = readme.split_once("```c\n").unwrap();
     let (code, _) = code.split_once("```").unwrap();
-    let (source, program) = (stage.path().join("serving.c"), stage.path().join("serving"));
+    let source = stage.path().join("serving.c");
     fs::write(&source, code).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(C).arg(source).arg("-o").arg(&program);
-    run(cc.args(pkg_config(&prefix, &["--cflags", "--libs"])));
+    let flags = pkg_config(&prefix, &["--cflags", "--libs"]);
+    let program = compile(&stage, &source, "serving", &flags);
     let output = stage.record(&program);
     let trace = Trace::of(&stage.run_directory(), output);
     assert_eq!(trace.one("execute_step")["args"]["tokens"], 8);
@@ -206,14 +202,9 @@ fn install_says_what_is_missing_and_changes_nothing() {
     let stage = Stage::new();
     let (prefix, build) = (stage.path().join("prefix"), stage.path().join("nothing"));
     let install = |arguments: &[&Path]| {
-        let output = Command::new(Path::new(PACKAGE).join("install.sh"))
-            .args(arguments)
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        let output = install_sh().args(arguments).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), words)
     };
     let (code, words) = install(&[&prefix, &build]);
     assert!(
@@ -227,7 +218,7 @@ fn install_says_what_is_missing_and_changes_nothing() {
 #[test]
 fn libdir_and_destdir_are_obeyed() {
     let stage = Stage::new();
-    let mut install = Command::new(Path::new(PACKAGE).join("install.sh"));
+    let mut install = install_sh();
     install
         .env("DESTDIR", stage.path().join("root"))
         .env("LIBDIR", "/usr/lib64");

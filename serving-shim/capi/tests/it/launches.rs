@@ -12,28 +12,30 @@ fn launches_are_spans_of_the_host_and_runs_with_two_walls_slices_of_the_device()
         .env("SA_PROFILE_DIR", stage.run_directory())
         .env("SA_PROFILE_DEVICE", "off");
     let trace = Trace::of(&stage.run_directory(), run(&mut command));
-    let matmul = &trace.one("matmul")["args"];
+    let id = |name: &str| &trace.one(name)["args"]["launch"];
+    let args = |name: &str| {
+        let mut args = trace.one(name)["args"].clone();
+        args.as_object_mut().unwrap().remove("launch");
+        args
+    };
+    let untimed = "no_device";
     assert_eq!(
-        (&matmul["grid"], &matmul["m"], &matmul["dtype"]),
-        (&json!(24), &json!(64), &json!("bf16"))
+        args("matmul"),
+        json!({"grid": 24, "m": 64, "dtype": "bf16", "not_timed": untimed})
     );
-    assert_eq!((matmul.get("late"), matmul.get("error")), (None, None));
-    assert_eq!(trace.one("refused")["args"]["error"], 107_003);
     assert_eq!(
-        (&trace.one("(null)")["ph"], &trace.one("(null)")["cat"]),
-        (&json!("X"), &json!("kernel"))
+        args("refused"),
+        json!({"error": 107_003, "not_timed": untimed})
     );
-    assert_eq!(trace.one("own thread")["args"].get("elsewhere"), None);
-    let open = trace.one("open at fork");
-    assert_eq!(
-        (
-            &open["ph"],
-            open["args"].get("error"),
-            open["args"].get("by")
-        ),
-        (&json!("X"), None, None)
-    );
-    assert!(open["pid"] != trace.one("child")["pid"]);
+    for name in ["own thread", "open at fork"] {
+        assert_eq!(args(name), json!({"not_timed": untimed}), "{name}");
+    }
+    assert!(id("matmul") != id("refused"));
+    trace.assert_fields(&[
+        ("(null)", &["ph", "cat"], json!(["X", "kernel"])),
+        ("open at fork", &["ph"], json!(["X"])),
+    ]);
+    assert!(trace.one("open at fork")["pid"] != trace.one("child")["pid"]);
     let runs = trace.named("run");
     let times = |run: &Value| (run["ts"].as_f64().unwrap(), run["dur"].as_f64().unwrap());
     let [(host_ts, host_dur), (ts, dur)] = [times(runs[0]), times(runs[1])];

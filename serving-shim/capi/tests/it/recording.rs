@@ -1,64 +1,58 @@
 //! What C programs record, read from the merged trace.
 
 use crate::stage::{Stage, Trace, run};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
+
+/// Number of events of each of these names.
+fn counts<const N: usize>(trace: &Trace, names: [&str; N]) -> [usize; N] {
+    names.map(|name| trace.named(name).len())
+}
 
 #[test]
 fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
     let trace = Stage::recorded("events.c");
     let all = json!({"int": i64::MIN, "uint": u64::MAX, "double": 0.25, "nan": null, "bool": true, "no": false, "string": "a\"b\n",
         "cut": "a\u{0}b", "none": null, "ints": [1, -2], "doubles": [0.5], "strings": ["x", null, ""], "empty": []});
-    for name in ["args at begin", "args one by one", "instant", "async args"] {
+    for name in ["args at begin", "args one by one", "async args"] {
         assert_eq!(trace.one(name)["args"], all, "{name}");
     }
-    assert_eq!(trace.one("plain")["args"], Value::Null);
-    assert_eq!(
-        trace.one("grown")["args"],
-        json!({"first": 1, "later": 2, "last": 3})
-    );
-    assert_eq!(
-        trace.one("counted")["args"],
-        json!({"running": 3, "waiting": 0.5})
-    );
-    assert_eq!(
-        (&trace.one("counted")["ph"], &trace.one("instant")["ph"]),
-        (&json!("C"), &json!("i"))
-    );
-    let retro = trace.one("retro");
-    assert_eq!(
-        (&retro["dur"], &retro["args"]),
-        (&json!(1500.0), &json!({"rows": 2}))
-    );
-    assert_eq!(trace.one("ended now")["dur"], json!(2.0));
-    let whole = ["s", "t", "f"];
+    trace.assert_fields(&[
+        ("instant", &["ph", "args"], json!(["i", all])),
+        ("plain", &["args"], json!([null])),
+        (
+            "grown",
+            &["args"],
+            json!([{"first": 1, "later": 2, "last": 3}]),
+        ),
+        (
+            "counted",
+            &["ph", "args"],
+            json!(["C", {"running": 3, "waiting": 0.5}]),
+        ),
+        ("retro", &["dur", "args"], json!([1500.0, {"rows": 2}])),
+        ("ended now", &["dur"], json!([2.0])),
+        ("kernel", &["cat"], json!(["k"])),
+    ]);
     for (name, category) in [
         ("here", "test"),
         ("everywhere", "test"),
         ("request", "flow"),
     ] {
-        let found: Vec<&str> = trace
-            .named(name)
-            .iter()
-            .filter_map(|flow| flow["ph"].as_str())
-            .collect();
-        assert_eq!(found, whole, "{name}");
-        assert!(
-            trace.named(name).iter().all(|flow| flow["cat"] == category),
-            "{name}"
-        );
+        let found = trace.named(name).into_iter();
+        let found: Vec<_> = found.map(|flow| (&flow["ph"], &flow["cat"])).collect();
+        let whole = [("s", category), ("t", category), ("f", category)];
+        assert_eq!(json!(found), json!(whole), "{name}");
     }
     assert!(trace.named("verbose").is_empty(), "not recorded by default");
-    assert_eq!(trace.one("kernel")["cat"], "k");
-    let names: BTreeSet<&str> = trace
-        .events
-        .iter()
+    let names = trace.events.iter();
+    let names: BTreeSet<&str> = names
         .filter_map(|event| event["args"]["name"].as_str())
         .collect();
-    assert!(names.contains("renamed thread"), "{names:?}");
+    let process = |name: &&str| name.starts_with("c-process");
     assert!(
-        names.iter().any(|name| name.starts_with("c-process")),
+        names.contains("renamed thread") && names.iter().any(process),
         "{names:?}"
     );
     assert_eq!(trace.report.losses.events, 0);
@@ -67,31 +61,29 @@ fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
 #[test]
 fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
     let trace = Stage::recorded("odd.c");
-    let null = trace.one("(null)");
-    assert_eq!(
-        (&null["cat"], &null["args"]),
+    let nulls =
+        json!({"(null)": 1, "s": null, "n": null, "list": null, "kind": null, "huge": null});
+    trace.assert_fields(&[
+        ("(null)", &["cat", "args"], json!(["(null)", nulls])),
         (
-            &json!("(null)"),
-            &json!({"(null)": 1, "s": null, "n": null, "list": null, "kind": null})
-        )
-    );
-    let broken = trace.one("br\u{FFFD}ken");
-    assert_eq!(
-        (&broken["cat"], &broken["args"]),
-        (&json!("c\u{FFFD}"), &json!({"k\u{FFFD}": "v\u{FFFD}"}))
-    );
-    assert_eq!(
-        trace.one("long")["args"]["text"].as_str().unwrap().len(),
-        (16 << 10) + "…[+3616 bytes]".len()
-    );
-    assert_eq!(trace.one("ended twice")["args"], Value::Null);
-    assert_eq!(trace.one("after")["args"], json!({"own": 1}));
-    assert_eq!(trace.one("ended elsewhere")["args"], Value::Null);
-    assert_eq!(trace.one("async twice")["args"], json!({"before": 1}));
-    assert!(trace.named("never").is_empty());
-    for name in ["outer", "inner"] {
-        trace.one(name);
-    }
+            "br\u{FFFD}ken",
+            &["cat", "args"],
+            json!(["c\u{FFFD}", {"k\u{FFFD}": "v\u{FFFD}"}]),
+        ),
+        ("ended twice", &["args"], json!([null])),
+        ("after", &["args"], json!([{"own": 1}])),
+        ("ended elsewhere", &["args"], json!([null])),
+        ("async twice", &["args"], json!([{"before": 1}])),
+        (
+            "counter",
+            &["args"],
+            json!([{"yes": 1, "no": 0, "half": 0.5}]),
+        ),
+    ]);
+    let text = trace.one("long")["args"]["text"].as_str().unwrap();
+    assert_eq!(text.len(), (16 << 10) + "…[+3616 bytes]".len());
+    let names = ["never", "undrawn", "outer", "inner"];
+    assert_eq!(counts(&trace, names), [0, 0, 1, 1]);
     let refused: u64 = trace.output.trim().parse().unwrap();
     assert_eq!(
         (refused, trace.report.losses.events),
@@ -106,36 +98,23 @@ fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
     // One text of 20,000 bytes, and five values of counters.
     let expected = [("bad_series", 5), ("cut", 1), ("too_many_open", 904)];
     assert_eq!(losses, BTreeMap::from(expected));
-    let drawn = trace.named("counter").into_iter();
-    let drawn: Vec<_> = drawn.map(|counter| &counter["args"]).collect();
-    assert_eq!(drawn, [&json!({"yes": 1, "no": 0, "half": 0.5})]);
-    assert!(trace.named("undrawn").is_empty());
-    let left_open = trace.named("left open");
-    assert_eq!(
-        left_open.len(),
-        4096,
-        "all that are open show as unfinished"
-    );
-    assert!(left_open.iter().all(|span| span["ph"] == "B"));
+    let left_open = trace.named("left open").into_iter();
+    let unfinished = left_open.filter(|span| span["ph"] == "B").count();
+    assert_eq!(unfinished, 4096, "all that are open show as unfinished");
+    assert_eq!(counts(&trace, ["left open"]), [4096]);
 }
 
 #[test]
 fn the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents() {
     let trace = Stage::recorded("fork.c");
-    let pid = |name: &str| trace.one(name)["pid"].as_u64();
-    let (parent, child) = (pid("parent"), pid("child"));
-    assert!(parent.is_some() && child.is_some() && parent != child);
-    assert_eq!(
-        (pid("open at fork"), pid("async at fork")),
-        (parent, parent)
-    );
-    assert_eq!(
-        (pid("child async"), pid("grandchild")),
-        (child, pid("grandchild"))
-    );
-    assert!(pid("grandchild") != child && pid("grandchild") != parent);
-    assert_eq!(trace.one("open at fork")["args"], json!({"by": "parent"}));
-    assert_eq!(trace.one("async at fork")["args"], json!({"by": "parent"}));
+    let pid = |name: &str| trace.one(name)["pid"].as_u64().unwrap();
+    let (parent, child, grandchild) = (pid("parent"), pid("child"), pid("grandchild"));
+    assert_eq!(BTreeSet::from([parent, child, grandchild]).len(), 3);
+    let args = json!({"by": "parent"});
+    for name in ["open at fork", "async at fork"] {
+        trace.assert_fields(&[(name, &["pid", "args"], json!([parent, args]))]);
+    }
+    assert_eq!(pid("child async"), child);
     assert_eq!(
         (trace.report.processes.len(), trace.report.losses.events),
         (3, 0)
@@ -155,26 +134,13 @@ fn threads_record_side_by_side_and_hand_async_spans_on() {
     assert!(per_thread.values().all(|steps| steps.len() == 2000));
     let handed = trace.named("handed on");
     assert_eq!(handed.len(), 8 * 50);
-    assert!(
-        handed
-            .iter()
-            .all(|span| span["ph"] == "X" && span["args"] == json!({"begun": true, "ended": true}))
-    );
-    assert_eq!(
-        trace.named("raced").len(),
-        500,
-        "two threads end each, once"
-    );
-    let tids: BTreeSet<u64> = work
-        .iter()
-        .filter_map(|span| span["tid"].as_u64())
-        .collect();
-    assert!(
-        handed
-            .iter()
-            .all(|span| !tids.contains(&span["tid"].as_u64().unwrap())),
-        "on lanes of their own"
-    );
+    for span in handed {
+        let args = json!({"begun": true, "ended": true});
+        assert_eq!((&span["ph"], &span["args"]), (&json!("X"), &args));
+        let tid = span["tid"].as_u64().unwrap();
+        assert!(!per_thread.contains_key(&tid), "on lanes of their own");
+    }
+    assert_eq!(counts(&trace, ["raced"]), [500], "two end each, once");
     assert_eq!(trace.report.losses.events, 0);
 }
 
@@ -183,10 +149,8 @@ fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
     let stage = Stage::new();
     let program = stage.program("off.c");
     let files = || -> BTreeSet<_> {
-        std::fs::read_dir(stage.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect()
+        let files = std::fs::read_dir(stage.path()).unwrap();
+        files.map(|entry| entry.unwrap().file_name()).collect()
     };
     let before = files();
     assert_eq!(run(&mut stage.command(&program)), "");
@@ -196,15 +160,8 @@ fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
 #[test]
 fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
     let trace = Stage::recorded("cancelled.c");
-    for (name, count) in [
-        ("span", 2),
-        ("async", 2),
-        ("instant", 2),
-        ("one of many", 20_000),
-        ("large", 2),
-    ] {
-        assert_eq!(trace.named(name).len(), count, "{name}");
-    }
+    let names = ["span", "async", "instant", "one of many", "large"];
+    assert_eq!(counts(&trace, names), [2, 2, 2, 20_000, 2]);
 }
 
 #[test]
@@ -230,11 +187,11 @@ fn issue_19_what_was_recorded_outlives_a_kill() {
         .unwrap();
     assert_eq!(status.signal(), Some(9));
     let trace = Trace::of(&stage.run_directory(), String::new());
-    assert_eq!(trace.named("done").len(), 1000);
-    let (step, request) = (trace.one("open"), trace.one("open async"));
-    assert_eq!((&step["ph"], &request["ph"]), (&json!("B"), &json!("B")));
+    assert_eq!(counts(&trace, ["done"]), [1000]);
     let args = json!({"batch": 7, "request_id": "cmpl-2", "tokens": 42, "unfinished": true});
-    assert_eq!((&step["args"], &step["cat"]), (&args, &json!("test")));
-    let args = json!({"request_id": "cmpl-1", "unfinished": true});
-    assert_eq!(request["args"], args);
+    let request = json!({"request_id": "cmpl-1", "unfinished": true});
+    trace.assert_fields(&[
+        ("open", &["ph", "cat", "args"], json!(["B", "test", args])),
+        ("open async", &["ph", "args"], json!(["B", request])),
+    ]);
 }

@@ -3,7 +3,7 @@
 use crate::stage::{Stage, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// No program here takes so long unless it hangs.
@@ -19,17 +19,12 @@ fn output(command: &mut Command) -> Output {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if begun.elapsed() > DEADLINE {
-            end(child);
+            child.kill().unwrap();
             panic!("{command:?} never ends");
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     child.wait_with_output().unwrap()
-}
-
-fn end(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 /// Runs the program plain and recorded: both ways it must end alike, and its spans must be in the trace.
@@ -51,44 +46,38 @@ fn record(stage: &Stage, program: &Path, what: &str, variables: &[(&str, &str)])
     output(command.envs(variables.iter().copied()).arg(what))
 }
 
-#[test]
-fn issue_19_the_first_thread_ends_alone_by_pthread_exit() {
-    compare("pthread_exit", &[], 200..=200);
+const WITH_HELPER: [(&str, &str); 1] = [("SA_PROFILE_THREADS", "1")];
+
+/// A test for each case: what the program does, the variables of each run, and how many spans it has.
+macro_rules! cases {
+    ($($(#[$doc:meta])* $test:ident: $([$what:literal, $variables:expr, $spans:expr])*;)*) => {
+        $($(#[$doc])*
+        #[test]
+        fn $test() {
+            $(compare($what, &$variables, $spans);)*
+        })*
+    };
 }
 
-#[test]
-fn issue_19_the_first_thread_ends_alone_by_the_system_call() {
-    compare("SYS_exit", &[], 100..=100); // no exit handler runs
-}
-
-/// The helper ends by itself as the last thread, and the process as it does without one.
-#[test]
-fn issue_19_the_helper_is_no_last_thread() {
-    let helper = [("SA_PROFILE_THREADS", "1")];
-    compare("helper, pthread_exit", &helper, 200..=1_000_000);
-    compare("helper, SYS_exit", &helper, 100..=1_000_000);
-}
-
-/// The first thread never records, and ends before the one that does: with the helper, and without one.
-#[test]
-fn issue_19_the_first_thread_ends_before_the_one_that_records() {
-    for threads in ["0", "1"] {
-        compare("survivor", &[("SA_PROFILE_THREADS", threads)], 300..=300);
-    }
-    compare("survivor", &[], 300..=300);
-}
-
-#[test]
-fn issue_19_a_user_namespace_is_entered() {
-    compare("unshare", &[], 300..=300);
-}
-
-/// A file that we open for a moment has the number that the host's next file should have.
-#[test]
-fn issue_19_the_numbers_of_the_hosts_files_stay_free() {
-    compare("numbers", &[], 10_200..=10_200);
-    let helper = [("SA_PROFILE_THREADS", "1")];
-    compare("helper, numbers", &helper, 10_200..=1_000_000);
+cases! {
+    issue_19_the_first_thread_ends_alone:
+        ["pthread_exit", [], 200..=200]
+        ["SYS_exit", [], 100..=100]; // no exit handler runs
+    /// The helper ends by itself as the last thread, and the process as it does without one.
+    issue_19_the_helper_is_no_last_thread:
+        ["helper, pthread_exit", WITH_HELPER, 200..=1_000_000]
+        ["helper, SYS_exit", WITH_HELPER, 100..=1_000_000];
+    /// The first thread never records, and ends before the one that does: with the helper, and without one.
+    issue_19_the_first_thread_ends_before_the_one_that_records:
+        ["survivor", [("SA_PROFILE_THREADS", "0")], 300..=300]
+        ["survivor", WITH_HELPER, 300..=300]
+        ["survivor", [], 300..=300];
+    issue_19_a_user_namespace_is_entered:
+        ["unshare", [], 300..=300];
+    /// A file that we open for a moment has the number that the host's next file should have.
+    issue_19_the_numbers_of_the_hosts_files_stay_free:
+        ["numbers", [], 10_200..=10_200]
+        ["helper, numbers", WITH_HELPER, 10_200..=1_000_000];
 }
 
 /// The C library changes the user of all threads, and aborts where one may and another may not.

@@ -1,6 +1,6 @@
 //! A folder for one test: programs are compiled into it against the library that cargo built, run there, and their trace is read back.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -191,5 +191,15 @@ impl Trace {
         let all = self.named(name);
         assert_eq!(all.len(), 1, "{name}: {all:?}");
         all[0]
+    }
+
+    /// Asserts that these fields of the one event of each name are these.
+    #[track_caller]
+    pub(crate) fn assert_fields(&self, expected: &[(&str, &[&str], Value)]) {
+        for (name, fields, expected) in expected {
+            let event = self.one(name);
+            let fields: Vec<&Value> = fields.iter().map(|field| &event[field]).collect();
+            assert_eq!(json!(fields), *expected, "{name}");
+        }
     }
 }

@@ -167,21 +167,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_given_read_and_given_again() {
-        let buffers = Buffers::new();
-        assert!(buffers.prepare());
-        let given: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.give()).collect();
-        assert!(given.iter().all(|start| !start.is_null()));
-        assert!(buffers.filled().is_none());
-        buffers.take_back(given[3], 112);
-        let filled = buffers.filled().unwrap();
-        assert_eq!((filled.start, filled.valid), (given[3], 112));
-        buffers.release(filled);
-        assert!(buffers.filled().is_none());
-        assert_eq!(buffers.give(), given[3]);
-    }
-
-    #[test]
     fn where_all_wait_to_be_read_there_is_one_that_nobody_reads() {
         let buffers = Buffers::new();
         assert!(buffers.prepare());

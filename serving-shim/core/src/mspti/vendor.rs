@@ -255,33 +255,6 @@ fn done(call: &str, code: msptiResult) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr::null;
-
-    #[test]
-    fn a_record_without_texts_has_a_default_for_each() {
-        let record = msptiActivityCommunication {
-            kind: MSPTI_ACTIVITY_KIND_COMMUNICATION,
-            data_type: 0,
-            count: 4,
-            device_id: 0,
-            stream_id: 1,
-            start: 5,
-            end: 9,
-            algorithm: null(),
-            name: null(),
-            comm_name: null(),
-            correlation_id: 3,
-            padding: [],
-        };
-        let kernel = Names::default().collective(&record);
-        assert_eq!(
-            (&*kernel.name, kernel.comm.as_deref()),
-            ("collective", Some("unknown"))
-        );
-        let name = c"allreduce".as_ptr();
-        let named = Names::default().text(name, "kernel");
-        assert_eq!(&*named, "allreduce");
-    }
 
     #[test]
     fn a_record_without_times_is_unreadable() {

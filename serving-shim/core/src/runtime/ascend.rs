@@ -12,14 +12,11 @@ use ascend_sys::types::{
 };
 use ascend_sys::{Acl, Candidates, Hal, Library, LoadError, MissingSymbol};
 use std::cell::Cell;
-use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Code of a call whose function the installed runtime lacks.
 pub(crate) const NOT_SUPPORTED: Code = 200_001;
-/// Longest kernel name that is asked for.
-const NAME_BYTES: usize = 1024;
 
 thread_local! {
     /// True if one of our calls on this thread was refused.
@@ -270,18 +267,6 @@ impl Runtime {
             // SAFETY: the stream was made by `create_stream` and is given back once.
             let _ = done(unsafe { destroy(stream.0 as aclrtStream) });
         }
-    }
-
-    /// Returns the name of a kernel by its function handle.
-    pub(crate) fn function_name(&self, function: usize) -> Option<String> {
-        let ask = self.acl.kernel.aclrtGetFunctionName.as_ref().ok()?;
-        let mut name = [0u8; NAME_BYTES];
-        let length = u32::try_from(NAME_BYTES - 1).ok()?;
-        // SAFETY: `name` is writable for one byte more than `length`; the handle is the one the host launches.
-        let asked = unsafe { ask(function as _, length, name.as_mut_ptr().cast::<c_char>()) };
-        done(asked).ok()?;
-        let text = CStr::from_bytes_until_nul(&name).ok()?;
-        (!text.is_empty()).then(|| text.to_string_lossy().into_owned())
     }
 
     /// Returns the code of the calling thread's last failed call, or 0 if none failed since it was last forgotten.

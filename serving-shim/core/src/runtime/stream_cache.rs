@@ -68,34 +68,3 @@ fn entry_of(entries: &[Cell<Option<Entry>>; ENTRIES], stream: Stream) -> &Cell<O
     let hash = (stream.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
     &entries[usize::try_from(hash).unwrap_or(0) % ENTRIES]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cached_places_end_when_any_stream_is_made_or_destroyed() {
-        let place = StreamPlace {
-            context: Context(1),
-            stream_id: 4,
-            device: 0,
-        };
-        let id = |stream| get(stream, age()).map(|place| place.stream_id);
-        set(Stream(0x70), age(), place);
-        assert_eq!(id(Stream(0x70)), None, "nobody would report a change");
-        rely_on_runtime();
-        set(Stream(0x70), age(), place);
-        set(Stream(0), age(), place);
-        assert_eq!(
-            (id(Stream(0x70)), id(Stream(0)), id(Stream(0x71))),
-            (Some(4), None, None)
-        );
-        let of_another_thread = std::thread::spawn(|| get(Stream(0x70), age()).is_some());
-        assert!(!of_another_thread.join().unwrap());
-        let before = age();
-        change();
-        assert_eq!(id(Stream(0x70)), None);
-        set(Stream(0x70), before, place);
-        assert_eq!(id(Stream(0x70)), None, "it was asked before the change");
-    }
-}

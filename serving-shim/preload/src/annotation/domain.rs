@@ -143,25 +143,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn domains_without_the_vendors_handle_get_one_of_our_own() {
-        let vendors = ptr::without_provenance_mut(0xd0);
-        assert_eq!(remember(vendors, c"comm".as_ptr()), vendors);
-        let ours = remember(ptr::null_mut(), c"own".as_ptr());
-        assert!(is_our_own(ours) && !is_our_own(vendors) && !is_our_own(ptr::null_mut()));
-        assert_eq!(
-            remember(ptr::null_mut(), c"own".as_ptr()),
-            ours,
-            "the same again"
-        );
-        assert_eq!(name_of(vendors).as_deref(), Some("comm"));
-        assert_eq!(name_of(ours).as_deref(), Some("own"));
-        assert_eq!(name_of(ptr::null_mut()), None);
-        assert_eq!(remember(vendors, c"another".as_ptr()), vendors);
-        assert_eq!(name_of(vendors).as_deref(), Some("another"));
-        assert_eq!(remember(vendors, ptr::null()), vendors);
-    }
-
-    #[test]
     fn a_handle_that_is_given_again_has_the_name_it_was_given_last() {
         let handle = ptr::without_provenance_mut(0xe0);
         for _ in 0..2 * MAX_DOMAINS {

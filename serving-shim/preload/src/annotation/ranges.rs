@@ -116,20 +116,6 @@ mod tests {
     }
 
     #[test]
-    fn the_vendors_ids_are_kept_and_missing_ones_are_our_own() {
-        static RANGES: Ranges = Ranges::new();
-        assert_eq!(RANGES.begin(7, span(1)), 7);
-        let ours = RANGES.begin(0, span(2));
-        assert_ne!(ours, 0);
-        assert_eq!(RANGES.begin(0, AsyncSpanId::NONE), 0, "not recorded");
-        assert!(is_our_own(ours) && !is_our_own(7) && !is_our_own(0) && !is_our_own(u64::MAX));
-        for (id, expected) in [(ours, 2), (7, 1), (7, 0), (99, 0), (0, 0)] {
-            assert_eq!(RANGES.end(id).number(), expected, "{id}");
-        }
-        assert_eq!(RANGES.open.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
     fn issue_19_a_range_that_is_not_recorded_takes_no_place() {
         static RANGES: Ranges = Ranges::new();
         for _ in 0..2 * PLACES {

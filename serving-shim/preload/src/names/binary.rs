@@ -56,7 +56,7 @@ mod tests {
     use object::{Architecture, BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope};
 
     /// A binary whose symbols have these names.
-    fn elf(kind: SymbolKind, scope: SymbolScope, names: &[&str]) -> Vec<u8> {
+    fn kernels(names: &[&str]) -> Vec<u8> {
         let mut object = Object::new(BinaryFormat::Elf, Architecture::Aarch64, Endianness::Little);
         let text = object.section_id(StandardSection::Text);
         for name in names {
@@ -64,18 +64,14 @@ mod tests {
                 name: name.as_bytes().to_vec(),
                 value: 0,
                 size: 8,
-                kind,
-                scope,
+                kind: SymbolKind::Text,
+                scope: SymbolScope::Linkage,
                 weak: false,
                 section: SymbolSection::Section(text),
                 flags: SymbolFlags::None,
             });
         }
         object.write().unwrap()
-    }
-
-    fn kernels(names: &[&str]) -> Vec<u8> {
-        elf(SymbolKind::Text, SymbolScope::Linkage, names)
     }
 
     #[test]
@@ -95,13 +91,6 @@ mod tests {
         ] {
             assert_eq!(name_in(&kernels(names)), expected, "{names:?}");
         }
-    }
-
-    #[test]
-    fn what_nobody_can_launch_has_no_name() {
-        let data = elf(SymbolKind::Data, SymbolScope::Linkage, &["table_1"]);
-        let own = elf(SymbolKind::Text, SymbolScope::Compilation, &["helper_1"]);
-        assert_eq!((name_in(&data), name_in(&own)), (None, None));
     }
 
     #[test]

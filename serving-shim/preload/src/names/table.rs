@@ -193,32 +193,6 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_the_name_it_was_given_last() {
-        static TABLE: Table = Table::new();
-        assert_eq!(name(&TABLE, 0x10), None);
-        TABLE.set(0x10, c"add");
-        TABLE.set(0x20, c"mul");
-        TABLE.set(0x10, c"add"); // made once
-        assert_eq!(TABLE.made.load(Ordering::Relaxed), 2);
-        TABLE.set(0x10, c"sub");
-        assert_eq!(
-            (name(&TABLE, 0x10), name(&TABLE, 0x20)),
-            (Some("sub"), Some("mul"))
-        );
-        TABLE.forget(0x10);
-        TABLE.forget(0x30);
-        TABLE.set_nameless(0x20);
-        assert_eq!(
-            (name(&TABLE, 0x10), name(&TABLE, 0x20)),
-            (None, Some("(nameless)"))
-        );
-        TABLE.set(0x20, c"mul");
-        assert_eq!(name(&TABLE, 0x20), Some("mul"));
-        TABLE.set(0, c"null");
-        assert_eq!(name(&TABLE, 0), None);
-    }
-
-    #[test]
     fn a_full_table_takes_no_more_and_keeps_what_it_has() {
         static TABLE: Table = Table::new();
         for address in 1..=2 * PLACES {
@@ -242,23 +216,5 @@ mod tests {
         TABLE.set(0x20, c"another");
         assert!(TABLE.refuses(0x10) && TABLE.refuses(0x30));
         assert_eq!((name(&TABLE, 0x10), name(&TABLE, 0x20)), (None, None));
-    }
-
-    #[test]
-    fn threads_find_the_names_that_others_set() {
-        static TABLE: Table = Table::new();
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                std::thread::spawn(|| {
-                    for address in 1..2000 {
-                        TABLE.set(address, c"kernel");
-                        assert_eq!(name(&TABLE, address), Some("kernel"));
-                    }
-                })
-            })
-            .collect();
-        for thread in threads {
-            thread.join().unwrap();
-        }
     }
 }

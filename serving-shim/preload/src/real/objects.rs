@@ -201,17 +201,3 @@ pub(super) fn loaded_so_far() -> u64 {
     unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut count).cast()) };
     count
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_object_is_ours_and_the_c_library_is_not() {
-        let here = NonNull::from(&HERE).cast();
-        assert!(is_ours(here));
-        let c = NonNull::new(libc::getpid as *mut c_void).expect("a function has an address");
-        assert!(!is_ours(c));
-        assert!(is_first_copy());
-    }
-}

@@ -118,48 +118,30 @@ fn a_host_is_told_the_same_with_and_without_us() {
     assert!(with("not_timed", &|why| why == "graph_update") > 0);
 }
 
-/// Launches that sampling leaves out may get the ids of our last record in a stream that is gone.
-#[test]
-fn the_same_where_launches_are_sampled() {
-    for sample in ["2", "64"] {
-        let variables = [
-            ("SA_PROFILE_DEVICE_SAMPLE", sample),
-            ("ASCEND_SIM_REUSE", "1"),
-        ];
-        compare_all(4, &["400", "without-records"], &variables);
-    }
+/// A test for each case: its name, threads, the program's other arguments, and the variables of each run.
+macro_rules! cases {
+    ($($(#[$doc:meta])* $test:ident: $threads:literal $rest:expr, $([$($name:literal = $value:literal),*])*;)*) => {
+        $($(#[$doc])*
+        #[test]
+        fn $test() {
+            $(compare_all($threads, &$rest, &[$(($name, $value)),*]);)*
+        })*
+    };
 }
 
-#[test]
-fn the_same_where_ids_count_in_the_process() {
-    compare_all(4, &["400"], &[("ASCEND_SIM_SOC", "950")]);
-}
-
-#[test]
-fn the_same_where_launches_cross_libraries() {
-    compare_all(3, &["300"], &[("ASCEND_SIM_OLD", "1")]);
-}
-
-#[test]
-fn the_same_where_our_events_are_refused() {
-    // The program's own twelve come first.
-    for refused in [
-        "event_create:13+=207007",
-        "event_create:14=207007,event_create:15=207007",
-    ] {
-        compare_all(4, &["300"], &[("ASCEND_SIM_FAULTS", refused)]);
-    }
-}
-
-#[test]
-fn the_same_where_our_records_are_refused() {
-    let rest = ["300", "without-records"];
-    for every in ["event_record:/2=207007", "event_record:/3=507002"] {
-        compare_all(4, &rest, &[("ASCEND_SIM_FAULTS", every)]);
-    }
-}
-
-#[test]
-fn the_same_where_launches_are_refused() {
-    compare_all(1, &["400"], &[("ASCEND_SIM_FAULTS", "launch:/3=507002")]);
+cases! {
+    /// Launches that sampling leaves out may get the ids of our last record in a stream that is gone.
+    the_same_where_launches_are_sampled: 4 ["400", "without-records"],
+        ["SA_PROFILE_DEVICE_SAMPLE" = "2", "ASCEND_SIM_REUSE" = "1"]
+        ["SA_PROFILE_DEVICE_SAMPLE" = "64", "ASCEND_SIM_REUSE" = "1"];
+    the_same_where_ids_count_in_the_process: 4 ["400"], ["ASCEND_SIM_SOC" = "950"];
+    the_same_where_launches_cross_libraries: 3 ["300"], ["ASCEND_SIM_OLD" = "1"];
+    /// The program's own twelve events come first.
+    the_same_where_our_events_are_refused: 4 ["300"],
+        ["ASCEND_SIM_FAULTS" = "event_create:13+=207007"]
+        ["ASCEND_SIM_FAULTS" = "event_create:14=207007,event_create:15=207007"];
+    the_same_where_our_records_are_refused: 4 ["300", "without-records"],
+        ["ASCEND_SIM_FAULTS" = "event_record:/2=207007"]
+        ["ASCEND_SIM_FAULTS" = "event_record:/3=507002"];
+    the_same_where_launches_are_refused: 1 ["400"], ["ASCEND_SIM_FAULTS" = "launch:/3=507002"];
 }

@@ -54,34 +54,6 @@ fn batch_and_prefill_limits_hold_the_rest_back() {
 }
 
 #[test]
-fn a_finished_request_leaves_and_its_blocks_return() {
-    let mut scheduler = scheduler(100, &[("a", 4, 2)]);
-    let first = scheduler.schedule();
-    assert_eq!(
-        scheduler.apply(&answer(&first)),
-        [output("a", OutputEvent::Token(9))]
-    );
-    let second = scheduler.schedule();
-    assert_eq!(scheduler.pool().used(), 2);
-    let outputs = scheduler.apply(&answer(&second));
-    assert_eq!(
-        outputs,
-        [
-            output("a", OutputEvent::Token(9)),
-            output("a", OutputEvent::Finished)
-        ]
-    );
-    assert!(scheduler.is_idle());
-    assert_eq!(scheduler.pool().used(), 0);
-    assert!(
-        scheduler.schedule().release.is_empty(),
-        "a step that nobody runs must not carry the release"
-    );
-    scheduler.add(request("b", 4, 2)).unwrap();
-    assert_eq!(scheduler.schedule().release, ["a"]);
-}
-
-#[test]
 fn any_load_finishes_with_every_token_exactly_once_and_the_cache_never_overflows() {
     let load: Vec<(String, usize, usize)> = (0..40)
         .map(|n| (format!("r{n}"), 1 + n * 7 % 11, 1 + n * 5 % 13))
@@ -121,18 +93,4 @@ fn what_can_never_run_is_refused() {
     );
     assert!(scheduler.add(request("empty", 0, 1)).is_err());
     assert!(scheduler.add(request("nothing", 1, 0)).is_err());
-}
-
-#[test]
-fn failing_the_running_keeps_the_waiting() {
-    let mut scheduler = scheduler(100, &[("a", 6, 3), ("b", 6, 3)]);
-    scheduler.schedule();
-    assert_eq!(
-        scheduler.fail_running("x"),
-        [output("a", OutputEvent::Failed("x".into()))]
-    );
-    assert_eq!(scheduler.pool().used(), 0);
-    assert_eq!(ids(&scheduler.schedule().prefill), ["b"]);
-    assert_eq!(scheduler.fail_all("y").len(), 1);
-    assert!(scheduler.is_idle());
 }
