@@ -82,15 +82,12 @@ macro_rules! cases {
 
 cases! {
     calls_need_a_context_and_streams_of_it: "context";
-    initialisation_is_once_and_its_end_is_told: "init";
     devices_are_those_that_are_visible: "devices" ["ASCEND_RT_VISIBLE_DEVICES" = "5,2"];
     streams_run_in_order_beside_the_host: "streams" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     events_answer_as_the_vendors_do: "events" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     a_stream_waits_for_another: "stream_waits" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     nobody_waits_for_a_stream_that_is_gone: "stream_dropped";
-    kernels_have_names: "kernels";
     every_launch_does_its_work_once: "launches";
-    collectives_are_work_of_a_stream: "collectives";
     a_capture_ignores_timed_events: "capture";
     looking_at_a_captured_stream_breaks_the_capture: "capture_broken";
     a_capture_spreads_over_events: "capture_streams";
@@ -108,7 +105,7 @@ cases! {
 fn what_must_not_pass_ends_the_program() {
     let wrong = ("ASCEND_SIM_FAULTS", "lunch:1=2");
     for (case, settings, why) in [
-        ("init", &[wrong][..], "ASCEND_SIM_FAULTS: expected"),
+        ("devices", &[wrong][..], "ASCEND_SIM_FAULTS: expected"),
         ("mspti_called_late", &[], "MSPTI was called after"),
         ("mspti_without_a_buffer", &[], "had no buffer"),
     ] {

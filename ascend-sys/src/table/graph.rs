@@ -4,8 +4,6 @@ lists! { $
     /// Hands the functions that capture, run, update and destroy a graph to a macro; see [`crate::acl::graph`].
     for_each_graph {
         fn aclmdlRICaptureBegin(stream: aclrtStream, mode: aclmdlRICaptureMode) -> aclError;
-        /// Later than CANN 8.5.
-        fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, model: aclmdlRI, mode: aclmdlRICaptureMode) -> aclError;
         fn aclmdlRICaptureEnd(stream: aclrtStream, model: *mut aclmdlRI) -> aclError;
         fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) -> aclError;
         fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) -> aclError;

@@ -21,7 +21,5 @@ lists! { $
         fn aclrtLaunchKernelWithConfig(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, cfg: *mut aclrtLaunchKernelCfg, args: aclrtArgsHandle, reserve: *mut c_void) -> aclError;
         /// May fail once with 107017 and be called again for the same kernel.
         fn aclrtLaunchKernelWithHostArgs(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, cfg: *mut aclrtLaunchKernelCfg, args: *mut c_void, args_size: usize, place_holders: *mut aclrtPlaceHolderInfo, place_holder_count: usize) -> aclError;
-        /// Since CANN 9.1.
-        fn aclrtLaunchKernelWithArgsArray(func: *mut c_void, num_blocks: u32, stream: aclrtStream, cfg: *mut aclrtLaunchKernelCfg, args: *mut *mut c_void) -> aclError;
     }
 }

@@ -30,7 +30,6 @@ lists! { $
     /// Hands the functions of the rt level that run a model to a macro; see [`crate::rt::model`].
     for_each_rt_model {
         fn rtModelExecute(model: rtModel_t, stream: rtStream_t, flag: u32) -> rtError_t;
-        fn rtModelExecuteSync(model: rtModel_t, stream: rtStream_t, flag: u32, timeout_ms: i32) -> rtError_t;
     }
 
     /// Hands the function of the rt level that asks what the calling thread did last to a macro; see [`crate::rt::thread`].

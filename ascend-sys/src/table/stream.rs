@@ -30,8 +30,6 @@ lists! { $
         fn aclrtSynchronizeStream(stream: aclrtStream) -> aclError;
         fn aclrtSynchronizeStreamWithTimeout(stream: aclrtStream, timeout_ms: i32) -> aclError;
         fn aclrtSynchronizeEvent(event: aclrtEvent) -> aclError;
-        /// -1 waits for ever; the runtime rejects 0.
-        fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, timeout_ms: i32) -> aclError;
     }
 
     /// Hands the functions of events to a macro; see [`crate::acl::event`].

@@ -31,17 +31,8 @@ pub unsafe extern "C" fn sa_profile_async_span_begin(
     category: *const c_char,
     name: *const c_char,
 ) -> AsyncSpan {
-    let Some(level) = level::wanted(level) else {
-        return AsyncSpan { id: 0 };
-    };
-    let begun = guarded(AsyncSpanId::NONE, || {
-        // SAFETY: the caller's.
-        let category = unsafe { text::name(category) };
-        // SAFETY: the caller's.
-        let name = unsafe { text::name(name) };
-        AsyncSpanId::begin(level, &category, &name)
-    });
-    AsyncSpan { id: begun.number() }
+    // SAFETY: the caller's; there are no args.
+    unsafe { sa_profile_async_span_begin_args(level, category, name, std::ptr::null(), 0) }
 }
 
 /// Begins a span as `sa_profile_async_span_begin` does, with `count` args.
@@ -62,9 +53,11 @@ pub unsafe extern "C" fn sa_profile_async_span_begin_args(
         // SAFETY: the caller's.
         let name = unsafe { text::name(name) };
         // SAFETY: the caller's.
-        let args = unsafe { arg::args(args, count) };
+        let args = (count > 0).then(|| unsafe { arg::args(args, count) });
         let begun = AsyncSpanId::begin(level, &category, &name); // with the clock, which the args shall not cost time
-        begun.args(&args);
+        if let Some(args) = args {
+            begun.args(&args);
+        }
         begun
     });
     AsyncSpan { id: begun.number() }

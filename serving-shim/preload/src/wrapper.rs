@@ -48,12 +48,7 @@ pub(crate) struct Hook {
 macro_rules! by_reach {
     // Not in every supported CANN: programs with a weak reference would take an exported name for a function that is there.
     (aclmdlRIUpdate $exported:tt { $($asked:tt)* } $none:tt) => { $($asked)* };
-    (aclrtLaunchKernelWithArgsArray $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
-    (aclmdlRICaptureToModelRIBegin $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     (aclrtSynchronizeDeviceWithTimeout $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
-    (aclrtSynchronizeEventWithTimeout $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
-    // Nobody is seen to call it.
-    (rtModelExecuteSync $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     // Starting and stopping tell all that matters here.
     (aclprofInit $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     (aclprofFinalize $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef int aclError;
-typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclmdlRI, *aclrtTaskGrp, *HcclComm;
+typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclmdlRI, *aclrtTaskGrp;
 typedef struct { int id; uint32_t value[4]; } aclrtLaunchKernelAttr;
 typedef struct { aclrtLaunchKernelAttr *attrs; size_t numAttrs; } aclrtLaunchKernelCfg;
 typedef struct { uint32_t addrOffset, dataOffset; } aclrtPlaceHolderInfo;
@@ -19,10 +19,7 @@ enum { TIME_LINE = 0x8, SYNC = 0x1 };
 
 aclError aclInit(const char *config);
 aclError aclFinalize(void);
-aclError aclFinalizeCallbackRegister(int type, aclError (*callback)(void *), void *data);
 const char *aclGetRecentErrMsg(void);
-const char *aclrtGetSocName(void);
-aclError aclsysGetVersionStr(char *package, char *version);
 
 aclError aclrtSetDevice(int32_t device);
 aclError aclrtResetDevice(int32_t device);
@@ -90,13 +87,6 @@ int32_t rtKernelLaunch(const void *stub, uint32_t blocks, void *args, uint32_t s
 int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, const void *args, aclrtStream stream, const void *cfg);
 int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
 int32_t rtGetTaskIdAndStreamID(uint32_t *task, uint32_t *stream);
-
-int HcclCommInitAll(uint32_t devices, int32_t *ids, HcclComm *comms);
-int HcclCommDestroy(HcclComm comm);
-int HcclGetCommName(HcclComm comm, char *name);
-int HcclAllReduce(void *send, void *recv, uint64_t count, int type, int op, HcclComm comm, aclrtStream stream);
-int HcclAllGather(void *send, void *recv, uint64_t count, int type, HcclComm comm, aclrtStream stream);
-int HcclBarrier(HcclComm comm, aclrtStream stream);
 
 #ifdef __cplusplus
 }

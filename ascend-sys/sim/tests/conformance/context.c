@@ -1,4 +1,4 @@
-/* Contexts, devices, initialisation. */
+/* Contexts and devices. */
 #include "check.h"
 
 static void *call_without_context(void *out) {
@@ -44,26 +44,6 @@ CASE(context) {
   OK(aclrtResetDevice(0));
   IS(aclrtCreateStream(&none), 107002);
   TRUE(strstr(aclGetRecentErrMsg(), "107002") != NULL);
-}
-
-static int finalizes;
-static aclError on_finalize(void *data) {
-  TRUE(data == &finalizes);
-  finalizes++;
-  return 0;
-}
-
-CASE(init) {
-  IS(aclFinalize(), 100001);
-  OK(aclFinalizeCallbackRegister(0xFFFF, on_finalize, &finalizes));
-  OK(aclInit(NULL));
-  IS(aclInit(NULL), 100002);
-  OK(aclFinalize());
-  IS(finalizes, 1);
-  char version[128];
-  OK(aclsysGetVersionStr("runtime", version));
-  TRUE(strcmp(version, "9.1.0") == 0);
-  TRUE(strncmp(aclrtGetSocName(), "Ascend", 6) == 0);
 }
 
 /* ASCEND_RT_VISIBLE_DEVICES=5,2 */

@@ -2,10 +2,14 @@
 //!
 //! They ask nothing of an NPU, so with the preload alone they record nothing. `inside.c` makes them record: each of their processes launches at its start, at its forks and whenever it waits.
 
-mod commands;
+mod go;
 mod nginx;
+mod node;
 mod postgres;
+mod python;
 mod redis;
 mod rights;
+mod sandbox;
+mod shell;
 mod subject;
 mod tracers;

@@ -4,7 +4,7 @@ use crate::ground::{Ended, Ground, Running, beside, end, preload, skip};
 use crate::trace::Trace;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -16,9 +16,6 @@ const LAUNCH: &str = "aclrtLaunchKernel";
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where Debian keeps the servers of each version of PostgreSQL.
 const POSTGRESQL: &str = "/usr/lib/postgresql";
-
-/// The group of the user without rights; Debian's name of it is another one elsewhere.
-const NOBODY: u32 = 65534;
 
 /// How a program is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +100,6 @@ impl Subject {
         self.ground.path(&format!("recorded-{}", way.word()))
     }
 
-    /// Makes the run directory of a way one of nobody's group, as the documents say for programs that give up root's rights.
-    pub(super) fn make_run_of_nobody(&self, way: Way) {
-        let run = self.run(way);
-        fs::create_dir(&run).unwrap();
-        chown(&run, None, Some(NOBODY)).unwrap();
-        fs::set_permissions(&run, fs::Permissions::from_mode(0o2770)).unwrap();
-    }
-
     /// A program to be run in a way.
     pub(super) fn command(&self, way: Way, program: &str, arguments: &[&str]) -> Command {
         let program = find(program).unwrap();
@@ -158,8 +147,13 @@ impl Subject {
         Running::of(&mut self.command(way, program, arguments))
     }
 
-    /// Runs a program in each way to its end, with these variables; what it says and how it ends is the same. What is on stderr below `sa-profile run` is the command's as well.
-    pub(super) fn assert_the_same(
+    /// Runs a program in each way to its end; what it says and how it ends is the same. What is on stderr below `sa-profile run` is the command's as well.
+    pub(super) fn assert_the_same(&self, program: &str, arguments: &[&str]) -> Ended {
+        self.assert_the_same_with(&[], program, arguments)
+    }
+
+    /// The same with these variables.
+    pub(super) fn assert_the_same_with(
         &self,
         variables: &[(&str, &str)],
         program: &str,
