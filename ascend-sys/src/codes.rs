@@ -1,4 +1,4 @@
-//! Error codes of ACL and of the rt level: those that the timing and the simulator tell apart.
+//! Error codes of ACL and of the rt level that the timing or the simulator distinguishes.
 
 use crate::types::aclError;
 

@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::post;
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use sa_recorder::async_span;
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::completion::{
-    COMPLETIONS_PATH, Completion, CompletionRequest, ErrorBody, ErrorDetail, FinishReason, Usage,
+    COMPLETIONS_PATH, Completion, CompletionRequest, ErrorBody, FinishReason, Usage,
 };
 use crate::control::Control;
 use crate::protocol::{OutputEvent, Status};
@@ -87,7 +87,6 @@ async fn grace(stopped: oneshot::Receiver<()>, drain: oneshot::Sender<()>) {
 fn router(engine: Arc<AsyncLlmEngine>) -> Router {
     Router::new()
         .route(COMPLETIONS_PATH, post(completions))
-        .route("/health", get(|| async { StatusCode::OK }))
         .with_state(engine)
 }
 
@@ -151,6 +150,6 @@ async fn collect(mut handle: RequestHandle, prompt_tokens: usize) -> Response {
 }
 
 fn failure(status: StatusCode, why: &str) -> Response {
-    let error = ErrorDetail::new(why, status.is_client_error());
+    let error = why.to_owned();
     (status, Json(ErrorBody { error })).into_response()
 }

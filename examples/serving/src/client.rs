@@ -57,7 +57,7 @@ pub(crate) async fn complete(
     let status = response.status();
     if status != StatusCode::OK {
         let body = response.into_body().collect().await?.to_bytes();
-        let message = serde_json::from_slice::<ErrorBody>(&body).map(|body| body.error.message);
+        let message = serde_json::from_slice::<ErrorBody>(&body).map(|body| body.error);
         return Err(RequestError::Status {
             status,
             message: message.unwrap_or_default(),
@@ -107,10 +107,7 @@ fn take_chunk(reply: &mut Reply, mut chunk: Completion) -> Result<(), RequestErr
         return Ok(());
     };
     match choice.finish_reason {
-        Some(FinishReason::Error) => {
-            let message = chunk.error.map(|error| error.message);
-            Err(RequestError::Stream(message.unwrap_or_default()))
-        }
+        Some(FinishReason::Error) => Err(RequestError::Stream(chunk.error.unwrap_or_default())),
         Some(FinishReason::Length) => Ok(()),
         None => {
             reply.text.push_str(&choice.text);

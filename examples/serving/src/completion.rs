@@ -34,7 +34,7 @@ pub(crate) struct Completion {
     pub(crate) usage: Option<Usage>,
     /// Why a stream ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<ErrorDetail>,
+    pub(crate) error: Option<String>,
 }
 
 impl Completion {
@@ -94,26 +94,6 @@ pub(crate) struct Usage {
 /// Body of an answer with an error status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ErrorBody {
-    pub(crate) error: ErrorDetail,
-}
-
-/// What went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ErrorDetail {
-    pub(crate) message: String,
-    pub(crate) r#type: String,
-}
-
-impl ErrorDetail {
-    /// Describes an error of the server's or, with `is_client`, of the client's request.
-    pub(crate) fn new(message: &str, is_client: bool) -> ErrorDetail {
-        let kind = match is_client {
-            true => "invalid_request_error",
-            false => "server_error",
-        };
-        ErrorDetail {
-            message: message.to_owned(),
-            r#type: kind.to_owned(),
-        }
-    }
+    /// The reason.
+    pub(crate) error: String,
 }

@@ -8,7 +8,7 @@ use futures_util::stream;
 use sa_recorder::{AsyncSpan, async_span, instant};
 
 use super::llm_engine::RequestHandle;
-use crate::completion::{Completion, DONE, ErrorDetail, FinishReason};
+use crate::completion::{Completion, DONE, FinishReason};
 use crate::protocol::OutputEvent;
 use crate::tokenizer;
 
@@ -66,7 +66,7 @@ impl Streaming {
             OutputEvent::Finished => self.finish(FinishReason::Length),
             OutputEvent::Failed(reason) => {
                 let mut last = self.finish(FinishReason::Error);
-                last.error = Some(ErrorDetail::new(&reason, false));
+                last.error = Some(reason);
                 last
             }
         };

@@ -1,4 +1,4 @@
-//! Where the model's kernels run: on an NPU, or on the processor alone, where a wait stands for each.
+//! The device that runs the model's kernels: an NPU, or the processor, which waits for as long as each kernel takes.
 
 use std::io;
 use std::thread;

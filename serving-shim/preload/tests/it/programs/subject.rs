@@ -238,7 +238,7 @@ impl Subject {
     }
 }
 
-/// Whether a command that starts another one works here, without anything of ours.
+/// Returns true if this command, which starts another one, works on this machine.
 pub(super) fn works(program: &str, arguments: &[&str]) -> bool {
     let mut tried = Command::new(find(program).unwrap());
     let tried = tried.args(arguments).arg("true").output();
