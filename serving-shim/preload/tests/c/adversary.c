@@ -37,14 +37,6 @@ static void *in_handles(const char *name) {
 
 static void *in_default(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
-static void once(const char *form, int argc, char **argv, void (*local)(void)) {
-  (void)argc;
-  (void)argv;
-  if (local) local();
-  else if (!strcmp(form, "handle")) call_found(in_handles);
-  else if (!strcmp(form, "default")) call_found(in_default);
-}
-
 int main(int argc, char **argv) {
   const char *form = argc > 1 ? argv[1] : "";
   void (*local)(void) = NULL;
@@ -60,7 +52,9 @@ int main(int argc, char **argv) {
   for (unsigned n = 0; n < sizeof answers / sizeof *answers; n++) {
     *next = answers[n];
     printf("answer %d, errno %d\n", next->result, next->error);
-    once(form, argc, argv, local);
+    if (local) local();
+    else if (!strcmp(form, "handle")) call_found(in_handles);
+    else if (!strcmp(form, "default")) call_found(in_default);
   }
   const char *complaint = dlerror();
   printf("dlerror %s\n", complaint ? complaint : "none");

@@ -10,7 +10,7 @@ fn ranges_that_do_not_fit_are_counted_and_domains_have_their_own_names() {
     let mut command = ground.recorded(ground.path("ranges"));
     let ended = end(command.env("FAKE_QUIET", "1"));
     assert_eq!(ended.code, 42, "{ended:?}");
-    let (trace, lost) = Trace::with_losses(&ground.run());
+    let trace = Trace::with_losses(&ground.run());
     let many = trace
         .recorded()
         .filter(|event| event["name"] == "many")
@@ -20,7 +20,7 @@ fn ranges_that_do_not_fit_are_counted_and_domains_have_their_own_names() {
         lengths.iter().all(|us| *us > 15_000.0),
         "none that was not kept: {lengths:?}"
     );
-    assert_eq!((lengths.len(), lost), (64, 6));
+    assert_eq!((lengths.len(), trace.lost()), (64, 6));
     let marks = trace.recorded().filter(|event| event["cat"] == "mstx");
     let marks = marks.filter(|event| event["ph"] == "i");
     let domains: Vec<_> = marks

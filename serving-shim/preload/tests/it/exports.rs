@@ -13,14 +13,15 @@ fn called() -> BTreeSet<String> {
         .collect()
 }
 
+/// The output of a tool about the library.
+fn told_by(tool: &str, arguments: &[&str]) -> String {
+    let output = Command::new(tool).args(arguments).arg(preload()).output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
+}
+
 #[test]
 fn the_library_exports_what_the_adversary_calls_and_nothing_else() {
-    let output = Command::new("nm")
-        .args(["-D", "--defined-only"])
-        .arg(preload())
-        .output()
-        .unwrap();
-    let symbols = String::from_utf8(output.stdout).unwrap();
+    let symbols = told_by("nm", &["-D", "--defined-only"]);
     let mut exported: BTreeSet<String> = symbols
         .lines()
         .map(|line| line.rsplit(' ').next().unwrap().to_owned())
@@ -32,12 +33,7 @@ fn the_library_exports_what_the_adversary_calls_and_nothing_else() {
 
 #[test]
 fn loading_the_library_runs_no_code_of_ours() {
-    let output = Command::new("readelf")
-        .args(["--dynamic", "--wide"])
-        .arg(preload())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = told_by("readelf", &["--dynamic", "--wide"]);
     let size = text
         .lines()
         .find(|line| line.contains("(INIT_ARRAYSZ)"))

@@ -1,7 +1,7 @@
 //! Each interposed function in each form in which a program can call it: what the program sees is the same with the preload, recording or not, and what is recorded is exactly what was
 //! launched.
 
-use crate::ground::{Ground, end, preload};
+use crate::ground::{Ground, end, preload, preloads};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -165,14 +165,14 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
     assert_eq!(ground.trace().of_category("kernel").len(), 1);
     // A second hook of dlsym is called whether it is preloaded before ours or after it.
     ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
-    let (ours, hook) = (preload().display().to_string(), ground.text("libhook.so"));
-    for preloads in [format!("{ours}:{hook}"), format!("{hook}:{ours}")] {
+    let (ours, hook) = (preload(), ground.path("libhook.so"));
+    for libraries in [[&*ours, &hook], [&hook, &ours]] {
         let mut command = ground.recorded(&program);
-        command.env("LD_PRELOAD", &preloads);
+        command.env("LD_PRELOAD", preloads(&libraries));
         let ended = run(command);
         assert_eq!(ended.code, 42, "{ended:?}");
         let asked = ended.stdout.contains("hook asked getpid\n");
-        assert!(asked, "{preloads}: {ended:?}");
+        assert!(asked, "{libraries:?}: {ended:?}");
     }
 }
 

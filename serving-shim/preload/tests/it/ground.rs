@@ -208,6 +208,12 @@ impl Ground {
     }
 }
 
+/// What `LD_PRELOAD` is for these libraries.
+pub(crate) fn preloads(libraries: &[&Path]) -> OsString {
+    let paths: Vec<&OsStr> = libraries.iter().map(|path| path.as_os_str()).collect();
+    paths.join(OsStr::new(":"))
+}
+
 /// Runs a command to its end.
 pub(crate) fn end(command: &mut Command) -> Ended {
     Running::of(command).end()

@@ -1,6 +1,6 @@
 //! Where the vendor's library is not there, or not yet: an error of the vendor's numbering, annotations that work alone, and no wrong memory of it.
 
-use crate::ground::{Ended, Ground, end, preload};
+use crate::ground::{Ended, Ground, end, preload, preloads};
 
 const NOTHING: &str = "\
 aclrtLaunchKernel 200001
@@ -54,8 +54,8 @@ fn without_a_library_calls_fail_as_not_supported_and_annotations_work_alone() {
 fn a_library_without_a_tool_that_listens_is_not_shown_ids_of_ours() {
     let ground = ground();
     let library = ground.path("libms_tools_ext.so");
-    let preloads = format!("{}:{}", preload().display(), library.display());
-    let variables = [("LD_PRELOAD", preloads.as_str()), ("FAKE_NO_TOOL", "1")];
+    let list = preloads(&[&preload(), &library]).into_string().unwrap();
+    let variables = [("LD_PRELOAD", list.as_str()), ("FAKE_NO_TOOL", "1")];
     let ended = run(&ground, None, &variables);
     assert!(ended.stdout.ends_with("ids 1, domain 1\n"), "{ended:?}");
     for (call, times) in [

@@ -1,6 +1,6 @@
 //! Other preloaded libraries: interposers of the same functions before and behind ours, allocators, a second copy of ours.
 
-use crate::ground::{Ended, Ground, end, preload, skip};
+use crate::ground::{Ended, Ground, end, preload, preloads, skip};
 use std::path::{Path, PathBuf};
 
 /// Builds the program that calls everything by name. One of its libraries calls the runtime before main, so cleanup at exit runs after the destructors
@@ -16,12 +16,8 @@ fn ground() -> Ground {
 
 /// A program, given its own name, below these preloaded libraries, recording.
 fn below(ground: &Ground, program: &str, libraries: &[&Path]) -> Ended {
-    let list: Vec<String> = libraries
-        .iter()
-        .map(|library| library.display().to_string())
-        .collect();
     let mut command = ground.recorded(ground.path(program));
-    command.arg(program).env("LD_PRELOAD", list.join(":"));
+    command.arg(program).env("LD_PRELOAD", preloads(libraries));
     command.env("FAKETIME", "-1d");
     end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // it need not come first
 }
@@ -122,9 +118,8 @@ fn an_interposer_before_or_behind_ours_is_no_real_function() {
     let program = ["-Wl,--no-as-needed", "-l:libclient.so"];
     ground.program("missing", &["missing.c"], &program);
     let mut command = ground.recorded(ground.path("missing"));
-    let preloads = [ground.path("libinterposer.so"), preload()];
-    let preloads = preloads.map(|library| library.display().to_string());
-    let ended = end(command.env("LD_PRELOAD", preloads.join(":")));
+    let (first, ours) = (ground.path("libinterposer.so"), preload());
+    let ended = end(command.env("LD_PRELOAD", preloads(&[&first, &ours])));
     let launch = "interposer before 1\ninterposer after 200001\naclrtLaunchKernel 200001\n";
     let wait = "interposer waits\naclrtSynchronizeDevice 200001\n";
     assert_eq!(ended.code, 42, "{ended:?}");

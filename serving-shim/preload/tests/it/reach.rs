@@ -1,10 +1,9 @@
 //! What is hidden from the library is said: in the trace, and in the summary of a merge.
 
-use crate::ground::{Ground, end, preload};
+use crate::ground::{Ground, end, preload, preloads};
 use crate::trace::Trace;
 use serde_json::{Value, json};
 use std::path::Path;
-use trace_merge::{Options, Output};
 
 /// What a process says in which everything reaches the library.
 fn all() -> Value {
@@ -19,12 +18,10 @@ fn ground() -> Ground {
 
 /// The program below these preloaded libraries, recording.
 fn below(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Trace {
-    let list: Vec<String> = libraries
-        .iter()
-        .map(|library| library.display().to_string())
-        .collect();
     let mut command = ground.recorded(ground.path("reach"));
-    command.args(arguments).env("LD_PRELOAD", list.join(":"));
+    command
+        .args(arguments)
+        .env("LD_PRELOAD", preloads(libraries));
     command.env("SA_PROFILE_THREADS", "0");
     let ended = end(command.env("FAKE_QUIET", "1"));
     assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
@@ -35,25 +32,13 @@ fn below(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Trace {
     ground.trace()
 }
 
-/// The words of a merge's summary about what is not visible.
-fn summary(ground: &Ground) -> String {
-    let mut options = Options::new([ground.run()]);
-    options.output = Output::File(ground.path("summary.json"));
-    let text = trace_merge::merge(&options).unwrap().text();
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("reach: "))
-        .collect();
-    lines.join("\n")
-}
-
 #[test]
 fn where_everything_is_seen_nothing_is_said() {
     let ground = ground();
     let trace = below(&ground, &[&preload()], &[]);
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
     assert_eq!(trace.reach(), [&all()]);
-    assert_eq!(summary(&ground), "");
+    assert!(trace.hidden().is_empty());
     // A program may give its own events the same name.
     let mut files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
     let (path, text) = files
@@ -67,8 +52,8 @@ fn where_everything_is_seen_nothing_is_said() {
     let line = line.replace(r#""cat":"sa_profile""#, r#""cat":"app""#);
     let line = line.replace(r#""by_handle":true"#, r#""by_handle":false"#);
     std::fs::write(path, format!("{text}{line}\n")).unwrap();
-    assert_eq!(ground.trace().reach().len(), 2);
-    assert_eq!(summary(&ground), "");
+    let trace = ground.trace();
+    assert_eq!((trace.reach().len(), trace.hidden().len()), (2, 0));
 }
 
 #[test]
@@ -98,9 +83,9 @@ fn a_dlsym_before_ours_is_said_if_it_hides_ours() {
             "may not be visible: the dlsym of {} stands before that of libsa_profile_preload.so",
             hook.display()
         );
-        let said = summary(&ground);
-        assert_eq!(said.contains(&words), hidden, "{said}");
-        assert_eq!(said.lines().count(), usize::from(hidden), "{said}");
+        let said = trace.hidden();
+        assert_eq!(said.len(), usize::from(hidden), "{said:?}");
+        assert!(said.iter().all(|line| line.contains(&words)), "{said:?}");
         std::fs::remove_dir_all(ground.run()).unwrap();
     }
 }
@@ -116,17 +101,18 @@ fn an_interposer_is_said_where_it_comes_first() {
         let other = ground.path(name);
         let trace = below(&ground, &[&preload(), &other], &[]);
         assert_eq!(trace.reach(), [&all()]);
-        assert_eq!(summary(&ground), "");
+        assert!(trace.hidden().is_empty());
         std::fs::remove_dir_all(ground.run()).unwrap();
         let trace = below(&ground, &[&other, &preload()], &[]);
         let expected = json!({
             "by_linking": false, "by_handle": true, "interposed": ["kernels", "waits"], "first": other
         });
         assert_eq!(trace.reach(), [&expected]);
-        let said = summary(&ground);
+        let [said] = &trace.hidden()[..] else {
+            panic!("{:?}", trace.hidden())
+        };
         let calls = "some calls of kernels and waits go to ";
         assert!(said.contains(calls) && said.contains(words), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
         std::fs::remove_dir_all(ground.run()).unwrap();
     }
 }

@@ -3,24 +3,25 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use trace_merge::{Options, Output};
+use trace_merge::{Options, Output, Report};
 
 /// The events of a trace.
 #[derive(Debug)]
 pub(crate) struct Trace {
     events: Vec<Value>,
+    report: Report,
 }
 
 impl Trace {
     /// Merges a run directory that has lost nothing.
     pub(crate) fn of(directory: &Path) -> Trace {
-        let (trace, lost) = Trace::with_losses(directory);
-        assert_eq!(lost, 0);
+        let trace = Trace::with_losses(directory);
+        assert_eq!(trace.lost(), 0);
         trace
     }
 
-    /// Merges a run directory; also how many events it has lost.
-    pub(crate) fn with_losses(directory: &Path) -> (Trace, u64) {
+    /// Merges a run directory that may have lost events.
+    pub(crate) fn with_losses(directory: &Path) -> Trace {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("trace.json");
         let mut options = Options::new([directory.to_owned()]);
@@ -33,7 +34,19 @@ impl Trace {
         let Value::Array(events) = trace["traceEvents"].take() else {
             panic!("no traceEvents")
         };
-        (Trace { events }, report.losses.events)
+        Trace { events, report }
+    }
+
+    /// How many events the run has lost.
+    pub(crate) fn lost(&self) -> u64 {
+        self.report.losses.events
+    }
+
+    /// The lines of the summary about what this library does not see.
+    pub(crate) fn hidden(&self) -> Vec<String> {
+        let text = self.report.text();
+        let lines = text.lines().filter(|line| line.starts_with("reach: "));
+        lines.map(str::to_owned).collect()
     }
 
     /// The spans and instants of one category.

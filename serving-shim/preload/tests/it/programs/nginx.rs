@@ -138,7 +138,7 @@ fn workers_of_nginx_record_where_their_group_may_write() {
     let told = logged(&refused.work(way), "sa-profile: ");
     assert!(told <= 4, "{told} lines of four workers");
     refused.assert_no_process_left(way);
-    assert_eq!(refused.trace(way).0.processes().len(), 1, "the master");
+    assert_eq!(refused.trace(way).processes().len(), 1, "the master");
 
     let Some(allowed) = subject(test) else { return };
     let run = allowed.run(way);

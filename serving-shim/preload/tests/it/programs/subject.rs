@@ -191,18 +191,19 @@ impl Subject {
 
     /// Asserts that each launch that returned is in the trace, and that viewers lose nothing of it.
     pub(super) fn assert_whole(&self, way: Way) -> Trace {
-        let (trace, lost) = self.trace(way);
+        let trace = self.trace(way);
         let (begun, returned) = self.launches(way);
         let recorded = (trace.count(LAUNCH) + trace.unfinished(LAUNCH).len()) as u64;
         assert!(
-            returned > 0 && (returned..=begun).contains(&(recorded + lost)),
-            "{way:?}: recorded {recorded}, lost {lost}, launched {returned} to {begun}"
+            returned > 0 && (returned..=begun).contains(&(recorded + trace.lost())),
+            "{way:?}: recorded {recorded}, lost {}, launched {returned} to {begun}",
+            trace.lost()
         );
         trace
     }
 
-    /// What was recorded in a way, and how many events are lost; viewers lose nothing of it.
-    pub(super) fn trace(&self, way: Way) -> (Trace, u64) {
+    /// What was recorded in a way; viewers lose nothing of it.
+    pub(super) fn trace(&self, way: Way) -> Trace {
         Trace::with_losses(&self.run(way))
     }
 
