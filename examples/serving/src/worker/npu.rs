@@ -17,12 +17,12 @@ use serving_shim::Launch;
 
 /// The kernels of the model, with the time each takes at least and at most, in microseconds.
 pub(crate) const KERNELS: [(&str, u32, u32); 6] = [
-    ("qkv_proj", 600, 900),
-    ("paged_attention", 400, 1200),
-    ("o_proj", 250, 400),
-    ("mlp_up", 800, 1100),
-    ("mlp_down", 800, 1100),
-    ("lm_head", 1200, 1600),
+    ("qkv_proj", 60, 90),
+    ("paged_attention", 40, 120),
+    ("o_proj", 25, 40),
+    ("mlp_up", 80, 110),
+    ("mlp_down", 80, 110),
+    ("lm_head", 120, 160),
 ];
 /// How long the last slices are waited for.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -102,7 +102,7 @@ fn every_worker_executes_every_step_and_its_kernels_run_on_its_npu() {
         assert_eq!(ran.len(), runs, "{worker}");
         for slice in ran {
             let us = slice["args"]["device_wall_us"].as_f64().unwrap();
-            assert!(us >= 1199.0, "at least as long as the kernel takes: {us}");
+            assert!(us >= 119.0, "at least as long as the kernel takes: {us}");
         }
     }
     let arrows = trace
