@@ -8,7 +8,7 @@ use sa_recorder::{Level, Recorder};
 
 use super::npu::{KERNELS, Npu};
 
-/// How many times as long as a kernel the processor takes for it, so that the host slows the server down.
+/// The time that the processor takes for a kernel, in multiples of the time of the kernel: the host slows the server down.
 const HOST_TIMES: u32 = 5;
 
 /// Runs kernels.

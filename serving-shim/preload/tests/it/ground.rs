@@ -208,7 +208,7 @@ impl Ground {
     }
 }
 
-/// What `LD_PRELOAD` is for these libraries.
+/// Returns the value of `LD_PRELOAD` for these libraries.
 pub(crate) fn preloads(libraries: &[&Path]) -> OsString {
     let paths: Vec<&OsStr> = libraries.iter().map(|path| path.as_os_str()).collect();
     paths.join(OsStr::new(":"))

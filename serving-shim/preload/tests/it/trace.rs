@@ -37,7 +37,7 @@ impl Trace {
         Trace { events, report }
     }
 
-    /// How many events the run has lost.
+    /// Returns the number of events that the run has lost.
     pub(crate) fn lost(&self) -> u64 {
         self.report.losses.events
     }

@@ -202,7 +202,7 @@ impl Subject {
         trace
     }
 
-    /// What was recorded in a way; viewers lose nothing of it.
+    /// Returns the trace of a run in this way, and asserts that viewers lose nothing of it.
     pub(super) fn trace(&self, way: Way) -> Trace {
         Trace::with_losses(&self.run(way))
     }
