@@ -365,6 +365,26 @@ mod tests {
     }
 
     #[test]
+    fn children_are_told_the_absolute_path_by_the_users_variable() {
+        for (name, value, exported, path) in [
+            (DIR, "x", DIR, "/cwd/x"),
+            (OUTPUT, "x", OUTPUT, "/cwd/x"),
+            (OUTPUT, "x.json", OUTPUT, "/cwd/x.json"),
+            (LEVEL, "e2e", DIR, "/cwd/profile_out"),
+        ] {
+            let paths = config(&[(name, value)]).unwrap().paths;
+            let paths = RunPaths {
+                directory: Path::new("/cwd").join(paths.directory),
+                fragments: Path::new("/cwd").join(paths.fragments),
+                trace: Path::new("/cwd").join(paths.trace),
+            };
+            let lookup = |asked: &str| (asked == name).then(|| OsString::from(value));
+            let variables = exported_variables(lookup, &paths, "r", 1);
+            assert_eq!(variables[0], (exported, path.into()), "{name}={value}");
+        }
+    }
+
+    #[test]
     fn levels_table() {
         for (text, bits, warned) in [
             (" ", 3, 0),

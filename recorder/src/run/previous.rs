@@ -211,6 +211,20 @@ mod tests {
     use std::fs;
     use std::time::{Duration, SystemTime};
 
+    #[test]
+    fn the_runs_written_last_stay_whenever_they_were_moved() {
+        let ground = Ground::new();
+        ground.write("previous/newest/trace.1.jsonl", Some(&header("newest")), 10);
+        ground.write("previous/older/trace.2.jsonl", Some(&header("older")), 5000);
+        ground.write("previous/mixed/trace.3.jsonl", Some(&header("mixed")), 6000);
+        ground.write("previous/mixed/trace.4.jsonl", Some(&header("mixed")), 20);
+        fs::write(ground.path("previous/older/trace.2.ring"), "").unwrap();
+        ground.forget(Some(2));
+        assert!(ground.path("previous/newest").exists() && ground.path("previous/mixed").exists());
+        assert!(!ground.path("previous/older").exists());
+        assert!(ground.path("previous/mixed/trace.3.jsonl").exists());
+    }
+
     /// Runs of these ages in seconds, the newest first, each with a fragment of so many events.
     fn runs(ground: &Ground, ages: &[u64], events: usize) {
         for (number, age) in ages.iter().enumerate() {
