@@ -7,6 +7,22 @@ use format_oracle::writer::{Fragment, Process};
 
 const PID: u32 = 500;
 
+/// A header that was torn before another try is no damage, whatever stands in the place of its rest, and no event.
+#[test]
+fn a_torn_header_with_anything_behind_it_costs_nothing() {
+    const HEADER: &str = r#"{"ph":"M","name":"sa_block","pid":5"#;
+    let process = Process::new(PID);
+    let whole = process.main_thread().span(1_000_000, 500, "whole", "");
+    for rest in ["\0", r#","ph":"i","ts":9,"name":"twice"}"#] {
+        let mut fragment = process.fragment();
+        fragment.line(&format!("{HEADER}{rest}"));
+        fragment.block(1, 0, &stream(&[&whole]));
+        let merged = RunDir::of(&fragment).merge();
+        assert_eq!(merged.trace.names(), ["whole"], "{rest:?}");
+        assert_eq!(merged.report.damage(), [], "{rest:?}");
+    }
+}
+
 /// A fragment that shows blocks among its first lines is split at all of them. One that shows none there for a long while, as if it were
 /// foreign, must be read in the same way.
 #[test]

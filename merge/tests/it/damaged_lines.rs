@@ -107,6 +107,22 @@ fn lines_between_good_ones() {
     });
 }
 
+/// What a file system leaves of a block that it had not written when the machine went down.
+#[test]
+fn holes_of_nul() {
+    for nuls in [1, 4096, 100_000] {
+        both(&format!("{nuls} NULs"), |case| {
+            case.good("before", "\n");
+            case.bad("nul", &vec![0; nuls]);
+            case.fragment.raw(b"\n");
+            case.good("between", "\n");
+            case.bad("nul", &vec![0; nuls]);
+            case.good("directly after", "\n");
+            case.bad("nul", &vec![0; nuls]);
+        });
+    }
+}
+
 /// A byte order mark, and a header that is damaged.
 #[test]
 fn the_first_line() {

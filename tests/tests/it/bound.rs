@@ -1,6 +1,6 @@
 //! Bounded disk: the segments of a process stay within `SA_PROFILE_MAX_MB`, and wherever a kill interrupts, a segment counts or is reported as lost.
 
-use crate::{host, victim};
+use crate::{host, script, victim};
 use e2e::chance::{Chance, rounds};
 use e2e::host_support::{Found, Host, Merged, disk_space, ring_files, scratch, segments};
 use e2e::ledger::{Lack, Seen, Verdict, autopsy, snapshot};
@@ -199,4 +199,23 @@ fn what_somebody_removes_of_several_segments_is_told() {
         let lost = found.lost;
         assert!(lost > 0 && (lost == 20_000) == all, "{lost}");
     }
+}
+
+#[test]
+fn a_large_removed_fragment_is_counted_in_little_memory() {
+    let dir = scratch();
+    let mut host = script(dir.path());
+    host.ask("spans before 600000");
+    host.ask("flush");
+    for segment in segments(dir.path()) {
+        fs::remove_file(segment).unwrap();
+    }
+    host.ask("spans after 10");
+    host.ask("flush");
+    std::thread::sleep(Duration::from_millis(1500));
+    let peak_kib: u64 = host.ask("peak-kib").parse().unwrap();
+    assert!(peak_kib < 32 << 10, "{peak_kib} KiB");
+    let _outcome = host.end();
+    let found = Found::in_dir(dir.path());
+    assert_eq!((found.recorded(), found.lost), (10, 600_000));
 }
