@@ -77,6 +77,7 @@ fn a_request_is_followed_with_its_flows() {
         ("--process=API", "XXXX"),
         ("--pid=60 --pid=61", "XXXXXXXXsstt"),
         ("--name=inner", "BE"),
+        ("--name=inner --name=as*", "BEbbee"),
         ("--cat=a", "BEbbee"),
         ("--name=st?p --cat=worker --to=50ms", "XXXfst"),
         ("--from=5ms --to=105ms", "XXXXXXXbefst"),

@@ -72,3 +72,28 @@ fn a_second_interrupt_ends_at_once() {
         workplace.processes().is_empty().then_some(())
     });
 }
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_worker_that_does_not_come_up() {
+    // Some workers come up before they are stopped: then another run is started.
+    let is_met = (0..5).any(|_| {
+        let workplace = Workplace::new();
+        let running = workplace.start("--requests 5000 --tokens 24");
+        let worker = Pid::from_raw(workplace.child("\"Worker\":{\"index\":1"));
+        kill(worker, Signal::SIGSTOP).unwrap();
+        sleep(Duration::from_millis(200));
+        running.signal(Signal::SIGINT);
+        let asked = Instant::now();
+        let finished = running.finish().expect(130);
+        let took = asked.elapsed();
+        assert_eq!(workplace.processes(), [] as [i32; 0]);
+        let words = "the processes were still coming up, and were killed";
+        let is_starting = finished.stdout.contains(words);
+        if is_starting {
+            assert!(took < STOP_LIMIT, "{took:?}");
+            workplace.trace().pid("engine-core");
+        }
+        is_starting
+    });
+    assert!(is_met, "no run was interrupted while a worker came up");
+}
