@@ -7,9 +7,9 @@ use format_oracle::writer::{Fragment, Process};
 
 const PID: u32 = 500;
 
-/// A header that was torn before another try is no damage, whatever stands in the place of its rest, and no event.
+/// A torn block header is neither damage nor an event if the block is written again, whatever follows on the line of the header.
 #[test]
-fn a_torn_header_with_anything_behind_it_costs_nothing() {
+fn a_torn_header_with_anything_after_it_costs_nothing() {
     const HEADER: &str = r#"{"ph":"M","name":"sa_block","pid":5"#;
     let process = Process::new(PID);
     let whole = process.main_thread().span(1_000_000, 500, "whole", "");

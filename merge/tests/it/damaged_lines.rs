@@ -107,7 +107,7 @@ fn lines_between_good_ones() {
     });
 }
 
-/// What a file system leaves of a block that it had not written when the machine went down.
+/// A power failure can leave a hole of NUL bytes in a file. The lines around it are still read.
 #[test]
 fn holes_of_nul() {
     for nuls in [1, 4096, 100_000] {

@@ -75,7 +75,7 @@ fn a_second_interrupt_ends_at_once() {
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_worker_that_does_not_come_up() {
-    // Some workers come up before they are stopped: then another run is started.
+    // A worker may come up before it is stopped. Then this run does not count.
     let is_met = (0..5).any(|_| {
         let workplace = Workplace::new();
         let running = workplace.start("--requests 5000 --tokens 24");
