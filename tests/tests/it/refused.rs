@@ -91,6 +91,21 @@ fn a_filter_set_right_after_the_first_event_finds_no_thread_of_ours_that_begins(
     }
 }
 
+/// Without restartable sequences from the start, as in qemu, threads begin without them. A filter that refuses them is no reason to have no thread.
+#[test]
+fn a_process_that_never_had_restartable_sequences_has_a_thread_of_ours() {
+    let dir = scratch();
+    let mut host = Host::new(HOST)
+        .arguments(&["--no-sequences", "script"])
+        .recorded_in(dir.path())
+        .variable("SA_PROFILE_THREADS", "1")
+        .variable("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+        .start();
+    host.ask("spans work 10");
+    assert_eq!(host.threads(), 2);
+    let _outcome = host.end().quiet();
+}
+
 /// The calls of a program and its threads, by name.
 fn traced(host: Host, log: &std::path::Path) -> BTreeSet<String> {
     let _outcome = host.run().quiet();

@@ -1,5 +1,6 @@
 //! What comes before the mode on the command line: how the host prepares itself before anything is recorded.
 
+use crate::sandbox;
 use std::io::BufRead;
 
 /// The preparations that were asked for.
@@ -10,6 +11,7 @@ pub(crate) struct Options {
     gate: bool,
     umask: Option<libc::mode_t>,
     exits_on_term: bool,
+    no_sequences: bool,
     limits: Vec<(String, libc::rlim_t)>,
 }
 
@@ -24,6 +26,7 @@ impl Options {
                 "--gate" => options.gate = true,
                 "--lazy" => options.lazy = true,
                 "--exit-on-term" => options.exits_on_term = true,
+                "--no-sequences" => options.no_sequences = true,
                 "--umask" => options.umask = libc::mode_t::from_str_radix(&value(), 8).ok(),
                 "--limit" => options.limits.push(limit(&value())),
                 _ => panic!("host: unknown option {option}"),
@@ -32,7 +35,7 @@ impl Options {
         (options, arguments.collect())
     }
 
-    /// Waits at the gate, then sets umask, the action of SIGTERM and limits.
+    /// Waits at the gate, then sets umask, the action of SIGTERM, a filter against `rseq` and limits.
     pub(crate) fn apply(&self) {
         if self.gate {
             let mut line = String::new();
@@ -46,6 +49,10 @@ impl Options {
         if self.exits_on_term {
             // SAFETY: the handler is a function of the right type.
             unsafe { libc::signal(libc::SIGTERM, exit as *const () as libc::sighandler_t) };
+        }
+        if self.no_sequences {
+            let number = u32::try_from(libc::SYS_rseq).expect("a small number");
+            sandbox::refuse(number, libc::ENOSYS);
         }
         for (what, value) in &self.limits {
             set_limit(what, *value);
