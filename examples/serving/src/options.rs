@@ -10,7 +10,7 @@ use clap::{Parser, ValueEnum};
 pub(crate) enum DeviceKind {
     /// On a simulated NPU each.
     Sim,
-    /// On the processor, which waits for as long as each kernel takes.
+    /// On the processor, which sleeps for each kernel.
     Off,
 }
 

@@ -8,7 +8,7 @@ use sa_recorder::{Level, Recorder};
 
 use super::npu::{KERNELS, Npu};
 
-/// The time that the processor takes for a kernel, in multiples of the time of the kernel: the host slows the server down.
+/// Time that the processor takes for a kernel, as a multiple of the least time of the kernel on an NPU. It is long, so that the host slows the server down.
 const HOST_TIMES: u32 = 5;
 
 /// Runs kernels.

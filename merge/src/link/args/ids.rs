@@ -49,8 +49,9 @@ pub(crate) struct RequestIds<'a> {
     value: Option<&'a [u8]>,
     /// Which known list that is.
     listed: Option<usize>,
-    /// Number of ids that still count of the event, and number that have counted of the chunk.
+    /// Number of ids that the event may still have.
     left: usize,
+    /// Number of ids that the chunk has so far.
     of_chunk: usize,
     /// Events of which not all ids count.
     pub(crate) cut: u64,

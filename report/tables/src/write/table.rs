@@ -6,7 +6,7 @@ use parquet::errors::Result;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Takes rows. Its file is made when there is a row, and one after the other of several. Its memory is kept for the next row group and the next file.
+/// Takes the rows of one file after another, each of which is made when it has a row. The memory is kept for the next row group and the next file.
 pub(crate) struct Table {
     columns: Cow<'static, [Column]>,
     /// Most rows of a row group, and bytes of texts from which on no further row is added.
@@ -19,7 +19,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// One of these columns, whose first path is to come.
+    /// Creates a table with these columns. [`Table::begin`] must follow.
     pub(crate) fn new(columns: impl Into<Cow<'static, [Column]>>) -> Table {
         let columns = columns.into();
         Table {
@@ -33,6 +33,7 @@ impl Table {
         }
     }
 
+    /// Returns the table with other limits for a row group.
     pub(crate) fn with_most(self, most_rows: usize, most_text_bytes: usize) -> Table {
         Table {
             most_rows,
