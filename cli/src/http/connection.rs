@@ -18,6 +18,8 @@ const LEAST_BYTES_A_SECOND: u64 = 64 << 10;
 const DRAIN: Duration = Duration::from_secs(1);
 /// How often the thread of a silent client checks whether the site is over.
 const LOOK: Duration = Duration::from_millis(100);
+/// Bytes that are sent at once. A write ends when it has sent all, so that a slow client makes no visible progress before.
+const PIECE: usize = 16 << 10;
 /// Bytes that are read at once, and the most that are read and ignored.
 const CHUNK: usize = 4 << 10;
 const DRAINED: usize = 1 << 20;
@@ -110,10 +112,10 @@ impl Connection {
     fn send(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
         while !bytes.is_empty() {
             self.stream.set_write_timeout(Some(left(deadline)?))?;
-            match (&self.stream).write(bytes) {
+            match (&self.stream).write(&bytes[..bytes.len().min(PIECE)]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
             self.note(Stage::Writing);
@@ -150,4 +152,52 @@ fn left(deadline: Instant) -> io::Result<Duration> {
         return Err(ErrorKind::TimedOut.into());
     }
     Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::request::Request;
+    use crate::http::response::Refusal;
+    use std::net::TcpListener;
+    use std::thread;
+
+    /// Has one long page.
+    struct LongPage;
+
+    impl Site for LongPage {
+        const METHODS: &'static str = "GET";
+
+        fn is_loopback(&self) -> bool {
+            true
+        }
+
+        fn answer(&self, _: &Request<'_>) -> Result<Response, Refusal> {
+            Ok(Response::of_bytes(200, "", vec![0; 24 << 20].into()))
+        }
+    }
+
+    #[test]
+    fn a_slow_client_makes_progress() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let connection = Connection::new(listener.accept().unwrap().0);
+        client
+            .write_all(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            .unwrap();
+        thread::scope(|scope| {
+            let served = scope.spawn(|| connection.serve(&LongPage));
+            let (mut part, mut longest) = (vec![0; 1 << 20], Duration::ZERO);
+            while client.read_exact(&mut part).is_ok() {
+                thread::sleep(Duration::from_millis(100));
+                let progress = connection.progress();
+                if progress.stage == Stage::Writing {
+                    longest = longest.max(progress.since.elapsed());
+                }
+            }
+            drop(client);
+            served.join().unwrap().unwrap();
+            assert!(longest < Duration::from_secs(1), "{longest:?}");
+        });
+    }
 }
