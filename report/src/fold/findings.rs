@@ -26,7 +26,7 @@ const STALLED: f64 = 0.10;
 const GC_NS: i64 = 1_000_000;
 
 /// Returns the evidence and the advice for a cause of idle devices; `None` if it is no bottleneck, or if nobody can tell.
-fn seen(cause: IdleCause) -> Option<(&'static str, &'static str)> {
+fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)> {
     Some(match cause {
         IdleCause::LaunchGap => (
             "in a step, the devices waited for the next launch: the host is slower than they are",
@@ -150,7 +150,7 @@ fn has_steps(report: &RunReport) -> bool {
 fn idle(report: &RunReport) -> Vec<Finding> {
     let (has_steps, recorded) = (has_steps(report), &report.recorded);
     let finding = |cause: IdleCause| {
-        let (seen, advice) = seen(cause)?;
+        let (seen, advice) = evidence_and_advice(cause)?;
         // Traces of other profilers show launches, and may show no steps.
         let seen = match has_steps {
             true => seen,
