@@ -57,8 +57,6 @@ pub(super) struct Process {
     /// What the preload library does not see of it, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) not_visible: Vec<String>,
-    /// How device times are taken; absent where none are.
-    pub(super) device_method: Option<String>,
 }
 
 /// What has become of a process.
@@ -159,7 +157,6 @@ impl Run {
             bytes: contents.bytes,
             lost: contents.lost,
             not_visible: contents.reach.map_or_else(Vec::new, |reach| reach.words()),
-            device_method: None,
         });
     }
 }

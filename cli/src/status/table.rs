@@ -8,7 +8,7 @@ use crate::words::table::aligned;
 use std::fmt::Write;
 use trace_merge::{DeadProcess, Deaths};
 
-const HEADINGS: [&str; 10] = [
+const HEADINGS: [&str; 9] = [
     "PROCESS",
     "PID",
     "STATE",
@@ -18,7 +18,6 @@ const HEADINGS: [&str; 10] = [
     "SIZE",
     "LAST EVENT",
     "LOST",
-    "DEVICE",
 ];
 /// Columns of numbers, which are set to the right.
 const NUMBERS: [usize; 4] = [1, 4, 5, 6];
@@ -71,7 +70,7 @@ fn not_visible(run: &Run) -> String {
     text
 }
 
-fn row(process: &Process) -> [String; 10] {
+fn row(process: &Process) -> [String; 9] {
     let Process {
         name,
         pid,
@@ -82,7 +81,6 @@ fn row(process: &Process) -> [String; 10] {
         bytes,
         last_event_age_ns,
         lost,
-        device_method,
         ..
     } = process;
     let dash = || "-".to_owned();
@@ -106,7 +104,6 @@ fn row(process: &Process) -> [String; 10] {
         } else {
             lost.join(", ")
         },
-        device_method.as_deref().map_or_else(dash, printable),
     ]
 }
 
@@ -172,7 +169,6 @@ mod tests {
             last_event_age_ns: Some(250_000_000),
             lost: BTreeMap::new(),
             not_visible: Vec::new(),
-            device_method: None,
         }
     }
 
@@ -211,10 +207,10 @@ began     3 min ago
 recorded  1,234,569 events, 1,207 lost, 292.0 MB
 alive     1 of 3
 
-PROCESS       PID  STATE   LEVEL       FILES     EVENTS      SIZE  LAST EVENT  LOST                     DEVICE
-engine-core     1  alive   e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   -                        -
-worker-0     4711  killed  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1,200 busy, 7 disk_full  -
-api            99  ended   off             1          0     400 B  -           -                        -
+PROCESS       PID  STATE   LEVEL       FILES     EVENTS      SIZE  LAST EVENT  LOST
+engine-core     1  alive   e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   -
+worker-0     4711  killed  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1,200 busy, 7 disk_full
+api            99  ended   off             1          0     400 B  -           -
 
 killed: worker-0 (pid 4711), in 2 open spans. `trace-merge profile_out` shows the spans they died in
 

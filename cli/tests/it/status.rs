@@ -45,9 +45,9 @@ began # s ago
 recorded # events, # lost, # B
 alive # of #
 
-PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST DEVICE
-engine-core # alive e2e,kernel # # # B # s ago - -
-worker-0 # alive off # # # B # s ago - -
+PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST
+engine-core # alive e2e,kernel # # # B # s ago -
+worker-0 # alive off # # # B # s ago -
 "
     );
     let status = json(&ground);
@@ -83,10 +83,10 @@ began # s ago
 recorded # events, # lost, # B
 alive # of #
 
-PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST DEVICE
-engine-core # alive e2e,kernel # # # B # s ago - -
-worker-0 # killed e2e,kernel # # # B # s ago - -
-worker-1 # silent off # # # B # s ago - -
+PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST
+engine-core # alive e2e,kernel # # # B # s ago -
+worker-0 # killed e2e,kernel # # # B # s ago -
+worker-1 # silent off # # # B # s ago -
 
 killed: worker-0 (pid # in # open spans. `trace-merge out` shows the spans they died in
 
