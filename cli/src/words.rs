@@ -1,7 +1,6 @@
 //! Words for people, on stderr: stdout belongs to data, or to the recorded command.
 
 pub(crate) mod amount;
-pub(crate) mod table;
 
 use amount::grouped;
 use sa_format::{visible, visible_lines};

@@ -15,7 +15,7 @@ mod short;
 mod slowest;
 mod tables_csv;
 
-pub use amount::grouped;
+pub use amount::{aligned, grouped};
 pub use bottlenecks::text as bottlenecks_text;
 pub use diff::diff_text;
 pub(crate) use idle::words as cause_words;

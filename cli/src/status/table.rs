@@ -2,9 +2,8 @@
 
 use super::run::{Process, Run, State};
 use crate::level;
-use crate::words::amount::{age, grouped, size};
+use crate::words::amount::{age, aligned, grouped, size};
 use crate::words::printable;
-use crate::words::table::aligned;
 use std::fmt::Write;
 use trace_merge::{DeadProcess, Deaths};
 
@@ -52,7 +51,7 @@ pub(super) fn text(run: &Run) -> String {
     );
     let rows = std::iter::once(HEADINGS.map(str::to_owned)).chain(run.processes.iter().map(row));
     let rows: Vec<_> = rows.collect();
-    text += &aligned(&rows, |column| NUMBERS.contains(&column));
+    text += &aligned(&rows, "", |column| NUMBERS.contains(&column));
     text += &epitaph(run);
     text += &not_visible(run);
     text

@@ -1,8 +1,7 @@
 //! The figures as text.
 
-use crate::words::amount::{grouped, size};
+use crate::words::amount::{aligned, grouped, size};
 use crate::words::printable;
-use crate::words::table::aligned;
 use std::fmt::Write;
 use trace_report::live::{LiveState, LiveStats, LiveWindow};
 
@@ -158,7 +157,7 @@ fn requests(text: &mut String, stats: &LiveStats) {
             time(window.p99_ns),
         ]);
     }
-    text.push_str(&aligned(&rows, |column| column > 0));
+    text.push_str(&aligned(&rows, "", |column| column > 0));
     let whose = match stats.state {
         LiveState::Ended => "before the end, ",
         _ => "",
@@ -235,7 +234,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 
 fn table_if_any(text: &mut String, rows: &[Vec<String>], texts: usize) {
     if rows.len() > 1 {
-        text.push_str(&aligned(rows, |column| column >= texts));
+        text.push_str(&aligned(rows, "", |column| column >= texts));
         text.push('\n');
     }
 }

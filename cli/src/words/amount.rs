@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use trace_report::screen::grouped;
+pub(crate) use trace_report::screen::{aligned, grouped};
 
 /// Reads `30s`, `500ms`, `5m`, `2h`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {

@@ -1,4 +1,6 @@
-//! Amounts as people read them.
+//! Amounts and tables as people read them.
+
+use std::ops::Range;
 
 /// A duration with three digits that count.
 pub(super) fn duration(ns: f64) -> String {
@@ -49,26 +51,31 @@ pub(super) fn cells(head: &str) -> Vec<String> {
     head.split('|').map(str::to_owned).collect()
 }
 
-/// Rows of cells with aligned columns: figures in these columns to the right, words in the others to the left.
-pub(super) fn table(rows: &[Vec<String>], figures: std::ops::Range<usize>) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+/// Returns rows of cells with aligned columns: the figures in these columns to the right, the words in the others to the left. Each row is indented.
+pub(super) fn table(rows: &[Vec<String>], figures: Range<usize>) -> String {
+    aligned(rows, "  ", |column| figures.contains(&column))
+}
+
+/// Returns rows of cells with aligned columns, each after this indent. Columns of figures are flush right.
+pub fn aligned<R: AsRef<[String]>>(
+    rows: &[R],
+    indent: &str,
+    is_figure: impl Fn(usize) -> bool,
+) -> String {
+    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
     let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
-            match figures.contains(&column) {
-                true => line.extend(["  ", &pad, cell]),
-                false => line.extend(["  ", cell, &pad]),
-            }
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match is_figure(column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = indent.to_owned() + &cells.collect::<Vec<_>>().join("  ");
+        line.trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
 }
