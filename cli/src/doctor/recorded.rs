@@ -1,20 +1,21 @@
 //! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
 
 use super::finding::{Check, Finding};
-use crate::status::run::death;
+use crate::control::wall_ns;
+use crate::status::run::Process;
 use crate::words::{plural, printable, processes};
 use sa_format::loss::Cause;
 use sa_format::{
-    End, FragmentHeader, REMOVED_FILE, RING_SUFFIX, RUN_FILE, Reach, Record, RemovedRuns, RingKind,
-    RunFile, is_ring_name, ring_name, segment_name, stem_and_segment,
+    REMOVED_FILE, RING_SUFFIX, RUN_FILE, RemovedRuns, RingKind, RunFile, is_ring_name,
+    stem_and_segment,
 };
 use sa_recorder::RunPaths;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use trace_merge::survey::{Contents, Known, RunProcess, has_exclusive_lock, is_alive_here};
-use trace_merge::{DeadProcess, Deaths};
+use trace_merge::Deaths;
+use trace_merge::survey::{Known, RunProcess, has_exclusive_lock};
 
 const RUN: Check = Check("run file");
 const RINGS: Check = Check("rings");
@@ -25,10 +26,8 @@ const NAMED: usize = 8;
 const REACH_HINT: &str = "docs/troubleshooting.md: it looked at its first launch";
 /// No more is read to count losses.
 const MOST_READ_BYTES: u64 = 1 << 30;
-/// Where the last record of a fragment is looked for.
-const TAIL_BYTES: u64 = 64 << 10;
 
-/// How the process of a fragment is.
+/// How a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Live,
@@ -36,46 +35,70 @@ enum State {
     Died,
 }
 
-/// A fragment, as far as it matters here.
+/// A process as its headers, the ends of its fragments and its rings show it, however much it recorded.
 #[derive(Debug)]
-struct Fragment {
-    header: FragmentHeader,
+struct Outline {
+    pid: u32,
+    /// Its pid and its program.
+    label: String,
     state: State,
     has_events: bool,
-    has_ring: bool,
+    has_heap_ring: bool,
+    rings: usize,
+}
+
+impl Outline {
+    fn of(process: &RunProcess) -> Outline {
+        let mut fragments = process.fragments.iter();
+        Outline {
+            pid: process.header.pid,
+            label: label(process),
+            state: match process.is_alive() {
+                _ if process.has_ended() => State::Ended,
+                true => State::Live,
+                false => State::Died,
+            },
+            has_events: fragments.any(|path| has_events(path).unwrap_or(true)),
+            has_heap_ring: process.header.ring == RingKind::Heap,
+            rings: process.rings(),
+        }
+    }
 }
 
 /// Looks at the run in the directory, if there is one.
 pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
+    let run = trace_merge::survey::processes(&paths.directory).unwrap_or_default();
+    let mut outlines: Vec<Outline> = run.iter().map(Outline::of).collect();
+    outlines.sort_by_key(|outline| outline.pid);
     let mut findings: Vec<Finding> = run_file(&paths.directory.join(RUN_FILE))
         .into_iter()
         .collect();
-    let names: Vec<String> = fs::read_dir(&paths.fragments)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    let stems = by_stem(&names);
-    let fragments: Vec<Fragment> = stems
-        .iter()
-        .filter_map(|(stem, segments)| newest(&paths.fragments, stem, segments))
-        .collect();
-    if !fragments.is_empty() {
-        findings.extend(of_fragments(&fragments));
+    if !outlines.is_empty() {
+        findings.extend(of_processes(&outlines));
     }
-    findings.extend(lone_rings(&names, &stems));
-    findings.extend(said(&paths.directory));
+    findings.extend(lone_rings(&paths.fragments));
+    findings.extend(of_contents(&run));
     findings.extend(removed_runs(&paths.directory.join(REMOVED_FILE)));
     findings
 }
 
-/// What the processes of the newest run say they lost and do not see, if it is soon read.
-fn said(directory: &Path) -> Vec<Finding> {
-    let (found, unreadable) = found(directory).unwrap_or_default();
-    let unseen = found.iter().flat_map(|one| {
-        let (pid, one) = (one.pid, &one.contents);
-        let words = one.reach.iter().flat_map(Reach::words);
+/// Returns what the processes say they lost and do not see, and which of them crashed, unless reading them would take too long.
+fn of_contents(run: &[RunProcess]) -> Vec<Finding> {
+    let files = run.iter().flat_map(|process| &process.fragments);
+    let bytes = files.filter_map(|path| Some(path.metadata().ok()?.len()));
+    if bytes.sum::<u64>() > MOST_READ_BYTES {
+        return Vec::new();
+    }
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    for process in run {
+        match Process::read(process, &mut Known::default(), wall_ns()) {
+            Ok(process) => found.push(process),
+            Err(_) => unreadable.push(label(process)),
+        }
+    }
+    let unseen = found.iter().flat_map(|process| {
+        let pid = process.pid;
+        let words = process.not_visible.iter();
         words.map(move |words| {
             Check("reach").warn(printable(&format!("process {pid}: {words}")), REACH_HINT)
         })
@@ -90,56 +113,9 @@ fn said(directory: &Path) -> Vec<Finding> {
     known.chain(unreadable).collect()
 }
 
-/// A process of the newest run, and what it recorded.
-struct Found {
-    pid: u32,
-    name: String,
-    is_alive: bool,
-    contents: Contents,
-}
-
-/// Reads the fragments of each process, and lists the processes whose fragments cannot be read. Returns `None` if reading would take too long.
-fn found(directory: &Path) -> Option<(Vec<Found>, Vec<String>)> {
-    let run = trace_merge::survey::processes(directory).ok()?;
-    let files = run.iter().flat_map(|process| &process.fragments);
-    let bytes: u64 = files
-        .filter_map(|path| Some(path.metadata().ok()?.len()))
-        .sum();
-    if bytes > MOST_READ_BYTES {
-        return None;
-    }
-    let read = |process: &RunProcess| {
-        let is_alive = process.is_alive(); // before its fragment is read: then nothing that it wrote is missing
-        let contents = process.contents(&mut Known::default()).ok()?;
-        let name = contents.name.clone();
-        let name = name.unwrap_or_else(|| process.default_name().into_owned());
-        Some(Found {
-            pid: process.header.pid,
-            name,
-            is_alive,
-            contents,
-        })
-    };
-    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
-    for process in &run {
-        match read(process) {
-            Some(one) => found.push(one),
-            None => unreadable.push(named(process.header.pid, &process.default_name())),
-        }
-    }
-    Some((found, unreadable))
-}
-
 /// Says which processes were killed, with the one that died first at the front, and which ended by themselves in open spans.
-fn crash(found: &[Found]) -> impl Iterator<Item = Finding> {
-    let dead = |one: &Found| {
-        Some(DeadProcess {
-            name: one.name.clone(),
-            pid: i64::from(one.pid),
-            death: death(&one.contents, one.is_alive)?,
-        })
-    };
-    let deaths: Deaths = found.iter().filter_map(dead).collect();
+fn crash(found: &[Process]) -> impl Iterator<Item = Finding> {
+    let deaths: Deaths = found.iter().filter_map(Process::dead).collect();
     let warn = |words, hint: &str| Check("crash").warn(words, hint);
     let of_killed =
         "sa-profile report says in which step the first one died, and with which requests";
@@ -149,9 +125,9 @@ fn crash(found: &[Found]) -> impl Iterator<Item = Finding> {
     killed.into_iter().chain(exited)
 }
 
-fn losses(found: &[Found]) -> Option<Finding> {
+fn losses(found: &[Process]) -> Option<Finding> {
     let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
-    for (cause, count) in found.iter().flat_map(|one| &one.contents.lost) {
+    for (cause, count) in found.iter().flat_map(|process| &process.lost) {
         let of_cause = lost.entry(cause).or_default();
         *of_cause = of_cause.saturating_add(*count);
     }
@@ -196,22 +172,6 @@ fn removed_runs(path: &Path) -> Option<Finding> {
     })
 }
 
-/// The fragments among the names, each with the numbers of its segments.
-fn by_stem(names: &[String]) -> BTreeMap<&str, BTreeSet<u32>> {
-    let mut stems: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
-    for (stem, segment) in names.iter().filter_map(|name| stem_and_segment(name)) {
-        stems.entry(stem).or_default().insert(segment);
-    }
-    stems
-}
-
-/// Reads the newest segment that has a header: it says how its process is.
-fn newest(folder: &Path, stem: &str, segments: &BTreeSet<u32>) -> Option<Fragment> {
-    let has_ring = folder.join(ring_name(stem)).exists();
-    let mut newest = segments.iter().rev();
-    newest.find_map(|segment| read(&folder.join(segment_name(stem, *segment)), has_ring))
-}
-
 fn run_file(path: &Path) -> Option<Finding> {
     let file = File::open(path).ok()?;
     let mut text = String::new();
@@ -232,35 +192,9 @@ fn run_file(path: &Path) -> Option<Finding> {
     })
 }
 
-fn read(path: &Path, has_ring: bool) -> Option<Fragment> {
-    let mut reader = BufReader::new(File::open(path).ok()?);
-    let mut line = Vec::new();
-    reader
-        .by_ref()
-        .take(16 << 10)
-        .read_until(b'\n', &mut line)
-        .ok()?;
-    let header = FragmentHeader::parse(&line)?;
-    let has_events = header.segment > 0 || has_events(&mut reader).ok()?;
-    let mut file = reader.into_inner();
-    let has_end = has_end(&mut file).ok()?;
-    // A forked child keeps the lock of its dead parent. Without locks, or with processes of another host, assume that the process lives.
-    let is_locked = has_exclusive_lock(&file).unwrap_or(true);
-    let is_live = is_locked && is_alive_here(&header).unwrap_or(true);
-    Some(Fragment {
-        header,
-        state: match (is_live, has_end) {
-            (true, _) => State::Live,
-            (false, true) => State::Ended,
-            (false, false) => State::Died,
-        },
-        has_events,
-        has_ring,
-    })
-}
-
-/// Whether any line is not metadata.
-fn has_events(reader: &mut impl BufRead) -> std::io::Result<bool> {
+/// Returns true if any line is not metadata.
+fn has_events(fragment: &Path) -> io::Result<bool> {
+    let mut reader = BufReader::new(File::open(fragment)?);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -278,29 +212,23 @@ fn has_events(reader: &mut impl BufRead) -> std::io::Result<bool> {
     }
 }
 
-fn has_end(file: &mut File) -> std::io::Result<bool> {
-    let bytes = file.metadata()?.len();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL_BYTES)))?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail)?;
-    let tail = String::from_utf8_lossy(&tail);
-    Ok(tail.contains(&format!("\"name\":\"{}\"", End::NAME)))
-}
-
-fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
-    let of = |is_of: &dyn Fn(&Fragment) -> bool| pids(fragments.iter().filter(|one| is_of(one)));
-    let state = |state| of(&|fragment| fragment.state == state);
+fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
+    let of = |is_of: &dyn Fn(&Outline) -> bool| -> Vec<String> {
+        let found = outlines.iter().filter(|one| is_of(one));
+        found.map(|one| one.label.clone()).collect()
+    };
+    let state = |state| of(&|one| one.state == state);
     let (live, ended, died) = (state(State::Live), state(State::Ended), state(State::Died));
     let counts = format!(
         "{}: {} live, {} ended, {} died",
-        processes(of(&|_| true).len() as u64),
+        processes(outlines.len() as u64),
         live.len(),
         ended.len(),
         died.len()
     );
     // Of a dead one the ring may hold all that it recorded.
-    let silent = of(&|one| !one.has_events && (one.state != State::Died || !one.has_ring));
-    let heap = of(&|one| one.header.ring == RingKind::Heap);
+    let silent = of(&|one| !one.has_events && (one.state != State::Died || one.rings == 0));
+    let heap = of(&|one| one.has_heap_ring);
     let found = [
         Some(Check("processes").ok(counts)),
         some_of(
@@ -318,7 +246,7 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
             },
             "killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept",
         ),
-        left_rings(fragments),
+        left_rings(outlines),
         some_of(
             RINGS,
             &heap,
@@ -335,34 +263,21 @@ fn some_of(check: Check, pids: &[String], what: &str, hint: &'static str) -> Opt
     (!pids.is_empty()).then(|| check.warn(found(), hint))
 }
 
-fn left_rings(fragments: &[Fragment]) -> Option<Finding> {
-    let is_left = |one: &&Fragment| one.has_ring && one.state != State::Live;
-    let left = fragments.iter().filter(is_left).count() as u64;
+fn left_rings(outlines: &[Outline]) -> Option<Finding> {
+    let dead = outlines.iter().filter(|one| one.state != State::Live);
+    let left = dead.map(|one| one.rings as u64).sum();
     let found = format!("{} of dead processes left", plural(left, "ring"));
     let hint = "trace-merge takes what they hold and removes them";
     (left > 0).then(|| RINGS.warn(found, hint))
 }
 
-/// The processes of fragments, each once, as `pid (name)`.
-fn pids<'a>(fragments: impl Iterator<Item = &'a Fragment>) -> Vec<String> {
-    let processes: BTreeSet<_> = fragments
-        .map(|fragment| {
-            (
-                fragment.header.pid,
-                fragment.header.start_time,
-                fragment.header.default_name(),
-            )
-        })
-        .collect();
-    processes
-        .into_iter()
-        .map(|(pid, _, program)| named(pid, &program))
-        .collect()
-}
-
-/// Returns the name of a process for a list.
-fn named(pid: u32, program: &str) -> String {
-    printable(&format!("{pid} ({program})"))
+/// Returns the pid and the program of a process, for a list.
+fn label(process: &RunProcess) -> String {
+    printable(&format!(
+        "{} ({})",
+        process.header.pid,
+        process.default_name()
+    ))
 }
 
 fn listed(pids: &[String]) -> String {
@@ -372,11 +287,17 @@ fn listed(pids: &[String]) -> String {
     }
 }
 
-/// Rings beside which no fragment lies.
-fn lone_rings(names: &[String], stems: &BTreeMap<&str, BTreeSet<u32>>) -> Option<Finding> {
+/// Counts the rings in the folder of the fragments that belong to no fragment there.
+fn lone_rings(folder: &Path) -> Option<Finding> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let stems = names.iter().filter_map(|name| stem_and_segment(name));
+    let stems: BTreeSet<&str> = stems.map(|(stem, _)| stem).collect();
     let rings = names.iter().filter(|name| is_ring_name(name));
     let of = rings.filter_map(|name| name.strip_suffix(RING_SUFFIX));
-    let lone = of.filter(|stem| !stems.contains_key(stem)).count() as u64;
+    let lone = of.filter(|stem| !stems.contains(stem)).count() as u64;
     let found = format!("{} without a fragment", plural(lone, "ring"));
     (lone > 0).then(|| RINGS.warn(found, "their fragments were removed: remove them too"))
 }

@@ -6,9 +6,10 @@ use sa_format::Level;
 use sa_format::loss::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use trace_merge::survey::{Contents, Known, RunProcess, processes};
-use trace_merge::{Death, DeathKind};
+use trace_merge::{DeadProcess, Death, DeathKind};
 
 /// A run.
 #[derive(Debug, Default, Serialize)]
@@ -33,10 +34,10 @@ pub(super) struct Run {
 
 /// A process.
 #[derive(Debug, Serialize)]
-pub(super) struct Process {
+pub(crate) struct Process {
     /// What it calls itself, else script or program.
-    pub(super) name: String,
-    pub(super) pid: u32,
+    pub(crate) name: String,
+    pub(crate) pid: u32,
     pub(super) host: String,
     /// Whether it is the run's main process.
     pub(super) main: bool,
@@ -48,21 +49,24 @@ pub(super) struct Process {
     pub(super) levels: Option<Vec<Level>>,
     /// Its fragment files.
     pub(super) fragments: usize,
+    /// When it began, in ns of wall time.
+    #[serde(skip)]
+    pub(super) start_realtime_ns: Option<u64>,
     pub(super) events: u64,
     pub(super) bytes: u64,
     /// How long ago its latest event was.
     pub(super) last_event_age_ns: Option<u64>,
     /// Lost events by cause.
-    pub(super) lost: BTreeMap<String, u64>,
+    pub(crate) lost: BTreeMap<String, u64>,
     /// What the preload library does not see of it, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) not_visible: Vec<String>,
+    pub(crate) not_visible: Vec<String>,
 }
 
 /// What has become of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(crate) enum State {
     /// It lives.
     Alive,
     /// It was running when this snapshot was taken.
@@ -107,11 +111,8 @@ impl Run {
             ..Run::default()
         };
         for process in &found {
-            let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
-            let contents = process.contents(known);
-            let contents =
-                contents.map_err(|error| Error::of_file(&process.fragments[0], error))?;
-            run.add(process, alive, contents, now_ns);
+            let read = Process::read(process, known, now_ns);
+            run.add(read.map_err(|error| Error::of_file(&process.fragments[0], error))?);
         }
         run.age_ns = run
             .start_realtime_ns
@@ -119,20 +120,33 @@ impl Run {
         Ok(run)
     }
 
-    fn add(&mut self, process: &RunProcess, alive: bool, contents: Contents, now_ns: u64) {
-        let death = death(&contents, alive);
-        let began = contents.began.map(|anchor| anchor.realtime_ns);
-        self.start_realtime_ns = self.start_realtime_ns.into_iter().chain(began).min();
-        self.bytes += contents.bytes;
-        self.events += contents.events;
+    fn add(&mut self, process: Process) {
+        let starts = self.start_realtime_ns.into_iter();
+        self.start_realtime_ns = starts.chain(process.start_realtime_ns).min();
+        self.bytes += process.bytes;
+        self.events += process.events;
         let is_lost = |cause: &str| Cause::from_name(cause).is_none_or(Cause::loses_events);
-        let lost = contents.lost.iter().filter(|(cause, _)| is_lost(cause));
+        let lost = process.lost.iter().filter(|(cause, _)| is_lost(cause));
         self.lost = lost.fold(self.lost, |sum, (_, events)| sum.saturating_add(*events));
+        self.processes.push(process);
+    }
+}
+
+impl Process {
+    /// Reads what a process has recorded so far, except for what is known of it.
+    pub(crate) fn read(
+        process: &RunProcess,
+        known: &mut Known,
+        now_ns: u64,
+    ) -> io::Result<Process> {
+        let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
+        let contents = process.contents(known)?;
+        let death = death(&contents, alive);
+        let last_ns = last_realtime_ns(&contents);
         let header = &process.header;
-        let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
-        self.processes.push(Process {
-            last_event_age_ns: last_realtime_ns(&contents)
-                .map(|last_ns| now_ns.saturating_sub(last_ns)),
+        let switched = contents.switch.map(|switch| switch.levels);
+        Ok(Process {
+            last_event_age_ns: last_ns.map(|last_ns| now_ns.saturating_sub(last_ns)),
             name: contents
                 .name
                 .unwrap_or_else(|| process.default_name().into_owned()),
@@ -153,16 +167,26 @@ impl Run {
             death,
             levels: switched.or_else(|| header.levels.clone()),
             fragments: contents.segments,
+            start_realtime_ns: contents.began.map(|anchor| anchor.realtime_ns),
             events: contents.events,
             bytes: contents.bytes,
             lost: contents.lost,
             not_visible: contents.reach.map_or_else(Vec::new, |reach| reach.words()),
-        });
+        })
+    }
+
+    /// Returns the process if it is dead, with what is known of its end.
+    pub(crate) fn dead(&self) -> Option<DeadProcess> {
+        Some(DeadProcess {
+            name: self.name.clone(),
+            pid: i64::from(self.pid),
+            death: self.death.clone()?,
+        })
     }
 }
 
 /// Returns what is known of the end of a process; `None` if it lives, has ended as it should, or was running when a snapshot was taken.
-pub(crate) fn death(contents: &Contents, is_alive: bool) -> Option<Death> {
+fn death(contents: &Contents, is_alive: bool) -> Option<Death> {
     (!is_alive && !contents.ended && !contents.was_running).then(|| Death {
         open_spans: contents.open_spans,
         exit: contents.exit.clone(),

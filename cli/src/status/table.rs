@@ -5,7 +5,7 @@ use crate::level;
 use crate::words::amount::{age, aligned, grouped, size};
 use crate::words::printable;
 use std::fmt::Write;
-use trace_merge::{DeadProcess, Deaths};
+use trace_merge::Deaths;
 
 const HEADINGS: [&str; 9] = [
     "PROCESS",
@@ -120,7 +120,7 @@ fn epitaph(run: &Run) -> String {
             "still running when this snapshot was taken: {names}"
         ));
     }
-    let deaths = deaths(run);
+    let deaths: Deaths = run.processes.iter().filter_map(Process::dead).collect();
     if let Some(killed) = deaths.killed_words() {
         let directory = printable(&run.directory);
         lines.push(format!(
@@ -130,17 +130,6 @@ fn epitaph(run: &Run) -> String {
     lines.extend(deaths.exited_words());
     lines.extend(deaths.other_words());
     lines.iter().map(|line| format!("\n{line}\n")).collect()
-}
-
-fn deaths(run: &Run) -> Deaths {
-    let dead = |process: &Process| {
-        Some(DeadProcess {
-            name: process.name.clone(),
-            pid: i64::from(process.pid),
-            death: process.death.clone()?,
-        })
-    };
-    run.processes.iter().filter_map(dead).collect()
 }
 
 #[cfg(test)]
@@ -163,6 +152,7 @@ mod tests {
             }),
             levels: Some(vec![Level::E2e, Level::Kernel]),
             fragments: 1,
+            start_realtime_ns: None,
             events: 1_234_567,
             bytes: 146_000_000,
             last_event_age_ns: Some(250_000_000),

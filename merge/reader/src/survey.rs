@@ -6,7 +6,7 @@
 mod contents;
 mod found_runs;
 
-pub use crate::fragment::liveness::{has_exclusive_lock, is_alive_here};
+pub use crate::fragment::liveness::has_exclusive_lock;
 pub use contents::{Contents, Known};
 pub use found_runs::{FoundRuns, find_live_run, find_runs};
 
@@ -16,7 +16,7 @@ use crate::event::scan::line_start;
 use crate::fragment::file::{header_at, own_records, ring_place};
 use crate::fragment::input::Runs;
 use crate::fragment::input::{self, Input, Inputs};
-use crate::fragment::liveness::{identity, is_locked};
+use crate::fragment::liveness::{identity, is_alive_here, is_locked};
 use crate::fragment::load::{by_stem, list};
 use memchr::memmem;
 use sa_format::{End, FragmentHeader, Record};
@@ -97,22 +97,37 @@ impl RunProcess {
 
     /// Whether it is alive and has not ended its recording.
     pub fn is_recording(&self) -> bool {
+        self.is_alive() && !self.has_ended()
+    }
+
+    /// Returns true if the fragment that was written last ends with the record of an end, whoever wrote that.
+    pub fn has_ended(&self) -> bool {
         let written = |file: &&Input| {
             let status = file.place.status().ok();
             status.map(|status| (status.st_mtime, status.st_mtime_nsec))
         };
         let last = self.files.iter().max_by_key(written);
-        self.is_alive() && !last.is_some_and(|file| ends_with_end(&file.place).unwrap_or(false))
+        last.is_some_and(|file| ends_with_end(&file.place).unwrap_or(false))
     }
 
     /// Whether one of its latest records about itself holds this text, flushed or not: a look at its ring, however much it records. `None`
     /// without a ring.
     pub fn has_told(&self, text: &[u8]) -> Option<bool> {
-        let rings = self.files.iter().filter_map(|file| ring_place(&file.place));
-        let rings: BTreeSet<_> = rings.collect();
-        let records: Vec<_> = rings.iter().filter_map(own_records).collect();
+        let records: Vec<_> = self.ring_places().iter().filter_map(own_records).collect();
         let finder = memmem::Finder::new(text);
         (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))
+    }
+
+    /// Returns the number of its rings that are left.
+    pub fn rings(&self) -> usize {
+        let places = self.ring_places();
+        places.iter().filter(|ring| ring.exists()).count()
+    }
+
+    /// Returns where the rings of its fragments are, or would be.
+    fn ring_places(&self) -> BTreeSet<Place> {
+        let rings = self.files.iter().filter_map(|file| ring_place(&file.place));
+        rings.collect()
     }
 
     /// Returns what it is called until it names itself.
