@@ -8,10 +8,10 @@ mod process_state;
 use super::feed::{Feed, feeds};
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
-use crate::rows::RowSink;
+use crate::rows::{IdleInterval, RowSink};
 use crate::table::{Activity, DeviceIdle, IdleCause, IdleTogether, LongGap, Recorded};
 use device_state::DeviceState;
-use idle_intervals::{IdleRecord, IntervalStore};
+use idle_intervals::IntervalStore;
 use long_gaps::LongGaps;
 use process_state::{ProcessState, RunState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,12 +69,12 @@ pub(crate) struct FoundIdle {
     pub(crate) together: IdleTogether,
 }
 
-/// Returns why each device was idle, the longest gaps of all, and how long all were idle at once. Puts the idle intervals into `rows`; `records` has room to sort
-/// them.
+/// Returns why each device was idle, the longest gaps of all, and how long all were idle at once. Puts the idle intervals into `rows`; `intervals` has room to
+/// sort them.
 pub(crate) fn idle_causes(
     edges: &Sorted<Edge>,
     roles: &Roles<'_>,
-    records: Sorter<'_, IdleRecord>,
+    intervals: Sorter<'_, IdleInterval>,
     rows: Option<&mut (dyn RowSink + '_)>,
 ) -> io::Result<FoundIdle> {
     let [mut engines, mut workers, mut callers] = [const { BTreeSet::new() }; 3];
@@ -88,7 +88,7 @@ pub(crate) fn idle_causes(
         };
     }
     let feeds = feeds(&roles.recorders, &engines, &workers, roles.ids);
-    let mut sweep = Sweep::new(feeds, roles, IntervalStore::new(records));
+    let mut sweep = Sweep::new(feeds, roles, IntervalStore::new(intervals));
     for caller in callers {
         sweep.run.processes[caller].has_calls = true;
     }
@@ -136,16 +136,15 @@ impl<'f> Sweep<'f> {
     fn finish(mut self, mut rows: Option<&mut (dyn RowSink + '_)>) -> io::Result<FoundIdle> {
         for device in &mut self.devices {
             // A step that has no end settles nothing.
-            device.end_wait(device.feed.worker, IdleCause::Sampling);
+            device.end_wait(device.feed.worker, IdleCause::Sampling, &mut self.store);
             device.settle_unsure(&mut self.store);
             device.intervals.flush(&mut self.store);
         }
         let (devices, of_device) = (self.devices, self.of_device);
         let mut causes = vec![[0; IdleCause::ALL.len()]; devices.len()];
         let mut gaps = LongGaps::default();
-        self.store.finish()?.each(|record| {
-            let number = of_device[&record.process()];
-            let interval = record.interval(&devices[number].intervals);
+        self.store.finish()?.each(|interval| {
+            let number = of_device[&interval.process];
             causes[number][interval.cause as usize] += interval.dur_ns;
             gaps.take(&interval);
             rows.as_mut().map_or(Ok(()), |rows| rows.idle(&interval))
@@ -213,14 +212,18 @@ impl<'f> Sweep<'f> {
                 *open = open.saturating_sub(1);
                 if *open == 0 && activity == Activity::Step {
                     for number in touched {
-                        self.devices[*number].end_wait(process, IdleCause::Sampling);
+                        self.devices[*number].end_wait(
+                            process,
+                            IdleCause::Sampling,
+                            &mut self.store,
+                        );
                     }
                 }
             }
             EdgeKind::Launch => {
                 state.has_launched = true;
                 for number in touched {
-                    self.devices[*number].end_wait(process, IdleCause::LaunchGap);
+                    self.devices[*number].end_wait(process, IdleCause::LaunchGap, &mut self.store);
                 }
             }
             EdgeKind::LossBegin => state.losses += 1,

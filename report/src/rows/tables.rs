@@ -78,18 +78,20 @@ impl TableRow for DeviceRow {
 }
 
 /// A time in which a device was idle for one cause. A gap between two slices may have several intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Intervals sort by device, then by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IdleInterval {
     /// The device, or the worker whose device is not recorded, by its number among the processes.
     pub process: usize,
-    /// The cause.
-    pub cause: IdleCause,
     /// The start, in ns from the start of the trace.
     pub start_ns: i64,
     /// The duration.
     pub dur_ns: i64,
     /// The start of the gap between two slices that it is a part of.
     pub gap_start_ns: i64,
+    /// The cause.
+    pub cause: IdleCause,
 }
 
 impl TableRow for IdleInterval {

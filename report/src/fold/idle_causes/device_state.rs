@@ -240,9 +240,14 @@ impl DeviceState {
     }
 
     /// Ends a wait after a launch, if `process` is its worker. The cause is known now: a launch gap if another launch follows, and sampling if the step ends.
-    pub(super) fn end_wait(&mut self, process: usize, cause: IdleCause) {
+    pub(super) fn end_wait(
+        &mut self,
+        process: usize,
+        cause: IdleCause,
+        store: &mut IntervalStore<'_>,
+    ) {
         if process == self.feed.worker {
-            self.intervals.end_wait(cause);
+            self.intervals.end_wait(cause, store);
         }
     }
 

@@ -1,73 +1,34 @@
 //! The idle time of devices while it is counted → intervals with one cause each, sorted beyond memory.
 
-use crate::gather::edge::number;
 use crate::rows::IdleInterval;
 use crate::table::IdleCause;
 use std::io;
 use trace_store::sorter::{Record, Sorted, Sorter};
 
-/// An interval while all of them are sorted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct IdleRecord {
-    device: u32,
-    start_ns: i64,
-    end_ns: i64,
-    gap_start_ns: i64,
-    cause: RecordedCause,
-}
-
-/// The cause in a record: the number of a known cause, or the number of a wait after a launch, whose cause is decided by the next launch or the end of the step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum RecordedCause {
-    Known(u32),
-    OfWait(u32),
-}
-
-impl Record for IdleRecord {}
-
-impl IdleRecord {
-    /// Returns the number of the device's process.
-    pub(crate) fn process(&self) -> usize {
-        self.device as usize
-    }
-
-    /// Returns the interval, after the causes of all waits of its device are known.
-    pub(crate) fn interval(&self, of_device: &IdleIntervals) -> IdleInterval {
-        IdleInterval {
-            process: self.process(),
-            cause: match self.cause {
-                RecordedCause::Known(number) => IdleCause::ALL[number as usize],
-                RecordedCause::OfWait(number) => of_device.waits[number as usize],
-            },
-            start_ns: self.start_ns,
-            dur_ns: self.end_ns - self.start_ns,
-            gap_start_ns: self.gap_start_ns,
-        }
-    }
-}
+impl Record for IdleInterval {}
 
 /// The intervals of all devices. A failure to store one is kept until the end.
 pub(crate) struct IntervalStore<'f> {
-    sorter: Sorter<'f, IdleRecord>,
+    sorter: Sorter<'f, IdleInterval>,
     failure: Option<io::Error>,
 }
 
 impl<'f> IntervalStore<'f> {
-    pub(crate) fn new(sorter: Sorter<'f, IdleRecord>) -> IntervalStore<'f> {
+    pub(crate) fn new(sorter: Sorter<'f, IdleInterval>) -> IntervalStore<'f> {
         IntervalStore {
             sorter,
             failure: None,
         }
     }
 
-    fn push(&mut self, record: IdleRecord) {
+    fn push(&mut self, interval: IdleInterval) {
         if self.failure.is_none() {
-            self.failure = self.sorter.push(record).err();
+            self.failure = self.sorter.push(interval).err();
         }
     }
 
     /// Returns all intervals in the order of their devices and times.
-    pub(crate) fn finish(self) -> io::Result<Sorted<IdleRecord>> {
+    pub(crate) fn finish(self) -> io::Result<Sorted<IdleInterval>> {
         self.failure.map_or(Ok(()), Err)?;
         self.sorter.finish()
     }
@@ -76,20 +37,26 @@ impl<'f> IntervalStore<'f> {
 /// The idle time of one device.
 #[derive(Default)]
 pub(crate) struct IdleIntervals {
-    device: u32,
+    device: usize,
     gap_start_ns: i64,
-    /// The interval that may go on.
-    open: Option<IdleRecord>,
-    /// The causes of the waits after launches, in order.
-    waits: Vec<IdleCause>,
-    /// True if idle time was counted in the wait that has no cause yet.
-    is_waiting: bool,
+    /// The interval that may go on, and its cause, which is not known in a wait after a launch.
+    open: Option<(Option<IdleCause>, PartOfGap)>,
+    /// The intervals of the current wait after a launch. The next launch or the end of the step decides its cause.
+    waiting: Vec<PartOfGap>,
+}
+
+/// An interval without its cause.
+#[derive(Clone, Copy, Debug)]
+struct PartOfGap {
+    start_ns: i64,
+    end_ns: i64,
+    gap_start_ns: i64,
 }
 
 impl IdleIntervals {
     pub(crate) fn new(device: usize) -> IdleIntervals {
         IdleIntervals {
-            device: number(device),
+            device,
             ..IdleIntervals::default()
         }
     }
@@ -107,41 +74,48 @@ impl IdleIntervals {
         (start_ns, end_ns): (i64, i64),
         store: &mut IntervalStore<'_>,
     ) {
-        let cause = match cause {
-            Some(cause) => RecordedCause::Known(cause as u32),
-            None => {
-                self.is_waiting = true;
-                RecordedCause::OfWait(number(self.waits.len()))
-            }
-        };
         match &mut self.open {
-            Some(open) if open.cause == cause && open.end_ns == start_ns => open.end_ns = end_ns,
+            Some((of_open, open)) if *of_open == cause && open.end_ns == start_ns => {
+                open.end_ns = end_ns;
+            }
             _ => {
                 self.flush(store);
-                self.open = Some(IdleRecord {
-                    device: self.device,
+                let part = PartOfGap {
                     start_ns,
                     end_ns,
                     gap_start_ns: self.gap_start_ns,
-                    cause,
-                });
+                };
+                self.open = Some((cause, part));
             }
         }
     }
 
     /// Gives the current wait its cause.
-    pub(crate) fn end_wait(&mut self, cause: IdleCause) {
-        if std::mem::take(&mut self.is_waiting) {
-            self.waits.push(cause);
+    pub(crate) fn end_wait(&mut self, cause: IdleCause, store: &mut IntervalStore<'_>) {
+        let last = self.open.take_if(|(of_open, _)| of_open.is_none());
+        self.waiting.extend(last.map(|(_, part)| part));
+        for part in std::mem::take(&mut self.waiting) {
+            self.store(part, cause, store);
         }
     }
 
-    /// Stores the last interval.
+    /// Stores the last interval, or keeps it until its cause is known.
     pub(crate) fn flush(&mut self, store: &mut IntervalStore<'_>) {
-        self.open
-            .take()
-            .into_iter()
-            .for_each(|record| store.push(record));
+        match self.open.take() {
+            Some((Some(cause), part)) => self.store(part, cause, store),
+            Some((None, part)) => self.waiting.push(part),
+            None => {}
+        }
+    }
+
+    fn store(&self, part: PartOfGap, cause: IdleCause, store: &mut IntervalStore<'_>) {
+        store.push(IdleInterval {
+            process: self.device,
+            start_ns: part.start_ns,
+            dur_ns: part.end_ns - part.start_ns,
+            gap_start_ns: part.gap_start_ns,
+            cause,
+        });
     }
 }
 
@@ -151,35 +125,30 @@ mod tests {
     use crate::fold::idle_causes::long_gaps::{LongGaps, SHOWN};
     use crate::table::LongGap;
 
-    /// Returns the longest gaps of what `add` adds, and the number of waits.
-    fn long_gaps(
-        add: impl FnOnce(&mut IdleIntervals, &mut IntervalStore<'_>),
-    ) -> (Vec<LongGap>, usize) {
+    /// Returns the longest gaps of what `add` adds.
+    fn long_gaps(add: impl FnOnce(&mut IdleIntervals, &mut IntervalStore<'_>)) -> Vec<LongGap> {
         let folders = [std::env::temp_dir()];
         let mut store = IntervalStore::new(Sorter::in_any(&folders, 1 << 20));
         let (mut intervals, mut gaps) = (IdleIntervals::new(3), LongGaps::default());
         add(&mut intervals, &mut store);
         intervals.flush(&mut store);
-        let each = |record: IdleRecord| {
-            gaps.take(&record.interval(&intervals));
-            Ok(())
-        };
-        store.finish().unwrap().each(each).unwrap();
-        (gaps.finish(), intervals.waits.len())
+        let found = store.finish().unwrap();
+        found.iter().for_each(|interval| gaps.take(interval));
+        gaps.finish()
     }
 
     /// A step without an end, and a million gaps after one launch.
     #[test]
     fn many_gaps_wait_for_one_cause() {
-        let (found, waits) = long_gaps(|intervals, store| {
+        let found = long_gaps(|intervals, store| {
             for ns in 1..1_000_000 {
                 let start_ns = ns * 1_000_000;
                 intervals.begin_gap(start_ns, store);
                 intervals.add(None, (start_ns, start_ns + ns), store);
             }
-            intervals.end_wait(IdleCause::LaunchGap);
+            intervals.end_wait(IdleCause::LaunchGap, store);
         });
-        assert_eq!(waits, 1);
+        assert_eq!(found[0].cause, IdleCause::LaunchGap);
         assert_eq!(
             (found.len(), found[0].dur_ns, found[9].dur_ns),
             (SHOWN, 999_999, 999_990)
