@@ -77,18 +77,7 @@ fn value(word: u64, len: usize) -> u64 {
     // The first digit is the lowest byte: what is shifted in from below are leading zeros.
     // In two steps, for 64 bits at once are no shift.
     let half = 32 - 4 * len;
-    sum((word ^ (ONES * 0x30)) << half << half)
-}
-
-/// The value of eight digits.
-#[inline(always)]
-pub(crate) fn eight_value(word: u64) -> u64 {
-    sum(word ^ (ONES * 0x30))
-}
-
-/// The number that eight values of digits make.
-#[inline(always)]
-fn sum(digits: u64) -> u64 {
+    let digits = (word ^ (ONES * 0x30)) << half << half;
     let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(1 + (10_000 << 32)) >> 32

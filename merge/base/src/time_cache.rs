@@ -1,8 +1,7 @@
-//! Times as they stand in lines, read and written by what changes. Lines that stand together are of nearly the same time. So all but the last digits of
-//! their times are those of the line before.
+//! Writes times by what changes from one to the next. Neighbouring lines have nearly the same time, so only the last digits of their times differ.
 
-use crate::number::{put_front, three_decimals, write_micros};
-use crate::swar::{digits_len, eight, eight_digits, eight_value};
+use crate::number::{put_front, write_micros};
+use crate::swar::eight_digits;
 
 /// The last eight digits, which are looked at each time: 100 ms.
 const TURN_NS: u64 = 100_000_000;
@@ -51,56 +50,6 @@ impl Stamp {
     }
 }
 
-/// Reads times.
-#[derive(Clone, Copy, Default)]
-pub struct Glance {
-    /// The digits before the last eight, in a word, of which `mask` has ones in their place.
-    text: u64,
-    mask: u64,
-    len: usize,
-    ns: i64,
-}
-
-impl Glance {
-    /// Reads digits, a point and exactly three decimals at the front, as [`three_decimals`] does.
-    #[inline(always)]
-    pub fn read(&mut self, text: &[u8]) -> Option<(i64, usize)> {
-        if (eight(text, 0) ^ self.text) & self.mask == 0
-            && let Some(low) = low_digits(text, self.len)
-        {
-            return Some((self.ns + low, self.len + LEN));
-        }
-        self.turn(text)
-    }
-
-    #[cold]
-    fn turn(&mut self, text: &[u8]) -> Option<(i64, usize)> {
-        let (ns, end) = three_decimals(text)?;
-        let len = end.saturating_sub(LEN);
-        if (1..=8).contains(&len) {
-            let mask = u64::MAX >> (64 - 8 * len);
-            let high = ns - ns % TURN_NS.cast_signed();
-            *self = Glance {
-                text: eight(text, 0) & mask,
-                mask,
-                len,
-                ns: high,
-            };
-        }
-        Some((ns, end))
-    }
-}
-
-/// The value of eight digits, five of them before a point, if they stand at `at` and no other behind them.
-#[inline(always)]
-fn low_digits(text: &[u8], at: usize) -> Option<i64> {
-    let [first @ .., last, behind] = text.get(at..)?.first_chunk::<{ LEN + 1 }>()?;
-    let word = u64::from_le_bytes(*first);
-    let digits = word & BEFORE | word >> (8 * (WHOLE + 1)) << (8 * WHOLE) | u64::from(*last) << 56;
-    let is_time = first[WHOLE] == b'.' && digits_len(digits) == 8;
-    (is_time && !behind.is_ascii_digit()).then(|| eight_value(digits).cast_signed())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,29 +87,6 @@ mod tests {
             stamp.write(ns, &mut found);
             write_micros(ns, &mut expected);
             assert_eq!(found, expected, "{ns}");
-        }
-    }
-
-    #[test]
-    fn every_time_is_read_as_by_itself() {
-        let mut glance = Glance::default();
-        let mut read = |text: &str| {
-            let found = glance.read(text.as_bytes());
-            assert_eq!(found, three_decimals(text.as_bytes()), "{text}");
-        };
-        for ns in pairs() {
-            let text = format!("{}.{:03}", ns / 1000, ns % 1000);
-            for behind in ["", ",", "}", "0", "7,\"dur\":12345678.123"] {
-                read(&format!("{text}{behind}"));
-            }
-            read(&text[..text.len() - 1]);
-            for at in 0..text.len() {
-                for other in ["x", ".", "0", "-"] {
-                    read(&[&text[..at], other, &text[at + 1..]].concat());
-                    read(&[&text[..at], other, &text[at..]].concat());
-                }
-                read(&[&text[..at], &text[at + 1..]].concat());
-            }
         }
     }
 }

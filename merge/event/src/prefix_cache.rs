@@ -6,7 +6,6 @@
 use crate::canonical::{flow_id, is_named};
 use crate::event::Event;
 use trace_base::number::three_decimals;
-use trace_base::time_cache::Glance;
 
 /// The front of a line, up to its time, and what is known of all that begin so.
 pub struct Front<'a, T> {
@@ -20,7 +19,6 @@ pub struct Fronts<'a, T> {
     fronts: [[Option<Front<'a, T>>; 2]; PHASES.len()],
     /// Which of the two is the older one.
     older: [usize; PHASES.len()],
-    glance: Glance,
 }
 
 /// A line's time, and what comes after it.
@@ -37,7 +35,6 @@ impl<T> Default for Fronts<'_, T> {
         Fronts {
             fronts: [const { [const { None }; 2] }; PHASES.len()],
             older: [0; PHASES.len()],
-            glance: Glance::default(),
         }
     }
 }
@@ -57,13 +54,13 @@ fn place(phase: u8) -> Option<usize> {
 impl<'a, T> Fronts<'a, T> {
     /// The front that this line has too, and its time.
     #[inline(always)]
-    pub fn find(&mut self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {
+    pub fn find(&self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {
         let [one, other] = &self.fronts[place(*line.get(PHASE)?)?];
         let begins = |front: &&Front<'a, T>| line.starts_with(front.text);
         let front = one.as_ref().filter(begins);
         let front = front.or_else(|| other.as_ref().filter(begins))?;
         let after = &line[front.text.len()..];
-        let (ts_ns, len) = self.glance.read(after)?;
+        let (ts_ns, len) = three_decimals(after)?;
         let rest = &after[len..];
         Some((front, Timed { ts_ns, rest }))
     }
