@@ -164,13 +164,13 @@ impl<'a> RequestColumns<'a> {
         };
         let us = |ns: Option<i64>| ns.map(|ns| ns / 1_000);
         for request in requests {
-            columns.id.push(request.request_id());
-            columns.status.push(request.status());
+            columns.id.push(&request.request_id);
+            columns.status.push(request.status);
             columns.arrival_us.push(us(request.begin_ns()));
             columns.ttft_us.push(us(request.ttft_ns()));
             columns.tpot_us.push(us(request.tpot_ns()));
             columns.e2e_us.push(us(request.e2e_ns()));
-            columns.output_tokens.push(request.output_tokens());
+            columns.output_tokens.push(request.output_tokens);
             let mut parts = Vec::new();
             for (name, ns) in request.parts().unwrap_or_default() {
                 let names = &mut columns.part_names;

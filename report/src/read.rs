@@ -223,7 +223,7 @@ impl Run<'_> {
         };
         let records = Sorter::in_any(self.folders, ROW_BYTES);
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
-        let ends = request.iter().filter_map(|request| request.finished_ns());
+        let ends = request.iter().filter_map(|request| request.finished_ns);
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns);
         let of = of_devices;

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 use measure::Child;
 use measure::process::watched;
 use trace_merge::{EventOptions, Mode, Options, Output, Progress};
-use trace_report::{ReportOptions, RunReport, page, screen};
+use trace_report::{ReportOptions, Request, RunReport, page, screen};
 
 const ROUNDS: u32 = 5;
 const MEGABYTES: u64 = 1_500;
@@ -75,8 +75,11 @@ fn measure_page() -> Result<(), String> {
     let many = few.iter().cycle().take(REQUESTS).zip(0..);
     report.request = many
         .map(|(request, nth)| {
-            let id = format!("{}-{nth}", request.request_id());
-            request.clone().with_id(&id)
+            let id = format!("{}-{nth}", request.request_id);
+            Request {
+                request_id: id.into(),
+                ..request.clone()
+            }
         })
         .collect();
     let page = page(&report, "bench", None).map_err(|error| error.to_string())?;

@@ -328,11 +328,11 @@ fn requests(report: &RunReport) -> Vec<Finding> {
         });
     }
     let all = report.request.iter();
-    let preempted = all.clone().filter(|of| of.preemptions() > 0).count() as f64;
-    let preempted_ns: f64 = all.clone().map(|of| of.preempted_ns() as f64).sum();
+    let preempted = all.clone().filter(|of| of.preemptions > 0).count() as f64;
+    let preempted_ns: f64 = all.clone().map(|of| of.preempted_ns as f64).sum();
     // Of those whose whole time is known.
     let ended = all.filter(|of| of.e2e_ns().is_some());
-    let ended_ns: f64 = ended.map(|of| of.preempted_ns() as f64).sum();
+    let ended_ns: f64 = ended.map(|of| of.preempted_ns as f64).sum();
     let (cost, of) = match summary.e2e.n {
         0 => (preempted / n, CostOf::Requests),
         of => (

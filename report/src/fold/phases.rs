@@ -36,8 +36,8 @@ impl PhaseChanges {
 
     /// The phases that follow each other from the queue to the last token, each with its time. `None` if one of the two, or the request's end, is not in the trace.
     pub(crate) fn phases(mut self, request: &Request) -> Option<Vec<(&'static str, i64)>> {
-        let (queued_ns, end_ns) = (request.queued_ns()?, request.last_token_ns()?);
-        request.finished_ns()?;
+        let (queued_ns, end_ns) = (request.queued_ns?, request.last_token_ns?);
+        request.finished_ns?;
         let first_token_ns = request.any_first_token_ns();
         let mut changes = self.known.iter();
         let is_scheduled = changes.any(|(_, change)| *change == PhaseChange::Runs);

@@ -22,15 +22,18 @@ pub(crate) fn summary(folded: &FoldedRequests, slo: Option<Slo>) -> RequestSumma
         let found = requests.iter().filter(|request| is_one(request));
         found.count() as u64
     };
-    let count = |status| number(&|request| request.status() == status);
+    let count = |status| number(&|request| request.status == status);
     let first_ns = requests.iter().filter_map(Request::begin_ns).min();
-    let last_ns = requests.iter().filter_map(Request::finished_ns).max();
+    let last_ns = requests
+        .iter()
+        .filter_map(|request| request.finished_ns)
+        .max();
     let wall_ns = first_ns.zip(last_ns).map(|(first, last)| last - first);
     let seconds = wall_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
     let per_s = |number: u64| seconds.map(|seconds| number as f64 / seconds);
     let ok = count(RequestStatus::Ok);
     let output = requests.iter().filter(|request| request.is_ok());
-    let output = output.filter_map(Request::output_tokens);
+    let output = output.filter_map(|request| request.output_tokens);
     let output = output.fold(0, u64::saturating_add);
     let goodput = slo.map(|slo| {
         let requests = number(&|request| request.keeps(&slo));
@@ -69,7 +72,7 @@ fn out_of_order(requests: &[Request]) -> OutOfOrder {
     let ids = found.clone().take(NAMED);
     OutOfOrder {
         requests: found.clone().count() as u64,
-        request_ids: ids.map(|request| request.request_id().to_owned()).collect(),
+        request_ids: ids.map(|request| request.request_id.to_string()).collect(),
     }
 }
 
@@ -80,7 +83,7 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
         .filter_map(|request| Some((request.e2e_ns()?, request)))
         .collect();
     known.sort_unstable_by(|one, other| {
-        (one.0, one.1.request_id()).cmp(&(other.0, other.1.request_id()))
+        (one.0, &one.1.request_id).cmp(&(other.0, &other.1.request_id))
     });
     let Some((slowest_ns, slowest)) = known.last() else {
         return RequestParts::default();
@@ -118,8 +121,8 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
         e2e_mean_ns: whole as f64 / n,
         e2e_p99_ns: p99_ns,
         e2e_slowest_ns: *slowest_ns,
-        p99_id: p99.request_id().to_owned(),
-        slowest_id: slowest.request_id().to_owned(),
+        p99_id: p99.request_id.to_string(),
+        slowest_id: slowest.request_id.to_string(),
     }
 }
 

@@ -78,7 +78,7 @@ fn levels(requests: &[Request]) -> Vec<u32> {
     let sum_at = |ns| begins.ago_at(ns) - ends.ago_at(ns);
     let level = |request: &Request| {
         let (from_ns, to_ns) = time_of(request)?;
-        request.finished_ns()?;
+        request.finished_ns?;
         let (sum, ns) = (
             sum_at(to_ns) - sum_at(from_ns),
             i128::from(to_ns) - i128::from(from_ns),

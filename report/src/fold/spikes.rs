@@ -64,7 +64,7 @@ fn told(spike: Spike, requests: &[Request]) -> Spike {
         time.is_some_and(|(from_ns, to_ns)| from_ns < end_ns && to_ns > spike.start_ns)
     };
     let (inside, others): (Vec<&Request>, Vec<&Request>) = requests.iter().partition(is_in);
-    let ids = inside.iter().take(IDS).map(|of| of.request_id().to_owned());
+    let ids = inside.iter().take(IDS).map(|of| of.request_id.to_string());
     Spike {
         requests: inside.len() as u64,
         request_ids: ids.collect(),

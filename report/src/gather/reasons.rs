@@ -10,8 +10,7 @@ const MOST: usize = 1_024;
 #[derive(Debug, Default)]
 pub(crate) struct Reasons {
     numbers: HashMap<String, u32>,
-    // A fat pointer would cost each request 8 bytes more.
-    texts: Vec<Arc<String>>,
+    texts: Vec<Arc<str>>,
 }
 
 impl Reasons {
@@ -26,7 +25,7 @@ impl Reasons {
         };
         let texts = &mut self.texts;
         *self.numbers.entry(reason).or_insert_with_key(|reason| {
-            texts.push(Arc::new(reason.clone()));
+            texts.push(reason.as_str().into());
             u32::try_from(texts.len()).unwrap_or(0)
         })
     }
@@ -39,7 +38,7 @@ impl Reasons {
     }
 
     /// Returns the text of a number.
-    pub(crate) fn text(&self, number: u32) -> Option<Arc<String>> {
+    pub(crate) fn text(&self, number: u32) -> Option<Arc<str>> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         self.texts.get(place).cloned()
     }
@@ -56,9 +55,9 @@ mod tests {
             .map(|nth| reasons.number(format!("r{nth}")))
             .collect();
         assert_eq!((numbers[0], numbers[1_023]), (1, 1_024));
-        assert_eq!(reasons.text(1_024).unwrap().as_str(), "r1023");
+        assert_eq!(&*reasons.text(1_024).unwrap(), "r1023");
         assert!(numbers[1_024..].iter().all(|number| *number == 1_025));
-        assert_eq!(reasons.text(1_025).unwrap().as_str(), "other");
+        assert_eq!(&*reasons.text(1_025).unwrap(), "other");
         assert_eq!(reasons.text(0), None);
         let mut all = Reasons::default();
         all.number("r1".to_owned());

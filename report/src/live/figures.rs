@@ -85,12 +85,12 @@ pub(super) fn each_figure(
     });
     let moments = [
         (Metric::Ttft, request.ttft_end_ns()),
-        (Metric::EngineTtft, request.engine_first_token_ns()),
-        (Metric::Tpot, request.finished_ns()),
-        (Metric::E2e, request.finished_ns()),
-        (Metric::Queue, request.scheduled_ns()),
+        (Metric::EngineTtft, request.engine_first_token_ns),
+        (Metric::Tpot, request.finished_ns),
+        (Metric::E2e, request.finished_ns),
+        (Metric::Queue, request.scheduled_ns),
         (Metric::Prefill, request.any_first_token_ns()),
-        (Metric::Decode, request.last_token_ns()),
+        (Metric::Decode, request.last_token_ns),
     ];
     for (metric, moment_ns) in moments {
         if let Some(ns) = metric.of(request) {
@@ -98,13 +98,13 @@ pub(super) fn each_figure(
         }
     }
     if tokens.len() > 1 {
-        at(request.last_token_ns(), &|figures| {
+        at(request.last_token_ns, &|figures| {
             let gaps = tokens.windows(2).map(|two| two[1] - two[0]);
             gaps.for_each(|ns| figures.itl.take(ns));
         });
     }
-    if request.status() != RequestStatus::Unfinished {
-        at(request.finished_ns(), &|figures| figures.end(request));
+    if request.status != RequestStatus::Unfinished {
+        at(request.finished_ns, &|figures| figures.end(request));
     }
 }
 
@@ -123,22 +123,22 @@ impl Figures {
     }
 
     fn end(&mut self, request: &Request) {
-        match request.status() {
+        match request.status {
             RequestStatus::Ok => self.ok += 1,
             RequestStatus::Aborted => self.aborted += 1,
             RequestStatus::Failed => self.failed += 1,
             RequestStatus::Unfinished => {}
         }
-        if let Some(reason) = request.reason() {
+        if let Some(reason) = request.reason.as_deref() {
             let is_one = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason);
             let reason = if is_one { reason } else { "other" };
             *self.reasons.entry(reason.to_owned()).or_default() += 1;
         }
-        self.preemptions += request.preemptions();
+        self.preemptions += request.preemptions;
         let add = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
-        add(&mut self.prompt_tokens, request.prompt_tokens());
-        add(&mut self.cached_tokens, request.cached_tokens());
-        add(&mut self.output_tokens, request.output_tokens());
+        add(&mut self.prompt_tokens, request.prompt_tokens);
+        add(&mut self.cached_tokens, request.cached_tokens);
+        add(&mut self.output_tokens, request.output_tokens);
     }
 
     /// Adds those of another time.

@@ -111,7 +111,7 @@ impl OpenId {
     fn is_over(&mut self, reasons: &Reasons) -> bool {
         let last = self.lives().pop();
         let last = last.and_then(|life| life.request(&self.id, reasons));
-        last.is_some_and(|request| request.status() != RequestStatus::Unfinished)
+        last.is_some_and(|request| request.status != RequestStatus::Unfinished)
     }
 }
 
@@ -353,7 +353,7 @@ impl RequestSums {
                 put(&mut second.figures);
             }
         });
-        if request.status() == RequestStatus::Unfinished {
+        if request.status == RequestStatus::Unfinished {
             self.unfinished += 1;
             return;
         }
@@ -366,9 +366,9 @@ impl RequestSums {
 
     /// Keeps the latest and the slowest ones.
     pub(super) fn sort(&mut self) {
-        let id = |request: &Request| request.request_id().to_owned();
+        let id = |request: &Request| request.request_id.to_string();
         self.latest
-            .sort_by_key(|one| (std::cmp::Reverse(one.finished_ns()), id(one)));
+            .sort_by_key(|one| (std::cmp::Reverse(one.finished_ns), id(one)));
         self.slowest
             .sort_by_key(|one| (std::cmp::Reverse(one.e2e_ns()), id(one)));
         self.latest.truncate(LISTED);

@@ -340,16 +340,16 @@ impl LiveWindow {
 
 pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     LiveRequest {
-        request_id: request.request_id().to_owned(),
-        status: request.status(),
-        reason: request.reason().map(str::to_owned),
-        ended_ago_ns: request.finished_ns().map(|ns| now_ns - ns),
+        request_id: request.request_id.to_string(),
+        status: request.status,
+        reason: request.reason.as_deref().map(str::to_owned),
+        ended_ago_ns: request.finished_ns.map(|ns| now_ns - ns),
         queue_ns: request.queue_ns(),
         ttft_ns: request.ttft_ns(),
         tpot_ns: request.tpot_ns(),
         e2e_ns: request.e2e_ns(),
-        prompt_tokens: request.prompt_tokens(),
-        output_tokens: request.output_tokens(),
+        prompt_tokens: request.prompt_tokens,
+        output_tokens: request.output_tokens,
     }
 }
 

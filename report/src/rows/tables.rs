@@ -142,22 +142,22 @@ impl TableRow for NameTime {
 impl TableRow for Request {
     const TABLE: &'static str = "request";
     const COLUMNS: &'static [FigureColumn<Request>] = columns![
-        "request_id" => Text(|of| Some(of.request_id())),
-        "process" => Process("upid", Request::process),
-        "status" => Text(|of| Some(of.status().name())),
-        "reason" => Text(Request::reason),
-        "arrival_ns" => Int(Request::arrival_ns),
-        "received_ns" => Int(Request::received_ns),
-        "read_ns" => Int(Request::read_ns),
-        "preprocessed_ns" => Int(Request::preprocessed_ns),
-        "queued_ns" => Int(Request::queued_ns),
-        "scheduled_ns" => Int(Request::scheduled_ns),
-        "engine_first_token_ns" => Int(Request::engine_first_token_ns),
-        "first_token_ns" => Int(Request::first_token_ns),
-        "first_chunk_ns" => Int(Request::first_chunk_ns),
-        "last_token_ns" => Int(Request::last_token_ns),
-        "answered_ns" => Int(Request::answered_ns),
-        "finished_ns" => Int(Request::finished_ns),
+        "request_id" => Text(|of| Some(&of.request_id)),
+        "process" => Process("upid", |of| of.process),
+        "status" => Text(|of| Some(of.status.name())),
+        "reason" => Text(|of| of.reason.as_deref()),
+        "arrival_ns" => Int(|of| of.arrival_ns),
+        "received_ns" => Int(|of| of.received_ns),
+        "read_ns" => Int(|of| of.read_ns),
+        "preprocessed_ns" => Int(|of| of.preprocessed_ns),
+        "queued_ns" => Int(|of| of.queued_ns),
+        "scheduled_ns" => Int(|of| of.scheduled_ns),
+        "engine_first_token_ns" => Int(|of| of.engine_first_token_ns),
+        "first_token_ns" => Int(|of| of.first_token_ns),
+        "first_chunk_ns" => Int(|of| of.first_chunk_ns),
+        "last_token_ns" => Int(|of| of.last_token_ns),
+        "answered_ns" => Int(|of| of.answered_ns),
+        "finished_ns" => Int(|of| of.finished_ns),
         "queue_us" => Us(Request::queue_ns),
         "prefill_us" => Us(Request::prefill_ns),
         "decode_us" => Us(Request::decode_ns),
@@ -177,15 +177,15 @@ impl TableRow for Request {
         "part_decode_us" => Us(|of| of.part_ns("decode")),
         "part_return_us" => Us(|of| of.part_ns("return")),
         "part_answer_us" => Us(|of| of.part_ns("answer")),
-        "prompt_tokens" => Count(Request::prompt_tokens),
-        "cached_tokens" => Count(Request::cached_tokens),
-        "output_tokens" => Count(Request::output_tokens),
-        "preemptions" => Count(|of| Some(of.preemptions())),
-        "preempted_us" => Us(|of| Some(of.preempted_ns())),
+        "prompt_tokens" => Count(|of| of.prompt_tokens),
+        "cached_tokens" => Count(|of| of.cached_tokens),
+        "output_tokens" => Count(|of| of.output_tokens),
+        "preemptions" => Count(|of| Some(of.preemptions)),
+        "preempted_us" => Us(|of| Some(of.preempted_ns)),
     ];
 
     fn process(&self) -> Option<usize> {
-        Request::process(self)
+        self.process
     }
 }
 

@@ -134,7 +134,7 @@ fn put_cached(report: &RunReport, out: &mut String) {
     let known = report
         .request
         .iter()
-        .filter_map(|request| Some((request.cached_tokens()?, request.prompt_tokens()?)));
+        .filter_map(|request| Some((request.cached_tokens?, request.prompt_tokens?)));
     let (cached, prompt) = known.fold((0.0, 0.0), |sum, (cached, prompt)| {
         (sum.0 + cached as f64, sum.1 + prompt as f64)
     });

@@ -63,7 +63,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 /// Returns the figures of the requests of a report.
 pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
     let mut requests = report.request.iter();
-    let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns());
+    let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns);
     report.requests.figures(is_streamed)
 }
 

@@ -22,9 +22,9 @@ fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
         let longest = parts.into_iter().max_by_key(|(_, ns)| *ns);
         vec![
             "request".to_owned(),
-            duration(request.arrival_ns().unwrap_or_default() as f64),
+            duration(request.arrival_ns.unwrap_or_default() as f64),
             duration(*ns as f64),
-            shown(request.request_id()),
+            shown(&request.request_id),
             longest.map_or_else(String::new, |(part, ns)| {
                 format!("{part} {}", duration(ns as f64))
             }),

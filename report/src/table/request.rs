@@ -1,7 +1,6 @@
 //! A request.
 
 use crate::options::Slo;
-use std::fmt;
 use std::sync::Arc;
 
 named_enum! {
@@ -32,103 +31,57 @@ pub(crate) const PARTS: [&str; 10] = [
     "answer",
 ];
 
-/// Defines a request: the numbers that the trace may lack, each with a function that returns it.
-macro_rules! request {
-    ($($(#[$doc:meta])* $number:ident: $type:ty,)*) => {
-        /// One request, in a compact form because a run may have millions of them.
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct Request {
-            pub(crate) request_id: Box<str>,
-            pub(crate) status: RequestStatus,
-            // A pointer to a fat pointer is half as large as that.
-            pub(crate) reason: Option<Arc<String>>,
-            pub(crate) preemptions: u32,
-            pub(crate) process: Option<u32>,
-            pub(crate) preempted_ns: i64,
-            $(pub(crate) $number: Optional<$type>,)*
-        }
-
-        impl Request {
-            $($(#[$doc])* pub fn $number(&self) -> Option<$type> { self.$number.get() })*
-        }
-    };
-}
-
-request! {
-    /// Returns when the request reached the kernel of the frontend's host; where that is not known, when the application got it.
-    arrival_ns: i64,
-    /// Returns when the application got the request: the begin of its HTTP span, else of its first span.
-    received_ns: i64,
-    /// Returns when the frontend had read the request and began to preprocess it: vLLM's own figures begin here.
-    read_ns: i64,
-    /// Returns when the request was ready for the engine.
-    preprocessed_ns: i64,
-    /// Returns when the engine put the request into its queue.
-    queued_ns: i64,
-    /// Returns when the request was first scheduled.
-    scheduled_ns: i64,
-    /// Returns when the engine saw the first token.
-    engine_first_token_ns: i64,
-    /// Returns when the frontend saw the first token.
-    first_token_ns: i64,
-    /// Returns when the first part of the answer left the frontend.
-    first_chunk_ns: i64,
-    /// Returns when the last token was seen; where tokens are not recorded, when the engine ended the request.
-    last_token_ns: i64,
-    /// Returns when the frontend took in the last output: vLLM's own E2E ends here.
-    answered_ns: i64,
-    /// Returns when the span ended that began at the arrival.
-    finished_ns: i64,
-    /// Returns the number of tokens of the prompt.
-    prompt_tokens: u64,
-    /// Returns the number of tokens of the prompt that the cache had.
-    cached_tokens: u64,
-    /// Returns the number of tokens of the answer.
-    output_tokens: u64,
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The id. Several requests may have used it, one after the other.
+    pub request_id: Box<str>,
+    /// The process that it came to, by its number among the processes: its frontend, or its engine if no frontend recorded it.
+    pub process: Option<usize>,
+    /// How it ended.
+    pub status: RequestStatus,
+    /// Why it ended, in vLLM's terms.
+    pub reason: Option<Arc<str>>,
+    /// When it reached the kernel of the frontend's host; where that is not known, when the application got it.
+    pub arrival_ns: Option<i64>,
+    /// When the application got it: the begin of its HTTP span, else of its first span.
+    pub received_ns: Option<i64>,
+    /// When the frontend had read it and began to preprocess it: vLLM's own figures begin here.
+    pub read_ns: Option<i64>,
+    /// When it was ready for the engine.
+    pub preprocessed_ns: Option<i64>,
+    /// When the engine put it into its queue.
+    pub queued_ns: Option<i64>,
+    /// When it was first scheduled.
+    pub scheduled_ns: Option<i64>,
+    /// When the engine saw the first token.
+    pub engine_first_token_ns: Option<i64>,
+    /// When the frontend saw the first token.
+    pub first_token_ns: Option<i64>,
+    /// When the first part of the answer left the frontend.
+    pub first_chunk_ns: Option<i64>,
+    /// When the last token was seen; where tokens are not recorded, when the engine ended the request.
+    pub last_token_ns: Option<i64>,
+    /// When the frontend took in the last output: vLLM's own E2E ends here.
+    pub answered_ns: Option<i64>,
+    /// When the span ended that began at the arrival.
+    pub finished_ns: Option<i64>,
+    /// Number of tokens of the prompt.
+    pub prompt_tokens: Option<u64>,
+    /// Number of tokens of the prompt that the cache had.
+    pub cached_tokens: Option<u64>,
+    /// Number of tokens of the answer.
+    pub output_tokens: Option<u64>,
+    /// How often it was preempted.
+    pub preemptions: u64,
+    /// Total time for which it was preempted, without the time to compute lost tokens again.
+    pub preempted_ns: i64,
 }
 
 impl Request {
-    /// Sets the id.
-    pub fn with_id(self, request_id: &str) -> Request {
-        Request {
-            request_id: request_id.into(),
-            ..self
-        }
-    }
-
-    /// Returns the id. Several requests may have used it, one after the other.
-    pub fn request_id(&self) -> &str {
-        &self.request_id
-    }
-
-    /// Returns the process that it came to, by its number among the processes: its frontend, or its engine if no frontend recorded it.
-    pub fn process(&self) -> Option<usize> {
-        self.process.map(|process| process as usize)
-    }
-
-    /// Returns how it ended.
-    pub fn status(&self) -> RequestStatus {
-        self.status
-    }
-
     /// Returns true if it was answered.
     pub(crate) fn is_ok(&self) -> bool {
         self.status == RequestStatus::Ok
-    }
-
-    /// Returns why it ended, in vLLM's terms.
-    pub fn reason(&self) -> Option<&str> {
-        self.reason.as_ref().map(|reason| reason.as_str())
-    }
-
-    /// Returns how often it was preempted.
-    pub fn preemptions(&self) -> u64 {
-        self.preemptions.into()
-    }
-
-    /// Returns the total time for which it was preempted, without the time to compute lost tokens again.
-    pub fn preempted_ns(&self) -> i64 {
-        self.preempted_ns
     }
 
     /// Returns true if the request was answered within the objectives. A request with one output token has no time per token, so only the others are checked.
@@ -138,7 +91,7 @@ impl Request {
         };
         let tpot_ns = self
             .tpot_ns()
-            .or((self.output_tokens() == Some(1)).then_some(0));
+            .or((self.output_tokens == Some(1)).then_some(0));
         self.is_ok()
             && within(slo.ttft_ns, self.ttft_ns())
             && within(slo.tpot_ns, tpot_ns)
@@ -147,71 +100,71 @@ impl Request {
 
     /// Returns the time from arrival to the end.
     pub fn e2e_ns(&self) -> Option<i64> {
-        between(self.arrival_ns(), self.finished_ns())
+        between(self.arrival_ns, self.finished_ns)
     }
 
     /// Returns the time from when the application got the request to the end.
     pub fn application_e2e_ns(&self) -> Option<i64> {
-        between(self.received_ns(), self.finished_ns())
+        between(self.received_ns, self.finished_ns)
     }
 
     /// Returns the time to first token: from arrival until the first part of the answer left; for an answer in one piece, until its first token.
     pub fn ttft_ns(&self) -> Option<i64> {
-        between(self.arrival_ns(), self.ttft_end_ns())
+        between(self.arrival_ns, self.ttft_end_ns())
     }
 
     /// Returns the same time, from when the application got the request.
     pub fn application_ttft_ns(&self) -> Option<i64> {
-        between(self.received_ns(), self.ttft_end_ns())
+        between(self.received_ns, self.ttft_end_ns())
     }
 
     /// Returns when the time to first token ends: when the first part of a streamed answer left, else at the first token in the frontend.
     pub fn ttft_end_ns(&self) -> Option<i64> {
-        let (token_ns, finished_ns) = (self.first_token_ns(), self.finished_ns());
+        let (token_ns, finished_ns) = (self.first_token_ns, self.finished_ns);
         // An answer in one piece leaves at its end. A chunk before the first token belongs to another prompt of the same HTTP request.
         let is_streamed = |chunk_ns: &i64| {
             token_ns.is_none_or(|token_ns| token_ns <= *chunk_ns)
                 && finished_ns.is_none_or(|finished_ns| *chunk_ns < finished_ns)
         };
-        self.first_chunk_ns().filter(is_streamed).or(token_ns)
+        self.first_chunk_ns.filter(is_streamed).or(token_ns)
     }
 
     /// Returns the time from the queue to the first token in the engine, which depends on the engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
-        between(self.queued_ns(), self.engine_first_token_ns())
+        between(self.queued_ns, self.engine_first_token_ns)
     }
 
     /// Returns the time from the queue to the first schedule.
     pub fn queue_ns(&self) -> Option<i64> {
-        between(self.queued_ns(), self.scheduled_ns())
+        between(self.queued_ns, self.scheduled_ns)
     }
 
     /// Returns the time from the first schedule to the first token.
     pub fn prefill_ns(&self) -> Option<i64> {
-        between(self.scheduled_ns(), self.any_first_token_ns())
+        between(self.scheduled_ns, self.any_first_token_ns())
     }
 
     /// Returns the time from the first token to the last one.
     pub fn decode_ns(&self) -> Option<i64> {
-        between(self.any_first_token_ns(), self.last_token_ns())
+        between(self.any_first_token_ns(), self.last_token_ns)
     }
 
     /// Returns the time per output token after the first, as the clients of vLLM and SGLang compute it. A request with one token has none.
     pub fn tpot_ns(&self) -> Option<i64> {
-        let more = i64::try_from(self.output_tokens()?.checked_sub(1)?).ok()?;
-        between(self.first_token_ns(), self.finished_ns())?.checked_div(more)
+        let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;
+        between(self.first_token_ns, self.finished_ns)?.checked_div(more)
     }
 
     /// Returns true if moments are in an impossible order, for example because the clocks of two hosts differ. The figures between such moments are missing.
     pub fn is_out_of_order(&self) -> bool {
         let first_token_ns = self.any_first_token_ns();
         let pairs = [
-            (self.queued_ns(), self.scheduled_ns()),
-            (self.queued_ns(), self.engine_first_token_ns()),
-            (self.scheduled_ns(), first_token_ns),
-            (first_token_ns, self.last_token_ns()),
-            (self.received_ns(), self.first_token_ns()),
-            (self.first_token_ns(), self.finished_ns()),
+            (self.queued_ns, self.scheduled_ns),
+            (self.queued_ns, self.engine_first_token_ns),
+            (self.scheduled_ns, first_token_ns),
+            (first_token_ns, self.last_token_ns),
+            (self.received_ns, self.first_token_ns),
+            (self.first_token_ns, self.finished_ns),
         ];
         let mut known = pairs.into_iter().filter_map(|(from, to)| from.zip(to));
         known.any(|(from_ns, to_ns)| to_ns < from_ns)
@@ -219,18 +172,18 @@ impl Request {
 
     /// Returns when it arrived, or else when the engine put it into its queue.
     pub(crate) fn begin_ns(&self) -> Option<i64> {
-        self.arrival_ns().or(self.queued_ns())
+        self.arrival_ns.or(self.queued_ns)
     }
 
     /// Returns the time from its begin to its end, or to `last_ns` if its end is not in the trace. `None` if that is no time.
     pub(crate) fn under_way_ns(&self, last_ns: i64) -> Option<(i64, i64)> {
-        let (from_ns, to_ns) = (self.begin_ns()?, self.finished_ns().unwrap_or(last_ns));
+        let (from_ns, to_ns) = (self.begin_ns()?, self.finished_ns.unwrap_or(last_ns));
         (from_ns < to_ns).then_some((from_ns, to_ns))
     }
 
     /// Returns when the engine saw the first token, or else when the frontend did.
     pub(crate) fn any_first_token_ns(&self) -> Option<i64> {
-        self.engine_first_token_ns().or(self.first_token_ns())
+        self.engine_first_token_ns.or(self.first_token_ns)
     }
 
     /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is one with the next.
@@ -256,19 +209,19 @@ impl Request {
     /// Returns each part of the time from arrival to end, with the time since the last part whose end is in the trace. A part whose own end is not in the trace has
     /// none.
     fn part_times(&self) -> Option<impl Iterator<Item = (&'static str, Option<i64>)>> {
-        let (arrival_ns, finished_ns) = (self.arrival_ns()?, self.finished_ns()?);
-        let socket = self.received_ns().filter(|ns| *ns > arrival_ns);
-        let (has_read, has_answer) = (self.read_ns().is_some(), self.answered_ns().is_some());
+        let (arrival_ns, finished_ns) = (self.arrival_ns?, self.finished_ns?);
+        let socket = self.received_ns.filter(|ns| *ns > arrival_ns);
+        let (has_read, has_answer) = (self.read_ns.is_some(), self.answered_ns.is_some());
         let ends = [
             (socket.is_some(), socket),
-            (has_read, self.read_ns()),
-            (has_read, self.preprocessed_ns()),
-            (has_read, self.queued_ns()),
-            (!has_read, self.queued_ns()),
-            (true, self.scheduled_ns()),
+            (has_read, self.read_ns),
+            (has_read, self.preprocessed_ns),
+            (has_read, self.queued_ns),
+            (!has_read, self.queued_ns),
+            (true, self.scheduled_ns),
             (true, self.any_first_token_ns()),
-            (true, self.last_token_ns()),
-            (has_answer, self.answered_ns()),
+            (true, self.last_token_ns),
+            (has_answer, self.answered_ns),
             (true, Some(finished_ns)),
         ];
         let mut from_ns = arrival_ns;
@@ -289,40 +242,4 @@ impl Request {
 fn between(from: Option<i64>, to: Option<i64>) -> Option<i64> {
     let ns = to?.saturating_sub(from?);
     (ns >= 0).then_some(ns)
-}
-
-/// A number, if it is known, in no more room than the number itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Optional<T>(T);
-
-/// A type of numbers with one value that means "missing".
-pub(crate) trait Number: Copy + PartialEq {
-    /// The value of a missing number.
-    const MISSING: Self;
-}
-
-impl Number for i64 {
-    const MISSING: i64 = i64::MIN;
-}
-
-impl Number for u64 {
-    const MISSING: u64 = u64::MAX;
-}
-
-impl<T: Number> Optional<T> {
-    pub(crate) fn get(self) -> Option<T> {
-        (self.0 != T::MISSING).then_some(self.0)
-    }
-}
-
-impl<T: Number> From<Option<T>> for Optional<T> {
-    fn from(number: Option<T>) -> Optional<T> {
-        Optional(number.unwrap_or(T::MISSING))
-    }
-}
-
-impl<T: Number + fmt::Debug> fmt::Debug for Optional<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().fmt(f)
-    }
 }

@@ -34,7 +34,7 @@ fn requests_are_those_of_the_definitions() {
     let summary = &report.requests;
     assert_eq!((summary.n, summary.ok), (4, 4));
     for request in &report.request {
-        let id = request.request_id();
+        let id = &*request.request_id;
         for (key, figure) in [
             ("ttft_ms", request.ttft_ns()),
             ("e2el_ms", request.e2e_ns()),
@@ -118,7 +118,7 @@ fn good_requests_are_those_of_the_definitions() {
     let found = report_with(fixture("serving.json"), &options);
     let goodput = found.requests.goodput.unwrap();
     let good = found.request.iter().filter(|request| request.keeps(&slo));
-    let good: Vec<&str> = good.map(|request| request.request_id()).collect();
+    let good: Vec<&str> = good.map(|request| &*request.request_id).collect();
     assert_eq!(json!(good), expected["good_requests"]);
     assert_eq!(goodput.requests, 2);
     let rate = goodput.requests_per_s.unwrap();

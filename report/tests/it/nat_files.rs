@@ -135,11 +135,11 @@ fn served_requests_have_the_figures_of_the_report() {
     let rows = rows(&files);
     assert_eq!(rows.len(), 16);
     for request in &report.request {
-        let id = request.request_id();
+        let id = &request.request_id;
         let engine = format!("{id}/engine");
         let mut ends = rows.iter().filter(|row| row["event_type"] == "LLM_END");
         let end = ends.find(|row| row["UUID"] == engine).unwrap();
-        let [output, prompt] = [request.output_tokens(), request.prompt_tokens()]
+        let [output, prompt] = [request.output_tokens, request.prompt_tokens]
             .map(|tokens| tokens.unwrap().to_string());
         let columns = [
             "completion_tokens",
@@ -150,7 +150,7 @@ fn served_requests_have_the_figures_of_the_report() {
         let found = columns.map(|column| &*end[column]);
         assert_eq!(found, [&output, &prompt, "engine", id]);
         let at_s: f64 = end["event_timestamp"].parse().unwrap();
-        let off_ns = at_s * 1e9 - request.last_token_ns().unwrap() as f64;
+        let off_ns = at_s * 1e9 - request.last_token_ns.unwrap() as f64;
         assert!(off_ns.abs() < 1e3, "{end:?}");
     }
     let optimization = json_of(&files, "inference_optimization.json");

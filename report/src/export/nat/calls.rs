@@ -174,7 +174,7 @@ pub(super) fn calls_of_requests(requests: &[Request], spans: Vec<AgentSpan>) -> 
     }
     let of_report = requests
         .iter()
-        .filter(|request| !by_request.contains_key(request.request_id()));
+        .filter(|request| !by_request.contains_key(&*request.request_id));
     let mut all: Vec<Vec<Call>> = of_report.filter_map(of_request).collect();
     let of_agents = by_request.into_values();
     all.extend(of_agents.map(|spans| of_spans(spans, &shared)));
@@ -190,8 +190,8 @@ fn order(calls: &[Call]) -> Option<(i64, &str)> {
 /// Returns the calls of a request without spans of agents: a function from arrival to the end, and the engine's work as a call of a model, from the queue to the
 /// last token.
 fn of_request(request: &Request) -> Option<Vec<Call>> {
-    let (id, finished_ns) = (request.request_id(), request.finished_ns());
-    let whole = request.arrival_ns().map(|start_ns| Call {
+    let (id, finished_ns) = (&*request.request_id, request.finished_ns);
+    let whole = request.arrival_ns.map(|start_ns| Call {
         kind: CallKind::Function,
         name: "request".to_owned(),
         uuid: id.to_owned(),
@@ -205,12 +205,12 @@ fn of_request(request: &Request) -> Option<Vec<Call>> {
         name: "engine".to_owned(),
         uuid: format!("{id}/engine"),
         parent: whole.as_ref().map(|_| 0),
-        start_ns: request.queued_ns().or(request.arrival_ns())?,
-        end_ns: finished_ns.map(|ns| request.last_token_ns().unwrap_or(ns)),
+        start_ns: request.queued_ns.or(request.arrival_ns)?,
+        end_ns: finished_ns.map(|ns| request.last_token_ns.unwrap_or(ns)),
         tokens: CallTokens {
-            prompt: request.prompt_tokens(),
-            cached: request.cached_tokens(),
-            completion: request.output_tokens(),
+            prompt: request.prompt_tokens,
+            cached: request.cached_tokens,
+            completion: request.output_tokens,
         },
     };
     Some(whole.into_iter().chain([of_engine]).collect())

@@ -281,29 +281,28 @@ impl Life {
         let noted = noted.filter(|tokens| *tokens > 0);
         let reason = reasons.text(self.args.reason);
         let process = arrival.map(|span| span.process);
+        let process = process.or(queue.map(|(process, _)| *process));
         Some(Request {
             request_id: id.into(),
-            status: status(reason.as_ref().map(|reason| reason.as_str()), finished_ns),
+            status: status(reason.as_deref(), finished_ns),
             reason,
-            arrival_ns: arrival.map(|span| span.start_ns).into(),
-            received_ns: arrival.map(SpanTimes::received_ns).into(),
-            read_ns: self.preprocess.map(|span| span.start_ns).into(),
-            preprocessed_ns: self.preprocess.and_then(|span| span.end_ns).into(),
-            queued_ns: queued_ns.into(),
-            scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min().into(),
-            engine_first_token_ns: engine.and_then(|of| of.first_token_ns).into(),
-            first_token_ns: frontend.and_then(|of| of.first_token_ns).into(),
-            first_chunk_ns: self.first_chunk_ns.into(),
-            last_token_ns: last_token_ns
-                .or(engine.and_then(|of| of.finished_ns))
-                .into(),
-            answered_ns: self.answered_ns.into(),
-            finished_ns: finished_ns.into(),
-            prompt_tokens: self.args.prompt_tokens.into(),
-            cached_tokens: self.args.cached_tokens.into(),
-            output_tokens: self.args.output_tokens.or(noted).into(),
-            preemptions: u32::try_from(self.preemptions).unwrap_or(u32::MAX),
-            process: process.or(queue.map(|(process, _)| *process)),
+            arrival_ns: arrival.map(|span| span.start_ns),
+            received_ns: arrival.map(SpanTimes::received_ns),
+            read_ns: self.preprocess.map(|span| span.start_ns),
+            preprocessed_ns: self.preprocess.and_then(|span| span.end_ns),
+            queued_ns,
+            scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
+            engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
+            first_token_ns: frontend.and_then(|of| of.first_token_ns),
+            first_chunk_ns: self.first_chunk_ns,
+            last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
+            answered_ns: self.answered_ns,
+            finished_ns,
+            prompt_tokens: self.args.prompt_tokens,
+            cached_tokens: self.args.cached_tokens,
+            output_tokens: self.args.output_tokens.or(noted),
+            preemptions: self.preemptions,
+            process: process.map(|process| process as usize),
             preempted_ns: self.preempted_ns,
         })
     }

@@ -73,7 +73,7 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
     let found = rows["every request"].iter();
     let found = found.map(|row| plain(row, row["process"].as_str().map(str::to_owned)));
     let expected = report.request.iter().map(|request| {
-        let process = request.process();
+        let process = request.process;
         let process = process.map(|process| report.recorded.process_name(process));
         plain(&serde_json::to_value(request).unwrap(), process)
     });
@@ -117,44 +117,35 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
 
 /// Checks the sums and counts of vLLM's histograms. Those of the engine are of requests whose answer came back.
 fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
-    type Moment = fn(&Request) -> Option<i64>;
-    use Request as Of;
-    let engine_token: Moment = Of::engine_first_token_ns;
-    let metrics: [(&str, bool, [Moment; 2]); 6] = [
-        (
-            "time_to_first_token",
-            false,
-            [Of::read_ns, Of::first_token_ns],
-        ),
-        ("e2e_request_latency", false, [Of::read_ns, Of::answered_ns]),
-        (
-            "request_queue_time",
-            true,
-            [Of::queued_ns, Of::scheduled_ns],
-        ),
-        (
-            "request_prefill_time",
-            true,
-            [Of::scheduled_ns, engine_token],
-        ),
-        (
-            "request_decode_time",
-            true,
-            [engine_token, Of::last_token_ns],
-        ),
-        (
-            "request_inference_time",
-            true,
-            [Of::scheduled_ns, Of::last_token_ns],
-        ),
+    type Ends = fn(&Request) -> [Option<i64>; 2];
+    let metrics: [(&str, bool, Ends); 6] = [
+        ("time_to_first_token", false, |of| {
+            [of.read_ns, of.first_token_ns]
+        }),
+        ("e2e_request_latency", false, |of| {
+            [of.read_ns, of.answered_ns]
+        }),
+        ("request_queue_time", true, |of| {
+            [of.queued_ns, of.scheduled_ns]
+        }),
+        ("request_prefill_time", true, |of| {
+            [of.scheduled_ns, of.engine_first_token_ns]
+        }),
+        ("request_decode_time", true, |of| {
+            [of.engine_first_token_ns, of.last_token_ns]
+        }),
+        ("request_inference_time", true, |of| {
+            [of.scheduled_ns, of.last_token_ns]
+        }),
     ];
     let found = &rows["vllm_metrics"];
     assert_eq!(found.len(), metrics.len());
-    for (metric, is_of_answered, [from, to]) in metrics {
+    for (metric, is_of_answered, ends) in metrics {
         let (mut n, mut sum_ns) = (0, 0);
         for request in &report.request {
-            let is_counted = !is_of_answered || request.answered_ns().is_some();
-            let times = from(request).zip(to(request));
+            let is_counted = !is_of_answered || request.answered_ns.is_some();
+            let [from_ns, to_ns] = ends(request);
+            let times = from_ns.zip(to_ns);
             if let Some((from_ns, to_ns)) = times.filter(|_| is_counted) {
                 n += 1;
                 sum_ns += to_ns - from_ns;
