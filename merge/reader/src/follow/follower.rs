@@ -234,8 +234,8 @@ impl Follower {
             self.state = Some(state);
         }
         let mut listed = self.list();
-        if listed.files.is_empty() && self.find() {
-            is_new_run = true;
+        if listed.files.is_empty() {
+            is_new_run |= self.find();
             listed = self.list();
         }
         if self.look(listed) {
