@@ -5,7 +5,8 @@
 //! killed process left in its ring is not seen. A merge sees it once the run is over.
 //!
 //! Events are placed as the first readings of the clocks say, those of several hosts by what their wall clocks showed. A block that does not match its checksum
-//! is passed over and counted, and so is every position of a recorder's streams that is nowhere and that no record explains.
+//! is counted. Those of its lines that are events are read once its slot goes on or its recorder has ended, unless another block has their positions. Every
+//! position of a recorder's streams that is in no whole block and that no record explains is counted, too.
 //!
 //! ```no_run
 //! use trace_reader::follow::Follower;
@@ -21,6 +22,7 @@
 //! ```
 
 mod boot_clocks;
+mod broken_blocks;
 mod followed_fragment;
 mod followed_run;
 mod follower;

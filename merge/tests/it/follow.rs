@@ -1,7 +1,7 @@
 //! A run that is read while it is written ([`trace_merge::follow`]) against what is read of the whole ([`trace_merge::events`]).
 
 use crate::invocation::{RunDir, one_block};
-use crate::random::Rng;
+use crate::random::{self, Rng};
 use crate::segments::{PID, put, segment, segment_name};
 use format_oracle::writer::fragment::block_header;
 use format_oracle::writer::line::{On, stream};
@@ -154,6 +154,31 @@ fn append(folder: &Path, name: &str, bytes: &[u8]) {
     file.unwrap().write_all(bytes).unwrap();
 }
 
+/// Writes the plans bit by bit while a follower reads the files. Returns the events of the follower, and its last poll.
+fn read_piece_by_piece(rng: &mut Rng, dir: &RunDir, mut plans: Vec<Plan>) -> (Heard, Poll) {
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    while !plans.is_empty() {
+        let who = rng.below(plans.len());
+        let (name, bytes) = &mut plans[who][0];
+        let most = 1 << rng.below(13);
+        let some = (1 + rng.below(most)).min(bytes.len());
+        append(&dir.fragments(), name, &bytes[..some]);
+        bytes.drain(..some);
+        if bytes.is_empty() {
+            plans[who].remove(0);
+            plans.retain(|plan| !plan.is_empty());
+        }
+        if rng.one_in(3) {
+            let most = 1 + rng.below(20_000) as u64;
+            assert!(!heard.poll(&mut follower, most).is_new_run);
+        }
+    }
+    let last = heard.rest(&mut follower);
+    assert!(follower.is_over());
+    assert_eq!(last.unread, 0);
+    (heard, last)
+}
+
 #[test]
 fn what_is_read_piece_by_piece_is_the_whole_once() {
     for seed in 0..60 {
@@ -161,30 +186,80 @@ fn what_is_read_piece_by_piece_is_the_whole_once() {
         let dir = RunDir::new();
         let pids = 3 + rng.below(4);
         let pids = (100..).step_by(20).take(pids);
-        let mut plans: Vec<Plan> = pids.map(|pid| plan(&mut rng, pid)).collect();
-        let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-        while !plans.is_empty() {
-            let who = rng.below(plans.len());
-            let (name, bytes) = &mut plans[who][0];
-            let most = 1 << rng.below(13);
-            let some = (1 + rng.below(most)).min(bytes.len());
-            append(&dir.fragments(), name, &bytes[..some]);
-            bytes.drain(..some);
-            if bytes.is_empty() {
-                plans[who].remove(0);
-                plans.retain(|plan| !plan.is_empty());
-            }
-            if rng.one_in(3) {
-                let most = 1 + rng.below(20_000) as u64;
-                assert!(!heard.poll(&mut follower, most).is_new_run);
-            }
-        }
-        let last = heard.rest(&mut follower);
+        let plans = pids.map(|pid| plan(&mut rng, pid)).collect();
+        let (heard, last) = read_piece_by_piece(&mut rng, &dir, plans);
         assert_eq!(from_first(heard.0), whole(dir.path()), "seed {seed}");
-        let left = (last.unread, last.skipped);
-        assert_eq!(left, (0, Skipped::default()), "seed {seed}");
-        assert!(follower.is_over(), "seed {seed}");
+        assert_eq!(last.skipped, Skipped::default(), "seed {seed}");
     }
+}
+
+/// Returns a fragment that ends, with writes that were cut short, some of which were not repeated, and with damage unless `undamaged`.
+fn random_plan(rng: &mut Rng, pid: u32, undamaged: bool) -> Plan {
+    let written = RunDir::new();
+    random::write_own(rng, &written.fragments(), pid, undamaged);
+    let name = format!("trace.{pid}.jsonl");
+    let mut file = Fragment::foreign(pid);
+    file.raw(&std::fs::read(written.fragments().join(&name)).unwrap());
+    if file.bytes.last() != Some(&b'\n') {
+        file.raw(b"\n");
+    }
+    file.block(9, 0, &stream(&[Process::new(pid).end(9_000_000_000)]));
+    vec![(name, file.bytes)]
+}
+
+/// Returns the sorted lines of events, without the records that a merge adds for gaps.
+fn lines_of(events: Vec<Told>) -> Vec<String> {
+    let lines = events.into_iter().map(|(_, line, _)| line);
+    let mut lines: Vec<String> = lines
+        .filter(|line| !line.contains(r#""cause":"gap""#))
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn damaged_fragments_have_the_events_that_a_merge_finds() {
+    for seed in 0..40 {
+        let mut rng = Rng::new(seed);
+        let dir = RunDir::new();
+        let undamaged = seed % 2 == 0;
+        let plans = [100, 120].map(|pid| random_plan(&mut rng, pid, undamaged));
+        let (heard, _) = read_piece_by_piece(&mut rng, &dir, plans.into());
+        let (found, expected) = (heard.0, whole(dir.path()));
+        if undamaged {
+            assert_eq!(from_first(found), expected, "seed {seed}");
+        } else {
+            assert_eq!(lines_of(found), lines_of(expected), "seed {seed}");
+        }
+    }
+}
+
+/// The rest of the block is never written.
+#[test]
+fn a_line_after_a_block_that_was_cut_short_is_read() {
+    let process = Process::new(100);
+    let [first, second] = [1, 2].map(|number| stream(&[span(number)]));
+    let (begin, end) = (first.len(), first.len() + second.len());
+    let place = format!(r#","slot":1,"gen":0,"from":{begin},"to":{end}"#);
+    let loss = process.main_thread().loss(2_000, "disk_full", 1, &place);
+    let mut file = process.fragment();
+    file.block(1, 0, &first);
+    let header = block_header(100, 1, 0, begin as u64, &second);
+    file.raw(header.as_bytes());
+    file.raw(&second[..20]);
+    file.raw(b"\n");
+    file.line(&loss);
+    file.block(1, end as u64, &first);
+    let (follower, heard, found) = write(&RunDir::new(), &file);
+    let told = heard.0.iter().map(|(_, line, _)| line.as_str());
+    assert_eq!(told.collect::<Vec<_>>(), [&span(1), &loss, &span(1)]);
+    assert_eq!(lost(&follower), "disk_full 1");
+    let Skipped {
+        blocks,
+        missing_bytes,
+        ..
+    } = found.skipped;
+    assert_eq!((blocks, missing_bytes), (1, 0));
 }
 
 fn write(dir: &RunDir, fragment: &Fragment) -> (Follower, Heard, Poll) {
@@ -201,7 +276,7 @@ fn span(number: u64) -> String {
 
 /// One digit of a header says another generation, a byte of another block is wrong, and a line is no event.
 #[test]
-fn what_is_damaged_is_passed_over_and_counted() {
+fn what_is_damaged_is_counted_and_its_good_lines_are_read() {
     let mut file = Process::new(100).fragment();
     let mut from = 0;
     for number in 1..=10 {
@@ -219,9 +294,10 @@ fn what_is_damaged_is_passed_over_and_counted() {
         from += lines.len() as u64;
     }
     file.line("no event");
+    file.block(0, 0, &stream(&[Process::new(100).end(20_000)]));
     let (_, heard, found) = write(&RunDir::new(), &file);
     let Skipped { blocks, lines, .. } = found.skipped;
-    assert_eq!((heard.0.len(), blocks, lines), (7, 3, 1));
+    assert_eq!((heard.0.len(), blocks, lines), (9, 3, 2));
     let missing = 3 * stream(&[span(4)]).len() as u64;
     assert_eq!(found.skipped.missing_bytes, missing);
 }
@@ -368,7 +444,8 @@ fn processes_and_runs_are_found_when_they_begin() {
     let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
     assert_eq!(heard.poll(&mut follower, 1 << 20), Poll::default());
     write_run(&dir, 100, "run-a");
-    heard.rest(&mut follower);
+    heard.poll(&mut follower, 1 << 20);
+    assert_heard(&follower, &heard, "run-a", &[100], 1);
     write_run(&dir, 101, "run-a");
     assert!(!heard.poll(&mut follower, 1 << 20).is_new_run);
     assert_heard(&follower, &heard, "run-a", &[100, 101], 2);

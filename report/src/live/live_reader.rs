@@ -105,7 +105,7 @@ impl LiveReader {
         ended.is_some_and(|ended| ended.elapsed() >= self.patience)
     }
 
-    /// Reads the whole run once more, once it is over: also what rings of killed processes hold, and what is good of damaged blocks. The figures are then those of a
+    /// Reads the whole run once more, once it is over: also what rings of killed processes hold. The figures are then those of a
     /// report. Does nothing where that was done, or the run is too large; gives whether anything has changed.
     pub fn finish(&mut self) -> bool {
         self.is_over() && self.finish_now()

@@ -1,5 +1,6 @@
 //! One fragment that grows: its segments, read one after the other.
 
+use super::broken_blocks::{BrokenBlock, BrokenBlocks};
 use super::followed_run::{FollowedEnd, FollowedRun};
 use super::streams::Streams;
 use super::tail::Tail;
@@ -65,6 +66,7 @@ pub(super) struct FollowedFragment {
     /// The one that is read.
     reading: u32,
     streams: Streams,
+    broken: BrokenBlocks,
     /// Events that were read of each segment, with those that it says were lost; last those of removed ones.
     events: BTreeMap<u32, u64>,
     removed: RemovedEvents,
@@ -103,6 +105,7 @@ impl FollowedFragment {
             newest: 0,
             reading: 0,
             streams: Streams::default(),
+            broken: BrokenBlocks::default(),
             events: BTreeMap::new(),
             removed: RemovedEvents::default(),
             is_stopped: false,
@@ -132,10 +135,11 @@ impl FollowedFragment {
         self.skipped.segments += u64::from(was_unread);
     }
 
-    /// Bytes that are there and were not read.
+    /// Returns how many bytes are there and were not read. Broken blocks are held back until nothing is added any more.
     pub(super) fn unread(&self) -> u64 {
         let unread = |(number, tail): (&u32, &Tail)| tail.unread(self.is_final(*number));
-        self.segments.iter().map(unread).sum()
+        let held = if self.is_over { self.broken.bytes() } else { 0 };
+        self.segments.iter().map(unread).sum::<u64>() + held as u64
     }
 
     /// Whether nothing is added to a segment any more.
@@ -150,7 +154,12 @@ impl FollowedFragment {
         let mut segments = self.segments.iter_mut();
         let unread = segments.find(|(number, tail)| tail.unread(is_final(number)) > 0);
         let Some((&number, tail)) = unread else {
-            return 0;
+            let left = if is_over {
+                self.broken.take_all()
+            } else {
+                Vec::new()
+            };
+            return self.broken_lines(&left, to);
         };
         let read = match tail.read(buffer, most, is_final(&number)) {
             Ok(read) => read,
@@ -168,12 +177,20 @@ impl FollowedFragment {
                     let part = Part::of(range, false);
                     self.lines(&bytes, part, to);
                 }
+                Piece::Broken(header) if self.streams.has(&header) => {}
                 Piece::Broken(header) => {
                     self.skipped.blocks += u64::from(self.streams.note_broken(&header));
+                    self.broken.hold(BrokenBlock {
+                        header,
+                        segment: number,
+                        bytes: bytes[range].to_vec(),
+                    });
                 }
                 Piece::Complete(header) => {
                     let fresh = self.streams.take(&header);
                     self.skipped.blocks -= fresh.mends;
+                    let before = self.broken.take_before(&header);
+                    self.broken_lines(&before, to);
                     for part in fresh.parts {
                         let part = range.start + part.start..range.start + part.end;
                         self.lines(&bytes, Part::of(part, true), to);
@@ -188,6 +205,20 @@ impl FollowedFragment {
         };
         to.run.processes[self.process].bytes += read.bytes;
         read.bytes
+    }
+
+    /// Reads the lines of broken blocks that no other block has. Returns how many bytes the blocks have.
+    fn broken_lines(&mut self, blocks: &[BrokenBlock], to: &mut Sink<'_>) -> u64 {
+        let reading = self.reading;
+        let lines = self.streams.lines_of_broken(blocks);
+        for (block, lines) in blocks.iter().zip(lines) {
+            self.reading = block.segment;
+            for part in lines {
+                self.lines(&block.bytes, Part::of(part, false), to);
+            }
+        }
+        self.reading = reading;
+        blocks.iter().map(|block| block.bytes.len() as u64).sum()
     }
 
     fn lines(&mut self, bytes: &[u8], part: Part, to: &mut Sink<'_>) {

@@ -1,5 +1,8 @@
 //! Which positions of a recorder's streams were taken.
 
+use super::broken_blocks::BrokenBlock;
+use crate::fragment::assembly::StreamKey;
+use crate::fragment::assembly::stream::Stream;
 use crate::fragment::blocks::Positions;
 use sa_format::BlockHeader;
 use std::collections::hash_map::Entry;
@@ -108,16 +111,38 @@ impl Streams {
         }
     }
 
-    /// Notes a block that is incomplete or does not match; whether that is damage so far: nothing else holds its positions.
-    pub(super) fn note_broken(&mut self, header: &BlockHeader) -> bool {
-        let is_known =
-            |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
-        let is_taken = self.newest.get(&header.slot).is_some_and(|stream| {
+    /// Returns true if whole blocks have all positions that a header claims.
+    pub(super) fn has(&self, header: &BlockHeader) -> bool {
+        self.newest.get(&header.slot).is_some_and(|stream| {
             stream.generation == header.generation
                 && header.len > 0
                 && stream.taken.missing(header.positions()).is_empty()
-        });
-        if is_taken || self.broken.iter().any(is_known) {
+        })
+    }
+
+    /// Returns for each of these blocks which of its bytes are lines that count: neither whole blocks nor the broken ones before it have them.
+    pub(super) fn lines_of_broken(&self, blocks: &[BrokenBlock]) -> Vec<Vec<Range<usize>>> {
+        let mut streams: HashMap<StreamKey, Stream> = HashMap::new();
+        let lines = |BrokenBlock { header, bytes, .. }: &BrokenBlock| {
+            let stream = streams.entry(header.stream());
+            let stream = stream.or_insert_with(|| Stream::covered(self.taken(header.stream())));
+            let counting = stream.broken(bytes, &(0..bytes.len()), header, u64::MAX);
+            counting.map_or_else(Vec::new, |(_, lines)| lines)
+        };
+        blocks.iter().map(lines).collect()
+    }
+
+    fn taken(&self, (slot, generation): StreamKey) -> Positions {
+        let newest = self.newest.get(&slot);
+        let stream = newest.filter(|newest| newest.generation == generation);
+        stream.map_or_else(Positions::default, |stream| stream.taken.clone())
+    }
+
+    /// Notes a block that is incomplete or does not match, and whose positions no whole blocks have. Returns true if it was not known.
+    pub(super) fn note_broken(&mut self, header: &BlockHeader) -> bool {
+        let is_known =
+            |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
+        if self.broken.iter().any(is_known) {
             return false;
         }
         self.broken.push_back(*header);

@@ -2,7 +2,7 @@
 
 mod missing;
 mod open;
-mod stream;
+pub(crate) mod stream;
 mod work;
 
 use crate::event::scan::Part;

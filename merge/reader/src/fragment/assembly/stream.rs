@@ -2,11 +2,12 @@
 
 use crate::event::line::parse;
 use crate::fragment::blocks::Positions;
+use sa_format::BlockHeader;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 #[derive(Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub(super) covered: Positions,
     /// Whole lines that incomplete blocks gave.
     saved: Positions,
@@ -19,13 +20,39 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Returns the stream of which whole blocks hold these positions.
+    pub(crate) fn covered(covered: Positions) -> Stream {
+        Stream {
+            covered,
+            ..Stream::default()
+        }
+    }
+
     fn holds(&self, positions: &Range<u64>) -> bool {
         let missing = |set: &Positions| set.missing(positions.clone());
         missing(&self.covered).is_empty() || missing(&self.saved).is_empty()
     }
 
+    /// Returns the positions that an incomplete block claims below position `bound`, and which of its bytes are lines that nothing else holds. `None` if
+    /// whole blocks hold all the positions.
+    pub(crate) fn broken(
+        &mut self,
+        bytes: &[u8],
+        body: &Range<usize>,
+        header: &BlockHeader,
+        bound: u64,
+    ) -> Option<(Range<u64>, Vec<Range<usize>>)> {
+        let end = header.from.saturating_add(header.len.min(1 << 32));
+        let claimed = header.from..end.min(bound).max(header.from);
+        if self.covered.missing(claimed.clone()).is_empty() {
+            return None;
+        }
+        let kept = self.save(bytes, body, &claimed, bound);
+        Some((claimed, kept))
+    }
+
     /// The lines of an incomplete block that nothing else holds, below position `bound`.
-    pub(super) fn save(
+    fn save(
         &mut self,
         bytes: &[u8],
         body: &Range<usize>,

@@ -248,14 +248,11 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         let is_last = body.end == bytes.len();
         let bound = is_last.then(|| self.copied_to(key)).flatten();
         let bound = bound.unwrap_or(u64::MAX);
-        let end = header.from.saturating_add(header.len.min(1 << 32));
-        let claimed = header.from..end.min(bound).max(header.from);
         let stream = self.streams.entry(key).or_default();
-        if stream.covered.missing(claimed.clone()).is_empty() {
+        let Some((claimed, kept)) = stream.broken(bytes, &body, header, bound) else {
             return;
-        }
+        };
         stream.claimed.push(claimed.clone());
-        let kept = stream.save(bytes, &body, &claimed, bound);
         let parts = kept.into_iter().map(|range| Part::of(range, false));
         self.result.segments[segment].broken.extend(parts);
         let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
