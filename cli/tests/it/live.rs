@@ -64,7 +64,7 @@ fn set_mode(path: &Path, bits: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
 }
 
-/// Checks that the served figures equal those of a report.
+/// Asserts that the served figures match the figures in a report.
 fn assert_same(stats: &Value, ground: &Ground) {
     let report = ground.json(&["report", "--json", "out"]);
     let (served, reported) = (&stats["requests"], &report["requests"]);

@@ -20,7 +20,7 @@ named_kinds! {
     Repair {
         /// A number that is invalid in JSON (`NaN`, `Infinity`, `-Infinity`) or too large for a double (`1e999`). It becomes `null`.
         Number "repaired_number"
-        /// A name with invisible characters, such as those that change the direction of text. They are spelled out: `<U+202E>`.
+        /// A name with invisible characters, such as marks that change the direction of text. They are spelled out: `<U+202E>`.
         Name "repaired_name"
         /// An escape that viewers cannot read. Two escapes of the halves of one character, as Python writes them (`\ud83e\udd14`), become the character, and a
         /// lone half becomes U+FFFD. A backslash at the end of a text becomes `\u005c`.

@@ -5,7 +5,7 @@
 //! killed process left in its ring is not seen. A merge sees it once the run is over.
 //!
 //! Events are placed as the first readings of the clocks say, those of several hosts by what their wall clocks showed. A block that does not match its checksum
-//! is counted. Those of its lines that are events are read once its slot goes on or its recorder has ended, unless another block has their positions. Every
+//! is counted. The events in it are read once its slot goes on or its recorder has ended, unless another block contains the same positions. Every
 //! position of a recorder's streams that is in no whole block and that no record explains is counted, too.
 //!
 //! ```no_run

@@ -193,7 +193,7 @@ fn what_is_read_piece_by_piece_is_the_whole_once() {
     }
 }
 
-/// Returns a fragment that ends, with writes that were cut short, some of which were not repeated, and with damage unless `undamaged`.
+/// Returns a random fragment with an end record. Some writes may be cut short, and some of these are not repeated. It is damaged unless `undamaged`.
 fn random_plan(rng: &mut Rng, pid: u32, undamaged: bool) -> Plan {
     let written = RunDir::new();
     random::write_own(rng, &written.fragments(), pid, undamaged);

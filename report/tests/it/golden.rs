@@ -141,7 +141,8 @@ fn times_of_names_are_those_of_a_nested_stack() {
     }
 }
 
-/// NAT's simple stack: calls, mean and percentiles of durations, the most at once. It counts calls that touch as one behind the other here, as we always do.
+/// Figures of NAT's simple stack: calls, mean and percentiles of durations, maximum concurrency. In these traces, NAT does not count a call that starts exactly
+/// when another one ends as concurrent with it. We never do.
 #[test]
 fn bottlenecks_are_those_of_a_simple_stack() {
     let options = ReportOptions {

@@ -371,8 +371,8 @@ fn fragment(pid: u32, lines: impl FnOnce(&FragmentProcess) -> Vec<String>) -> Fr
     fragment
 }
 
-/// Spans on lanes are async work in fragments, in the merged trace, and in the tables. There are lanes with a number and with a name, and one with samples. The name of
-/// the thread is similar to that of the first lane.
+/// Spans on lanes are async work in fragments, in the merged trace, and in the tables. One lane has a number, one has a name, and one has
+/// samples. The name of the thread resembles the name of the first lane.
 #[test]
 fn statements_on_lanes_say_what_the_report_says() {
     const LANE: u32 = 1 << 22;

@@ -121,7 +121,7 @@ impl Merged {
     /// Returns the first event of one name that is not metadata.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if the trace does not contain such an event.
     pub fn event(&self, name: &str) -> &Value {
         let mut events = self.of_name(name).filter(|event| event["ph"] != "M");
         events.next().unwrap_or_else(|| panic!("no {name}"))

@@ -11,8 +11,8 @@ pub(super) struct BrokenBlock {
     pub(super) header: BlockHeader,
     /// Number of the segment that contains it.
     pub(super) segment: u32,
-    /// What is there of it, up to the next block header or the line in which its claimed bytes end. If the write was cut short, lines that stand outside of
-    /// blocks may come after what was written.
+    /// Bytes of the block in the file, up to the next block header, or else through the line in which the length that it claims ends. If the write was cut
+    /// short, they may also contain lines that were written after it, outside of any block.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ impl BrokenBlocks {
         }
     }
 
-    /// Takes out the blocks that a complete block of their slot repeats or leaves behind.
+    /// Removes and returns the blocks of the same slot that start before the end of `complete`. No later write repeats them.
     pub(super) fn take_before(&mut self, complete: &BlockHeader) -> Vec<BrokenBlock> {
         let reached = (complete.generation, complete.positions().end);
         self.take(|broken| {

@@ -20,7 +20,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Returns the stream of which whole blocks hold these positions.
+    /// Returns a stream whose whole blocks contain these positions.
     pub(crate) fn covered(covered: Positions) -> Stream {
         Stream {
             covered,
