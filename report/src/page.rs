@@ -147,14 +147,14 @@ struct RequestColumns<'a> {
     tpot_us: Vec<Option<i64>>,
     e2e_us: Vec<Option<i64>>,
     output_tokens: Vec<Option<u64>>,
-    /// What the parts of each request are called, by number, in the order of the way.
+    /// Names of the parts, in the order in which a request goes through them.
     part_names: Vec<String>,
-    /// Each request's parts: the number of a name, and a time.
+    /// The parts of each request: the index of a name in `part_names`, and a time.
     parts_us: Vec<Vec<(usize, i64)>>,
 }
 
 impl<'a> RequestColumns<'a> {
-    /// `order` are the names of parts in the order of the way; those of other requests follow.
+    /// Returns the columns. `order` has the names of parts in the order in which a request goes through them. Other names are added at the end.
     fn of(requests: &'a [Request], order: Vec<String>) -> RequestColumns<'a> {
         let numbers = order.iter().cloned().zip(0..);
         let mut numbers: BTreeMap<String, usize> = numbers.collect();

@@ -8,7 +8,7 @@ use trace_merge::Error;
 
 /// Returns a line for each stack that took time by itself: the process, then its names, as flamegraph.pl reads them.
 pub(super) fn collapsed(report: &RunReport) -> String {
-    // No name may contain what separates names. What breaks a line is in none: the merge spells it out.
+    // `;` separates names, so no name may contain one. Names contain no line breaks, because the merge escapes them.
     let frame = |name: &str| name.replace(';', ":");
     let mut out = String::new();
     for stack in report.stacks.iter().filter(|stack| stack.tsub_ns > 0) {
@@ -29,7 +29,7 @@ struct Profile {
     weights: Vec<i64>,
 }
 
-/// Returns a profile for each process, by the [schema of speedscope](https://www.speedscope.app/file-format-schema.json). In each, stacks stand beside each other, as wide as their own time: speedscope's "left heavy" view is the one to look at.
+/// Returns a profile for each process, by the [schema of speedscope](https://www.speedscope.app/file-format-schema.json). Each stack is as wide as its self time. The stacks are in no order of time, so speedscope's "left heavy" view is the one to look at.
 pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
     let (mut frames, mut numbers) = (Vec::new(), HashMap::new());
     let mut profiles: BTreeMap<usize, Profile> = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
     Ok(json(&file)? + "\n")
 }
 
-/// What is called from a function: calls, and the time of all that they did.
+/// The calls from one function to another: their number and their total time, with everything inside them.
 #[derive(Default)]
 struct Called {
     calls: u64,

@@ -125,7 +125,7 @@ struct Stream {
     busy: Option<Covered>,
     launched: u64,
     queued_ns: i64,
-    /// The last launch of those that came.
+    /// The latest launch so far.
     launched_to_ns: Option<i64>,
     /// When those begin that a later launch may still find in the queue.
     begins: VecDeque<i64>,
@@ -171,7 +171,7 @@ impl Stream {
         }
     }
 
-    /// What a launch finds: those before it on the stream that have not begun, not even when another one of them was launched.
+    /// Adds a slice to the queue, and updates the longest queue. First removes the slices that had begun by the latest launch so far.
     fn queue(&mut self, launch_ns: i64, start_ns: i64) {
         let last_ns = self.launched_to_ns.max(Some(launch_ns));
         self.launched_to_ns = last_ns;

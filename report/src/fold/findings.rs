@@ -25,7 +25,7 @@ const STALLED: f64 = 0.10;
 /// A collection of garbage that is longer than this stands out.
 const GC_NS: i64 = 1_000_000;
 
-/// Returns the evidence and the advice for a cause of idle devices; `None` if it is no bottleneck, or if nobody can tell.
+/// Returns the evidence and the advice for a cause of idle devices; `None` if the cause is unknown or is not a bottleneck.
 fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)> {
     Some(match cause {
         IdleCause::LaunchGap => (

@@ -83,7 +83,7 @@ pub(crate) fn load_levels(edges: &Sorted<Edge>, last_ns: i64) -> Vec<LoadLevel> 
 /// A longer time between two steps is a pause: nobody recorded, or nothing ran.
 const PAUSE_NS: i64 = 10_000_000_000;
 
-/// The engines while their steps come, those of each in the order in which it recorded them.
+/// The batching of each engine so far. The steps of an engine must come in the order in which it recorded them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batchings {
     of: BTreeMap<usize, Engine>,

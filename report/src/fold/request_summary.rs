@@ -76,7 +76,7 @@ fn out_of_order(requests: &[Request]) -> OutOfOrder {
     }
 }
 
-/// Where the time of answered requests goes.
+/// Returns the parts of the time of answered requests.
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     let answered = requests.iter().filter(|request| request.is_ok());
     let mut known: Vec<(i64, &Request)> = answered
@@ -126,7 +126,7 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     }
 }
 
-/// One of each figure that any request has. Times between tokens have none: those of one request are not independent of each other.
+/// Returns the confidence of each figure that any request has. Leaves out the times between tokens, because the times of one request depend on each other.
 pub(crate) fn confidences(summary: &RequestSummary) -> Vec<Confidence> {
     let means = [
         (ConfidenceOf::Queue, &summary.queue),

@@ -1,4 +1,4 @@
-//! Steps in the order of their processes and start times → each step once, and the longest ones with what lies in them.
+//! Steps in the order of their processes and start times → each step once, and the longest ones with the names inside them.
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;

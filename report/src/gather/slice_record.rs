@@ -22,12 +22,12 @@ pub(crate) struct SliceRecord {
 
 impl Record for SliceRecord {}
 
-/// Rows beside a thread are far fewer.
+/// Bits for the number of a row within its thread. Threads have far fewer rows.
 const BITS: u32 = 16;
-/// Tells the rows of async spans from those of threads.
+/// The bit that only the rows of async spans have.
 const ASYNC: u64 = 1 << 63;
 
-/// The row of a slice: that of its thread, or, of an async one, that of its id.
+/// Returns the row of a slice: a row of its thread, or for an async span the row of its category and id.
 pub(crate) fn row(event: &PlacedEvent<'_>, process: usize) -> u64 {
     match event.phase {
         Phase::AsyncBegin => {

@@ -77,10 +77,11 @@ impl LiveFold {
     }
 }
 
-/// Times apart that are kept of a device. What comes later than so many gaps counts as known: streams are written one after the other.
+/// Maximum number of separate busy times that are kept for a device. Streams are written one after the other, so a slice can come late and fill an earlier gap.
+/// Time before the ones that are kept counts as known already.
 const STRETCHES: usize = 4_096;
 
-/// What is known of a device.
+/// The busy time of a device so far.
 #[derive(Debug, Default)]
 pub(super) struct BusyTime {
     known: Positions,

@@ -105,8 +105,8 @@ impl LiveReader {
         ended.is_some_and(|ended| ended.elapsed() >= self.patience)
     }
 
-    /// Reads the whole run once more, once it is over: also what rings of killed processes hold. The figures are then those of a
-    /// report. Does nothing where that was done, or the run is too large; gives whether anything has changed.
+    /// Reads the whole run once more when it is over, including the events in rings of killed processes. The figures are then the same
+    /// as in a report, unless the run is too large or cannot be read. Returns false if the run is not over or was already read.
     pub fn finish(&mut self) -> bool {
         self.is_over() && self.finish_now()
     }

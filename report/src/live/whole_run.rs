@@ -23,7 +23,7 @@ const THREADS: usize = 2;
 pub(super) struct WholeRun(LiveStats);
 
 impl WholeRun {
-    /// Reads a run of a directory. What rings of killed processes hold is in it.
+    /// Reads a run from a directory, including the events in rings of killed processes.
     pub(super) fn read(directory: &Path, run: &str) -> Result<WholeRun, Error> {
         let options = Options {
             settle: false,

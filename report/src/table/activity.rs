@@ -1,7 +1,7 @@
-//! What a process does, as far as devices wait for it.
+//! Activities of a process that a device can wait for.
 
 named_enum! {
-    /// What a process does, as far as devices wait for it. Spans tell it by their names.
+    /// An activity of a process that a device can wait for. The names of spans identify it.
     pub Activity {
         /// The engine chooses what runs next.
         Schedule = "schedule",
@@ -23,7 +23,7 @@ named_enum! {
 }
 
 impl Activity {
-    /// That of a span of this name: the names that vLLM's plugin, SGLang's hooks and pypto-serving give.
+    /// Returns the activity of a span with this name. It knows the names that vLLM's plugin, SGLang's hooks and pypto-serving use.
     pub(crate) fn of(name: &str) -> Option<Activity> {
         let (owner, call) = name
             .rsplit_once(['.', ':'])

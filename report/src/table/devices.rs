@@ -14,17 +14,17 @@ pub struct DeviceTime {
     pub is_runner: bool,
     /// Slices.
     pub slices: u64,
-    /// Those that took less time than their launch took the host, where that is known: each costs more than it does.
+    /// Slices that took less time than the host took to launch them, where both times are known. Each costs the host more time than it keeps the device busy.
     pub short_slices: u64,
-    /// How long slices were launched before they began, where that is known.
+    /// Times from launch to begin, of the slices whose launch is known.
     pub launch_delay: Quantiles,
     /// Slices that begin before their launch, because of an error of the clocks. Their delay counts as 0.
     pub early_slices: u64,
     /// The most by which one of them begins before its launch.
     pub early_ns: i64,
-    /// When the first one began, in ns from the begin of the trace, and how long it is from there to the end of the last one.
+    /// When the first slice began, in ns from the begin of the trace.
     pub from_ns: i64,
-    /// See there.
+    /// Time from there to the end of the last slice, in ns.
     pub wall_ns: i64,
     /// Time in which any slice ran, on whichever row.
     pub busy_ns: i64,
@@ -32,9 +32,9 @@ pub struct DeviceTime {
     pub communication_ns: i64,
     /// Time in which communication ran, and nothing else.
     pub exposed_communication_ns: i64,
-    /// The longest time in which nothing ran, and when that began.
+    /// The longest time in which nothing ran, in ns.
     pub longest_gap_ns: i64,
-    /// See there.
+    /// When that time began, in ns from the begin of the trace.
     pub longest_gap_at_ns: i64,
 }
 
@@ -58,11 +58,11 @@ pub struct StreamTime {
 }
 
 named_enum! {
-    /// What an idle device waited for. Every idle nanosecond has one cause: the first in this order that holds.
+    /// A reason for a device to be idle. Every idle nanosecond has one cause: the first in this order that applies.
     pub IdleCause {
         /// Events of its worker or engine are lost there.
         NotRecorded = "not_recorded",
-        /// Something was launched and had not begun.
+        /// A slice was launched but had not yet begun.
         LaunchDelay = "launch_delay",
         /// Python collected garbage in its worker or engine.
         Gc = "gc",
@@ -76,7 +76,7 @@ named_enum! {
         Sampling = "sampling",
         /// No request was under way: too little load, and no bottleneck.
         NoRequest = "no_request",
-        /// The engine had given its worker a step, or the sampling after it, and the worker had not begun.
+        /// The engine had given its worker a step, or the sampling after it, but the worker had not yet begun.
         Worker = "worker",
         /// The engine scheduled.
         Scheduling = "scheduling",
@@ -97,7 +97,7 @@ named_enum! {
     }
 }
 
-/// How long a device was idle for a cause.
+/// The time that a device was idle for one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleTime {
     /// The cause.
@@ -106,25 +106,25 @@ pub struct IdleTime {
     pub ns: i64,
 }
 
-/// How long a device waited for another worker.
+/// The time that a device waited for another worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RankWait {
     /// The worker, by its number among the processes.
     pub process: usize,
-    /// Time in which it was in a step, and the device waited for one of those that were.
+    /// Time in which the device waited for other workers while this one was in a step.
     pub ns: i64,
 }
 
-/// What the host did while a device was open, from its first slice to its last.
+/// An activity of the host between the first and the last slice of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HostTime {
-    /// What it did.
+    /// The activity.
     pub activity: Activity,
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
-    /// How long, by the union of its spans in the worker and the engine.
+    /// Time in which the worker or the engine was busy with it: the union of its spans.
     pub total_ns: i64,
-    /// How long of that the device was idle; the rest was hidden behind its work.
+    /// Part of `total_ns` in which the device was idle. For the rest of it, the device was working.
     pub exposed_ns: i64,
 }
 
@@ -152,12 +152,12 @@ pub struct DeviceIdle {
     pub causes: Vec<IdleTime>,
     /// The workers that it waited for, the longest first.
     pub waited_for: Vec<RankWait>,
-    /// What the host did.
+    /// The activities of the host.
     pub host: Vec<HostTime>,
 }
 
 impl DeviceIdle {
-    /// How long it was idle for a cause, in ns.
+    /// Returns the time that the device was idle for a cause, in ns.
     pub fn of(&self, cause: IdleCause) -> i64 {
         let found = self.causes.iter().find(|time| time.cause == cause);
         found.map_or(0, |time| time.ns)
@@ -171,11 +171,11 @@ pub struct LongGap {
     pub process: usize,
     /// When it began, in ns from the begin of the trace.
     pub start_ns: i64,
-    /// How long it took.
+    /// Duration, in ns.
     pub dur_ns: i64,
-    /// What the device waited for most of it.
+    /// The cause of most of it.
     pub cause: IdleCause,
-    /// How long it waited for that.
+    /// Time that the device was idle for this cause, in ns.
     pub cause_ns: i64,
 }
 
@@ -196,7 +196,7 @@ pub struct RankTime {
     pub uncertainty_ns: Option<u64>,
     /// Collectives that it certainly began last.
     pub last: u64,
-    /// Of how many of those it came so late that it does not belong to the others: Dixon's test at 99 % for 3 to 10 devices, three standard deviations for more.
+    /// Number of the `last` collectives in which it was so late that it is an outlier: by Dixon's test at 99 % for 3 to 10 devices, by three standard deviations for more.
     pub outlier: u64,
     /// Total time by which it was later than the last but one: what the others would gain if it had come with them. For each collective at most the duration
     /// of the last but one's part.

@@ -1,9 +1,9 @@
-//! How much there was to do: over time, in spikes, in the steps of engines, and how the times of requests grow with it.
+//! The load: over time, in spikes, in the steps of engines, and how the times of requests grow with it.
 
 use super::run_diff::Metric;
 use serde::Serialize;
 
-/// What a series is of.
+/// A quantity that changes during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesKind {
@@ -26,20 +26,20 @@ pub enum SeriesKind {
 /// Values that follow each other, one for each part of the time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// What it is of.
+    /// The quantity.
     pub of: SeriesKind,
     /// The engine, device or worker, by its number among the processes; of all none.
     pub process: Option<usize>,
-    /// The mean over each part of the time, of steps the longest; `None` where nothing tells.
+    /// One value for each part: the longest step, or else the mean. `None` where the value is unknown.
     pub values: Vec<Option<f64>>,
 }
 
-/// What changed while the run went on, in equal parts of its time.
+/// The changes during a run, in equal parts of its time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
     /// When the first part begins, in ns from the begin of the trace.
     pub from_ns: i64,
-    /// How long each part is.
+    /// Duration of each part, in ns.
     pub part_ns: i64,
     /// Series that are left out: a kind has at most 64.
     pub left_out: usize,
@@ -58,11 +58,11 @@ pub struct LoadLevel {
     pub wall_ns: i64,
     /// The mean over this time.
     pub mean: f64,
-    /// See there.
+    /// The level was at most this for half of the time.
     pub p50: f64,
-    /// See there.
+    /// The level was at most this for 90 % of the time.
     pub p90: f64,
-    /// See there.
+    /// The level was at most this for 99 % of the time.
     pub p99: f64,
     /// The highest one.
     pub max: f64,
@@ -71,7 +71,7 @@ pub struct LoadLevel {
 /// The times with unusually many requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spikes {
-    /// How many there are.
+    /// Number of all spikes.
     pub n: u64,
     /// The ten longest, in the order of time.
     pub longest: Vec<Spike>,
@@ -82,15 +82,15 @@ pub struct Spikes {
 pub struct Spike {
     /// When it began, in ns from the begin of the trace.
     pub start_ns: i64,
-    /// How long it was, in ns; up to the last request's end if it is not over there.
+    /// Duration, in ns. A spike that does not end counts up to the end of the last request.
     pub dur_ns: i64,
     /// The most requests at once.
     pub peak: u64,
     /// Requests that were under way in it, at any time.
     pub requests: u64,
-    /// The mean time from arrival to end of those that have both, in ns; and that of all others.
+    /// Mean time from arrival to end of the requests in the spike, in ns. Requests without both times are left out.
     pub e2e_mean_ns: Option<f64>,
-    /// See there.
+    /// The same mean for all other requests.
     pub others_e2e_mean_ns: Option<f64>,
     /// The ids of the first hundred that were under way in it, by arrival.
     pub request_ids: Vec<String>,
@@ -109,20 +109,20 @@ pub struct Sizing {
     pub fit: Option<SizingFit>,
     /// Why the line advises nothing; `None` if it does.
     pub refused: Option<SizingRefusal>,
-    /// What `--slo` asks of this time, in ns.
+    /// The objective that `--slo` sets for this time, in ns.
     pub target_ns: Option<i64>,
     /// Up to how many requests at once the line keeps `target_ns`, never more than the highest point has. `None` without an objective or without advice.
     pub concurrency: Option<u64>,
-    /// Whether the line keeps `target_ns` at the highest point too, beyond which nothing was seen.
+    /// True if the line still meets `target_ns` at the highest point. The trace says nothing about higher numbers.
     pub is_beyond: bool,
 }
 
 /// Requests that were under way with about as many others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizingPoint {
-    /// How many requests were under way at once: the mean over these.
+    /// Mean number of requests that were under way at once.
     pub concurrency: f64,
-    /// How many these are.
+    /// Number of requests in the point.
     pub requests: u64,
     /// Their time, in ns: 95 in 100 took at most this.
     pub p95_ns: f64,
@@ -131,7 +131,7 @@ pub struct SizingPoint {
 /// `p95 = intercept + slope × concurrency`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizingFit {
-    /// What one request more at once costs, in ns.
+    /// The time that one more request at once adds, in ns.
     pub slope_ns: f64,
     /// In ns.
     pub intercept_ns: f64,
@@ -145,13 +145,13 @@ pub struct SizingFit {
 pub enum SizingRefusal {
     /// There are too few points, for the number at once hardly changed or there are too few requests.
     FewPoints,
-    /// The points lie too far from the line.
+    /// The points are too far from the line.
     NotLinear,
     /// The time does not grow with the number.
     NotRising,
 }
 
-/// What an engine put into its steps, as its counters `tokens` and `speculation` say.
+/// The contents of an engine's steps, from its counters `tokens` and `speculation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Batching {
     /// The engine, by its number among the processes.
@@ -164,20 +164,20 @@ pub struct Batching {
     pub decode_tokens: u64,
     /// Steps that had both.
     pub mixed_steps: u64,
-    /// Steps that had answers and no prompt, and of which it is known how long they took.
+    /// Steps that had answers but no prompt, and whose duration is known.
     pub decode_steps: u64,
-    /// The mean time of those, from the output of the step before to theirs.
+    /// Mean duration of `decode_steps`, from the output of the previous step to their own, in ns.
     pub decode_step_ns: f64,
-    /// That of steps with both: what this takes longer is what a prompt adds to the time between tokens of others.
+    /// Mean duration of steps with both, in ns. The excess over `decode_step_ns` is the time that a prompt adds between the tokens of other requests.
     pub mixed_step_ns: f64,
-    /// Tokens that were speculated, and those of them that were right.
+    /// Tokens that were speculated.
     pub drafted_tokens: u64,
-    /// See there.
+    /// Speculated tokens that were right.
     pub accepted_tokens: u64,
 }
 
 impl Batching {
-    /// How much longer a step takes with a prompt in it, and the share of the time of answers that this costs.
+    /// Returns the time that a prompt adds to a step, in ns, and its share of the time of answers. Returns `None` if a duration is unknown.
     pub fn stall(&self) -> Option<(f64, f64)> {
         let is_known = self.decode_step_ns > 0.0 && self.mixed_step_ns > 0.0;
         let more_ns = self.mixed_step_ns - self.decode_step_ns;

@@ -3,7 +3,7 @@
 use crate::quantiles::Quantiles;
 use serde::Serialize;
 
-/// What the slices of one name took. The columns are those of [yappi](https://github.com/sumerc/yappi), on the wall clock.
+/// Times of the slices of one name. The columns have the same names as in [yappi](https://github.com/sumerc/yappi), and count wall time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NameTime {
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes), if each is counted by itself.
@@ -12,31 +12,31 @@ pub struct NameTime {
     /// The thread or the request, if each is counted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What the slices lie on.
+    /// The kind of row that the slices are on.
     pub row_kind: RowKind,
-    /// The category, empty if there is none.
+    /// The category; empty if the slices have none.
     pub category: String,
     /// The name.
     pub name: String,
-    /// How many slices there are.
+    /// Number of slices.
     pub ncall: u64,
-    /// How many of them lie in no other one of the same name on their row.
+    /// Number of slices that are not inside another slice of the same name on their row.
     pub ncall_outermost: u64,
-    /// What those took, in ns.
+    /// Total duration of the outermost slices, in ns.
     pub ttot_ns: i64,
-    /// What all of them took without the slices in them, which may have any name.
+    /// Total self time of all slices, in ns: their durations without the slices inside them, whatever the names of these.
     pub tsub_ns: i64,
     /// `ttot_ns` over `ncall`.
     pub tavg_ns: f64,
-    /// The same two on the clock of the thread's CPU time, of the slices where that was recorded (`SA_PROFILE_CPU=1`).
+    /// The same as `ttot_ns`, in CPU time of the thread. Counts only slices whose CPU time was recorded (`SA_PROFILE_CPU=1`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttot_cpu_ns: Option<i64>,
-    /// See there.
+    /// The same as `tsub_ns`, in CPU time of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tsub_cpu_ns: Option<i64>,
-    /// Durations of all of them.
+    /// Durations of all slices.
     pub duration: Quantiles,
-    /// How many slices there were at once, if that is asked for.
+    /// Maximum number of slices at once, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
     /// Spans of the name that have no end; no time of theirs is counted.
@@ -52,19 +52,19 @@ pub struct StackTime {
     pub parent: Option<usize>,
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
-    /// What the slices lie on: never async work, which calls nothing.
+    /// The kind of row that the slices are on. It is never `Async`, because async work calls nothing.
     pub row_kind: RowKind,
     /// The name.
     pub name: String,
-    /// How many slices there are.
+    /// Number of slices.
     pub ncall: u64,
-    /// What they took together, in ns.
+    /// Total duration of the slices, in ns.
     pub ttot_ns: i64,
-    /// What they took without those in them.
+    /// Total self time of the slices, in ns.
     pub tsub_ns: i64,
 }
 
-/// The self times of each stack and of all in it. Each stands behind the one around it.
+/// Returns the time of each stack, including all stacks inside it. A stack must come after its parent.
 pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
     let mut subtrees_ns: Vec<i64> = stacks.iter().map(|stack| stack.tsub_ns).collect();
     for (number, stack) in stacks.iter().enumerate().rev() {
@@ -75,7 +75,7 @@ pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
     subtrees_ns
 }
 
-/// A stack's names, the outermost first.
+/// Returns the names of a stack, the outermost first.
 pub(crate) fn path<'a>(stacks: &'a [StackTime], stack: &'a StackTime) -> Vec<&'a StackTime> {
     let around = |of: &&StackTime| of.parent.map(|parent| &stacks[parent]);
     let mut path: Vec<&StackTime> = std::iter::successors(Some(stack), around).collect();
@@ -84,13 +84,13 @@ pub(crate) fn path<'a>(stacks: &'a [StackTime], stack: &'a StackTime) -> Vec<&'a
 }
 
 named_enum! {
-    /// What a row of the trace stands for. Slices of one name are counted apart on each kind: a launch and its kernel are often called alike.
+    /// The kind of a row of the trace. Slices of one name are counted separately for each kind, because a launch and its kernel often have the same name.
     #[derive(Default)]
     pub RowKind {
-        /// A thread: what stands there kept it busy, or blocked it.
+        /// A thread. A slice there kept it busy or blocked it.
         #[default]
         Thread = "thread",
-        /// A lane of async work, such as a request: what stands there may only have waited.
+        /// A lane of async work, such as a request. A slice there may have done nothing but wait.
         Async = "async",
         /// A track, such as a stream of a device, for spans that are its work.
         Track = "track",
@@ -108,11 +108,11 @@ pub struct SlowStep {
     pub name: String,
     /// When it began, in ns from the begin of the trace.
     pub start_ns: i64,
-    /// How long it took.
+    /// Duration, in ns.
     pub dur_ns: i64,
-    /// How many requests it was of; 0 if the trace does not tell.
+    /// Number of requests in the step; 0 if the trace does not say.
     pub requests: usize,
-    /// What took most of it on its row, without what lies in that: the most first.
+    /// The names with the most self time in the step, on its row, the longest first.
     pub inside: Vec<InStep>,
 }
 
@@ -121,6 +121,6 @@ pub struct SlowStep {
 pub struct InStep {
     /// The name.
     pub name: String,
-    /// Its time in the step, without what lies in it.
+    /// Self time of the name in the step, in ns.
     pub tsub_ns: i64,
 }

@@ -1,10 +1,10 @@
-//! What was recorded, what is missing, and how a run crashed.
+//! The data that was recorded, the losses, and the crash of a run.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_merge::{Death, Exit, LossReport};
 
-/// What the report stands on.
+/// The data that the report is based on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {
     /// The processes, and the groups of tracks that they recorded, such as NPUs.

@@ -136,7 +136,7 @@ impl RequestSummary {
 /// A part of the way of a request, from its arrival to its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestPart {
-    /// `HTTP`, `preprocess` and `IPC` (or `frontend`, which is all three), `queue`, `prefill`, `decode`, `return`, `answer`, or several of them where the trace does not tell them apart.
+    /// `HTTP`, `preprocess` and `IPC` (or `frontend`, which is all three), `queue`, `prefill`, `decode`, `return`, `answer`, or several of them if the trace cannot separate them.
     pub name: String,
     /// Of the mean request.
     pub mean_ns: f64,
@@ -146,22 +146,22 @@ pub struct RequestPart {
     pub slowest_ns: i64,
 }
 
-/// Where the time of requests goes. In each column the parts add up to the whole.
+/// The parts of the time of requests. In each column they add up to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RequestParts {
     /// Requests that arrived and were answered in the trace.
     pub n: u64,
     /// The parts, in the order of the way.
     pub parts: Vec<RequestPart>,
-    /// The whole.
+    /// The whole time of the mean request, in ns.
     pub e2e_mean_ns: f64,
-    /// See there.
+    /// The whole time of the request that is slower than 99 in 100, in ns.
     pub e2e_p99_ns: i64,
-    /// See there.
+    /// The whole time of the slowest request, in ns.
     pub e2e_slowest_ns: i64,
-    /// The id of the request that is slower than 99 in 100, and of the slowest.
+    /// The id of the request that is slower than 99 in 100.
     pub p99_id: String,
-    /// See there.
+    /// The id of the slowest request.
     pub slowest_id: String,
 }
 
@@ -170,16 +170,16 @@ pub struct RequestParts {
 pub struct Phases {
     /// Requests whose queue and end are in the trace.
     pub n: u64,
-    /// Each order, that of most requests first.
+    /// The orders, the most common one first.
     pub sequences: Vec<PhaseSequence>,
 }
 
 /// An order of phases, and the requests that went through it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSequence {
-    /// The phases with ` → ` between them; with ` → …` behind the eighth, what follows is cut off.
+    /// The phases with ` → ` between them. Phases after the eighth are replaced by `…`.
     pub sequence: String,
-    /// How many requests went through it.
+    /// Number of requests that went through it.
     pub requests: u64,
     /// Their share of all.
     pub share: f64,
@@ -191,30 +191,30 @@ pub struct PhaseSequence {
     pub phase_mean_ns: Vec<f64>,
 }
 
-/// What the prompts of an engine's requests have in common from their begin on, and what its prefix cache had of that. Of prompts with hashes of their blocks.
+/// The prefixes that prompts of one engine share, and how much of them its prefix cache had. Only prompts with block hashes count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prefixes {
     /// Requests that engines scheduled.
     pub requests: u64,
-    /// Those with hashes of their prompt's blocks. All else is of these.
+    /// Requests whose prompts have block hashes. All other figures are about these.
     pub n: u64,
     /// Tokens of their prompts.
     pub prompt_tokens: u64,
-    /// Tokens of full blocks behind those with hashes. They count nowhere else: shares are of the other tokens.
+    /// Tokens of full blocks that come after the hashed blocks. The shares, and `unique`, leave them out.
     pub tokens_without_hash: u64,
-    /// Tokens that an earlier prompt of the same engine had at the same place, behind the same tokens: what a cache without bounds has.
+    /// Tokens that an earlier prompt of the same engine had in the same place, after the same tokens. A cache without limits would have them.
     pub shared_tokens: u64,
     /// The same as a share.
     pub shared_share: f64,
-    /// What the cache had of blocks with hashes, of prompts where that is in the trace.
+    /// Tokens of hashed blocks that the cache had, for prompts where the trace says this.
     pub cached_tokens: u64,
-    /// The same as a share of the tokens of those prompts; `None` if there are none.
+    /// The same as a share of the tokens of these prompts; `None` if there are no such prompts.
     pub cached_share: Option<f64>,
     /// Tokens of each prompt that no earlier one of its engine had there.
     pub unique: TokenQuantiles,
-    /// How many prefixes several prompts have.
+    /// Number of prefixes that several prompts have.
     pub shared: u64,
-    /// The hundred that save most, that first.
+    /// The hundred prefixes that save the most tokens, in that order.
     pub prefixes: Vec<Prefix>,
 }
 
@@ -246,33 +246,33 @@ pub struct Prefix {
     pub requests: u64,
     /// Its length in tokens.
     pub tokens: u64,
-    /// Those of them that are behind the next shorter prefix, which more prompts have.
+    /// Tokens after the next shorter prefix, which more prompts have.
     pub own_tokens: u64,
     /// `(requests − 1) · own_tokens`: what the second and all further prompts need not compute again.
     pub saved_tokens: u64,
     /// The same as a share of the tokens of all prompts that count.
     pub saved_share: f64,
-    /// What the cache had of `saved_tokens`; `None` if that is of no prompt in the trace.
+    /// Part of `saved_tokens` that the cache had; `None` if the trace does not say this for any prompt.
     pub hit_tokens: Option<u64>,
 }
 
-/// What a mean is of.
+/// A quantity whose mean has confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfidenceOf {
-    /// See [`Request::queue_ns`](crate::Request::queue_ns), and so on: ns.
+    /// [`Request::queue_ns`](crate::Request::queue_ns), in ns.
     Queue,
-    /// See there.
+    /// [`Request::prefill_ns`](crate::Request::prefill_ns), in ns.
     Prefill,
-    /// See there.
+    /// [`Request::decode_ns`](crate::Request::decode_ns), in ns.
     Decode,
-    /// See there.
+    /// [`Request::engine_ttft_ns`](crate::Request::engine_ttft_ns), in ns.
     EngineTtft,
-    /// See there.
+    /// [`Request::ttft_ns`](crate::Request::ttft_ns), in ns.
     Ttft,
-    /// See there.
+    /// [`Request::tpot_ns`](crate::Request::tpot_ns), in ns.
     Tpot,
-    /// See there.
+    /// [`Request::e2e_ns`](crate::Request::e2e_ns), in ns.
     E2e,
     /// Requests answered in a second.
     RequestsPerS,
@@ -288,7 +288,7 @@ pub enum IntervalMethod {
     Poisson,
 }
 
-/// Where a mean lies with 90, 95 and 99 %.
+/// Confidence intervals of a mean at 90, 95 and 99 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Intervals {
     /// How they were found.
@@ -301,15 +301,15 @@ pub struct Intervals {
     pub p99: [f64; 2],
 }
 
-/// A mean, and how little it may say.
+/// A mean, and how uncertain it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Confidence {
-    /// What it is of, and with that its unit.
+    /// The quantity, which also determines the unit.
     pub of: ConfidenceOf,
-    /// How many values there are.
+    /// Number of values.
     pub n: u64,
     /// Their mean.
     pub mean: f64,
-    /// `None` of a single value, which says nothing of how others scatter.
+    /// The confidence intervals. `None` for a single value, because it says nothing about the spread.
     pub intervals: Option<Intervals>,
 }

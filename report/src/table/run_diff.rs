@@ -1,4 +1,4 @@
-//! Two sides of runs beside each other, and the figures of requests that they are compared by.
+//! A comparison of two groups of runs, and the figures of requests that it is based on.
 
 use super::devices::IdleCause;
 use super::names::RowKind;
@@ -66,7 +66,7 @@ pub struct IdleDiff {
 /// A name in two runs. What is `None` is in the other one alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NameDiff {
-    /// What its slices lie on.
+    /// The kind of row that its slices are on.
     pub row_kind: RowKind,
     /// Its category.
     pub category: String,
@@ -104,27 +104,27 @@ impl NameDiff {
 named_enum! {
     /// A figure of a request.
     pub Metric {
-        /// See [`Request::queue_ns`], and so on.
+        /// [`Request::queue_ns`].
         Queue = "queue",
-        /// See there.
+        /// [`Request::prefill_ns`].
         Prefill = "prefill",
-        /// See there.
+        /// [`Request::decode_ns`].
         Decode = "decode",
-        /// See there.
+        /// [`Request::engine_ttft_ns`].
         EngineTtft = "engine_ttft",
-        /// See there.
+        /// [`Request::ttft_ns`].
         Ttft = "ttft",
-        /// See there.
+        /// [`Request::tpot_ns`].
         Tpot = "tpot",
-        /// Times between tokens, those of all requests together.
+        /// The times between tokens of all requests together.
         Itl = "itl",
-        /// See there.
+        /// [`Request::e2e_ns`].
         E2e = "e2e",
     }
 }
 
 impl Metric {
-    /// That of one request; times between tokens are of all.
+    /// Returns the figure of one request. Times between tokens have no such figure, only one for all requests.
     pub(crate) fn of(self, request: &Request) -> Option<i64> {
         match self {
             Metric::Queue => request.queue_ns(),

@@ -1,4 +1,4 @@
-//! Everything that a report has, and what stands out in it.
+//! All figures of a report, and its findings.
 
 use super::devices::{
     DeviceIdle, DeviceTime, IdleCause, IdleTogether, LongGap, RankTime, RankWait, StreamTime,
@@ -23,7 +23,7 @@ pub struct RunReport {
     /// Which process died first, where one was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash: Option<Crash>,
-    /// What stands out, the costliest first.
+    /// The findings, the costliest first.
     pub findings: Vec<Finding>,
     /// Kinds of events that the report looks for by name and did not find.
     pub unrecognized: Vec<Unrecognized>,
@@ -105,18 +105,18 @@ impl RunReport {
     }
 }
 
-/// What stands out, with its evidence and what to try.
+/// A noteworthy fact about a run, with its evidence and some advice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The rule that found it.
     pub rule: &'static str,
-    /// What was seen.
+    /// The evidence, in words.
     pub evidence: String,
-    /// What it costs: a share of the time of the devices, or of the mean request.
+    /// The cost, as a share of the whole that `of` names.
     pub cost: f64,
-    /// What `cost` is a share of.
+    /// The whole that `cost` is a share of.
     pub of: CostOf,
-    /// What to try.
+    /// The advice, in words.
     pub advice: &'static str,
 }
 
@@ -143,7 +143,7 @@ impl Unrecognized {
     }
 }
 
-/// What a cost is a share of.
+/// The whole that a cost is a share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostOf {

@@ -46,7 +46,7 @@ const MOST_PENDING: usize = 1 << 20;
 pub(crate) struct TrackRow {
     pub(crate) id: i64,
     pub(crate) name: Option<ByteArray>,
-    /// What it is of: `thread`, `async`, `counter`, or instants of the `process` or of the whole trace (`global`).
+    /// The kind of track: `thread`, `async`, `counter`, `process` (instants of a process), or `global` (instants of the whole trace).
     pub(crate) kind: &'static str,
     /// The row of a thread, by its number.
     pub(crate) row: Option<u32>,

@@ -43,7 +43,7 @@ enum FolderChange {
     Moved([PathBuf; 2]),
 }
 
-/// What was made and moved so far. Dropped, it moves all back, and removes those folders that are empty.
+/// The folders that were made or moved so far. When dropped, it moves them back, and removes the new folders that are empty.
 #[derive(Debug, Default)]
 pub(crate) struct FolderChanges(Vec<FolderChange>);
 

@@ -50,7 +50,7 @@ pub(crate) struct Entry<'a> {
     args: &'a [u8],
 }
 
-/// Writes an entry behind others, and returns its place; its args follow by [`begin_args`] and [`write_arg`], if it has any.
+/// Appends an entry and returns its position. If it has args, [`begin_args`] and [`write_arg`] must write them next.
 pub(crate) fn write_entry(
     out: &mut Vec<u8>,
     cpu_ns: Option<i64>,
@@ -74,7 +74,7 @@ pub(crate) fn write_entry(
     flags_at
 }
 
-/// Writes how many args the last entry has, which begins at `flags_at`; nothing if there are none.
+/// Writes the number of args of the last entry, which begins at `flags_at`. Writes nothing if it is 0.
 pub(super) fn begin_args(out: &mut Vec<u8>, flags_at: usize, count: usize) {
     if count > 0 {
         out[flags_at] |= HAS_ARGS;

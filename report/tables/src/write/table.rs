@@ -6,7 +6,7 @@ use parquet::errors::Result;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Takes the rows of one file after another, each of which is made when it has a row. The memory is kept for the next row group and the next file.
+/// A table that collects rows for one file after another. A file is created when its first row group is written. All row groups and files share the same memory.
 pub(crate) struct Table {
     columns: Cow<'static, [Column]>,
     /// Most rows of a row group, and bytes of texts from which on no further row is added.
@@ -77,7 +77,7 @@ impl Table {
         self.cells.iter().map(Cells::text_bytes).sum()
     }
 
-    /// Writes the rows as a row group, to a file that is made even if there are none.
+    /// Writes the rows as a row group. Creates the file if it does not exist yet, even without rows.
     pub(crate) fn write(&mut self) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,

@@ -45,7 +45,7 @@ impl TableFile {
         })
     }
 
-    /// Writes a row group of so many rows. The cells are empty then.
+    /// Writes a row group with this number of rows, and empties the cells.
     pub(super) fn write(&mut self, rows: usize, cells: &mut [Cells]) -> Result<()> {
         if rows == 0 {
             return Ok(()); // not every reader takes a row group without rows
