@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let version = env!("CARGO_PKG_VERSION");
     config.after_includes = Some(format!(
         "#ifdef __cplusplus\n#include <initializer_list>\n#include <type_traits>\n#endif\n\n\
-         /* Of this header; sa_profile_version() is that of the library. */\n#define SA_PROFILE_VERSION \"{version}\"\n{}{}{}",
+         /* The version of this header; sa_profile_version() returns the version of the library. */\n#define SA_PROFILE_VERSION \"{version}\"\n{}{}{}",
         part("MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
         part("MINOR", env!("CARGO_PKG_VERSION_MINOR")),
         part("PATCH", env!("CARGO_PKG_VERSION_PATCH")),

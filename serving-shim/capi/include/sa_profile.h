@@ -43,7 +43,7 @@
 #include <type_traits>
 #endif
 
-/* Of this header; sa_profile_version() is that of the library. */
+/* The version of this header; sa_profile_version() returns the version of the library. */
 #define SA_PROFILE_VERSION "0.1.0"
 #define SA_PROFILE_VERSION_MAJOR 0
 #define SA_PROFILE_VERSION_MINOR 1
