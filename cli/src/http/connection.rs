@@ -153,3 +153,48 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     }
     Ok(left)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::request::Request;
+    use crate::http::response::Refusal;
+    use std::net::TcpListener;
+    use std::thread;
+
+    /// More than the buffers of both sockets hold.
+    const PAGE_BYTES: usize = 64 << 20;
+
+    /// A site with one long page.
+    struct LongPage;
+
+    impl Site for LongPage {
+        const METHODS: &'static str = "GET";
+
+        fn is_loopback(&self) -> bool {
+            true
+        }
+
+        fn answer(&self, _: &Request<'_>) -> Result<Response, Refusal> {
+            Ok(Response::of_bytes(200, "", vec![0; PAGE_BYTES].into()))
+        }
+    }
+
+    #[test]
+    fn a_client_that_reads_a_part_of_a_page_makes_progress() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let connection = Connection::new(listener.accept().unwrap().0);
+        let request = b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n";
+        client.write_all(request).unwrap();
+        thread::scope(|scope| {
+            let served = scope.spawn(|| connection.serve(&LongPage));
+            client.read_exact(&mut [0]).unwrap();
+            let begun = connection.progress();
+            client.read_exact(&mut vec![0; PAGE_BYTES / 4]).unwrap();
+            assert!(connection.progress() > begun, "{begun:?}");
+            drop(client);
+            served.join().unwrap().unwrap_err();
+        });
+    }
+}
