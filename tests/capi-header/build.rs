@@ -5,16 +5,7 @@ use std::error::Error;
 use std::path::Path;
 
 /// The source files, in the order of the header.
-const SOURCES: [&str; 8] = [
-    "level",
-    "arg",
-    "process",
-    "run",
-    "span",
-    "async_span",
-    "event",
-    "launch",
-];
+const SOURCES: &str = "level arg process run span async_span event launch";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../serving-shim/capi");
@@ -31,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         part("PATCH", env!("CARGO_PKG_VERSION_PATCH")),
     ));
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for name in SOURCES {
+    for name in SOURCES.split(' ') {
         let source = package.join("src").join(name).with_extension("rs");
         println!("cargo:rerun-if-changed={}", source.display());
         builder = builder.with_src(source);

@@ -10,11 +10,11 @@ pub mod stage;
 pub mod switch;
 
 pub use cgroup::MemoryGroup;
-pub use found::{Found, Work, assert_accounted_or_off, previous_runs};
+pub use found::{Found, assert_accounted_or_off, previous_runs};
 pub use ground::{
-    Mount, disk_space, full, is_root, namespaces, public_copy, ring_files, scratch, segment_bytes,
-    segments, skip,
+    Mount, disk_space, full, is_root, library, make_folder, mode, public_copy, ring_files, scratch,
+    segment_bytes, segments, set_mode, skip, status_kib, works,
 };
 pub use host::{Host, Outcome, assert_undisturbed, undisturbed};
 pub use live::Live;
-pub use merged::Merged;
+pub use merged::{Merged, row};

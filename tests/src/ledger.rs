@@ -1,15 +1,14 @@
 //! Holds what can be read of a victim's recording against what the victim acknowledged: lost, doubled, torn and wrongly open spans.
 
 use std::fmt;
-use std::fs;
 use std::ops::AddAssign;
 use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
 
 use serde::Deserialize;
 use serde_json::Value;
-use trace_merge::{Options, Output};
 
+use crate::host_support::Merged;
 use crate::progress::{LEVELS, Mark, Progress};
 use crate::victim::Victim;
 use format_oracle::reader::{Recording, read_dir_as};
@@ -86,70 +85,43 @@ impl Seen {
         }
     }
 
-    /// Merges a run directory into `trace`, settling it as the command line does, and reads the trace back.
-    ///
-    /// # Panics
-    ///
-    /// If there is no trace, or it is no JSON: that is what the tests are about.
-    pub fn by_merge(dir: &Path, trace: &Path) -> Self {
-        let options = Options {
-            output: Output::File(trace.to_path_buf()),
-            ..Options::new([dir.to_path_buf()])
-        };
-        let report = trace_merge::merge(&options)
-            .unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
-        let text = fs::read(trace).expect("the merged trace");
-        let Trace { events } = serde_json::from_slice(&text).expect("a trace in JSON");
-        let mut damage: Vec<String> = (report.damage.list.iter())
-            .map(|damage| format!("{damage:?}"))
-            .collect();
-        if damage.is_empty() && report.damage.total > 0 {
-            damage.push(format!("{} places, none listed", report.damage.total));
-        }
-        let (total, added) = (report.events.total, report.events_added);
-        if as_u64(events.len()) != total + added {
-            let shown = events.len();
+    /// Merges a run directory, settling it as the command line does, and reads the trace back.
+    pub fn by_merge(dir: &Path) -> Self {
+        let merged = Merged::<Event>::read(dir);
+        let (mut damage, report) = (merged.damage(), merged.report());
+        let (counted, shown) = (
+            report.events.total + report.events_added,
+            as_u64(merged.events().len()),
+        );
+        if counted != shown {
             damage.push(format!(
-                "the report counts {total} + {added} events, the trace has {shown}"
+                "the report counts {counted} events, the trace has {shown}"
             ));
         }
-        let base_ns = u64::try_from(report.clocks.base_ns).expect("a base after boot");
         let open = |event: &Event| {
-            let start_ns = base_ns + nanoseconds(event.ts);
+            let start_ns = merged.base_ns() + nanoseconds(event.ts);
             (event.tid, event.name.clone(), start_ns)
         };
-        let unfinished = events
-            .iter()
-            .filter(|event| event.ph == "B" && event.args.unfinished);
+        let events = merged.events().iter();
+        let unfinished = events.filter(|event| event.ph == "B" && event.args.unfinished);
         Seen {
             open: unfinished.map(open).collect(),
-            spans: numbered(events),
             damage,
-            told_lost: report.losses.events,
+            told_lost: merged.lost(),
+            spans: numbered(merged.into_events()),
         }
     }
 }
 
-#[derive(Deserialize)]
-struct Trace {
-    #[serde(rename = "traceEvents")]
-    events: Vec<Event>,
-}
-
-fn numbered(events: Vec<Event>) -> Vec<Event> {
+fn numbered(mut events: Vec<Event>) -> Vec<Event> {
+    events.retain(|event| event.ph == "X" && event.args.n.is_some());
     events
-        .into_iter()
-        .filter(|event| event.ph == "X" && event.args.n.is_some())
-        .collect()
 }
 
 fn open_span(value: &Value) -> (u64, String, u64) {
-    let start = nanoseconds(value["ts"].as_f64().unwrap_or(0.0));
-    (
-        value["tid"].as_u64().unwrap_or(0),
-        value["name"].as_str().unwrap_or("").to_owned(),
-        start,
-    )
+    let name = value["name"].as_str().unwrap_or_default().to_owned();
+    let start_ns = nanoseconds(value["ts"].as_f64().unwrap_or_default());
+    (value["tid"].as_u64().unwrap_or_default(), name, start_ns)
 }
 
 #[expect(
@@ -202,19 +174,13 @@ impl AddAssign for Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Verdict {
-            acknowledged,
-            read,
-            removed,
-            open,
-            wrong,
-        } = self;
-        let count = wrong.len();
+        let (acknowledged, read, removed) = (self.acknowledged, self.read, self.removed);
+        let (open, wrong) = (self.open, self.wrong.len());
         write!(
             out,
-            "acknowledged={acknowledged} read={read} removed={removed} open={open} wrong={count}"
+            "acknowledged={acknowledged} read={read} removed={removed} open={open} wrong={wrong}"
         )?;
-        let mut first = wrong.iter().take(8);
+        let mut first = self.wrong.iter().take(8);
         first.try_for_each(|line| write!(out, "\n    {line}"))
     }
 }
@@ -233,34 +199,29 @@ pub fn autopsy(victim: &Victim, lack: Lack) -> Verdict {
     let dir = victim.directory();
     let judged = |seen: &Seen| judge(seen, &victim.progress, victim.order.threads, lack);
     let mut verdict = judged(&Seen::by_second_reader(&dir));
-    let merged = Seen::by_merge(&dir, &victim.scratch("trace.json"));
-    verdict.blame("merge", judged(&merged));
+    verdict.blame("merge", judged(&Seen::by_merge(&dir)));
     verdict.blame("after the merge", judged(&Seen::by_second_reader(&dir)));
     verdict
 }
 
 /// Judges the files of a victim that goes on recording by both readers; `dir` is its directory or a snapshot.
-pub fn look(victim: &Victim, dir: &Path, floor: &[u64], lack: Lack) -> Verdict {
+pub fn look(dir: &Path, floor: &[u64], lack: Lack) -> Verdict {
     let mut verdict = compare(&Seen::by_second_reader(dir), floor, None, lack);
-    let merged = Seen::by_merge(dir, &victim.scratch("trace.json"));
-    verdict.blame("merge", compare(&merged, floor, None, lack));
+    verdict.blame("merge", compare(&Seen::by_merge(dir), floor, None, lack));
     verdict
 }
 
 /// Compares what was read with the progress file of a dead (or stopped) victim.
 pub fn judge(seen: &Seen, progress: &Progress, threads: usize, lack: Lack) -> Verdict {
-    let floor: Vec<u64> = snapshot(progress, threads);
+    let floor = snapshot(progress, threads);
     let mut verdict = compare(seen, &floor, Some(1), lack);
     for (thread, acknowledged) in floor.iter().enumerate() {
         judge_open(seen, progress, thread, *acknowledged, &mut verdict);
     }
-    let tids: Vec<u64> = (0..threads)
-        .map(|thread| progress.tid(thread).load(Acquire))
-        .collect();
-    let strangers = seen.open.iter().filter(|(tid, ..)| !tids.contains(tid));
-    verdict
-        .wrong
-        .extend(strangers.map(|open| format!("{open:?} is open on no thread of the victim")));
+    let is_known = |tid: u64| (0..threads).any(|at| progress.tid(at).load(Acquire) == tid);
+    let strangers = seen.open.iter().filter(|(tid, ..)| !is_known(*tid));
+    let strange = strangers.map(|open| format!("{open:?} is open on no thread of the victim"));
+    verdict.wrong.extend(strange);
     verdict
 }
 
@@ -343,23 +304,19 @@ fn judge_open(
 ) {
     let tid = progress.tid(thread).load(Acquire);
     let shown = |name: &str| -> Vec<u64> {
-        let same = seen
-            .open
-            .iter()
-            .filter(|(other, shown, _)| *other == tid && shown == name);
+        let open = seen.open.iter();
+        let same = open.filter(|(other, shown, _)| *other == tid && shown == name);
         same.map(|(.., start)| *start).collect()
     };
     let recorded = |n: u64| {
-        seen.spans
-            .iter()
-            .any(|span| span.args.t == Some(thread) && span.args.n == Some(n))
+        let mut args = seen.spans.iter().map(|span| &span.args);
+        args.any(|args| args.t == Some(thread) && args.n == Some(n))
     };
-    verdict.open += as_u64(shown(FLAT).len());
-    if shown(FLAT).len() > 1 {
-        verdict.wrong.push(format!(
-            "thread {thread} shows {} open flat spans",
-            shown(FLAT).len()
-        ));
+    let flat = shown(FLAT).len();
+    verdict.open += as_u64(flat);
+    if flat > 1 {
+        let wrong = format!("thread {thread} shows {flat} open flat spans");
+        verdict.wrong.push(wrong);
     }
     for (level, name) in NESTED.iter().enumerate() {
         let mark = |mark| progress.mark(thread, level, mark).load(Acquire);
@@ -374,13 +331,9 @@ fn judge_open(
             _ => 1..=1,
         };
         let end = if after == 0 { u64::MAX } else { after };
-        if !expected.contains(&starts.len())
-            || starts.iter().any(|start| !(before..=end).contains(start))
-        {
-            let marks = format!(
-                "before {before} after {after} closing {closing} acknowledged {acknowledged}"
-            );
-            verdict.wrong.push(format!("thread {thread} {name}: {} shown, {expected:?} expected, starts {starts:?}, {marks}", starts.len()));
+        let is_within = starts.iter().all(|start| (before..=end).contains(start));
+        if !expected.contains(&starts.len()) || !is_within {
+            verdict.wrong.push(format!("thread {thread} {name}: {expected:?} expected, starts {starts:?}, before {before} after {after} closing {closing} acknowledged {acknowledged}"));
         }
         verdict.open += as_u64(starts.len());
     }

@@ -5,7 +5,6 @@
 )]
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
@@ -51,30 +50,21 @@ pub struct Progress(MmapRaw);
 
 impl Progress {
     /// Creates the file, all zero.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be created or mapped.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
+    pub fn create(path: &Path) -> Self {
         let cells = FIRST_THREAD_CELL + MAX_THREADS * CELLS_PER_THREAD;
-        file.set_len((cells * CELL_BYTES).try_into().map_err(io::Error::other)?)?;
-        MmapRaw::map_raw(&file).map(Progress)
+        std::fs::write(path, vec![0; cells * CELL_BYTES]).expect("own directory");
+        Progress::open(path)
     }
 
     /// Maps a file made by [`Progress::create`].
     ///
-    /// # Errors
+    /// # Panics
     ///
     /// If it cannot be opened or mapped.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().read(true).write(true).open(path)?;
-        MmapRaw::map_raw(&file).map(Progress)
+    pub fn open(path: &Path) -> Self {
+        let file = File::options().read(true).write(true).open(path);
+        let map = file.and_then(|file| MmapRaw::map_raw(&file));
+        Progress(map.expect("the progress file can be mapped"))
     }
 
     /// A counter of the whole victim.

@@ -23,13 +23,8 @@ use crate::victim::Victim;
 
 /// A stepped thread that makes no step for so long waits for a frozen one.
 const STUCK: Duration = Duration::from_secs(2);
-/// Bytes from the ring's start that are compared: tables, and the first slot with more of its ring than a short recording uses.
-const RING_START: usize = 128 << 10;
-/// Bytes of a further slot that are compared: its control page, and the same.
-const SLOT_START: usize = 16 << 10;
 
 /// A victim of which one thread is stepped.
-#[derive(Debug)]
 pub struct Stepped {
     /// The victim.
     pub victim: Victim,
@@ -37,7 +32,10 @@ pub struct Stepped {
     pub stores: usize,
     thread: Pid,
     others: Vec<Pid>,
-    files: Files,
+    fragment: File,
+    ring: File,
+    buffer: Vec<u8>,
+    seen: (u64, u64),
 }
 
 /// Where a stepped thread got to.
@@ -49,44 +47,51 @@ pub enum Step {
     Stored,
     /// The region is behind it: it said so, or the thread has ended.
     Left,
-    /// It waits for something that a frozen thread holds.
-    Stuck,
 }
 
 impl Stepped {
     /// Starts a victim and brings it to the edge of its region, everything frozen.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If it does not get there.
-    pub fn start(program: &str, pattern: Pattern) -> Self {
+    /// Returns the error of the kernel if it does not permit tracing.
+    pub fn start(program: &str, pattern: Pattern) -> Result<Self, Errno> {
         let order = Order {
             threads: 1,
             pattern,
             ending: Ending::Never,
         };
-        let mut victim = Victim::start(program, order, &[]).expect("the victim starts");
-        victim.wait_ready().expect("the victim gets ready");
-        let thread = wait_for_tid(&victim);
+        let victim = Victim::start(program, order, &[]);
+        victim.wait_ready();
+        let tid = victim.progress.tid(0);
+        while tid.load(Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        let thread = pid(tid.load(Acquire));
         let mut others = Vec::new();
         // A thread may start while we look; the last look finds none that is new.
-        while let Some(new) = threads_of(victim.pid())
-            .into_iter()
-            .find(|tid| !others.contains(tid))
-        {
-            freeze(new);
+        let is_new = |others: &[Pid], tid: &Pid| !others.contains(tid);
+        while let Some(new) = threads_of(victim.pid()).find(|tid| is_new(&others, tid)) {
+            freeze(new)?;
             others.push(new);
         }
         others.retain(|tid| *tid != thread);
-        let files = Files::open(&victim.directory());
+        let fragment = segments(&victim.directory()).swap_remove(0);
+        let open = |path: &Path| File::open(path).expect("a file of the victim");
+        let (fragment, ring) = (open(&fragment), open(&fragment.with_extension("ring")));
         victim.go();
-        Stepped {
+        let mut stepped = Stepped {
             victim,
             stores: 0,
             thread,
             others,
-            files,
-        }
+            fragment,
+            ring,
+            buffer: Vec::new(),
+            seen: (0, 0),
+        };
+        stepped.has_changed();
+        Ok(stepped)
     }
 
     /// Steps over one instruction.
@@ -94,16 +99,15 @@ impl Stepped {
         if ptrace::step(self.thread, None).is_err() {
             return Step::Left;
         }
-        match wait_briefly(self.thread) {
-            None => Step::Stuck,
-            Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if self.files.changed() => {
+        match next_stop(self.thread) {
+            WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..) if self.has_changed() => {
                 self.stores += 1;
                 Step::Stored
             }
-            Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if !self.has_left() => {
+            WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..) if !self.has_left() => {
                 Step::Quiet
             }
-            Some(_) => Step::Left,
+            _ => Step::Left,
         }
     }
 
@@ -111,161 +115,63 @@ impl Stepped {
         self.victim.progress.control(Control::Done).load(Acquire) != 0
     }
 
+    /// Returns true if the files are others than at the last call.
+    fn has_changed(&mut self) -> bool {
+        let length = |file: &File| file.metadata().expect("it is open").len();
+        let ring_bytes = length(&self.ring).try_into().expect("few bytes");
+        self.buffer.resize(ring_bytes, 0);
+        let read = self.ring.read_exact_at(&mut self.buffer, 0);
+        read.expect("the ring can be read");
+        let now = (xxh3_64(&self.buffer), length(&self.fragment));
+        std::mem::replace(&mut self.seen, now) != now
+    }
+
     /// Kills the process with SIGKILL where it stands.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be killed.
     pub fn kill(&mut self) {
-        let leader = pid(self.victim.pid());
+        let leader = pid(self.victim.pid().into());
         kill(leader, Signal::SIGKILL).expect("the victim is ours to kill");
-        for tid in self
-            .others
-            .iter()
-            .chain([&self.thread])
-            .filter(|tid| **tid != leader)
-        {
-            reap(*tid);
+        let threads = self.others.iter().chain([&self.thread]);
+        for tid in threads.filter(|tid| **tid != leader) {
+            // Its process ends only when the kernel has handed out the end of each thread.
+            while waitpid(*tid, Some(WaitPidFlag::__WALL)).is_ok_and(|status| {
+                !matches!(status, WaitStatus::Signaled(..) | WaitStatus::Exited(..))
+            }) {}
         }
-        self.victim.kill().expect("the victim ends");
+        self.victim.kill();
     }
 }
 
-/// The fragment and the ring of a stepped victim, and what they last held.
-#[derive(Debug)]
-struct Files {
-    fragment: File,
-    ring: File,
-    buffer: Vec<u8>,
-    state: (u64, u64),
-}
-
-impl Files {
-    fn open(run: &Path) -> Files {
-        let fragment = &segments(run)[0];
-        let open = |path: &Path| File::open(path).expect("a file of the victim");
-        let mut files = Files {
-            fragment: open(fragment),
-            ring: open(&fragment.with_extension("ring")),
-            buffer: Vec::new(),
-            state: (0, 0),
-        };
-        files.changed();
-        files
-    }
-
-    /// Whether the files are others than at the last call.
-    fn changed(&mut self) -> bool {
-        self.buffer.resize(RING_START, 0);
-        let got = self
-            .ring
-            .read_at(&mut self.buffer, 0)
-            .expect("the ring can be read");
-        self.buffer.truncate(got);
-        for slot in later_slots(&self.buffer) {
-            let mut bytes = [0; SLOT_START];
-            let got = self
-                .ring
-                .read_at(&mut bytes, slot)
-                .expect("the ring can be read");
-            self.buffer.extend_from_slice(&bytes[..got]);
-        }
-        let length = self
-            .fragment
-            .metadata()
-            .expect("the fragment is there")
-            .len();
-        let before = std::mem::replace(&mut self.state, (xxh3_64(&self.buffer), length));
-        before != self.state
-    }
-}
-
-/// Offsets of the slots after the first (FORMAT.md §3).
-fn later_slots(start: &[u8]) -> Vec<u64> {
-    let number = |at: usize| {
-        start
-            .get(at..at + 4)
-            .and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)))
-    };
-    let (Some(directory), Some(count)) = (number(52), number(56)) else {
-        return Vec::new();
-    };
-    let entries = (1..count).map_while(|slot| usize::try_from(directory + 16 * slot).ok());
-    entries
-        .map_while(|at| Some(u64::from_ne_bytes(start.get(at..at + 8)?.try_into().ok()?)))
-        .take_while(|offset| *offset != 0)
-        .collect()
-}
-
-fn pid(number: u32) -> Pid {
+fn pid(number: u64) -> Pid {
     Pid::from_raw(number.try_into().expect("a pid"))
 }
 
-fn wait_for_tid(victim: &Victim) -> Pid {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        match victim.progress.tid(0).load(Acquire) {
-            0 => assert!(Instant::now() < deadline, "the victim named no thread"),
-            tid => return Pid::from_raw(tid.try_into().expect("a tid")),
-        }
-    }
-}
-
-fn threads_of(process: u32) -> Vec<Pid> {
+fn threads_of(process: u32) -> impl Iterator<Item = Pid> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task")).expect("the victim lives");
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names
-        .filter_map(|name| Some(Pid::from_raw(name.parse().ok()?)))
-        .collect()
+    names.filter_map(|name| Some(Pid::from_raw(name.parse().ok()?)))
 }
 
-fn freeze(tid: Pid) {
+fn freeze(tid: Pid) -> Result<(), Errno> {
     match ptrace::seize(tid, ptrace::Options::PTRACE_O_EXITKILL) {
-        Err(Errno::ESRCH) => return, // it has ended meanwhile
-        result => result.expect("the victim may be traced"),
+        Err(Errno::ESRCH) => return Ok(()), // it has ended meanwhile
+        seized => seized?,
     }
     ptrace::interrupt(tid).expect("a traced thread can be stopped");
     waitpid(tid, Some(WaitPidFlag::__WALL)).expect("a traced thread stops");
+    Ok(())
 }
 
-/// Takes a killed thread's end from the kernel; its process ends only then.
-fn reap(tid: Pid) {
-    while let Ok(status) = waitpid(tid, Some(WaitPidFlag::__WALL)) {
-        if matches!(status, WaitStatus::Signaled(..) | WaitStatus::Exited(..)) {
-            return;
-        }
-    }
-}
-
-/// Waits for a stop; `None` if there is none for a long time.
-fn wait_briefly(tid: Pid) -> Option<WaitStatus> {
+/// Waits for a stop or the end.
+fn next_stop(tid: Pid) -> WaitStatus {
     let begun = Instant::now();
     loop {
         match waitpid(tid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) if begun.elapsed() > STUCK => return None,
-            Ok(WaitStatus::StillAlive) if begun.elapsed() > Duration::from_millis(1) => {
-                std::thread::sleep(Duration::from_micros(50));
+            Ok(WaitStatus::StillAlive) => {
+                assert!(begun.elapsed() < STUCK, "it waits for a frozen thread");
+                std::thread::yield_now();
             }
-            Ok(WaitStatus::StillAlive) => std::thread::yield_now(),
-            Ok(status) => return Some(status),
-            Err(_) => return Some(WaitStatus::Exited(tid, 0)),
+            Ok(status) => return status,
+            Err(_) => return WaitStatus::Exited(tid, 0),
         }
     }
-}
-
-/// Tells whether this machine lets us trace a child at all.
-///
-/// # Errors
-///
-/// What the kernel answers if it does not.
-pub fn can_trace() -> Result<(), Errno> {
-    let mut child = std::process::Command::new("sleep")
-        .arg("20")
-        .spawn()
-        .map_err(|_| Errno::ENOENT)?;
-    let seized = ptrace::seize(pid(child.id()), ptrace::Options::empty());
-    // Both fail only if it has ended by itself.
-    let _ = child.kill();
-    let _ = child.wait();
-    seized
 }

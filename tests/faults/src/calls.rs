@@ -18,7 +18,7 @@ extern "C" fn at_start() {
 }
 
 /// Sets this thread's `errno`.
-fn set_errno(error: c_int) {
+pub(crate) fn set_errno(error: c_int) {
     // SAFETY: the address of this thread's errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: it is writable.
@@ -45,17 +45,6 @@ fn error_of(fault: Fault) -> c_int {
         Fault::Error(error) => error,
         Fault::Short => libc::EINTR,
     }
-}
-
-/// The C library's function of a name, with the type that is asked for.
-macro_rules! next {
-    ($name:ident, fn($($type:ty),*) -> $result:ty) => {{
-        const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
-        // SAFETY: the name is NUL-terminated.
-        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, NAME.as_ptr().cast()) };
-        // SAFETY: the C library defines the symbol with exactly this type.
-        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> $result>(next) }
-    }};
 }
 
 /// Defines functions that fail as a whole. `by` makes the result of a failed call from the error. Each function has its name in the plans, and may have a

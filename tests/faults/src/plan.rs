@@ -6,16 +6,17 @@
 //! change the last number at any time.
 
 use libc::c_int;
-use std::ffi::CString;
+use memmap2::MmapRaw;
+use std::fs::File;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The process has read from its stdin.
 static ARMED: AtomicBool = AtomicBool::new(false);
 static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
-/// The numbers that are told; null for none.
-static TOLD: AtomicPtr<u64> = AtomicPtr::new(std::ptr::null_mut());
+/// The three numbers in the file.
+static TOLD: OnceLock<MmapRaw> = OnceLock::new();
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +103,13 @@ pub(crate) fn fault(call: &str) -> Option<Fault> {
 pub(crate) fn read() {
     let text = std::env::var("SA_TEST_FAULTS").unwrap_or_default();
     let _ = PLANS.set(text.split(',').filter_map(plan).collect()); // it is called once
-    TOLD.store(
-        map_told().unwrap_or(std::ptr::null_mut()),
-        Ordering::Release,
-    );
+    let told = std::env::var_os("SA_TEST_FAULTS_TOLD").and_then(|path| {
+        let file = File::options().read(true).write(true).open(path);
+        MmapRaw::map_raw(&file.ok()?).ok()
+    });
+    if let Some(told) = told {
+        let _ = TOLD.set(told);
+    }
 }
 
 fn plan(text: &str) -> Option<Plan> {
@@ -146,9 +150,9 @@ fn mixed(number: u64) -> u64 {
 
 /// Returns one of the three numbers in the file.
 fn told(which: usize) -> Option<&'static AtomicU64> {
-    let told = TOLD.load(Ordering::Acquire);
+    let numbers = TOLD.get()?.as_mut_ptr().cast::<u64>();
     // SAFETY: the file has three aligned numbers, mapped for the life of the process and only ever used as atomics.
-    (!told.is_null()).then(|| unsafe { AtomicU64::from_ptr(told.wrapping_add(which)) })
+    Some(unsafe { AtomicU64::from_ptr(numbers.wrapping_add(which)) })
 }
 
 /// Adds one to a number in the file.
@@ -156,17 +160,4 @@ fn tell(which: usize) {
     if let Some(number) = told(which) {
         number.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-/// Maps the file that is told.
-fn map_told() -> Option<*mut u64> {
-    let path = CString::new(std::env::var("SA_TEST_FAULTS_TOLD").ok()?).ok()?;
-    // SAFETY: the path is a C string.
-    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
-    let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-    // SAFETY: the kernel chooses the place; a bad descriptor is an error.
-    let map = unsafe { libc::mmap(std::ptr::null_mut(), 24, access, shared, file, 0) };
-    // SAFETY: the map stays; nobody else has the number.
-    unsafe { libc::close(file) };
-    (map != libc::MAP_FAILED).then_some(map.cast())
 }

@@ -13,55 +13,49 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A control group below the test's own, removed when dropped.
 pub struct MemoryGroup {
     path: PathBuf,
-    /// The names of version 2.
-    unified: bool,
+    /// Name of the size of mapped files in its statistics.
+    mapped: &'static str,
 }
+
+/// Of each version of control groups: controllers of a group, where the groups are, the file of the limit, and the name of the size of mapped files.
+const VERSIONS: [[&str; 4]; 2] = [
+    ["", "/sys/fs/cgroup", "memory.max", "file_mapped "],
+    [
+        "memory",
+        "/sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "mapped_file ",
+    ],
+];
 
 impl MemoryGroup {
     /// Makes a group of at most `bytes`; `None` where that is not allowed, and says that the test is skipped.
-    pub fn limited(test: &str, bytes: u64) -> Option<MemoryGroup> {
-        let made = own_group().and_then(|(path, unified)| {
-            if unified {
-                // Refused where it is set already, or cannot be: then the new group has no limit to write, below.
-                let _ = fs::write(path.join("cgroup.subtree_control"), "+memory");
-            }
+    pub fn limited(bytes: u64) -> Option<MemoryGroup> {
+        let made = own_group().and_then(|(path, [_, _, limit, mapped])| {
+            // Refused where it is set already, or cannot be: then the new group has no limit to write, below.
+            let _ = fs::write(path.join("cgroup.subtree_control"), "+memory");
             let path = path.join(format!("sa-profile-{}", std::process::id()));
             fs::create_dir(&path)?;
-            let group = MemoryGroup { path, unified };
-            let limit = if unified {
-                "memory.max"
-            } else {
-                "memory.limit_in_bytes"
-            };
-            fs::OpenOptions::new()
-                .write(true)
-                .open(group.path.join(limit))
-                .and_then(|mut file| {
-                    io::Write::write_all(&mut file, bytes.to_string().as_bytes())
-                })?;
-            Ok(group)
+            let group = MemoryGroup { path, mapped };
+            let limit = group.path.join(limit);
+            fs::metadata(&limit)?; // it is there, or a write would make it
+            fs::write(limit, bytes.to_string()).map(|()| group)
         });
-        made.inspect_err(|error| skip(test, &format!("no control group can be made: {error}")))
-            .ok()
+        let refused = |error: &io::Error| skip(&format!("no control group can be made: {error}"));
+        made.inspect_err(refused).ok()
     }
 
     /// A shell's words that enter the group and start what follows them.
     pub fn enter(&self) -> String {
-        format!(
-            r#"echo $$ > '{}/cgroup.procs' && exec "$0" "$@""#,
-            self.path.display()
-        )
+        let path = self.path.display();
+        format!(r#"echo $$ > '{path}/cgroup.procs' && exec "$0" "$@""#)
     }
 
     /// Bytes of files that its processes have mapped.
     pub fn mapped_bytes(&self) -> u64 {
-        let name = if self.unified {
-            "file_mapped "
-        } else {
-            "mapped_file "
-        };
         let stat = fs::read_to_string(self.path.join("memory.stat")).expect("the group's counters");
-        let value = stat.lines().find_map(|line| line.strip_prefix(name));
+        let mut lines = stat.lines();
+        let value = lines.find_map(|line| line.strip_prefix(self.mapped));
         value
             .and_then(|bytes| bytes.parse().ok())
             .expect("a count of bytes")
@@ -79,22 +73,16 @@ impl Drop for MemoryGroup {
     }
 }
 
-/// The group that limits this process's memory, and whether it is one of version 2.
-fn own_group() -> io::Result<(PathBuf, bool)> {
+/// The group that limits this process's memory, and its version.
+fn own_group() -> io::Result<(PathBuf, [&'static str; 4])> {
     let groups = fs::read_to_string("/proc/self/cgroup")?;
     let found = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
-        let (root, unified) = match controllers {
-            "" => ("/sys/fs/cgroup", true),
-            "memory" => ("/sys/fs/cgroup/memory", false),
-            _ => return None,
-        };
-        let group = Path::new(root).join(path.trim_start_matches('/'));
-        group
-            .join("cgroup.procs")
-            .exists()
-            .then_some((group, unified))
+        let version = VERSIONS.iter().find(|of| of[0] == controllers)?;
+        let group = Path::new(version[1]).join(path.trim_start_matches('/'));
+        let exists = group.join("cgroup.procs").exists();
+        exists.then_some((group, *version))
     });
     found.ok_or_else(|| io::Error::other("its files are not there"))
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Says loudly that a test did not run.
+/// Says loudly that the test of this thread does not run.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-pub fn skip(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
+pub fn skip(why: &str) {
+    let thread = std::thread::current();
+    eprintln!("SKIPPED {}: {why}", thread.name().unwrap_or_default());
 }
 
 /// Tells whether the long versions of the tests were asked for (`SA_PROFILE_FULL=1`).
@@ -18,27 +19,21 @@ pub fn full() -> bool {
 }
 
 /// Tells whether the test runs as root; else says that it is skipped.
-pub fn is_root(test: &str) -> bool {
+pub fn is_root() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !root {
-        skip(test, "needs root");
+        skip("needs root");
     }
     root
 }
 
-/// Tells whether `unshare` with these options works here; else says that the test is skipped.
-pub fn namespaces(test: &str, options: &[&str]) -> bool {
-    let works = Command::new("unshare")
-        .args(options)
-        .arg("true")
-        .stderr(Stdio::null())
-        .status();
-    let works = works.is_ok_and(|status| status.success());
+/// Tells whether a command works here; else says that the test is skipped.
+pub fn works(command: &[&str]) -> bool {
+    let mut process = Command::new(command[0]);
+    let process = process.args(&command[1..]).stderr(Stdio::null());
+    let works = process.status().is_ok_and(|status| status.success());
     if !works {
-        skip(
-            test,
-            &format!("unshare {} does not work here", options.join(" ")),
-        );
+        skip(&format!("{} does not work here", command.join(" ")));
     }
     works
 }
@@ -50,56 +45,38 @@ pub struct Mount {
 
 impl Mount {
     /// Mounts a tmpfs with `options` on `at`; `None` where that is not allowed, and says that the test is skipped.
-    pub fn tmpfs(test: &str, options: &str, at: &Path) -> Option<Mount> {
-        Mount::new(test, "tmpfs", options, at)
+    pub fn tmpfs(options: &str, at: &Path) -> Option<Mount> {
+        Mount::new("tmpfs", options, at)
     }
 
     /// Mounts a ramfs, a file system that the recorder does not know.
-    pub fn ramfs(test: &str, at: &Path) -> Option<Mount> {
-        Mount::new(test, "ramfs", "mode=0755", at)
+    pub fn ramfs(at: &Path) -> Option<Mount> {
+        Mount::new("ramfs", "mode=0755", at)
     }
 
     /// Mounts an overlay of the folders `lower`, `upper` and `work` in `below`.
-    pub fn overlay(test: &str, below: &Path, at: &Path) -> Option<Mount> {
+    pub fn overlay(below: &Path, at: &Path) -> Option<Mount> {
         let below = below.display();
         let options = format!("lowerdir={below}/lower,upperdir={below}/upper,workdir={below}/work");
-        Mount::new(test, "overlay", &options, at)
+        Mount::new("overlay", &options, at)
     }
 
-    fn new(test: &str, kind: &str, options: &str, at: &Path) -> Option<Mount> {
-        let mount = Mount { at: at.to_owned() };
-        let mounted = Command::new("mount")
-            .args(["-t", kind, "-o", options, kind])
-            .arg(at)
-            .stderr(Stdio::null())
-            .status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Some(mount);
-        }
-        std::mem::drop(mount);
-        skip(test, &format!("mounting a {kind} does not work here"));
-        None
+    fn new(kind: &str, options: &str, at: &Path) -> Option<Mount> {
+        let path = at.display().to_string();
+        let is_mounted = works(&["mount", "-t", kind, "-o", options, kind, &path]);
+        is_mounted.then(|| Mount { at: at.to_owned() })
     }
 
     /// Makes it read-only or writable.
     pub fn remount(&self, options: &str) {
-        let options = format!("remount,{options}");
-        let status = Command::new("mount")
-            .args(["-o", &options])
-            .arg(&self.at)
-            .status()
-            .expect("mount starts");
-        assert!(status.success(), "the test's own mount can be changed");
+        let (options, at) = (format!("remount,{options}"), self.at.display().to_string());
+        assert!(works(&["mount", "-o", &options, &at]), "our own mount");
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _not_mounted = Command::new("umount")
-            .arg("--lazy")
-            .arg(&self.at)
-            .stderr(Stdio::null())
-            .status();
+        works(&["umount", "--lazy", &self.at.display().to_string()]);
     }
 }
 
@@ -141,6 +118,31 @@ pub fn disk_space(segment: &Path) -> Option<u64> {
     Some(metadata.len().max(metadata.blocks() * 512))
 }
 
+/// Returns a size from a process's status; 0 if it is gone.
+pub fn status_kib(pid: u32, key: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(key));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    kib.and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+/// Makes a folder with these permissions, whatever the umask.
+pub fn make_folder(path: &Path, mode: u32) {
+    fs::create_dir_all(path).expect("a new directory");
+    set_mode(path, mode);
+}
+
+/// Sets the permissions of a file or folder.
+pub fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own file");
+}
+
+/// The permissions of a file or folder.
+pub fn mode(path: &Path) -> u32 {
+    let metadata = fs::symlink_metadata(path).expect("it is there");
+    metadata.mode() & 0o7777
+}
+
 /// A directory for one test.
 pub fn scratch() -> TempDir {
     tempfile::tempdir().expect("a scratch directory")
@@ -149,8 +151,16 @@ pub fn scratch() -> TempDir {
 /// Copies a program to where any user can run it.
 pub fn public_copy(program: &str) -> (TempDir, PathBuf) {
     let dir = scratch();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
+    set_mode(dir.path(), 0o755);
     let copy = dir.path().join("program");
     fs::copy(program, &copy).expect("the program can be copied");
     (dir, copy)
+}
+
+/// A library that cargo builds next to the tests because they depend on its package.
+pub fn library(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let library = test.with_file_name(name);
+    assert!(library.exists(), "{} is built", library.display());
+    library
 }

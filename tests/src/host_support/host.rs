@@ -119,28 +119,27 @@ impl Outcome {
     /// Asserts that it ended with the code of success and that nothing of ours is on stderr.
     #[must_use]
     pub fn quiet(self) -> Outcome {
-        assert_eq!(self.status.code(), Some(DONE), "{self:?}");
-        assert_eq!(self.stderr, "", "{self:?}");
+        assert_eq!(self.lines(), 0, "{self:?}");
         self
     }
 
     /// Asserts that it ended with the code of success and gives the one line on stderr.
     pub fn one_line(&self) -> &str {
-        assert_eq!(self.status.code(), Some(DONE), "{self:?}");
-        assert_eq!(
-            self.stderr.lines().count(),
-            1,
-            "one line of warning: {self:?}"
-        );
+        assert_eq!(self.lines(), 1, "one line of warning: {self:?}");
         self.stderr.trim_end()
     }
 
     /// Asserts that it ended with the code of success and that at most one line of ours is on stderr.
     #[must_use]
     pub fn unharmed(self) -> Outcome {
-        assert_eq!(self.status.code(), Some(DONE), "{self:?}");
-        assert!(self.stderr.lines().count() <= 1, "{self:?}");
+        assert!(self.lines() <= 1, "{self:?}");
         self
+    }
+
+    /// Counts the lines on stderr of a host that ended with the code of success.
+    fn lines(&self) -> usize {
+        assert_eq!(self.status.code(), Some(DONE), "{self:?}");
+        self.stderr.lines().count()
     }
 
     /// Asserts that SIGKILL ended it.
@@ -160,11 +159,8 @@ pub fn assert_undisturbed(recorded: &Outcome, plain: &Outcome) {
 
 /// Runs a program recorded and plain, and asserts that a user sees no difference.
 pub fn undisturbed(program: &str, dir: &Path, arguments: &[&str]) -> Outcome {
-    let plain = Host::new(program).arguments(arguments).run();
-    let recorded = Host::new(program)
-        .arguments(arguments)
-        .recorded_in(dir)
-        .run();
+    let host = || Host::new(program).arguments(arguments);
+    let (plain, recorded) = (host().run(), host().recorded_in(dir).run());
     assert_undisturbed(&recorded, &plain);
     recorded
 }

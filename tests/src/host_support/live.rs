@@ -23,15 +23,11 @@ impl Live {
         let stdout = child.stdout.take().expect("stdout is piped");
         let (sender, answers) = channel();
         let stdout = thread::spawn(move || {
-            let mut all = String::new();
-            for line in BufReader::new(stdout).lines() {
-                let line = line.expect("stdout is UTF-8");
-                all.push_str(&line);
-                all.push('\n');
-                // The test may not be listening any more; the lines count all the same.
-                let _ = sender.send(line);
-            }
-            all
+            let lines = BufReader::new(stdout).lines();
+            let lines = lines.map(|line| line.expect("stdout is UTF-8"));
+            // The test may not be listening any more; the lines count all the same.
+            let all = lines.inspect(|line| drop(sender.send(line.clone())));
+            all.map(|line| line + "\n").collect()
         });
         Live {
             child,

@@ -1,12 +1,12 @@
 //! A run directory that a second user may write into, and what that user leaves there.
 
 use super::found::Found;
-use super::ground::{full, scratch};
+use super::ground::{full, make_folder, scratch, set_mode};
 use super::host::Host;
 use super::live::Live;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +17,9 @@ use tempfile::TempDir;
 pub const ATTACKER: u32 = 65534;
 /// Nothing on the stage takes this long unless it hangs.
 pub const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The commands that a waiting host gets.
+pub const GO: &str = "init, spans work 500";
 
 /// What the attacker leaves at a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,11 +82,9 @@ impl Stage {
             program: program.to_owned(),
             root,
         };
-        open_to_all(stage.root.path(), 0o755);
-        fs::create_dir(stage.dir()).expect("a new directory");
-        open_to_all(&stage.dir(), 0o777);
-        let folder = stage.outside().join("folder");
-        fs::create_dir_all(folder.join("inner")).expect("a new directory");
+        set_mode(stage.root.path(), 0o755);
+        make_folder(&stage.dir(), 0o777);
+        fs::create_dir_all(stage.outside().join("folder/inner")).expect("a new directory");
         for name in [
             "secret",
             "folder/run",
@@ -93,10 +94,7 @@ impl Stage {
         ] {
             fs::write(stage.outside().join(name), "precious\n").expect("a new file");
         }
-        let pipe = Command::new("mkfifo")
-            .arg(stage.outside().join("pipe"))
-            .status();
-        assert!(pipe.expect("mkfifo starts").success());
+        stage.run_line("mkfifo ../outside/pipe", &[], false);
         stage
     }
 
@@ -112,8 +110,7 @@ impl Stage {
 
     /// Makes a folder of the victim's that anybody may write into.
     pub fn open_folder(&self, name: &str) {
-        fs::create_dir_all(self.dir().join(name)).expect("a new directory");
-        open_to_all(&self.dir().join(name), 0o777);
+        make_folder(&self.dir().join(name), 0o777);
     }
 
     /// Lets the attacker run a line of shell in the run directory.
@@ -145,32 +142,25 @@ impl Stage {
 
     /// Removes what was planted, so that the spans can be read without meeting it.
     pub fn clear(&self, name: &str) {
-        let path = self.dir().join(name);
-        let removed = if is_folder(&path) {
-            fs::remove_dir_all(&path)
-        } else {
-            fs::remove_file(&path)
-        };
-        removed.expect("the planted thing is still there");
+        self.run_line("rm -r $1", &[name], false);
+    }
+
+    /// Prepares a host that records into the directory.
+    fn host(&self, arguments: &[&str]) -> Host {
+        let host = Host::new(&self.program).arguments(arguments);
+        host.recorded_in(&self.dir()).deadline(DEADLINE)
     }
 
     /// Starts a host that is led by hand.
     pub fn script(&self) -> Live {
-        Host::new(&self.program)
-            .arguments(&["script"])
-            .recorded_in(&self.dir())
-            .variable("SA_PROFILE_THREADS", "1") // idle, and obeys controls all the same
-            .deadline(DEADLINE)
-            .start()
+        let host = self.host(&["script"]);
+        host.variable("SA_PROFILE_THREADS", "1").start() // idle, and obeys controls all the same
     }
 
-    /// Starts a host that has not yet touched the directory.
+    /// Starts a host that does not touch the directory before it gets the commands in `GO`.
     pub fn at_the_gate(&self) -> Live {
-        let host = Host::new(&self.program).arguments(&["--gate", "spans", "work", "500"]);
-        host.recorded_in(&self.dir())
-            .variable("SA_PROFILE_OLD_RUNS", "0")
-            .deadline(DEADLINE)
-            .start()
+        let host = self.host(&["--lazy", "script"]);
+        host.variable("SA_PROFILE_OLD_RUNS", "0").start()
     }
 
     /// The number of spans labelled `work` in the run directory.
@@ -180,10 +170,6 @@ impl Stage {
         let recorded = counts.and_then(|counts| counts.get("work").copied());
         recorded.unwrap_or(0)
     }
-}
-
-fn open_to_all(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own directory");
 }
 
 fn is_folder(path: &Path) -> bool {
@@ -196,9 +182,10 @@ pub fn look(path: &Path) -> Seen {
         .unwrap_or_else(|error| panic!("{} is gone: {error}", path.display()));
     let content = match metadata.file_type() {
         kind if kind.is_file() => fs::read(path).ok(),
-        kind if kind.is_symlink() => fs::read_link(path)
-            .ok()
-            .map(|target| target.into_os_string().into_encoded_bytes()),
+        kind if kind.is_symlink() => {
+            let target = fs::read_link(path).ok();
+            target.map(|target| target.into_os_string().into_encoded_bytes())
+        }
         _ => None,
     };
     Seen {

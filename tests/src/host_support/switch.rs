@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -20,10 +20,12 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub fn control(dir: &Path, cause: SwitchCause, levels: &[Level], ahead: Duration) -> Control {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let run = fs::read(dir.join("run")).expect("a run file");
+    let run: Value = serde_json::from_slice(&run).expect("JSON");
     Control {
         version: CONTROL_VERSION,
         id: format!("{number:016x}"),
-        run: run(dir),
+        run: run["run"].as_str().expect("a run id").to_owned(),
         cause,
         levels: Some(levels.to_vec()),
         from_realtime_ns: now_ns() + u64::try_from(ahead.as_nanos()).expect("a short time"),
@@ -31,12 +33,6 @@ pub fn control(dir: &Path, cause: SwitchCause, levels: &[Level], ahead: Duration
         events: None,
         steps: None,
     }
-}
-
-fn run(dir: &Path) -> String {
-    let text = fs::read(dir.join("run")).expect("a run file");
-    let run: Value = serde_json::from_slice(&text).expect("JSON");
-    run["run"].as_str().expect("a run id").to_owned()
 }
 
 fn now_ns() -> u64 {
@@ -79,6 +75,7 @@ pub struct Told {
     pub at_ns: u64,
     /// To what.
     pub switch: Switch,
+    args: String,
 }
 
 /// All switches told in `dir`, by time.
@@ -93,6 +90,7 @@ pub fn switches(dir: &Path) -> Vec<Told> {
                 pid: event.pid,
                 at_ns: ns(&event.ts),
                 switch: serde_json::from_str(args).expect("a switch"),
+                args: args.to_owned(),
             }
         })
         .collect();
@@ -108,31 +106,33 @@ pub fn ns(us: &Value) -> u64 {
     number(us) * 1000 + number(&format!("{ns:0<3}"))
 }
 
-/// Waits until `count` processes have told of a switch with this cause.
-///
-/// # Panics
-/// When they do not in time.
+/// Waits until the fragments contain `count` switches with this cause.
 pub fn wait_for(dir: &Path, cause: SwitchCause, count: usize) -> Vec<Told> {
+    let cause = serde_json::to_string(&cause).expect("the word of a cause");
+    wait_for_text(dir, &format!(r#""cause":{cause}"#), count)
+}
+
+/// Stores a control, and waits until `count` processes have recorded that they obeyed it.
+pub fn switch(dir: &Path, control: &Control, count: usize) -> Vec<Told> {
+    store(dir, control);
+    wait_for_text(dir, &format!(r#""control":"{}""#, control.id), count)
+}
+
+/// Waits until `count` switches have a text in their args. Fragments are parsed only once they contain the text that often.
+fn wait_for_text(dir: &Path, text: &str, count: usize) -> Vec<Told> {
     let start = Instant::now();
-    let word = serde_json::to_string(&cause).expect("the word of a cause");
-    let mark = format!(r#""cause":{word}"#);
-    while written(dir, &mark) < count {
-        assert!(start.elapsed() < DEADLINE, "{cause:?}: {:?}", switches(dir));
+    let times = |path: &PathBuf| {
+        let bytes = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).matches(text).count()
+    };
+    while segments(dir).iter().map(times).sum::<usize>() < count {
+        assert!(start.elapsed() < DEADLINE, "{text}: {:?}", switches(dir));
         thread::sleep(Duration::from_millis(20));
     }
     let mut told = switches(dir);
-    told.retain(|told| told.switch.cause == cause);
+    told.retain(|told| told.args.contains(text));
     assert!(told.len() >= count, "{told:?}");
     told
-}
-
-/// How often a text stands in the fragments, without reading them as such.
-fn written(dir: &Path, text: &str) -> usize {
-    let bytes = segments(dir)
-        .into_iter()
-        .filter_map(|path| fs::read(path).ok());
-    let counts = bytes.map(|bytes| String::from_utf8_lossy(&bytes).matches(text).count());
-    counts.sum()
 }
 
 /// One reading of the monotonic and the wall clock, in ns.

@@ -1,13 +1,14 @@
 //! Recording is switched while processes run: by the control file, at one instant, without a loss, and by nothing that is no control.
 
-use crate::host;
+use crate::{HOST, host};
 use e2e::host_support::stage::{DEADLINE, Stage, plants, snapshot};
-use e2e::host_support::switch::{Event, Told, anchor, control, ns, store, switches, wait_for};
+use e2e::host_support::switch::{
+    Event, Told, anchor, control, ns, store, switch, switches, wait_for,
+};
 use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch};
 use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{Control, Steps, SwitchCause};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -50,58 +51,57 @@ fn stop(dir: &Path) -> Control {
     control(dir, SwitchCause::Stop, &[], AHEAD)
 }
 
-/// Switches the processes of `dir`, and waits until `count` of them have told so.
-fn switch(dir: &Path, control: &Control, count: usize) -> Vec<Told> {
-    store(dir, control);
-    let mut told = wait_for(dir, control.cause, count);
-    told.retain(|told| told.switch.control.as_ref() == Some(&control.id));
-    told
-}
-
-fn events(dir: &Path, name: &str) -> Vec<Value> {
-    let mut events = reader::read_dir(dir).events;
-    events.retain(|event| event["name"] == name);
-    events
+fn causes(dir: &Path) -> Vec<SwitchCause> {
+    let told = switches(dir).into_iter();
+    told.map(|told| told.switch.cause).collect()
 }
 
 /// Three processes at full speed, on for two windows of 30 ms: all switch at the instant, and each thread begins at most one span beyond each
-/// window's end.
+/// window's end. A process that comes when all is over is off, and says why.
 #[test]
 fn processes_at_full_speed_switch_at_one_instant() {
     const PROCESSES: usize = 3;
     let dir = scratch();
-    let _main = paused_script(dir.path());
+    let dir = dir.path();
+    let _main = paused_script(dir);
     let hosts: Vec<Live> = (0..PROCESSES)
-        .map(|_| paused(dir.path(), &["steady", "2"]))
+        .map(|_| paused(dir, &["steady", "2"]))
         .collect();
-    wait_for(dir.path(), SwitchCause::Paused, PROCESSES + 1);
+    wait_for(dir, SwitchCause::Paused, PROCESSES + 1);
     let mut instants = Vec::new();
     for window in 1..=2 {
-        let mut bounded = start(dir.path());
+        let mut bounded = start(dir);
         bounded.until_realtime_ns = Some(bounded.from_realtime_ns + 30_000_000);
-        store(dir.path(), &bounded);
+        store(dir, &bounded);
         instants.push(bounded.from_realtime_ns);
-        wait_for(dir.path(), SwitchCause::For, window * (PROCESSES + 1));
+        wait_for(dir, SwitchCause::For, window * (PROCESSES + 1));
     }
     drop(hosts);
-    let windows = windows(dir.path());
+    let mut late = script(dir);
+    assert_eq!(late.who()["enabled"], false);
+    wait_for(dir, SwitchCause::For, 2 * (PROCESSES + 1) + 1);
+    late.ask("spans late 10");
+    let _outcome = late.end().quiet();
+    let windows = windows(dir);
     let mut outside: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    let mut spans = reader::read_dir_as::<Event>(dir.path()).events;
+    let mut spans = reader::read_dir_as::<Event>(dir).events;
+    assert!(
+        !spans.iter().any(|span| span.name == "work"),
+        "not one late"
+    );
     spans.retain(|span| span.name == "steady");
     assert!(!spans.is_empty());
     for span in &spans {
         let ts = ns(&span.ts);
-        let inside = windows[&span.pid]
-            .iter()
-            .any(|(on, off)| (*on..=*off).contains(&ts));
+        let mut windows = windows[&span.pid].iter();
+        let inside = windows.any(|(on, off)| (*on..=*off).contains(&ts));
         *outside.entry((span.pid, span.tid)).or_default() += u64::from(!inside);
     }
     println!("{} spans, outside of the windows: {outside:?}", spans.len());
     assert!(outside.values().all(|spans| *spans <= 2), "{outside:?}");
-    assert_eq!(windows.len(), PROCESSES + 1);
     let (monotonic_ns, realtime_ns) = anchor();
-    let started = switches(dir.path()).into_iter();
-    let started = started.filter(|told| told.switch.cause == SwitchCause::Start);
+    let mut started = switches(dir);
+    started.retain(|told| told.switch.cause == SwitchCause::Start);
     for told in started {
         let at_ns = told.at_ns as i64 - monotonic_ns as i64 + realtime_ns as i64;
         let late_ns = instants.iter().map(|instant| at_ns - *instant as i64);
@@ -130,36 +130,43 @@ fn windows(dir: &Path) -> BTreeMap<u64, Vec<(u64, u64)>> {
 }
 
 #[test]
-fn a_paused_process_has_a_fragment_and_records_when_started() {
+fn a_paused_process_records_when_started_and_at_the_levels_that_it_is_told() {
     let dir = scratch();
-    let mut host = paused_script(dir.path());
-    assert_eq!(host.ask("spans early 10"), "recorded");
-    let found = Found::in_dir(dir.path());
+    let dir = dir.path();
+    let mut host = paused_script(dir);
+    host.ask("spans early 10");
+    let found = Found::in_dir(dir);
     assert_eq!(found.header_values("levels"), ["[]"]);
-    assert_eq!(found.recorded(), 0);
-    assert_eq!(host.who()["enabled"], false);
-    switch(dir.path(), &start(dir.path()), 1);
-    assert_eq!(host.who()["enabled"], true);
+    assert_eq!(
+        (found.recorded(), &host.who()["enabled"]),
+        (0, &false.into())
+    );
+    let configured = Control {
+        levels: None,
+        ..start(dir)
+    };
+    assert_eq!(switch(dir, &configured, 1)[0].switch.levels, BOTH);
+    assert_eq!(host.who()["kernel"], true);
+    let only = control(dir, SwitchCause::Level, &[Level::E2e], AHEAD);
+    switch(dir, &only, 1);
+    let who = host.who();
+    assert_eq!([&who["enabled"], &who["kernel"]], [true, false]);
     host.ask("spans work 10");
-    switch(dir.path(), &stop(dir.path()), 1);
+    switch(dir, &stop(dir), 1);
     host.ask("spans late 10");
     let _outcome = host.end().quiet();
-    Found::in_dir(dir.path()).assert_exactly(&[("work", 10)]);
-    let causes: Vec<_> = switches(dir.path())
-        .into_iter()
-        .map(|told| told.switch.cause)
-        .collect();
-    use SwitchCause::{Paused, Start, Stop};
-    assert_eq!(causes, [Paused, Start, Stop]);
-    let merged = Merged::newest(dir.path());
-    assert_eq!((merged.named("sa_switch"), merged.damage()), (3, vec![]));
+    Found::in_dir(dir).assert_exactly(&[("work", 10)]);
+    use SwitchCause::{Level as Levels, Paused, Start, Stop};
+    assert_eq!(causes(dir), [Paused, Start, Levels, Stop]);
+    let merged = Merged::newest(dir);
+    assert_eq!((merged.named("sa_switch"), merged.damage()), (4, vec![]));
 }
 
 /// A process with one thread has none of the recorder's own, and looks at the control with its first event in each second. Switched off it gets one, to
 /// be switched on again; where it may have none, a flush looks.
 #[test]
 fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
-    for threads in ["", "0"] {
+    for (threads, looks) in [("", "spans late 1"), ("0", "flush")] {
         let dir = scratch();
         let host = host(dir.path(), &["script"]);
         let mut host = host.variable("SA_PROFILE_THREADS", threads).start();
@@ -169,35 +176,16 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
         ask_until(&mut host, "spans before 1", false);
         host.ask("spans late 10");
         store(dir.path(), &start(dir.path()));
-        ask_until(
-            &mut host,
-            if threads == "0" {
-                "flush"
-            } else {
-                "spans late 1"
-            },
-            true,
-        );
+        ask_until(&mut host, looks, true);
         host.ask("spans work 10");
         let _outcome = host.end().quiet();
         let found = Found::in_dir(dir.path());
         assert_eq!((found.damage.len(), found.lost), (0, 0));
         let counts = found.counts();
-        assert_eq!(
-            (counts.get("early"), counts.get("work")),
-            (Some(&10), Some(&10))
-        );
-        assert!(
-            counts.get("late").is_none_or(|late| *late <= 1),
-            "{counts:?}"
-        );
-        let causes = switches(dir.path())
-            .into_iter()
-            .map(|told| told.switch.cause);
-        assert_eq!(
-            causes.collect::<Vec<_>>(),
-            [SwitchCause::Stop, SwitchCause::Start]
-        );
+        assert_eq!((counts["early"], counts["work"]), (10, 10));
+        let late = counts.get("late").copied();
+        assert!(late.is_none_or(|late| late <= 1), "{counts:?}");
+        assert_eq!(causes(dir.path()), [SwitchCause::Stop, SwitchCause::Start]);
     }
 }
 
@@ -211,46 +199,21 @@ fn ask_until(host: &mut Live, line: &str, on: bool) {
     }
 }
 
-#[test]
-fn levels_change_while_a_process_records() {
-    let dir = scratch();
-    let mut host = script(dir.path());
-    assert_eq!(
-        Found::in_dir(dir.path()).header_values("levels"),
-        [r#"["e2e","kernel"]"#]
-    );
-    let only = control(dir.path(), SwitchCause::Level, &[Level::E2e], AHEAD);
-    switch(dir.path(), &only, 1);
-    let who = host.who();
-    assert_eq!(
-        (&who["enabled"], &who["kernel"]),
-        (&true.into(), &false.into())
-    );
-    let configured = Control {
-        levels: None,
-        ..start(dir.path())
-    };
-    let told = switch(dir.path(), &configured, 1);
-    assert_eq!(told[0].switch.levels, BOTH);
-    assert_eq!(host.who()["kernel"], true);
-}
-
 /// What stands at the name, and is no control of this run by this user, changes nothing and holds nobody up.
 #[test]
 fn whatever_else_stands_there_is_not_obeyed() {
-    let stage = Stage::new(crate::HOST);
+    let stage = Stage::new(HOST);
     let mut host = stage.script();
     host.who();
     let dir = stage.dir();
     let mut spans = 0;
     let mut unharmed = |what: &str| {
         thread::sleep(Duration::from_millis(300)); // a helper that sleeps long looks four times a second
-        assert_eq!(host.ask("spans work 10"), "recorded", "{what}");
-        assert_eq!(host.ask("flush"), "flushed", "{what}");
+        host.ask("spans work 10, flush");
         spans += 10;
         assert_eq!(stage.recorded(), spans, "{what}");
     };
-    if is_root("whatever_else_stands_there_is_not_obeyed, planted by another user") {
+    if is_root() {
         let outside = snapshot(&stage.outside());
         for plant in plants() {
             stage.plant(plant, "control");
@@ -264,61 +227,31 @@ fn whatever_else_stands_there_is_not_obeyed() {
         assert_eq!(snapshot(&stage.outside()), outside);
     }
     switch(&dir, &stop(&dir), 1);
-    fs::remove_file(dir.join("control")).expect("the file is there");
+    stage.clear("control");
     thread::sleep(Duration::from_millis(300));
     assert_eq!(host.who()["enabled"], false, "removing it changes nothing");
 }
 
 #[test]
-fn a_start_for_a_time_ends_by_itself() {
+fn a_start_for_a_number_ends_by_itself_with_events_in_each_process_and_with_steps_in_all() {
     let dir = scratch();
-    let mut host = paused_script(dir.path());
-    let mut bounded = start(dir.path());
-    bounded.until_realtime_ns = Some(bounded.from_realtime_ns + 200_000_000);
-    store(dir.path(), &bounded);
-    let told = wait_for(dir.path(), SwitchCause::For, 1);
-    let on = wait_for(dir.path(), SwitchCause::Start, 1);
-    let width_ms = (told[0].at_ns - on[0].at_ns) / 1_000_000;
-    assert!((150..2_000).contains(&width_ms), "{width_ms} ms");
-    assert_eq!(host.who()["enabled"], false);
-    // A process that comes when all is over is off, and says why.
-    let mut late = script(dir.path());
-    assert_eq!(late.who()["enabled"], false);
-    assert_eq!(wait_for(dir.path(), SwitchCause::For, 2).len(), 2);
-    late.ask("spans work 10");
-    let _outcome = late.end().quiet();
-    let recorded = Found::in_dir(dir.path()).recorded();
-    assert_eq!(recorded, 0, "not a single event");
-}
-
-#[test]
-fn a_start_for_a_number_of_events_ends_in_each_process() {
-    let dir = scratch();
-    let mut hosts = [paused_script(dir.path()), paused_script(dir.path())];
+    let dir = dir.path();
+    let mut hosts = [paused_script(dir), paused_script(dir)];
     let bounded = Control {
         events: Some(1000),
-        ..start(dir.path())
+        ..start(dir)
     };
-    assert_eq!(switch(dir.path(), &bounded, 2).len(), 2);
+    switch(dir, &bounded, 2);
     hosts[0].ask("spans work 900");
     thread::sleep(Duration::from_millis(600));
     assert_eq!(hosts[0].who()["enabled"], true);
     hosts[0].ask("spans work 100");
-    let told = wait_for(dir.path(), SwitchCause::Events, 1);
+    let told = wait_for(dir, SwitchCause::Events, 1);
     assert_eq!(told[0].pid, u64::from(hosts[0].pid()));
     assert_eq!(told[0].switch.control.as_ref(), Some(&bounded.id));
-    assert_eq!(hosts[0].who()["enabled"], false);
-    assert_eq!(
-        hosts[1].who()["enabled"],
-        true,
-        "each process counts its own"
-    );
-}
+    let enabled = hosts.each_mut().map(|host| host.who()["enabled"] == true);
+    assert_eq!(enabled, [false, true], "each process counts its own");
 
-#[test]
-fn a_start_for_a_number_of_steps_ends_in_all_processes() {
-    let dir = scratch();
-    let mut hosts = [paused_script(dir.path()), paused_script(dir.path())];
     let steps = Steps {
         name: "step".to_owned(),
         category: Some("engine".to_owned()),
@@ -326,65 +259,59 @@ fn a_start_for_a_number_of_steps_ends_in_all_processes() {
     };
     let bounded = Control {
         steps: Some(steps),
-        ..start(dir.path())
+        ..start(dir)
     };
-    switch(dir.path(), &bounded, 2);
+    switch(dir, &bounded, 2);
     hosts[0].ask("steps 40");
     thread::sleep(Duration::from_millis(600));
     assert_eq!(hosts[1].who()["enabled"], true, "ten steps are missing");
     hosts[0].ask("steps 1000");
-    let told = wait_for(dir.path(), SwitchCause::Steps, 2);
+    let told = wait_for(dir, SwitchCause::Steps, 2);
     assert_eq!(told[0].switch.control, told[1].switch.control);
     let apart_ms = told[0].at_ns.abs_diff(told[1].at_ns) / 1_000_000;
     assert!(apart_ms < 2_000, "{apart_ms} ms");
-    assert!(hosts.iter_mut().all(|host| host.who()["enabled"] == false));
-    let recorded = events(dir.path(), "step").len();
+    let enabled = hosts.each_mut().map(|host| host.who()["enabled"] == true);
+    assert_eq!(enabled, [false, false]);
+    let events = reader::read_dir(dir).events.into_iter();
+    let recorded = events.filter(|event| event["name"] == "step").count();
     println!("{recorded} steps recorded for a start of 50");
     assert!((50..1040).contains(&recorded), "{recorded} steps");
     // The next start is obeyed after the stop that a process stored.
-    switch(dir.path(), &start(dir.path()), 4);
-    assert!(hosts.iter_mut().all(|host| host.who()["enabled"] == true));
+    switch(dir, &start(dir), 2);
+    let enabled = hosts.each_mut().map(|host| host.who()["enabled"] == true);
+    assert_eq!(enabled, [true, true]);
 }
 
+/// The parent is paused from its start, or was stopped by a control that is gone.
 #[test]
 fn the_child_of_a_fork_is_switched_too() {
     for is_paused in [true, false] {
         let dir = scratch();
-        let mut parent = match is_paused {
-            true => paused_script(dir.path()),
-            false => script(dir.path()),
+        let dir = dir.path();
+        let mut parent = if is_paused {
+            paused_script(dir)
+        } else {
+            script(dir)
         };
         parent.ask("spans early 1");
         if !is_paused {
-            switch(dir.path(), &stop(dir.path()), 1);
-            fs::remove_file(dir.path().join("control")).expect("the file is there");
+            switch(dir, &stop(dir), 1);
+            fs::remove_file(dir.join("control")).expect("the file is there");
         }
-        let child: u64 = parent.ask("fork-steady").parse().expect("a pid");
+        let child = parent.ask("fork beside, beside-parent forked");
         thread::sleep(Duration::from_millis(100));
-        let told = switch(dir.path(), &start(dir.path()), 2);
-        assert!(told.iter().any(|told| told.pid == child), "{told:?}");
-        let on = told.iter().map(|told| told.at_ns).min();
+        let told = switch(dir, &start(dir), 2);
+        let is_childs = |told: &Told| told.pid.to_string() == child;
+        assert!(told.iter().any(is_childs), "{told:?}");
         thread::sleep(Duration::from_millis(300));
         let _pid = parent.kill();
         thread::sleep(Duration::from_millis(100));
-        let found = Found::in_dir(dir.path());
-        let forked: Vec<_> = found
-            .work
-            .iter()
-            .filter(|work| work.label == "forked")
-            .collect();
-        assert!(
-            !forked.is_empty(),
-            "nothing from the child of a paused parent"
-        );
-        let first = forked
-            .iter()
-            .map(|work| work.ts)
-            .fold(f64::INFINITY, f64::min);
-        assert!(
-            first * 1000.0 >= on.expect("told") as f64 - 1000.0,
-            "recorded before"
-        );
+        let mut forked = Found::in_dir(dir).work;
+        forked.retain(|work| work.args.label == "forked");
+        assert!(!forked.is_empty(), "nothing of a stopped parent's child");
+        let is_early = |ts: f64| ts * 1000.0 < told[0].at_ns as f64 - 1000.0;
+        let early = forked.iter().find(|work| is_early(work.ts));
+        assert_eq!(early, None, "recorded before");
     }
 }
 
@@ -393,29 +320,18 @@ fn the_child_of_a_fork_is_switched_too() {
 fn open_spans_are_kept_whole_across_a_stop() {
     let dir = scratch();
     let mut host = script(dir.path());
-    let ask_all = |host: &mut Live, lines: &str| {
-        for line in lines.split(", ") {
-            assert_eq!(host.ask(line), "obeyed", "{line}");
-        }
-    };
-    let begun = "guard, lane, begin across, begin inner, end inner, guard, guard-arg";
-    ask_all(&mut host, begun);
+    host.ask("guard, lane, begin across, begin inner, end inner, guard, guard-arg");
     let off = switch(dir.path(), &stop(dir.path()), 1);
     // Begun while off: not recorded, and no end may take the place of another.
-    let unrecorded = "begin off, guard, lane, lane-end, guard-end, begin off2, end off2, guard-end";
-    ask_all(&mut host, unrecorded);
+    host.ask("begin off, guard, lane, lane-end, guard-end, begin off2, end off2, guard-end");
     let on = switch(dir.path(), &start(dir.path()), 1);
-    let ends = "begin on, end on, end off, end across, guard-end, lane-end, end nothing";
-    ask_all(&mut host, ends);
-    ask_all(&mut host, "guard, guard-end");
+    host.ask("begin on, end on, end off, end across, guard-end, lane-end, end nothing");
+    host.ask("guard, guard-end");
     let _outcome = host.end().quiet();
     let recording = reader::read_dir(dir.path());
     assert_eq!((recording.damage.len(), recording.unfinished.len()), (0, 0));
-    let mut open: Vec<_> = recording
-        .events
-        .iter()
-        .filter(|event| event["cat"] == "open")
-        .collect();
+    let mut open = recording.events;
+    open.retain(|event| event["cat"] == "open");
     open.sort_by_key(|event| ns(&event["ts"]));
     let seen = open.iter().map(|event| {
         let name = event["name"].as_str().expect("a name");
@@ -435,6 +351,5 @@ fn open_spans_are_kept_whole_across_a_stop() {
         let end = ns(&event["ts"]) + ns(&event["dur"]);
         assert!(end > on[0].at_ns, "cut at the stop: {event}");
     }
-    let early = open[4];
-    assert!(ns(&early["ts"]) + ns(&early["dur"]) > off[0].at_ns);
+    assert!(ns(&open[4]["ts"]) + ns(&open[4]["dur"]) > off[0].at_ns);
 }

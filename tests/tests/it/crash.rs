@@ -1,14 +1,12 @@
 //! However a process ends while its threads record, nothing acknowledged is lost, nothing torn, nothing doubled, and open spans are shown.
 
-use crate::{VICTIM, victim};
+use crate::{HOST, victim};
 use e2e::chance::{Chance, rounds};
+use e2e::host_support::Outcome;
 use e2e::ledger::{Lack, Verdict, autopsy, snapshot};
 use e2e::order::{Ending, Order, Pattern};
 use e2e::victim::Victim;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt;
-use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 use trace_merge::Options;
 
@@ -19,39 +17,36 @@ const FLAT: &[Pattern] = &[Pattern::Flat];
 /// Waits until the threads have recorded all they were going to.
 fn wait_for_threads(victim: &Victim) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while (0..THREADS).any(|thread| victim.progress.acknowledged(thread).load(Acquire) < 20_000) {
+    while snapshot(&victim.progress, THREADS)
+        .iter()
+        .any(|count| *count < 20_000)
+    {
         assert!(Instant::now() < deadline, "the threads did not end");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// Ends a victim at a random moment, and judges what it left. It never ends by itself, but by SIGTERM.
-fn end(
-    ending: Ending,
-    pattern: Pattern,
-    chance: &mut Chance,
-) -> (Verdict, (Option<i32>, Option<i32>)) {
+fn end(ending: Ending, pattern: Pattern, chance: &mut Chance) -> (Verdict, Outcome) {
     let order = Order {
         threads: THREADS,
         pattern,
         ending,
     };
-    let mut victim = Victim::start(VICTIM, order, &[]).unwrap();
-    victim.wait_ready().unwrap();
+    let mut victim = Victim::start(HOST, order, &[]);
+    victim.wait_ready();
     std::thread::sleep(chance.pause(Duration::from_millis(20)));
-    match ending {
-        Ending::Never => kill(Pid::from_raw(victim.pid() as i32), Signal::SIGTERM).unwrap(),
-        Ending::ThreadsEnd => {
-            wait_for_threads(&victim);
-            victim.go();
-        }
-        _ => victim.go(),
+    if ending == Ending::ThreadsEnd {
+        wait_for_threads(&victim);
     }
-    let status = victim.wait_end().unwrap();
-    let words = victim.words().unwrap();
+    victim.go();
+    let outcome = match ending {
+        Ending::Never => victim.terminate(),
+        _ => victim.end(),
+    };
+    let words = &outcome.stderr;
     assert!(!words.contains("sa-profile"), "{ending:?}: {words}");
-    let verdict = autopsy(&victim, Lack::Nothing);
-    (verdict, (status.code(), status.signal()))
+    (autopsy(&victim, Lack::Nothing), outcome)
 }
 
 #[test]
@@ -70,14 +65,15 @@ fn however_a_process_ends_nothing_acknowledged_is_lost() {
         ),
         (Ending::ExitFromThread, FLAT, Some(8), None),
         (Ending::Panic, BOTH, Some(101), None),
-        (Ending::Return, BOTH, Some(0), None),
-        (Ending::ThreadsEnd, FLAT, Some(0), None),
-        (Ending::Finish, BOTH, Some(0), None),
+        (Ending::Return, BOTH, Some(7), None),
+        (Ending::ThreadsEnd, FLAT, Some(7), None),
+        (Ending::Finish, BOTH, Some(7), None),
     ] {
         for pattern in patterns {
             let mut all = Verdict::default();
             for _ in 0..rounds(1, 9) {
-                let (verdict, status) = end(ending, *pattern, &mut chance);
+                let (verdict, outcome) = end(ending, *pattern, &mut chance);
+                let status = (outcome.status.code(), outcome.status.signal());
                 assert_eq!(status, (code, signal), "{ending:?}");
                 all += verdict;
             }
@@ -101,7 +97,7 @@ fn a_kill_at_full_speed_loses_nothing_acknowledged() {
         for _ in 0..rounds(5, 40) {
             let mut victim = victim(threads, pattern, &[]);
             std::thread::sleep(chance.pause(Duration::from_millis(40)));
-            victim.kill().unwrap();
+            victim.kill();
             let verdict = autopsy(&victim, Lack::Nothing);
             if !verdict.is_clean() {
                 println!("kept in {}", victim.keep().display());
@@ -127,9 +123,9 @@ fn a_kill_while_it_starts_loses_nothing_acknowledged() {
             pattern: Pattern::Flat,
             ending: Ending::Never,
         };
-        let mut victim = Victim::start(VICTIM, order, &[]).unwrap();
+        let mut victim = Victim::start(HOST, order, &[]);
         std::thread::sleep(Duration::from_micros(chance.below(5_000) as u64));
-        victim.kill().unwrap();
+        victim.kill();
         if snapshot(&victim.progress, 1) == [0] {
             // It had recorded nothing; files that were only half made by then may be reported, but must not trip anybody up.
             silent += 1;

@@ -3,10 +3,9 @@
 use crate::{HOST, NOBODY, script};
 use e2e::host_support::{
     Found, Host, Live, Merged, Mount, assert_accounted_or_off, assert_undisturbed, is_root,
-    public_copy, ring_files, scratch, undisturbed,
+    make_folder, public_copy, ring_files, scratch, undisturbed,
 };
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,82 +24,60 @@ fn fill(at: &Path, free_bytes: u64) -> PathBuf {
     path
 }
 
-/// Records on 4 MiB until long after they are full; gives the words of the merge's report.
-fn fill_and_end(test: &str, end: fn(Live)) -> Option<String> {
-    const DID: u64 = 60_000;
-    let at = scratch();
-    let mount = Mount::tmpfs(test, "size=4m", at.path())?;
-    let dir = at.path().join("run");
-    let mut host = script(&dir);
-    host.ask("spans work 30000");
-    host.ask("spans late 30000");
-    end(host);
-    // Once as it is left, and once more where the disk has room to settle it.
-    let mut words = String::new();
-    for has_room in [false, true] {
-        let found = Found::in_dir(&dir);
-        found.assert_accounted(DID);
-        assert!(found.lost > DID / 3, "{} do not fit", found.recorded());
-        assert!(
-            found.recorded() > 10_000,
-            "only {} fitted",
-            found.recorded()
-        );
-        let merged = Merged::newest(&dir);
-        found.assert_merged(&merged);
-        words = merged.words();
-        if !has_room {
-            mount.remount("size=64m");
-        }
-    }
-    assert_eq!(ring_files(&dir), Vec::<PathBuf>::new());
-    Found::in_dir(&dir).assert_accounted(DID);
-    Some(words)
-}
-
+/// Records on 4 MiB until long after they are full. The report says so, as the disk is left and once more where it has room to settle it.
 #[test]
 fn issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends() {
-    let test = "issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends";
+    const DID: u64 = 60_000;
     let endings: [fn(Live); 3] = [
         |host| {
             host.kill();
         },
-        |host| {
-            host.terminate();
-        },
-        |host| {
-            let _outcome = host.end().unharmed();
-        },
+        |host| drop(host.terminate()),
+        |host| drop(host.end().unharmed()),
     ];
     for end in endings {
-        let Some(words) = fill_and_end(test, end) else {
+        let at = scratch();
+        let Some(mount) = Mount::tmpfs("size=4m", at.path()) else {
             return;
         };
-        let mut sentences = words.lines();
-        let sentence = sentences.find(|line| line.contains("the disk was full"));
-        let sentence = sentence.unwrap_or_else(|| panic!("{words}"));
-        for part in [" of host's events between ", " are missing ("] {
-            assert!(sentence.contains(part), "{sentence}");
+        let dir = at.path().join("run");
+        let mut host = script(&dir);
+        host.ask("spans work 30000, spans late 30000");
+        end(host);
+        for size in ["size=4m", "size=64m"] {
+            mount.remount(size);
+            let found = Found::in_dir(&dir);
+            found.assert_accounted(DID);
+            let (lost, fitted) = (found.lost, found.recorded());
+            assert!(lost > DID / 3 && fitted > 10_000, "{lost} {fitted}");
+            let merged = Merged::newest(&dir);
+            found.assert_merged(&merged);
+            let words = merged.words();
+            let mut sentences = words.lines();
+            let sentence = sentences.find(|line| line.contains("the disk was full"));
+            let sentence = sentence.unwrap_or_else(|| panic!("{words}"));
+            for part in [" of host's events between ", " are missing ("] {
+                assert!(sentence.contains(part), "{sentence}");
+            }
         }
+        assert_eq!(ring_files(&dir), Vec::<PathBuf>::new());
+        Found::in_dir(&dir).assert_accounted(DID);
     }
 }
 
 #[test]
 fn a_disk_that_is_full_for_long_goes_on_recording_when_it_has_space_and_tells_every_loss() {
     let at = scratch();
-    let test = "a_disk_that_is_full_for_long_goes_on_recording_when_it_has_space";
-    let Some(_mount) = Mount::tmpfs(test, "size=16m", at.path()) else {
+    let Some(_mount) = Mount::tmpfs("size=16m", at.path()) else {
         return;
     };
     let dir = at.path().join("run");
     let mut host = script(&dir);
-    host.ask("spans early 1000");
-    host.ask("flush");
+    host.ask("spans early 1000, flush");
     let filler = fill(at.path(), 0);
     // As many records of losses as would fill the process's own slot.
     for round in 0..500 {
-        host.ask(&format!("spans full-{round} 1000"));
-        host.ask("flush");
+        host.ask(&format!("spans full-{round} 1000, flush"));
     }
     fs::remove_file(filler).unwrap();
     // The recorder may wait a second before it tries again.
@@ -116,12 +93,11 @@ fn a_disk_that_is_full_for_long_goes_on_recording_when_it_has_space_and_tells_ev
 
 #[test]
 fn a_disk_that_is_full_or_without_inodes_at_the_start_leaves_the_host_alone() {
-    let test = "a_disk_that_is_full_or_without_inodes_at_the_start_leaves_the_host_alone";
     let full = [0, 4096, 64 << 10, 384 << 10, 1 << 20].map(|free_bytes| (Some(free_bytes), 0));
     for (free_bytes, inodes) in full.into_iter().chain((1..8).map(|inodes| (None, inodes))) {
         let at = scratch();
         let options = format!("size=8m,nr_inodes={inodes}");
-        let Some(_mount) = Mount::tmpfs(test, &options, at.path()) else {
+        let Some(_mount) = Mount::tmpfs(&options, at.path()) else {
             return;
         };
         if let Some(free_bytes) = free_bytes {
@@ -135,14 +111,13 @@ fn a_disk_that_is_full_or_without_inodes_at_the_start_leaves_the_host_alone() {
 
 #[test]
 fn a_directory_of_another_user_costs_one_line() {
-    if !is_root("a_directory_of_another_user_costs_one_line") {
+    if !is_root() {
         return;
     }
     let (place, program) = public_copy(HOST);
     for mode in [0o755, 0o700] {
         let dir = place.path().join(format!("run-{mode:o}"));
-        fs::create_dir(&dir).unwrap();
-        fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+        make_folder(&dir, mode);
         let arguments = ["spans", "work", "1000"];
         let host = || Host::new(&program).arguments(&arguments).user(NOBODY);
         let recorded = host().recorded_in(&dir).run();
@@ -161,39 +136,21 @@ fn an_unusable_path_or_a_read_only_file_system_costs_one_line() {
     let long = PathBuf::from("x".repeat(5000));
     let nowhere = ["/proc/nothing/here", "/dev/null"].map(PathBuf::from);
     let read_only = at.path().join("read-only");
-    fs::create_dir(&read_only).unwrap();
-    let mount = Mount::tmpfs("a_read_only_file_system", "size=8m", &read_only);
+    make_folder(&read_only, 0o755);
+    let mount = Mount::tmpfs("size=8m", &read_only);
     if let Some(mount) = &mount {
         mount.remount("ro");
     }
-    let read_only = mount.iter().map(|_| read_only.join("run"));
-    let paths = [file.clone(), file.join("below"), long].into_iter();
-    for dir in paths.chain(nowhere).chain(read_only.clone()) {
+    // The line names what it is about, where that is short and ours.
+    let named = [Some(&file), mount.as_ref().map(|_| &read_only)];
+    let named: Vec<&PathBuf> = named.into_iter().flatten().collect();
+    let paths = named.iter().map(|path| path.join("below"));
+    for dir in paths.chain([file.clone(), long]).chain(nowhere) {
         let outcome = undisturbed(HOST, &dir, &["spans", "work", "1000"]);
         let line = outcome.one_line();
-        let named = read_only.clone().chain([file.clone()]);
-        let mut named = named.filter(|named| dir.starts_with(named));
-        assert!(
-            named.all(|named| line.contains(&named.display().to_string())),
-            "{line}"
-        );
+        let mut above = named.iter().filter(|path| dir.starts_with(path));
+        let is_named = above.all(|path| line.contains(&path.display().to_string()));
+        assert!(is_named, "{line}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
-    }
-}
-
-#[test]
-fn a_ring_removed_while_recording_costs_nothing_and_a_removed_fragment_is_made_again_and_told() {
-    for (suffix, most_lost) in [("ring", 0), ("jsonl", 100)] {
-        let at = scratch();
-        let mut host = script(at.path());
-        host.ask("spans before 100");
-        let name = format!("fragments/trace.{}.{suffix}", host.pid());
-        fs::remove_file(at.path().join(name)).unwrap();
-        host.ask("spans after 5000");
-        host.ask("flush");
-        host.ask("spans later 5000");
-        let _outcome = host.end().unharmed();
-        let found = Found::accounted(at.path(), 10_100);
-        assert!(found.lost <= most_lost, "only what was removed is lost");
     }
 }

@@ -4,9 +4,9 @@
 use crate::{HOST, host};
 use e2e::chance::rounds;
 use e2e::host_support::stage::{ATTACKER, DEADLINE, Stage, snapshot};
-use e2e::host_support::{Found, is_root, public_copy};
+use e2e::host_support::{Found, is_root, make_folder, public_copy, set_mode};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -44,29 +44,25 @@ fn race(stage: &Stage, at: &Path, pairs: &[(&str, &str)]) {
 
 #[test]
 fn issue_19_an_attacker_who_exchanges_names_in_the_directory_or_it_itself_gets_nothing() {
-    if !is_root("issue_19_an_attacker_who_exchanges_names_in_the_directory_or_it_itself") {
+    if !is_root() {
         return;
     }
     let stage = Stage::new(HOST);
     let outside = stage.outside().display().to_string();
-    for (name, target) in [
-        ("fragments", "folder"),
-        ("previous", "folder"),
-        ("run", "secret"),
-    ] {
-        stage.attack(&format!("ln -s {outside}/{target} {name}.link"));
-    }
-    stage.open_folder("fragments");
-    stage.open_folder("previous");
     let pairs = [
         ("fragments", "fragments.link"),
         ("previous", "previous.link"),
         ("run", "run.link"),
     ];
+    for ((_, link), target) in pairs.iter().zip(["folder", "folder", "secret"]) {
+        stage.attack(&format!("ln -s {outside}/{target} {link}"));
+    }
+    stage.open_folder("fragments");
+    stage.open_folder("previous");
     race(&stage, &stage.dir(), &pairs);
 
     let stage = Stage::new(HOST);
-    fs::set_permissions(stage.root(), fs::Permissions::from_mode(0o777)).unwrap();
+    set_mode(stage.root(), 0o777);
     let outside = stage.outside().display().to_string();
     stage.attack(&format!("ln -s {outside}/folder ../link"));
     race(&stage, stage.root(), &[("run-directory", "link")]);
@@ -74,7 +70,7 @@ fn issue_19_an_attacker_who_exchanges_names_in_the_directory_or_it_itself_gets_n
 
 #[test]
 fn issue_19_a_link_of_another_user_in_the_place_of_the_directory_is_refused() {
-    if !is_root("issue_19_a_link_of_another_user_in_the_place_of_the_directory_is_refused") {
+    if !is_root() {
         return;
     }
     let stage = Stage::new(HOST);
@@ -82,9 +78,9 @@ fn issue_19_a_link_of_another_user_in_the_place_of_the_directory_is_refused() {
     let before = snapshot(&stage.outside());
     stage.attack(&format!("ln -s {outside}/folder link"));
     // One of the user's own that leads to it is no better; one that leads to a folder is followed.
-    std::os::unix::fs::symlink("link", stage.dir().join("own-to-link")).unwrap();
-    std::os::unix::fs::symlink("own", stage.dir().join("own-link")).unwrap();
-    fs::create_dir(stage.dir().join("own")).unwrap();
+    symlink("link", stage.dir().join("own-to-link")).unwrap();
+    symlink("own", stage.dir().join("own-link")).unwrap();
+    make_folder(&stage.dir().join("own"), 0o755);
     for (name, is_followed) in [("link", false), ("own-to-link", false), ("own-link", true)] {
         let outcome = host(&stage.dir().join(name), &["spans", "work", "100"]).run();
         assert_eq!(outcome.status.code(), Some(7), "{name}: {outcome:?}");

@@ -5,9 +5,10 @@
 
 use crate::host;
 use e2e::chance::{Chance, rounds};
-use e2e::host_support::{Found, Outcome, assert_accounted_or_off, full, scratch};
+use e2e::host_support::{Found, Host, Outcome, assert_accounted_or_off, full, library, scratch};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The numbers that a test and the library share: calls, failed calls, and plans that do not hold.
 const NONE: [u8; 24] = [0; 24];
@@ -50,45 +51,37 @@ fn calls() -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// The library, which cargo puts beside the tests.
-pub(crate) fn library() -> PathBuf {
-    let beside = std::env::current_exe().expect("the test's own path");
-    let library = beside.with_file_name("libfaults.so");
-    assert!(library.exists(), "{} is built", library.display());
-    library
+/// Makes calls of a host fail as planned. The library counts them in the file `told`.
+pub(crate) fn with_faults(host: Host, plans: &str, told: &Path) -> Host {
+    fs::write(told, NONE).expect("own directory");
+    host.variable("LD_PRELOAD", library("libfaults.so"))
+        .variable("SA_TEST_FAULTS", plans)
+        .variable("SA_TEST_FAULTS_TOLD", told)
 }
 
 /// Runs a host whose calls fail as planned; how often they were made, and how often they failed.
-fn run(dir: &Path, plans: &str, mode: &[&str]) -> (Outcome, u64, u64) {
+fn run(dir: &Path, plans: &str, mode: &str) -> (Outcome, u64, u64) {
     let told = dir.join("told");
-    fs::write(&told, NONE).expect("own directory");
-    let host = host(&dir.join("run"), &[&["--gate"], mode].concat())
-        .variable("LD_PRELOAD", library())
-        .variable("SA_TEST_FAULTS", plans)
-        .variable("SA_TEST_FAULTS_TOLD", &told);
-    let mut host = host.start();
-    host.tell("go");
+    let host = host(&dir.join("run"), &["--lazy", "script"]);
+    let mut host = with_faults(host, plans, &told).start();
+    host.tell(&format!("init, {mode}"));
     let outcome = host.end();
     let numbers = fs::read(&told).expect("own file");
-    let number = |at: usize| {
-        let bytes = numbers[at..at + 8].try_into().expect("eight bytes");
-        u64::from_ne_bytes(bytes)
-    };
+    let number = |at: usize| u64::from_ne_bytes(*numbers[at..].first_chunk().expect("bytes"));
     (outcome, number(0), number(8))
 }
 
 /// Runs it, and asserts that nobody noticed and nothing is missing without a word; how many calls failed.
 fn assert_unharmed(plans: &str, spans: u64) -> u64 {
-    let said = format!("spans work {spans}\n");
-    assert_unharmed_by(plans, &["spans", "work", &spans.to_string()], spans, &said)
+    assert_unharmed_by(plans, &format!("spans work {spans}"), spans)
 }
 
-fn assert_unharmed_by(plans: &str, mode: &[&str], spans: u64, said: &str) -> u64 {
+fn assert_unharmed_by(plans: &str, mode: &str, spans: u64) -> u64 {
     let dir = scratch();
     let (outcome, _, failed) = run(dir.path(), plans, mode);
     println!("{plans}: {failed} failed; {}", outcome.stderr.trim_end());
     let outcome = outcome.unharmed();
-    assert_eq!(outcome.stdout, said, "{outcome:?}");
+    assert_eq!(outcome.stdout, format!("{mode}\n"), "{outcome:?}");
     assert_accounted_or_off(&dir.path().join("run"), &outcome, spans);
     failed
 }
@@ -97,27 +90,23 @@ fn assert_unharmed_by(plans: &str, mode: &[&str], spans: u64, said: &str) -> u64
 fn made(call: &str) -> u64 {
     let dir = scratch();
     let plan = format!("{call}=0@1");
-    run(dir.path(), &plan, &["spans", "work", "4000"]).1
+    run(dir.path(), &plan, "spans work 4000").1
 }
 
-/// The numbers of the calls that fail alone: the first, the last, and some between; all with `SA_PROFILE_FULL`.
-fn chosen(made: u64) -> Vec<u64> {
-    if full() {
-        return (1..=made.min(60)).collect();
-    }
-    let mut all = vec![1, made / 2, made];
-    all.sort_unstable();
-    all.dedup();
-    all.retain(|number| (1..=made).contains(number));
-    all
-}
-
+/// The first call, the last, and one between; all with `SA_PROFILE_FULL`, and in all ways.
 #[test]
 fn each_call_fails_once() {
     let mut failed = 0;
     for (call, ways) in calls() {
-        let numbers = chosen(made(call));
-        for (at, number) in numbers.iter().enumerate() {
+        let made = made(call);
+        let chosen: BTreeSet<u64> = match full() {
+            true => (1..=made.min(60)).collect(),
+            false => [1, made / 2, made].into(),
+        };
+        let chosen = chosen
+            .into_iter()
+            .filter(|number| (1..=made).contains(number));
+        for (at, number) in chosen.enumerate() {
             let ways = if full() {
                 &ways[..]
             } else {
@@ -151,8 +140,7 @@ fn each_call_fails_from_some_time_on() {
 fn a_clock_that_is_refused_now_and_then_disturbs_nobody() {
     let failed = (0..6).map(|seed| {
         let plan = format!("clock_gettime=22%4:{seed}");
-        let mode = ["threads", "2", "20000"];
-        assert_unharmed_by(&plan, &mode, 40_000, "threads 2 20000\n")
+        assert_unharmed_by(&plan, "threads 2 20000", 40_000)
     });
     println!("FAULTS of the clock: {} calls failed", failed.sum::<u64>());
 }
@@ -211,7 +199,7 @@ fn issue_19_what_no_file_can_tell_is_said() {
     let from = made("writev").saturating_sub(3);
     let dir = scratch();
     let plans = format!("fstatfs=5@1+,writev=28@{from}+");
-    let (outcome, _, failed) = run(dir.path(), &plans, &["spans", "work", "4000"]);
+    let (outcome, _, failed) = run(dir.path(), &plans, "spans work 4000");
     assert!(failed > 1, "{failed} calls failed");
     let found = Found::in_dir(&dir.path().join("run"));
     let lost = SPANS - found.recorded();

@@ -1,32 +1,27 @@
 //! fork, exec, spawn and daemons: every span is found once, under the pid that recorded it, and the host never notices.
 
-use crate::{HOST, NOBODY, host};
+use crate::{NOBODY, host, script};
 use e2e::chance::rounds;
-use e2e::host_support::{Found, Host, Merged, Outcome, is_root, scratch, undisturbed};
+use e2e::host_support::{Found, Host, Merged, is_root, make_folder, scratch, set_mode};
 use format_oracle::reader::read_dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs the host recorded and plain; recording must not even say a word.
-fn recorded(dir: &Path, arguments: &[&str]) -> Outcome {
-    undisturbed(HOST, dir, arguments).quiet()
-}
-
 #[test]
 fn fork_without_exec_keeps_every_span_however_the_child_ends_and_from_the_first_one_on() {
-    for (ending, count, is_lazy) in [
-        ("_exit", 5000, false),
-        ("exit", 5000, false),
-        ("return", 5000, false),
-        ("_exit", 1, true),
+    for (options, ending, count) in [
+        (&[][..], "", 5000),
+        (&[], ", exit", 5000),
+        (&["--lazy"], "", 1),
     ] {
         let dir = scratch();
-        let arguments = ["--lazy", "fork", ending, &count.to_string()];
-        let arguments = &arguments[usize::from(!is_lazy)..];
-        let outcome = host(dir.path(), arguments).run().quiet();
+        let mut host = host(dir.path(), &[options, &["script"]].concat()).start();
+        host.ask(&format!("spans before {count}"));
+        host.ask(&format!("fork, spans child {count}{ending}"));
+        host.ask(&format!("spans after {count}"));
+        let outcome = host.end().quiet();
         let found = Found::in_dir(dir.path());
         found.assert_exactly(&[("before", count), ("child", count), ("after", count)]);
         assert_eq!(found.pids("before"), BTreeSet::from([outcome.pid]));
@@ -46,13 +41,12 @@ fn fork_while_four_threads_record_never_hangs_and_every_child_records() {
     let dir = scratch();
     let host = host(dir.path(), &["fork-busy", &forks.to_string()]);
     let outcome = host.deadline(Duration::from_secs(300)).run().quiet();
-    let said: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
-    assert_eq!(said["failed"], 0, "children that hung or crashed");
+    let counts = outcome.stdout.lines().next().unwrap();
+    let counts: Vec<u64> = serde_json::from_str(counts).unwrap();
     let found = Found::in_dir(dir.path());
-    let mut expected = BTreeMap::from([("forked".to_owned(), forks)]);
-    for (number, count) in said["threads"].as_array().unwrap().iter().enumerate() {
-        expected.insert(format!("thread-{number}"), count.as_u64().unwrap());
-    }
+    let counts = counts.into_iter().enumerate();
+    let threads = counts.map(|(number, count)| (format!("thread-{number}"), count));
+    let expected: BTreeMap<_, _> = threads.chain([("forked".to_owned(), forks)]).collect();
     assert_eq!(found.counts(), expected);
     found.assert_accounted(expected.values().sum());
     assert_eq!(found.lost, 0);
@@ -63,26 +57,33 @@ fn fork_while_four_threads_record_never_hangs_and_every_child_records() {
 #[test]
 fn spans_open_at_the_fork_end_in_the_parent_only() {
     let dir = scratch();
-    let outcome = recorded(dir.path(), &["fork-open"]);
+    let mut host = script(dir.path());
+    let ends = "end begun, lane-end, guard-end";
+    host.ask("guard, lane, begin begun");
+    host.ask(&format!("fork, spans ender 3, {ends}, spans ended 3"));
+    host.ask("fork, spans leaver 3");
+    host.ask(ends);
+    let outcome = host.end().quiet();
     let found = Found::in_dir(dir.path());
-    found.assert_exactly(&[
-        ("child.ended", 3),
-        ("child.ender", 3),
-        ("child.leaver", 3),
-        ("open.async", 1),
-        ("open.begun", 1),
-        ("open.guard", 1),
-    ]);
-    for label in ["open.guard", "open.async", "open.begun"] {
-        assert_eq!(found.pids(label), BTreeSet::from([outcome.pid]), "{label}");
-    }
+    found.assert_exactly(&[("ended", 3), ("ender", 3), ("leaver", 3)]);
     assert_eq!(found.unfinished, Vec::<serde_json::Value>::new());
+    let mut open = read_dir(dir.path()).events;
+    open.retain(|event| event["cat"] == "open");
+    let seen = open
+        .iter()
+        .map(|event| (event["name"].as_str(), event["pid"].as_u64()));
+    let expected = ["begun", "guard", "lane"].map(|name| (Some(name), Some(outcome.pid.into())));
+    assert_eq!(open.len(), 3);
+    assert_eq!(seen.collect::<BTreeSet<_>>(), expected.into());
 }
 
 #[test]
 fn exec_goes_on_as_the_same_process_in_a_second_fragment() {
     let dir = scratch();
-    let outcome = recorded(dir.path(), &["exec", "3000"]);
+    let mut host = script(dir.path());
+    host.ask("spans before 3000, process-name before-exec, guard");
+    host.tell("exec spans after 3000");
+    let outcome = host.end().quiet();
     let found = Found::in_dir(dir.path());
     found.assert_exactly(&[("before", 3000), ("after", 3000)]);
     assert_eq!(found.pids("before"), BTreeSet::from([outcome.pid]));
@@ -96,16 +97,17 @@ fn exec_goes_on_as_the_same_process_in_a_second_fragment() {
     assert_eq!((merged.spans(), merged.processes()), (6000, 1));
 }
 
-/// Waits until a process that nobody here can wait for has ended.
-fn wait_for_end(pid_file: &Path) {
+/// Waits until a process that nobody here can wait for has ended; returns how much CPU time it has used while it was idle.
+fn wait_for_end(file: &Path) -> u64 {
     let start = Instant::now();
-    let ended = || {
-        let pid = fs::read_to_string(pid_file).ok();
-        let pid = pid.filter(|pid| !pid.is_empty())?;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        (stat.is_empty() || stat.contains(") Z ")).then_some(())
-    };
-    while ended().is_none() {
+    loop {
+        let said = fs::read_to_string(file).unwrap_or_default();
+        if let Some((pid, cpu_ms)) = said.trim_end().split_once(' ') {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            if stat.is_empty() || stat.contains(") Z ") {
+                return cpu_ms.parse().unwrap();
+            }
+        }
         let is_hanging = start.elapsed() > Duration::from_secs(60);
         assert!(!is_hanging, "the daemon does not end");
         std::thread::sleep(Duration::from_millis(20));
@@ -117,9 +119,12 @@ fn a_daemon_that_closes_every_descriptor_keeps_its_data_and_its_spans() {
     const ROUNDS: u64 = 40;
     let (dir, own) = (scratch(), scratch());
     let file = own.path().join("host.data");
-    let arguments = ["daemon", &file.display().to_string(), "4000"];
-    let _outcome = host(dir.path(), &arguments).run().quiet();
-    wait_for_end(&file.with_extension("data.pid"));
+    let mut host = script(dir.path());
+    let serve = format!("spans between 4000, serve {} 4000", file.display());
+    host.ask("spans before 4000");
+    host.ask(&format!("fork, fork beside, {serve}"));
+    let _outcome = host.end().quiet();
+    let cpu_ms = wait_for_end(&file.with_extension("data.end"));
     let lines = (0..ROUNDS)
         .flat_map(|round| (0..50).map(move |line| format!("host data {round} {line}\n")));
     let data = fs::read_to_string(&file).unwrap();
@@ -130,10 +135,6 @@ fn a_daemon_that_closes_every_descriptor_keeps_its_data_and_its_spans() {
     assert_eq!(found.counts(), rounds.chain(whole).collect());
     found.assert_accounted(4000 * 3);
     found.assert_own_pids();
-    let cpu_ms: u64 = fs::read_to_string(file.with_extension("data.cpu"))
-        .unwrap()
-        .parse()
-        .unwrap();
     // Of 1500 ms in which the host did nothing.
     assert!(cpu_ms < 500, "the recorder used {cpu_ms} ms of CPU");
 }
@@ -163,15 +164,22 @@ fn assert_refused(dir: &Path) {
 #[test]
 fn issue_19_children_without_rights_are_counted_and_record_where_the_remedy_was_taken() {
     const COUNT: u64 = 500;
-    if !is_root("issue_19_children_without_rights") {
+    if !is_root() {
         return;
     }
-    let user = NOBODY.to_string();
-    let daemon = |ending: &str, dir: &Path| -> Host {
-        host(dir, &["drop-rights", ending, &user, &COUNT.to_string()])
+    let daemon = |host: Host| {
+        let mut host = host.start();
+        let user = format!("user {NOBODY}");
+        host.ask(&format!("spans before {COUNT}"));
+        host.ask(&format!(
+            "fork, {user}, spans child {COUNT}, fork, spans grandchild {COUNT}"
+        ));
+        host
     };
     let dir = scratch();
-    let outcome = daemon("ended", dir.path()).run();
+    let mut ended = daemon(host(dir.path(), &["script"]));
+    ended.ask(&format!("spans after {COUNT}"));
+    let outcome = ended.end();
     let said = outcome.one_line();
     let names_remedy = said.contains("user 65534") && said.contains("SA_PROFILE_MODE=0660");
     assert!(names_remedy, "{said}");
@@ -179,19 +187,20 @@ fn issue_19_children_without_rights_are_counted_and_record_where_the_remedy_was_
     assert_refused(dir.path());
 
     let dir = scratch();
-    let _outcome = daemon("killed", dir.path()).run().was_killed();
+    daemon(host(dir.path(), &["script"])).kill();
     Found::in_dir(dir.path()).assert_exactly(&[("before", COUNT)]);
     assert_refused(dir.path()); // and settles it
     assert_refused(dir.path());
 
     let place = scratch();
-    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    set_mode(place.path(), 0o755);
     let dir = place.path().join("run");
-    fs::create_dir(&dir).unwrap();
+    make_folder(&dir, 0o700);
     std::os::unix::fs::chown(&dir, None, Some(NOBODY)).unwrap();
-    fs::set_permissions(&dir, fs::Permissions::from_mode(0o2770)).unwrap();
-    let host = daemon("ended", &dir).variable("SA_PROFILE_MODE", "0660");
-    let _outcome = host.run().quiet();
+    set_mode(&dir, 0o2770);
+    let mut host = daemon(host(&dir, &["script"]).variable("SA_PROFILE_MODE", "0660"));
+    host.ask(&format!("spans after {COUNT}"));
+    let _outcome = host.end().quiet();
     let labels = ["after", "before", "child", "grandchild"];
     Found::in_dir(&dir).assert_exactly(&labels.map(|label| (label, COUNT)));
     assert_eq!(Merged::newest(&dir).refused(), 0);
@@ -201,29 +210,35 @@ fn issue_19_children_without_rights_are_counted_and_record_where_the_remedy_was_
 fn issue_47_a_forked_child_is_named_after_its_parent() {
     for (way, own, expected) in [
         ("fork", "worker-0", "worker-0"),
-        ("raw", "worker-0", "worker-0"),
+        ("fork raw", "worker-0", "worker-0"),
         ("fork", "", "host"),
     ] {
         let dir = scratch();
-        let outcome = recorded(dir.path(), &["fork-named", way, own]);
+        let mut host = script(dir.path());
+        if !own.is_empty() {
+            host.ask(&format!("process-name {own}"));
+        }
+        let again = format!("start {}", dir.path().display());
+        host.ask("spans parent 3");
+        host.ask(&format!(
+            "{way}, spans child 3, {way}, {again}, spans grandchild 3"
+        ));
+        let outcome = host.end().quiet();
         let found = Found::in_dir(dir.path());
         found.assert_exactly(&[("parent", 3), ("child", 3), ("grandchild", 3)]);
-        let mut expected_names = BTreeSet::from([(outcome.pid, expected.to_owned())]);
+        let mut expected_names = BTreeSet::from([(outcome.pid.into(), expected.to_owned())]);
         for pid in found.pids("child").union(&found.pids("grandchild")) {
-            expected_names.insert((*pid, format!("{expected} fork {pid}")));
+            expected_names.insert((u64::from(*pid), format!("{expected} fork {pid}")));
         }
         let merged = Merged::newest(dir.path());
         let names = merged.of_name("process_name").map(|event| {
             let name = event["args"]["name"].as_str().unwrap().to_owned();
-            (event["pid"].as_u64().unwrap() as u32, name)
+            (event["pid"].as_u64().unwrap(), name)
         });
         assert_eq!(names.collect::<BTreeSet<_>>(), expected_names, "{way}");
-        let fragments = read_dir(dir.path()).events;
-        let told = fragments.iter();
-        let told = told.filter(|event| event["name"] == "process_name");
-        assert!(
-            told.count() <= usize::from(!own.is_empty()),
-            "no event of theirs"
-        );
+        let mut told = read_dir(dir.path()).events;
+        told.retain(|event| event["name"] == "process_name");
+        let is_told = usize::from(!own.is_empty());
+        assert!(told.len() <= is_told, "no event of theirs");
     }
 }

@@ -1,7 +1,7 @@
 //! Which fragments belong to one process: pid and time namespaces, reused pids, two recorders in one process.
 
 use crate::{HOST, script};
-use e2e::host_support::{Found, Host, Live, Merged, is_root, namespaces, scratch};
+use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch, works};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -22,8 +22,7 @@ fn script_below(wrapper: &[&str], dir: &Path) -> Live {
 
 #[test]
 fn processes_of_several_pid_namespaces_share_a_directory() {
-    let test = "processes_of_several_pid_namespaces_share_a_directory";
-    if !namespaces(test, &OTHER_PIDS[1..]) {
+    if !works(&[OTHER_PIDS, &["true"]].concat()) {
         return;
     }
     let dir = scratch();
@@ -31,9 +30,9 @@ fn processes_of_several_pid_namespaces_share_a_directory() {
     first.ask("spans first 200");
     let mut second = script_below(OTHER_PIDS, dir.path());
     let mut outside = script(dir.path());
-    for _ in 0..10 {
-        second.ask("spans second 200");
-        outside.ask("spans outside 200");
+    for round in 0..10 {
+        second.ask(&format!("spans second-{round} 200"));
+        outside.ask(&format!("spans outside-{round} 200"));
     }
     assert_eq!(first.who()["main"], true);
     for other in [&mut second, &mut outside] {
@@ -55,8 +54,7 @@ fn processes_of_several_pid_namespaces_share_a_directory() {
 
 #[test]
 fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for_dead() {
-    let test = "two_time_namespaces_share_one_time_axis";
-    if !namespaces(test, &OTHER_TIME[1..]) {
+    if !works(&[OTHER_TIME, &["true"]].concat()) {
         return;
     }
     let dir = scratch();
@@ -64,19 +62,19 @@ fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for
     assert_eq!(outer.who()["main"], true); // before the other could be
     let mut shifted = script_below(OTHER_TIME, dir.path());
     let start = Instant::now();
-    for round in 0..20 {
-        outer.ask(&format!("spans outer-{round} 1"));
-        shifted.ask(&format!("spans shifted-{round} 1"));
+    for turn in (0..40).step_by(2) {
+        outer.ask(&format!("spans turn-{turn:02} 1"));
+        shifted.ask(&format!("spans turn-{:02} 1", turn + 1));
     }
     let took = start.elapsed();
     assert_eq!(outer.who()["run"], shifted.who()["run"]);
-    for live in [&mut outer, &mut shifted] {
-        live.ask("flush");
-    }
+    outer.ask("flush");
+    shifted.ask("flush");
     let merged = Merged::newest(dir.path());
     assert_eq!((merged.spans(), merged.processes()), (40, 2));
-    let labels = (0..20).flat_map(|round| [format!("outer-{round}"), format!("shifted-{round}")]);
-    let times: Vec<f64> = labels.map(|label| merged.start_us(&label)).collect();
+    let mut work: Vec<_> = merged.of_name("work").collect();
+    work.sort_by_key(|span| span["args"]["label"].to_string());
+    let times: Vec<f64> = work.iter().filter_map(|span| span["ts"].as_f64()).collect();
     assert!(times.is_sorted(), "they took turns: {times:?}");
     let axis_us = times[39] - times[0];
     assert!(axis_us <= took.as_secs_f64() * 1e6, "longer than the test");
@@ -84,16 +82,12 @@ fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for
     let mut next = script(dir.path());
     assert_eq!(next.who()["main"], true);
     let fragment = PathBuf::from(shifted.who()["fragment"].as_str().unwrap());
-    assert!(
-        fragment.exists(),
-        "a live process's fragment was taken away"
-    );
+    assert!(fragment.exists(), "a live process's fragment is gone");
 }
 
 #[test]
 fn without_proc_a_live_main_is_joined_and_nothing_of_it_moved() {
-    let test = "without_proc_a_live_main_is_joined_and_nothing_of_it_moved";
-    if !is_root(test) || !namespaces(test, &["--mount"]) {
+    if !is_root() || !works(&["unshare", "--mount", "true"]) {
         return;
     }
     let hide = r#"mount -t tmpfs none /proc && exec "$0" "$@""#;

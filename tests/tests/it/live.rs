@@ -15,7 +15,7 @@ const BURST_SPANS: u64 = 8_000;
 
 fn read(victim: &Victim) -> Verdict {
     let floor = snapshot(&victim.progress, THREADS);
-    look(victim, &victim.directory(), &floor, Lack::Nothing)
+    look(&victim.directory(), &floor, Lack::Nothing)
 }
 
 /// Reads bursts and flushes repeatedly, then kills the victim and checks that everything is still there. Between two reads the threads may record only
@@ -31,7 +31,7 @@ fn bursts_and_flushes() {
         seen += read(&victim);
     }
     let flushes = victim.progress.control(Control::Flushes).load(Relaxed);
-    victim.kill().unwrap();
+    victim.kill();
     let last = autopsy(&victim, Lack::Nothing);
     println!("LIVE bursts own_flushes={flushes}: {seen}\n  after the kill: {last}");
     assert!(flushes > 0 && seen.is_clean() && last.is_clean());
@@ -48,7 +48,7 @@ fn full_speed() {
             let mut victim = victim(THREADS, pattern, &[]);
             std::thread::sleep(chance.pause(Duration::from_millis(10)));
             seen += read(&victim);
-            victim.kill().unwrap();
+            victim.kill();
         }
         println!("LIVE {pattern:?} seed={}: {seen}", chance.seed);
         assert!(seen.is_clean(), "{seen}");

@@ -45,7 +45,6 @@ mod tracks;
 mod window;
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
-const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 /// A user without any rights of its own.
 const NOBODY: u32 = 65534;
 
@@ -72,7 +71,7 @@ fn victim(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) -> Victi
         pattern,
         ending: Ending::Never,
     };
-    let mut victim = Victim::start(VICTIM, order, variables).unwrap();
-    victim.wait_ready().unwrap();
+    let victim = Victim::start(HOST, order, variables);
+    victim.wait_ready();
     victim
 }

@@ -20,8 +20,7 @@ fn host_in(group: &MemoryGroup, dir: &Path, arguments: &[&str]) -> Host {
 
 #[test]
 fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
-    let test = "privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted";
-    let Some(group) = MemoryGroup::limited(test, 24 << 20) else {
+    let Some(group) = MemoryGroup::limited(24 << 20) else {
         return;
     };
     let dir = scratch();
@@ -31,16 +30,13 @@ fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
     let written = segment_bytes(dir.path());
     let found = Found::accounted(dir.path(), THREADS * 12_000);
     println!("MEMORY written_bytes={written} lost={}", found.lost);
-    assert!(
-        found.lost > 0 || written > 48 << 20,
-        "{written} bytes do not fill the group"
-    );
+    let is_filled = found.lost > 0 || written > 48 << 20;
+    assert!(is_filled, "{written} bytes do not fill the group");
 }
 
 #[test]
 fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
-    let test = "privileged_the_rings_take_as_much_of_the_limit_as_is_documented";
-    let Some(group) = MemoryGroup::limited(test, 1 << 30) else {
+    let Some(group) = MemoryGroup::limited(1 << 30) else {
         return;
     };
     let dir = scratch();
@@ -54,15 +50,10 @@ fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
         thread::sleep(Duration::from_millis(20));
     }
     let mapped = group.mapped_bytes();
-    let rings = ring_files(dir.path());
-    let ring = fs::metadata(&rings[0])
-        .expect("the ring of a live process")
-        .len();
+    let ring = fs::metadata(&ring_files(dir.path())[0]).expect("the ring");
+    let ring = ring.len();
     let _outcome = live.end();
     println!("MEMORY threads={THREADS} mapped_bytes={mapped} ring_bytes={ring}");
-    assert!(ring <= documented, "{ring} bytes, documented {documented}");
-    assert!(
-        mapped <= documented * 5 / 4,
-        "{mapped} bytes, documented {documented}"
-    );
+    assert!(ring <= documented, "documented {documented}");
+    assert!(mapped <= documented * 5 / 4, "documented {documented}");
 }

@@ -1,17 +1,19 @@
 //! Runs: who is main, who joins, and what the cleaning moves where.
 
 use crate::{host, script};
-use e2e::host_support::{
-    Found, Live, Merged, Outcome, previous_runs, ring_files, scratch, segments,
-};
+use e2e::host_support::{Found, Live, Merged, previous_runs, ring_files, scratch, segments};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use trace_merge::Runs;
 
-fn spans(dir: &Path, label: &str) -> Outcome {
-    host(dir, &["spans", label, "10"]).run()
+/// Runs a host to its end, in a run of its own; returns what it said and the run's id.
+fn run(dir: &Path, label: &str, old_runs: &str) -> (String, String) {
+    let host = host(dir, &["spans", label, "10"]);
+    let said = host.variable("SA_PROFILE_OLD_RUNS", old_runs).run().stderr;
+    (said, Found::in_dir(dir).run())
 }
 
 fn run_of(live: &mut Live) -> String {
@@ -25,19 +27,20 @@ fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous_with_all_its_segment
     let _killed = host.variable("SA_PROFILE_MAX_MB", "4").run().was_killed();
     assert!(segments(dir.path()).len() > 2 && ring_files(dir.path()).len() == 1);
     let crashed_run = Found::in_dir(dir.path()).run();
-    let _restarted = spans(dir.path(), "restarted").quiet();
+    let _restarted = run(dir.path(), "restarted", "");
     assert_eq!(previous_runs(dir.path()), [crashed_run]);
     let fragments = dir.path().join("fragments");
     assert_eq!(ring_files(&fragments), Vec::<PathBuf>::new());
     let crashed = Found::in_previous(dir.path());
     crashed.assert_accounted(200_000);
-    crashed.assert_merged(&Merged::previous(dir.path()));
+    crashed.assert_merged(&Merged::of(dir.path(), Runs::Previous));
     Found::in_dir(dir.path()).assert_exactly(&[("restarted", 10)]);
-    for (merged, expected) in [
-        (Merged::previous(dir.path()), (crashed.recorded(), 0)),
-        (Merged::all_runs(dir.path()), (crashed.recorded(), 10)),
-        (Merged::newest(dir.path()), (0, 10)),
+    for (runs, expected) in [
+        (Runs::Previous, (crashed.recorded(), 0)),
+        (Runs::All, (crashed.recorded(), 10)),
+        (Runs::Newest, (0, 10)),
     ] {
+        let merged = Merged::of(dir.path(), runs);
         let found = (merged.count("crashed"), merged.count("restarted"));
         assert_eq!(found, expected);
     }
@@ -48,29 +51,23 @@ fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous_with_all_its_segment
 fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
     for (asked, kept) in [("0", 0), ("2", 2)] {
         let dir = scratch();
-        let (mut runs, mut said) = (Vec::new(), String::new());
-        for round in 0..4 {
-            let host = host(dir.path(), &["spans", &format!("round-{round}"), "10"]);
-            said += &host.variable("SA_PROFILE_OLD_RUNS", asked).run().stderr;
-            runs.push(Found::in_dir(dir.path()).run());
-        }
+        let runs = (0..4).map(|_| run(dir.path(), "work", asked));
+        let (said, runs): (String, Vec<String>) = runs.unzip();
         // It is said once that runs are removed.
         let is_said = said.contains("removed 1 earlier run") && said.lines().count() == 1;
         assert!(is_said, "{said}");
         let mut expected = runs[3 - kept..3].to_vec();
         expected.sort();
         assert_eq!(previous_runs(dir.path()), expected, "{asked}");
-        Found::in_dir(dir.path()).assert_exactly(&[("round-3", 10)]);
+        Found::in_dir(dir.path()).assert_exactly(&[("work", 10)]);
     }
 }
 
 #[test]
 fn issue_19_runs_that_are_removed_are_named() {
-    let (dir, mut runs, mut said) = (scratch(), Vec::new(), String::new());
-    for _ in 0..24 {
-        said += &spans(dir.path(), "work").stderr;
-        runs.push(Found::in_dir(dir.path()).run());
-    }
+    let dir = scratch();
+    let runs = (0..24).map(|_| run(dir.path(), "work", ""));
+    let (said, runs): (String, Vec<String>) = runs.unzip();
     assert_eq!(previous_runs(dir.path()).len(), 20);
     let names = [&runs[0], &runs[1], &runs[2]];
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -89,32 +86,38 @@ fn issue_19_runs_that_are_removed_are_named() {
 }
 
 #[test]
-fn a_worker_that_outlives_its_main_is_not_moved_while_it_records() {
+fn a_run_lives_as_long_as_one_of_its_workers() {
     let dir = scratch();
     let mut main = script(dir.path());
     main.ask("spans main 10");
+    let dead = run_of(&mut main);
     let mut worker = script(dir.path());
     worker.ask("spans worker 10");
-    main.kill();
+    let main_pid = main.kill().to_string();
+    let late = |label: &str| {
+        let host = host(dir.path(), &["spans", label, "10"]);
+        let host = host.variable("SA_PROFILE_RUN", &dead);
+        host.variable("SA_PROFILE_MAIN_PID", &main_pid).run()
+    };
+    let _late = late("late").quiet();
+    assert_eq!(previous_runs(dir.path()), Vec::<String>::new());
+    let found = Found::in_dir(dir.path());
+    assert_eq!(found.run(), dead);
+    found.assert_exactly(&[("late", 10), ("main", 10), ("worker", 10)]);
+    // A process that is no worker of it begins another run. The files of the live worker stay in place.
     let mut next = script(dir.path());
-    next.ask("spans next 10");
     assert_eq!(next.who()["main"], true);
-    worker.ask("spans worker-later 1000");
-    let fragment = PathBuf::from(worker.who()["fragment"].as_str().unwrap());
-    assert!(
-        fragment.exists(),
-        "a live process's fragment was taken away"
-    );
-    let _worker = worker.end().quiet();
     let _next = next.end().quiet();
-    let mut found = Found::in_dir(dir.path());
-    found.work.extend(Found::in_previous(dir.path()).work);
-    found.assert_exactly(&[
-        ("main", 10),
-        ("next", 10),
-        ("worker", 10),
-        ("worker-later", 1000),
-    ]);
+    worker.ask("spans worker-later 10");
+    let fragment = PathBuf::from(worker.who()["fragment"].as_str().unwrap());
+    assert!(fragment.exists(), "a live process's fragment is gone");
+    worker.kill();
+    let line = late("too-late");
+    assert!(line.one_line().contains(&dead));
+    assert!(previous_runs(dir.path()).contains(&dead));
+    let old = Found::in_dir(&dir.path().join("previous").join(&dead));
+    let labels = ["late", "main", "worker", "worker-later"];
+    old.assert_exactly(&labels.map(|label| (label, 10)));
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn a_child_that_keeps_a_dead_parents_locks_keeps_nobody_from_being_main() {
     let dir = scratch();
     let mut parent = script(dir.path());
     parent.ask("spans parent 1000");
-    let child = parent.ask("raw-fork");
+    let child = parent.ask("fork raw beside, sleep 120000");
     let dead_run = run_of(&mut parent);
     parent.kill();
     let mut next = script(dir.path());
@@ -159,42 +162,18 @@ fn stale_variables_are_ignored_with_one_warning() {
 }
 
 #[test]
-fn a_worker_joins_its_run_while_another_worker_of_it_lives() {
-    let dir = scratch();
-    let mut main = script(dir.path());
-    main.ask("spans main 10");
-    let run = run_of(&mut main);
-    let mut worker = script(dir.path());
-    worker.ask("spans worker 10");
-    let main_pid = main.kill().to_string();
-    let late = |label: &str| {
-        let host = host(dir.path(), &["spans", label, "10"]);
-        let host = host.variable("SA_PROFILE_RUN", &run);
-        host.variable("SA_PROFILE_MAIN_PID", &main_pid).run()
-    };
-    let _late = late("late").quiet();
-    assert_eq!(previous_runs(dir.path()), Vec::<String>::new());
-    let found = Found::in_dir(dir.path());
-    assert_eq!(found.run(), run);
-    found.assert_exactly(&[("late", 10), ("main", 10), ("worker", 10)]);
-    worker.kill();
-    let line = late("too-late");
-    assert!(line.one_line().contains(&run));
-    assert_eq!(previous_runs(dir.path()), [run.as_str()]);
-}
-
-#[test]
 fn of_processes_that_start_while_the_directory_is_cleaned_one_is_main_and_the_others_join_it() {
     let dir = scratch();
-    let _killed = host(dir.path(), &["killed", "old", "100"])
-        .run()
-        .was_killed();
-    let start = || host(dir.path(), &["--gate", "script"]).start();
+    let old = host(dir.path(), &["killed", "old", "100"]);
+    let _killed = old.run().was_killed();
+    let start = || host(dir.path(), &["--lazy", "script"]).start();
     let mut hosts: Vec<Live> = (0..12).map(|_| start()).collect();
     for host in &mut hosts {
-        host.tell("go");
+        host.tell("init, who");
     }
-    let says: Vec<Value> = hosts.iter_mut().map(Live::who).collect();
+    let says: Vec<Value> = (hosts.iter_mut())
+        .map(|host| serde_json::from_str(&host.answer()).unwrap())
+        .collect();
     let runs: BTreeSet<String> = says.iter().map(|says| says["run"].to_string()).collect();
     let mains = says.iter().filter(|says| says["main"] == true).count();
     assert_eq!((runs.len(), mains), (1, 1), "{says:?}");

@@ -23,17 +23,14 @@ fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
         let report = trace_merge::snapshot(&victim.directory(), &out).unwrap();
         let read = (report.fragments, report.unreadable.len());
         assert_eq!(read, (1, 0), "{report:?}");
-        let rings = ring_files(&out).len();
-        assert_eq!(rings, 0, "what the ring held is in the fragment");
-        all += look(&victim, &out, &floor, Lack::First);
+        assert_eq!(ring_files(&out).len(), 0, "it is in the fragment");
+        all += look(&out, &floor, Lack::First);
         fs::remove_dir_all(out).unwrap();
     }
-    victim.kill().unwrap();
+    victim.kill();
     let rest = autopsy(&victim, Lack::First);
-    println!(
-        "SNAPSHOT {pattern:?} seed={}: {all}\n  the run itself: {rest}",
-        chance.seed
-    );
+    let seed = chance.seed;
+    println!("SNAPSHOT {pattern:?} seed={seed}: {all}\n  the run itself: {rest}");
     assert!(all.read > 0 && all.is_clean() && rest.is_clean());
 }
 
@@ -52,9 +49,7 @@ fn full_segments_are_shared_with_the_run_and_stay_when_it_is_cleaned_away() {
         host.variable("SA_PROFILE_OLD_RUNS", "0")
     };
     let mut live = bounded(&["script"]).start();
-    live.ask("spans work 50000");
-    live.ask("guard");
-    live.ask("flush");
+    live.ask("spans work 50000, guard, flush");
     let report = trace_merge::snapshot(&dir, &out).unwrap();
     assert!(report.linked >= 2 && report.copied == 1, "{report:?}");
     let shared = fs::read_dir(out.join("fragments")).unwrap().flatten();
@@ -63,10 +58,8 @@ fn full_segments_are_shared_with_the_run_and_stay_when_it_is_cleaned_away() {
     live.ask("spans work 50000");
     live.kill();
     let next = bounded(&["spans", "next", "10"]).run();
-    assert!(
-        next.one_line().contains("removed 1 earlier run"),
-        "{next:?}"
-    );
+    let line = next.one_line();
+    assert!(line.contains("removed 1 earlier run"), "{line}");
     let left = fs::read_dir(dir.join("fragments")).unwrap().count();
     assert_eq!(left, 1, "the crashed run is gone but for the snapshot");
     assert!(fs::read_dir(dir.join("previous")).unwrap().next().is_none());

@@ -1,12 +1,13 @@
 //! Many processes of many threads with little to do, for long: disk and memory stay bounded, and nothing is lost but what the bound removes.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::HOST;
 use e2e::chance::rounds;
-use e2e::host_support::{Host, Live, Merged, disk_space, ring_files, scratch, segments};
+use e2e::host_support::{
+    Host, Live, Merged, disk_space, ring_files, scratch, segments, status_kib,
+};
 use trace_merge::survey;
 
 const PROCESSES: usize = 64;
@@ -18,33 +19,6 @@ const MIB: u64 = 1 << 20;
 const BOUND_MIB: u64 = 4;
 /// What recording may add to a process: nine rings of 256 KiB and their stacks, code, and the helpers' own memory.
 const MEMORY_KIB: u64 = 9 * (256 + 64) + 4096;
-
-/// What all processes have used at most.
-#[derive(Debug, Default)]
-struct Most {
-    disk: u64,
-    memory_kib: u64,
-}
-
-impl Most {
-    fn sample(&mut self, dir: &Path, pids: &[u32]) {
-        let disk = segments(dir)
-            .iter()
-            .filter_map(|segment| disk_space(segment))
-            .sum();
-        self.disk = self.disk.max(disk);
-        let memory = pids.iter().filter_map(|pid| resident_kib(*pid)).max();
-        self.memory_kib = self.memory_kib.max(memory.unwrap_or(0));
-    }
-}
-
-fn resident_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
-}
 
 fn start(dir: Option<&Path>, ticks: u64) -> Live {
     let arguments = [THREADS, BURST, ticks].map(|number| number.to_string());
@@ -67,34 +41,33 @@ fn sixty_four_processes_stay_within_disk_and_memory_and_lose_nothing_else() {
         .map(|_| start(Some(dir.path()), seconds * 10))
         .collect();
     let pids: Vec<u32> = hosts.iter().map(Live::pid).collect();
-    let (mut most, mut plain_kib) = (Most::default(), 0);
+    let (mut most_disk, mut most_kib, mut plain_kib) = (0, 0, 0);
     for _ in 0..seconds {
         std::thread::sleep(Duration::from_secs(1));
-        most.sample(dir.path(), &pids);
-        plain_kib = plain_kib.max(resident_kib(plain.pid()).unwrap_or(0));
+        let segments = segments(dir.path());
+        let disk = segments.iter().filter_map(|segment| disk_space(segment));
+        most_disk = most_disk.max(disk.sum());
+        let memory = pids.iter().map(|pid| status_kib(*pid, "VmRSS:"));
+        most_kib = memory.fold(most_kib, u64::max);
+        plain_kib = plain_kib.max(status_kib(plain.pid(), "VmRSS:"));
     }
     for host in hosts.into_iter().chain([plain]) {
         let _outcome = host.end().quiet();
     }
     let expected = PROCESSES as u64 * THREADS * BURST * seconds * 10;
     let merged = Merged::newest(dir.path());
+    let (shown, removed, disk_mib) = (merged.spans(), merged.lost(), most_disk / MIB);
     println!(
-        "SOAK processes={PROCESSES} threads={THREADS} seconds={seconds} spans={expected} shown={} removed={} disk={} MiB memory={} KiB, {plain_kib} KiB without",
-        merged.spans(),
-        merged.lost(),
-        most.disk / MIB,
-        most.memory_kib
+        "SOAK {seconds} s, {expected} spans, {shown} shown, {removed} removed, {disk_mib} MiB on disk, {most_kib} KiB in memory, {plain_kib} KiB without"
     );
     assert_eq!(merged.spans() + merged.lost(), expected);
     assert_eq!(merged.damage(), Vec::<String>::new());
     for process in survey::processes(dir.path()).unwrap() {
-        let lost = process
-            .contents(&mut survey::Known::default())
-            .unwrap()
-            .lost;
+        let contents = process.contents(&mut survey::Known::default());
+        let lost = contents.unwrap().lost;
         assert!(lost.keys().all(|cause| cause == "disk_bound"), "{lost:?}");
     }
-    assert!(most.disk <= PROCESSES as u64 * (BOUND_MIB + 1) * MIB);
-    assert!(most.memory_kib <= plain_kib + MEMORY_KIB);
+    assert!(most_disk <= PROCESSES as u64 * (BOUND_MIB + 1) * MIB);
+    assert!(most_kib <= plain_kib + MEMORY_KIB);
     assert_eq!(ring_files(dir.path()), Vec::<std::path::PathBuf>::new());
 }

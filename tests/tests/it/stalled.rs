@@ -2,7 +2,8 @@
 //!
 //! The preloaded library of `faults.rs` has the calls hang, from when a test says so and until it says so.
 
-use crate::{faults, host};
+use crate::faults::with_faults;
+use crate::host;
 use e2e::host_support::{Found, Live, Merged, Outcome, scratch};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -31,14 +32,11 @@ impl Stalled {
     fn new(threads: &str, plans: &[&str]) -> Stalled {
         let dir = scratch();
         let told = dir.path().join("told");
-        fs::write(&told, [0; 24]).unwrap();
-        let switch = fs::File::options().write(true).open(&told).unwrap();
-        let host = host(&dir.path().join("run"), &["--exit-on-term", "script"])
+        let host = host(&dir.path().join("run"), &["script"])
             .variable("SA_PROFILE_THREADS", threads)
-            .variable("LD_PRELOAD", faults::library())
-            .variable("SA_TEST_FAULTS", plans.join(","))
-            .variable("SA_TEST_FAULTS_TOLD", &told)
             .deadline(Duration::from_secs(30));
+        let host = with_faults(host, &plans.join(","), &told);
+        let switch = fs::File::options().write(true).open(&told).unwrap();
         let mut stalled = Stalled {
             dir,
             switch,
@@ -47,22 +45,15 @@ impl Stalled {
             began: Instant::now(),
         };
         stalled.hold(0);
-        stalled.ask(&["spans begun 10", "flush"]);
+        stalled.host.ask("exit-on-term, spans begun 10, flush");
         stalled
     }
 
     /// Lets the first plans hold.
     fn hold(&self, plans: usize) {
         let left_out = (self.plans - plans) as u64;
-        self.switch
-            .write_all_at(&left_out.to_ne_bytes(), 16)
-            .unwrap();
-    }
-
-    fn ask(&mut self, lines: &[&str]) {
-        for line in lines {
-            self.host.ask(line);
-        }
+        let bytes = left_out.to_ne_bytes();
+        self.switch.write_all_at(&bytes, 16).unwrap();
     }
 
     /// Ends it, with this code and in time.
@@ -91,10 +82,10 @@ fn a_write_that_hangs_does_not_hang_the_host_also_if_it_records_fast() {
     for (threads, spans) in [("", 10), ("1", 10), ("", 10_000)] {
         let mut stalled = Stalled::new(threads, HANGING_WRITES);
         stalled.hold(1);
-        stalled.ask(&[&format!("spans later {spans}")]);
+        stalled.host.ask(&format!("spans later {spans}"));
         if spans == 10 {
             std::thread::sleep(UNTIL_IT_WRITES);
-            stalled.ask(&["flush", "who", "large"]);
+            stalled.host.ask("flush, who, large");
         }
         stalled.end(7);
     }
@@ -108,12 +99,12 @@ fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
         stalled.hold(1);
         // Events of more than two seconds: with the first one in each the control file is looked at.
         for number in 0..50 {
-            stalled.ask(&[&format!("spans {number} 1")]);
+            stalled.host.ask(&format!("spans {number} 1"));
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_met(&stalled.dir);
         stalled.hold(2);
-        stalled.ask(&["spans later 10000", "large"]);
+        stalled.host.ask("spans later 10000, large");
         stalled.end(7);
     }
 }
@@ -122,13 +113,13 @@ fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
 fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
     let mut stalled = Stalled::new("", HANGING_WRITES);
     stalled.hold(1);
-    stalled.ask(&["spans within 10", "flush"]);
+    stalled.host.ask("spans within 10, flush");
     stalled.hold(0);
     while stalled.host.threads() > 1 {
         assert!(stalled.began.elapsed() < BOUND, "a thread is left");
         std::thread::sleep(Duration::from_millis(1));
     }
-    stalled.ask(&["spans after 10"]);
+    stalled.host.ask("spans after 10");
     found(&stalled.end(7).1).assert_accounted(30);
 }
 
@@ -144,11 +135,11 @@ fn a_span_larger_than_a_ring_is_written_late_or_counted() {
             stalled.hold(0);
             stalled.host.answer();
             std::thread::sleep(LATE); // by then it is written
-            stalled.ask(&["spans after 10"]);
+            stalled.host.ask("spans after 10");
         } else {
-            stalled.ask(&["spans after 10"]);
+            stalled.host.ask("spans after 10");
             std::thread::sleep(UNTIL_IT_WRITES);
-            stalled.ask(&["large"]);
+            stalled.host.ask("large");
         }
         let (_outcome, dir) = stalled.end(7);
         let found = found(&dir);
@@ -168,8 +159,7 @@ fn a_signal_handler_may_exit_within_a_write() {
     for threads in ["", "0", "1"] {
         let mut stalled = Stalled::new(threads, &["writev=term@1+"]);
         stalled.hold(1);
-        stalled.host.tell("spans later 10000");
-        stalled.host.tell("flush");
+        stalled.host.tell("spans later 10000, flush");
         stalled.end(8);
     }
 }
@@ -185,7 +175,7 @@ fn events_that_end_with_the_process_are_said() {
         // A thread's events wait in memory, for the file has no room for its ring, and the last write never ends.
         let mut stalled = Stalled::new(threads, &["fallocate=28@1+", "writev=hang@1+"]);
         stalled.hold(1);
-        stalled.ask(&["parked later 10"]);
+        stalled.host.ask("thread parked, spans later 10");
         stalled.hold(2);
         std::thread::sleep(rest);
         let (outcome, dir) = stalled.end(7);

@@ -1,15 +1,14 @@
 //! A window of a run is found without reading the rest, while its process records and after it ended: each segment says how far back what it holds began.
 
 use crate::host;
-use e2e::host_support::{scratch, segment_bytes};
+use e2e::host_support::{Merged, scratch, segment_bytes};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 use tempfile::TempDir;
-use trace_merge::{EventOptions, Mode, Moment, Options, Output, Report, Window};
+use trace_merge::{EventOptions, Mode, Moment, Options, Window};
 
 /// Segments of 1 MiB.
 const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "16");
@@ -20,20 +19,14 @@ const SECONDS: u64 = 12;
 /// Thread, number, start and end in ns of the host's clock.
 type Spans = BTreeSet<(String, u64, i64, i64)>;
 
-fn merge(dir: &Path, window: Window) -> (Report, Spans) {
-    let folder = scratch();
-    let trace = folder.path().join("trace.json");
-    let options = Options {
-        output: Output::File(trace.clone()),
-        mode: Mode::Events(EventOptions {
-            window,
-            ..EventOptions::default()
-        }),
-        ..Options::new([dir.to_owned()])
-    };
-    let report = trace_merge::merge(&options).unwrap();
-    let read: Value = serde_json::from_slice(&fs::read(trace).unwrap()).unwrap();
-    let events = read["traceEvents"].as_array().unwrap().iter();
+fn merge(dir: &Path, window: Window) -> (Merged, Spans) {
+    let mut options = Options::new([dir.to_owned()]);
+    options.mode = Mode::Events(EventOptions {
+        window,
+        ..EventOptions::default()
+    });
+    let merged: Merged = Merged::with(options);
+    let base_ns = merged.report().clocks.base_ns;
     let span = |event: &Value| {
         let args = &event["args"];
         // A window cuts a span, and says what it was.
@@ -42,14 +35,12 @@ fn merge(dir: &Path, window: Window) -> (Report, Spans) {
             (whole_us.or(event[key].as_f64()).unwrap() * 1000.0).round() as i64
         };
         let key = (args["label"].as_str()?.to_owned(), args["index"].as_u64()?);
-        let start_ns = report.clocks.base_ns + ns("ts");
+        let start_ns = base_ns + ns("ts");
         Some((key.0, key.1, start_ns, start_ns + ns("dur")))
     };
-    let spans = events
-        .filter(|event| event["ph"] == "X")
-        .filter_map(span)
-        .collect();
-    (report, spans)
+    let events = merged.events().iter().filter(|event| event["ph"] == "X");
+    let spans = events.filter_map(span).collect();
+    (merged, spans)
 }
 
 /// The part between two seconds of a run.
@@ -63,7 +54,7 @@ fn between(from_s: u64, to_s: u64) -> Window {
 }
 
 /// A run, and what was found of its third second while it recorded: another run where the machine stood still until there was nothing left to record.
-fn looked_at() -> (TempDir, (Report, Spans)) {
+fn looked_at() -> (TempDir, (Merged, Spans)) {
     for _ in 0..3 {
         let dir = scratch();
         let ticks = (10 * SECONDS).to_string();
@@ -83,31 +74,32 @@ fn looked_at() -> (TempDir, (Report, Spans)) {
 
 #[test]
 fn a_window_of_a_run_is_found_without_reading_the_rest() {
-    let (dir, (live_report, live)) = looked_at();
-    assert_eq!(live_report.damage.total, 0, "{live_report:?}");
-    let (whole_report, whole) = merge(dir.path(), Window::WholeRun);
+    let (dir, (live_merged, live)) = looked_at();
+    assert_eq!(live_merged.damage(), Vec::<String>::new());
+    let (whole_merged, whole) = merge(dir.path(), Window::WholeRun);
     let long = whole.iter().filter(|span| !span.0.starts_with("thread-"));
     assert_eq!(long.count(), 3);
     assert_eq!(whole.len() as u64, SPANS * 10 * SECONDS + 3);
+    let base_ns = whole_merged.report().clocks.base_ns;
+    let name = |merged: &Merged| {
+        let processes = &merged.report().processes;
+        assert_eq!(processes.len(), 1);
+        processes[0].name.clone()
+    };
     for (from_s, to_s) in [(2, 3), (4, 5), (0, 1), (6, 7)] {
-        let (report, found) = merge(dir.path(), between(from_s, to_s));
-        let second = |seconds: u64| whole_report.clocks.base_ns + seconds as i64 * 1_000_000_000;
+        let (merged, found) = merge(dir.path(), between(from_s, to_s));
+        let second = |seconds: u64| base_ns + seconds as i64 * 1_000_000_000;
         let mut expected = whole.clone();
         expected.retain(|span| span.2 <= second(to_s) && span.3 >= second(from_s));
         assert_eq!(found, expected, "{from_s} s to {to_s} s");
-        assert_eq!(report.damage.total, 0, "{report:?}");
-        let names: Vec<_> = report
-            .processes
-            .iter()
-            .map(|process| &process.name)
-            .collect();
-        assert_eq!(names, [&whole_report.processes[0].name]);
+        assert_eq!(merged.damage(), Vec::<String>::new());
+        assert_eq!(name(&merged), name(&whole_merged));
         if from_s == 2 {
             assert_eq!(live, expected, "while it recorded");
-            let unread = [live_report.window.as_ref(), report.window.as_ref()];
-            let unread = unread.map(|window| {
-                assert_eq!(window.unwrap().reach_ns, None, "nothing can be missed");
-                window.unwrap().bytes_left_out
+            let unread = [&live_merged, &merged].map(|merged| {
+                let window = merged.report().window.as_ref().unwrap();
+                assert_eq!(window.reach_ns, None, "nothing can be missed");
+                window.bytes_left_out
             });
             assert!(unread[0] > 1 << 20 && unread[1] > unread[0], "{unread:?}");
         }

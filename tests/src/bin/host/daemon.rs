@@ -1,36 +1,20 @@
 //! A host that becomes a daemon: it closes every descriptor, the recorder's too, and opens files of its own under the same numbers.
 
-use crate::forks::{end_now, fork, reap};
 use crate::work::record;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Numbers under which the daemon's own file is opened again: low ones, and those where a recorder would hide its own.
 const TAKEN: [std::ops::Range<i32>; 2] = [3..24, 512..560];
 /// Rounds of recording and writing.
 const ROUNDS: u64 = 40;
 
-/// Becomes a daemon, then records `count` spans while it writes `file`.
-pub(crate) fn run(file: &str, count: u64) {
-    record("before", count);
-    let child = fork();
-    if child != 0 {
-        println!("daemon {count} left: {}", reap(child));
-        return;
-    }
+/// The daemon's life: records `count` spans while it writes `file`. Its pid and its idle CPU time in ms go into `<file>.end` as the last thing.
+pub(crate) fn serve(file: &str, count: u64) {
     // SAFETY: setsid has no preconditions.
     unsafe { libc::setsid() };
-    if fork() != 0 {
-        end_now();
-    }
-    record("between", count);
-    serve(file, count);
-}
-
-/// The daemon's life; its idle CPU time in ms goes into `<file>.cpu` and, as the last thing, its pid into `<file>.pid`.
-fn serve(file: &str, count: u64) {
     close_everything();
     let mut output = open_everywhere(file);
     for round in 0..ROUNDS {
@@ -41,12 +25,8 @@ fn serve(file: &str, count: u64) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    for (name, number) in [
-        ("cpu", idle_cpu_ms().to_string()),
-        ("pid", std::process::id().to_string()),
-    ] {
-        std::fs::write(format!("{file}.{name}"), number).expect("the host's file is writable");
-    }
+    let end = format!("{} {}\n", std::process::id(), idle_cpu_ms());
+    std::fs::write(format!("{file}.end"), end).expect("the host's file is writable");
     std::process::exit(0);
 }
 
@@ -63,11 +43,8 @@ fn open_everywhere(path: &str) -> File {
         .create(true)
         .open(path)
         .expect("the host's file opens");
-    for number in TAKEN
-        .into_iter()
-        .flatten()
-        .filter(|number| *number != file.as_raw_fd())
-    {
+    let numbers = TAKEN.into_iter().flatten();
+    for number in numbers.filter(|number| *number != file.as_raw_fd()) {
         // SAFETY: all these numbers were closed; the host may use them as it likes.
         let status = unsafe { libc::dup2(file.as_raw_fd(), number) };
         assert_eq!(status, number, "dup2 succeeds");
@@ -78,10 +55,7 @@ fn open_everywhere(path: &str) -> File {
 /// Returns the CPU time that the process uses while the host does nothing for 1.5 s.
 fn idle_cpu_ms() -> u64 {
     let before = cpu_ms();
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_millis(1500) {
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    std::thread::sleep(Duration::from_millis(1500));
     cpu_ms() - before
 }
 

@@ -1,9 +1,6 @@
-//! Forking hosts: with and without other threads, with spans open, and with an exec.
+//! Forks of every kind.
 
-use crate::work::{self, record};
-use sa_recorder::{Args, Level, Recorder, async_span, begin, end};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use crate::work;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,10 +18,18 @@ pub(crate) fn fork() -> libc::pid_t {
     pid
 }
 
-/// Ends the process without running any exit handler.
+/// Forks without the C library, so that nothing that waits for forks is called.
+pub(crate) fn fork_raw() -> libc::pid_t {
+    // SAFETY: as `fork`, and the process has one thread.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    assert!(pid >= 0, "fork succeeds");
+    libc::pid_t::try_from(pid).expect("a pid")
+}
+
+/// Ends the process well, without running any exit handler.
 pub(crate) fn end_now() -> ! {
     // SAFETY: _exit has no preconditions.
-    unsafe { libc::_exit(0) }
+    unsafe { libc::_exit(crate::DONE.into()) }
 }
 
 /// Waits for `pid`; false if it did not end well within the deadline (then it is killed).
@@ -35,7 +40,7 @@ pub(crate) fn reap(pid: libc::pid_t) -> bool {
         // SAFETY: `status` is writable for the length of the call.
         let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
         if ended == pid {
-            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == i32::from(crate::DONE);
         }
         if start.elapsed() > CHILD_DEADLINE {
             // SAFETY: `pid` is our own unreaped child.
@@ -48,84 +53,8 @@ pub(crate) fn reap(pid: libc::pid_t) -> bool {
     }
 }
 
-/// `count` spans before the fork, `count` in the child, `count` in the parent after it.
-pub(crate) fn once(ending: &str, count: u64) {
-    record("before", count);
-    let child = fork();
-    if child == 0 {
-        record("child", count);
-        match ending {
-            "_exit" => end_now(),
-            "exit" => std::process::exit(0),
-            "return" => return,
-            _ => panic!("host: unknown ending {ending}"),
-        }
-    }
-    let ended_well = ending == "return" || reap(child);
-    record("after", count);
-    if ending == "return" {
-        reap(child);
-    }
-    println!("fork {count} child ended well: {ended_well}");
-}
-
-/// A process with a name forks, and its child forks again, by the system call alone if `raw`. None of them names itself. The grandchild's first call begins a
-/// recording anew.
-pub(crate) fn named(way: &str, name: &str) {
-    let fork = if way == "raw" { fork_raw } else { fork };
-    if !name.is_empty() {
-        Recorder::get().set_process_name(name);
-    }
-    record("parent", 3);
-    let child = fork();
-    if child == 0 {
-        record("child", 3);
-        let grandchild = fork();
-        if grandchild == 0 {
-            let again = Recorder::start_with(|name| std::env::var_os(name));
-            again.expect("a recording");
-            record("grandchild", 3);
-            end_now();
-        }
-        reap(grandchild);
-        end_now();
-    }
-    reap(child);
-}
-
-/// Forks without the C library, so that nothing that waits for forks is called.
-fn fork_raw() -> libc::pid_t {
-    // SAFETY: as `fork`, and the process has one thread.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-    assert!(pid >= 0, "fork succeeds");
-    libc::pid_t::try_from(pid).expect("a pid")
-}
-
-/// As a daemon does: the parent makes the directory, and its child gives up its rights for those of `user` before it records. So does a child of
-/// that one.
-pub(crate) fn drop_rights(ending: &str, user: u32, count: u64) {
-    record("before", count);
-    let child = fork();
-    if child == 0 {
-        become_user(user);
-        record("child", count);
-        let grandchild = fork();
-        if grandchild == 0 {
-            record("grandchild", count);
-            end_now();
-        }
-        reap(grandchild);
-        end_now();
-    }
-    let ended_well = reap(child);
-    if ending == "killed" {
-        crate::work::die();
-    }
-    record("after", count);
-    println!("child without rights ended well: {ended_well}");
-}
-
-fn become_user(user: u32) {
+/// Exchanges the rights of root for the rights of a user.
+pub(crate) fn become_user(user: u32) {
     // SAFETY: an empty list of groups is at no address.
     let groups = unsafe { libc::setgroups(0, std::ptr::null()) };
     // SAFETY: setgid has no preconditions.
@@ -135,30 +64,27 @@ fn become_user(user: u32) {
     assert_eq!((groups, group, user), (0, 0, 0), "root gives up its rights");
 }
 
-/// Forks again and again while four threads record; each child records one span.
+/// Forks again and again while four threads record; each child records one span. Prints the number of spans of each thread.
 pub(crate) fn busy(forks: u64) {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    let threads: Vec<_> = (0..BUSY_THREADS)
-        .map(|number| thread::spawn(move || record_until(&STOP, &format!("thread-{number}"))))
-        .collect();
-    let mut failed = 0;
-    for index in 0..forks {
-        let child = fork();
-        if child == 0 {
-            drop(work::open("forked", index));
-            end_now();
+    let is_over = AtomicBool::new(false);
+    let counts: Vec<u64> = thread::scope(|scope| {
+        let record = |number| record_until(&is_over, &format!("thread-{number}"));
+        let threads: Vec<_> = (0..BUSY_THREADS)
+            .map(|number| scope.spawn(move || record(number)))
+            .collect();
+        for index in 0..forks {
+            let child = fork();
+            if child == 0 {
+                drop(work::open("forked", index));
+                end_now();
+            }
+            assert!(reap(child), "child {index} hung or crashed");
         }
-        failed += u64::from(!reap(child));
-    }
-    STOP.store(true, Ordering::Relaxed);
-    let counts: Vec<u64> = threads
-        .into_iter()
-        .map(|thread| thread.join().expect("no panic"))
-        .collect();
-    println!(
-        "{}",
-        serde_json::json!({ "failed": failed, "threads": counts })
-    );
+        is_over.store(true, Ordering::Relaxed);
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        joined.map(|count| count.expect("no panic")).collect()
+    });
+    println!("{counts:?}");
 }
 
 /// Records bursts of spans until told to stop; gives their number.
@@ -172,52 +98,4 @@ fn record_until(stop: &AtomicBool, label: &str) -> u64 {
         thread::sleep(Duration::from_micros(500));
     }
     index
-}
-
-/// Forks twice with spans of every kind open; one child ends them, the other leaves them.
-pub(crate) fn open() {
-    let host_pid = std::process::id();
-    let outer = work::open("open.guard", 0);
-    let lane = async_span!(
-        "host",
-        "work",
-        label = "open.async",
-        index = 0,
-        host_pid = host_pid
-    );
-    begin(Level::E2e, "host", "work");
-    let ender = fork();
-    if ender == 0 {
-        record("child.ender", 3);
-        end(&Args::new().with("label", "open.begun").with("index", 0));
-        drop(lane);
-        drop(outer);
-        record("child.ended", 3);
-        end_now();
-    }
-    let leaver = fork();
-    if leaver == 0 {
-        record("child.leaver", 3);
-        end_now();
-    }
-    let ended_well = [reap(ender), reap(leaver)];
-    end(&Args::new()
-        .with("label", "open.begun")
-        .with("index", 0)
-        .with("host_pid", u64::from(host_pid)));
-    drop(lane);
-    drop(outer);
-    println!("open {ended_well:?}");
-}
-
-/// Records, then becomes another program in the same process with a span open.
-pub(crate) fn exec(count: u64) {
-    record("before", count);
-    Recorder::get().set_process_name("before-exec");
-    let _open = work::open("open.exec", 0);
-    let program = std::env::current_exe().expect("the path of this program");
-    let error = Command::new(program)
-        .args(["spans", "after", &count.to_string()])
-        .exec();
-    panic!("exec: {error}");
 }

@@ -1,14 +1,20 @@
 //! Spans of tasks: they nest on the row of their task, and end in any order, on any thread.
 
 use e2e::chance::Chance;
-use sa_recorder::{Args, AsyncSpan, Level, Recorder, async_span};
+use sa_recorder::{Args, AsyncSpan, Level, async_span};
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::thread;
 
 /// Spans of a task that are open at a time, at most.
 const MOST_OPEN: usize = 200;
 
-fn open(label: &str, index: u64, parent: Option<&AsyncSpan>, lane: Option<&str>) -> AsyncSpan {
+pub(crate) fn open(
+    label: &str,
+    index: u64,
+    parent: Option<&AsyncSpan>,
+    lane: Option<&str>,
+) -> AsyncSpan {
     let args = Args::new()
         .with("label", label)
         .with("index", index)
@@ -26,7 +32,6 @@ pub(crate) fn tasks(threads: u64, tasks: u64, spans: u64) {
         }
     });
     stacks.into_iter().for_each(drop);
-    println!("tasks {threads} {tasks} {spans}");
 }
 
 /// Until all tasks have opened their spans.
@@ -58,22 +63,17 @@ fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, chance: &mut Chance
     }
 }
 
-/// Is killed, or ends recording, with spans open within each other: one in order, one whose parent has ended.
-pub(crate) fn open_then(ending: &str) {
+/// Leaves spans open within each other: one in order, one whose parent has ended.
+pub(crate) fn open_some() {
     let outer = open("outer", 0, None, Some("Task-1"));
     let middle = open("middle", 0, Some(&outer), None);
     let inner = open("inner", 0, Some(&middle), None);
     let other = open("other", 0, None, Some("Task-2"));
-    let _orphan = open("orphan", 0, Some(&other), None);
+    let orphan = open("orphan", 0, Some(&other), None);
     drop(other);
-    let _after = open("after", 0, None, Some("Task-3"));
+    let after = open("after", 0, None, Some("Task-3"));
     drop(open("done", 0, Some(&inner), None));
-    if ending == "finish" {
-        Recorder::get().finish();
-    } else {
-        crate::work::die();
-    }
-    println!("open-lanes {ending}");
+    let _left = ManuallyDrop::new([outer, middle, inner, orphan, after]);
 }
 
 /// Names rows in turn, over segments that are removed.
@@ -87,5 +87,4 @@ pub(crate) fn named(count: u64) {
     }
     drop(async_span!("host", "unnamed")); // takes the lane of the tasks
     drop(kept);
-    println!("named-lanes {count}");
 }

@@ -1,9 +1,9 @@
 //! Events that are too large, values that panic, and more call sites than a ring can list.
 
-use crate::options::set_limit;
+use crate::sandbox::set_limit;
 use crate::work::record;
 use sa_recorder::{
-    Args, AsyncSpan, Level, Recorder, Site, SpanGuard, Value, async_span, counter, instant, span,
+    Args, AsyncSpan, Level, Recorder, Site, SpanGuard, Value, counter, instant, span,
 };
 
 /// A value of more bytes than a line may have.
@@ -32,21 +32,13 @@ pub(crate) fn oversized() {
     let name = "n".repeat(400 << 10);
     Recorder::get().set_process_name(&name);
     Recorder::get().set_thread_name(&name);
-    let host_pid = std::process::id();
-    let mut large = async_span!(
-        "host",
-        "work",
-        label = "large",
-        index = 0,
-        host_pid = host_pid
-    );
+    let mut large = crate::lanes::open("large", 0, None, None);
     for number in 0..20 {
         large.arg(&format!("key{number}"), "x".repeat(16 << 10));
     }
     drop(large);
     instant!("host", "endless", value = Endless);
     record("after", 10);
-    println!("oversized");
 }
 
 /// Records a span that no ring has room for.
@@ -57,12 +49,11 @@ pub(crate) fn large() {
     }
 }
 
-/// Says whether the kernel gave the program rights that its caller lacks, and records.
-pub(crate) fn rights(label: &str, count: u64) {
-    record(label, count);
+/// Says whether the kernel gave the program rights that its caller lacks.
+pub(crate) fn rights() -> String {
     // SAFETY: reads a word that the kernel gave the process.
     let raised = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    println!("rights raised: {raised}");
+    format!("rights raised: {raised}")
 }
 
 /// Records a span whose args find no memory, and is killed inside it.
@@ -85,7 +76,6 @@ pub(crate) fn panicking() {
         let _panic = std::panic::catch_unwind(|| instant!("host", "panic", value = Panicking));
     }
     record("after", 100);
-    println!("panicking");
 }
 
 /// A value that writes invalid JSON.
@@ -114,7 +104,6 @@ pub(crate) fn unfit() {
         row.counter(Level::E2e, "odd", sa_recorder::now_ns(), &series);
     }
     record("after", 10);
-    println!("unfit");
 }
 
 fn site(name: String) -> &'static Site {
@@ -141,20 +130,11 @@ pub(crate) fn many_sites_then_killed() {
 pub(crate) fn exchange(one: &str, other: &str, stop: &str) {
     let text = |name: &str| std::ffi::CString::new(name).expect("a path without NUL");
     let (one, other) = (text(one), text(other));
+    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
     while !std::path::Path::new(stop).exists() {
         for _ in 0..64 {
-            let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
             // SAFETY: both names are C strings.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_renameat2,
-                    here,
-                    one.as_ptr(),
-                    here,
-                    other.as_ptr(),
-                    flags,
-                )
-            };
+            unsafe { libc::renameat2(here, one.as_ptr(), here, other.as_ptr(), flags) };
         }
     }
 }

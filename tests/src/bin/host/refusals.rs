@@ -19,7 +19,7 @@ const SPANS: u64 = 3000;
 pub(crate) fn run(when: &str, call: u64, error: u64) {
     let refuse = || {
         let error = i32::try_from(error).expect("an error number");
-        sandbox::refuse(u32::try_from(call).expect("the number of a call"), error);
+        sandbox::refuse(call.cast_signed(), error);
     };
     let threads = [1, 1, 2];
     for first in threads {
@@ -44,7 +44,6 @@ pub(crate) fn run(when: &str, call: u64, error: u64) {
             refuse();
         }
     }
-    println!("refused {when}");
 }
 
 /// Forbids the call on the only processor as soon as the recorder may have a thread: one that has not run yet begins under the filter.

@@ -1,4 +1,4 @@
-//! A sandbox of the host's own: a seccomp filter, as container runtimes set them up.
+//! Limits of the process, and seccomp filters as container runtimes set them up.
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP: u32 = libc::BPF_JMP | libc::BPF_K;
@@ -12,10 +12,11 @@ fn argument(at: u32) -> u32 {
 }
 
 /// Answers a call with an error in every thread, unless its first argument is one of the three descriptors that the host itself writes to.
-pub(crate) fn refuse(number: u32, error: i32) {
+pub(crate) fn refuse(number: libc::c_long, error: i32) {
     let last = libc::STDERR_FILENO.cast_unsigned();
     let descriptors = [libc::SYS_write, libc::SYS_writev, libc::SYS_close];
-    let spared = u8::from(descriptors.contains(&number.into())); // else both ways lead to the refusal
+    let spared = u8::from(descriptors.contains(&number)); // else both ways lead to the refusal
+    let number = u32::try_from(number).expect("the number of a call");
     install(&mut [
         statement(LOAD, NUMBER, 0, 0),
         statement(JUMP | libc::BPF_JEQ, number, 0, 3),
@@ -55,4 +56,38 @@ fn install(filter: &mut [libc::sock_filter]) {
 fn statement(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     let code = u16::try_from(code).expect("a code of two bytes");
     libc::sock_filter { code, jt, jf, k }
+}
+
+/// Limits what the process may have.
+pub(crate) fn set_limit(what: &str, value: libc::rlim_t) {
+    let resource = match what {
+        "fsize" => libc::RLIMIT_FSIZE,
+        "nofile" => libc::RLIMIT_NOFILE,
+        "as" => libc::RLIMIT_AS,
+        _ => panic!("host: unknown limit {what}"),
+    };
+    let limit = libc::rlimit {
+        rlim_cur: value,
+        rlim_max: value,
+    };
+    // SAFETY: `limit` is a valid rlimit for the length of the call.
+    let status = unsafe { libc::setrlimit(resource, &raw const limit) };
+    assert_eq!(status, 0, "limits can be lowered");
+}
+
+/// Sets which permissions new files lack.
+pub(crate) fn set_umask(octal: &str) {
+    let mask = libc::mode_t::from_str_radix(octal, 8).expect("an octal number");
+    // SAFETY: umask only changes this process's mask.
+    unsafe { libc::umask(mask) };
+}
+
+/// Has SIGTERM end the process with another code.
+pub(crate) fn exit_on_term() {
+    extern "C" fn exit(_signal: libc::c_int) {
+        // SAFETY: not allowed in a handler, and done all the same.
+        unsafe { libc::exit(8) };
+    }
+    // SAFETY: the handler is a function of the right type.
+    unsafe { libc::signal(libc::SIGTERM, exit as *const () as libc::sighandler_t) };
 }

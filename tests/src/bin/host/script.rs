@@ -1,88 +1,129 @@
-//! A host that a test leads by the hand: one command a line on stdin, one line of answer on stdout.
+//! Commands: one as the arguments of the program, or one line of them after the other on stdin, each with one line of answer on stdout.
 
-use crate::switched::{self, Open};
-use crate::work::{record, who};
-use sa_recorder::Recorder;
-use std::io::{BufRead, Write};
+use crate::forks::{become_user, end_now, fork, fork_raw, reap};
+use crate::open_spans::{OpenSpans, open_many};
+use crate::work::{die, record, who};
+use crate::{number, odd, restarts, sandbox, starved, switched};
+use sa_recorder::{Args, AsyncSpan, Level, Recorder, SpanGuard, async_span, begin, end, span};
+use std::mem::ManuallyDrop;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
-/// How long a forgotten child outlives its test.
-const CHILD_LIFE_SECONDS: libc::c_uint = 120;
+/// The interpreter of the commands, with the spans that they have opened.
+#[derive(Default)]
+pub(crate) struct Script {
+    guards: Vec<SpanGuard>,
+    lanes: Vec<AsyncSpan>,
+    all: Option<OpenSpans>,
+}
 
-/// Answers commands until the end of stdin.
-pub(crate) fn run() {
-    let mut open = Open::default();
-    for line in std::io::stdin().lock().lines() {
-        let line = line.expect("stdin is readable");
-        let words: Vec<&str> = line.split(' ').collect();
-        let answer = match words[..] {
-            ["spans", label, count] => {
-                record(label, crate::number(count));
-                "recorded".to_owned()
-            }
-            ["parked", label, count] => {
-                parked(label.to_owned(), crate::number(count));
-                "recorded".to_owned()
-            }
-            ["large"] => {
-                crate::odd::large();
-                "recorded".to_owned()
-            }
-            ["who"] => who(),
-            ["flush"] => {
-                Recorder::get().flush();
-                "flushed".to_owned()
-            }
-            ["start", dir] => crate::restarts::start(std::path::Path::new(dir)),
-            ["exports"] => format!("{:?}", Recorder::get().exports()),
-            ["finish"] => {
-                Recorder::get().finish();
-                "finished".to_owned()
-            }
-            ["peak-kib"] => crate::stack::status_kib("VmHWM:").to_string(),
-            ["raw-fork"] => raw_fork().to_string(),
-            ["fork-steady"] => switched::fork_steady().to_string(),
-            ["steps", count] => {
-                switched::steps(crate::number(count));
-                "stepped".to_owned()
-            }
-            _ if open.obey(&words) => "obeyed".to_owned(),
-            _ => format!("unknown command {line}"),
+impl Script {
+    /// Obeys commands that are separated by a comma and a space. The child of a `fork` obeys the commands after it, and a new thread those after `thread`.
+    /// Returns the last answer: a command with nothing to say is answered by its own words.
+    pub(crate) fn obey(&mut self, line: &str) -> String {
+        let (command, rest) = line.split_once(", ").unwrap_or((line, ""));
+        let words: Vec<&str> = command.split(' ').collect();
+        let answer = match words[0] {
+            "fork" => return self.fork(&words, rest),
+            "thread" => return in_thread(&words, rest.to_owned()),
+            _ => self.answer(&words),
         };
-        say(&answer);
+        if rest.is_empty() {
+            answer.unwrap_or_else(|| command.to_owned())
+        } else {
+            self.obey(rest)
+        }
+    }
+
+    /// Forks, by the system call alone if `raw`, and returns the child's pid. It is waited for unless it lives on `beside`.
+    fn fork(&mut self, how: &[&str], rest: &str) -> String {
+        let child = match how.contains(&"raw") {
+            true => fork_raw(),
+            false => fork(),
+        };
+        if child == 0 {
+            self.obey(rest);
+            end_now();
+        }
+        assert!(how.contains(&"beside") || reap(child), "the child's end");
+        child.to_string()
+    }
+
+    fn answer(&mut self, words: &[&str]) -> Option<String> {
+        match *words {
+            ["spans", label, count] => record(label, number(count)),
+            ["killed", label, count] => {
+                record(label, number(count));
+                die();
+            }
+            ["init"] => drop(Recorder::init()),
+            ["umask", octal] => sandbox::set_umask(octal),
+            ["limit", what, value] => sandbox::set_limit(what, number(value)),
+            ["exit-on-term"] => sandbox::exit_on_term(),
+            ["no-sequences"] => sandbox::refuse(libc::SYS_rseq, libc::ENOSYS),
+            ["die"] => die(),
+            ["exit"] => std::process::exit(crate::DONE.into()),
+            ["exec", ref command @ ..] => {
+                let program = std::env::current_exe().expect("the path of this program");
+                panic!("{}", Command::new(program).args(command).exec());
+            }
+            ["sleep", ms] => thread::sleep(Duration::from_millis(number(ms))),
+            ["user", uid] => become_user(uid.parse().expect("a uid")),
+            ["beside-parent", label] => switched::beside_parent(label),
+            ["steps", count] => switched::steps(number(count)),
+            ["large"] => odd::large(),
+            ["flush"] => Recorder::get().flush(),
+            ["finish"] => Recorder::get().finish(),
+            ["process-name", name] => Recorder::get().set_process_name(name),
+            ["thread-name", name] => Recorder::get().set_thread_name(name),
+            ["who"] => return Some(who()),
+            ["start", dir] => return Some(restarts::start(dir.as_ref())),
+            ["exports"] => return Some(format!("{:?}", Recorder::get().exports())),
+            ["rights"] => return Some(odd::rights()),
+            ["starved", at] => return Some(starved::run(number(at))),
+            ["merge", dir] => {
+                let merged = trace_merge::merge(&trace_merge::Options::new([dir.into()]));
+                if merged.is_err() {
+                    std::process::exit(2);
+                }
+            }
+            ["guard"] => self.guards.push(span!("open", "guard", number = 1)),
+            ["guard-arg"] => {
+                let guard = self.guards.last_mut().expect("an open guard");
+                guard.arg("late", 2);
+            }
+            ["guard-end"] => drop(self.guards.pop()),
+            ["lane"] => self.lanes.push(async_span!("open", "lane", number = 1)),
+            ["lane-end"] => drop(self.lanes.pop()),
+            ["begin", name] => begin(Level::E2e, "open", name),
+            ["end", name] => end(&Args::new().with("ended_as", name)),
+            ["open-all"] => self.all = Some(OpenSpans::open()),
+            ["end-all"] => self.all.take().expect("open spans").end(),
+            ["open-many", spans, requests] => open_many(number(spans), number(requests)),
+            ["open-lanes"] => crate::lanes::open_some(),
+            _ => crate::run(words),
+        }
+        None
     }
 }
 
-fn say(answer: &str) {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{answer}").expect("stdout is writable");
-    stdout.flush().expect("stdout is writable");
-}
-
-/// Records on a thread of its own, which then sleeps.
-fn parked(label: String, count: u64) {
-    let (told, recorded) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        record(&label, count);
-        let _ = told.send(());
-        loop {
-            std::thread::park();
+/// Obeys on a thread that leaves open what is open by then; it ends, or goes on being there if it shall be `parked`.
+fn in_thread(how: &[&str], rest: String) -> String {
+    let (told, done) = channel();
+    let is_parked = how.contains(&"parked");
+    let work = move || {
+        let mut script = ManuallyDrop::new(Script::default());
+        told.send(script.obey(&rest)).expect("somebody waits");
+        if is_parked {
+            thread::sleep(Duration::MAX);
         }
-    });
-    recorded.recv().expect("the thread records");
-}
-
-/// Forks past the C library, so that no fork handler runs; the child records nothing and keeps every descriptor.
-fn raw_fork() -> libc::c_long {
-    // SAFETY: flags of a plain fork, no new stack; the child only sleeps.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-    assert!(pid >= 0, "clone succeeds");
-    if pid == 0 {
-        // SAFETY: alarm has no preconditions; it ends the child when the test forgot it.
-        unsafe { libc::alarm(CHILD_LIFE_SECONDS) };
-        loop {
-            // SAFETY: pause has no preconditions.
-            unsafe { libc::pause() };
-        }
+    };
+    let thread = thread::spawn(work);
+    if !is_parked {
+        thread.join().expect("no panic");
     }
-    pid
+    done.recv().expect("an answer")
 }

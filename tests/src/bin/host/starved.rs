@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Refusing {
 static ALLOCATOR: Refusing = Refusing;
 
 /// Does what a recorder is asked for with this allocation refused, 0 for none, and says whether it came to that one.
-pub(crate) fn run(number: u64) {
+pub(crate) fn run(number: u64) -> String {
     instant!("host", "begun");
     let large = "x".repeat(15 << 10);
     let thread = std::thread::spawn(move || {
@@ -60,7 +60,7 @@ pub(crate) fn run(number: u64) {
         is_over
     });
     let was_refused = thread.join().expect("no panic");
-    println!("{}", if was_refused { "refused" } else { "all" });
+    if was_refused { "refused" } else { "all" }.to_owned()
 }
 
 fn record(large: &str) {
@@ -70,13 +70,9 @@ fn record(large: &str) {
     spans(large);
     async_spans(large);
     by_id();
-    recorder.instant(
-        Level::E2e,
-        "host",
-        "named \u{202e}instant",
-        &Args::new().with("a", 1),
-    );
-    recorder.counter(Level::E2e, "named counter", &Args::new().with("a", 1));
+    let args = || Args::new().with("a", 1);
+    recorder.instant(Level::E2e, "host", "named \u{202e}instant", &args());
+    recorder.counter(Level::E2e, "named counter", &args());
     counter!("counter", of = 2);
     flow(FlowPhase::Start, "flow", FlowId::Process(7));
     recorder.metadata("process_labels", None, &Args::new().with("labels", "l"));
@@ -86,13 +82,7 @@ fn record(large: &str) {
         sort_index: 1,
     };
     if let Some(track) = recorder.track(&group, "row") {
-        track.instant(
-            Level::E2e,
-            "host",
-            "on a track",
-            5_000_000,
-            &Args::new().with("a", 1),
-        );
+        track.instant(Level::E2e, "host", "on a track", 5_000_000, &args());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Spans that can be told apart, and the smallest programs made of them.
+//! Spans with a label and an index, and the state of the recorder as JSON.
 
 use sa_recorder::{Level, Recorder, SpanGuard, span};
 
@@ -25,35 +25,15 @@ pub(crate) fn die() {
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// Records `count` spans and says so.
-pub(crate) fn spans(label: &str, count: u64) {
-    record(label, count);
-    println!("spans {label} {count}");
-}
-
-/// Records `count` spans, then dies by SIGKILL.
-pub(crate) fn killed(label: &str, count: u64) {
-    record(label, count);
-    die();
-}
-
 /// Says which process of which run this is; for tests that ask a recorded host about itself.
 pub(crate) fn who() -> String {
     let recorder = Recorder::get();
-    let path = |path: Option<std::path::PathBuf>| path.unwrap_or_default().display().to_string();
     serde_json::json!({
         "enabled": recorder.is_enabled(),
         "kernel": recorder.includes(Level::Kernel),
         "main": recorder.is_main(),
         "run": recorder.run(),
-        "directory": path(recorder.directory()),
-        "fragment": path(recorder.fragment()),
+        "fragment": recorder.fragment().unwrap_or_default(),
     })
     .to_string()
-}
-
-/// Merges a run directory into its own trace; 0 when that worked, 2 when not.
-pub(crate) fn merge(dir: &str) -> u8 {
-    let merged = trace_merge::merge(&trace_merge::Options::new([dir.into()]));
-    if merged.is_ok() { 0 } else { 2 }
 }

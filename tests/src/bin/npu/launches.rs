@@ -2,20 +2,26 @@
 
 use crate::end;
 use crate::session::Session;
+use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
 /// So many launches are under way at most where all of them shall be timed.
 const BATCH: u64 = 1000;
 
+/// The kernel of a number.
+pub(crate) fn name(number: u64) -> &'static str {
+    NAMES[usize::try_from(number % 3).unwrap_or(0)]
+}
+
 /// Launches into each stream in turn, as fast as it goes.
 pub(crate) fn many(count: u64, streams: u64) {
-    let streams = usize::try_from(streams).unwrap_or(1);
     let session = Session::open(streams);
     let mut failed = 0;
     for index in 0..count {
-        let stream = usize::try_from(index).unwrap_or(0) % streams;
-        failed += u64::from(session.launch(NAMES[stream % 3], stream, index, &[]) != 0);
+        let stream = index % streams;
+        failed += u64::from(session.launch(name(stream), stream, index, &[]) != 0);
         if index % BATCH == BATCH - 1 {
             session.synchronize();
             // The last slices of a batch free their event pairs before the next one.
@@ -30,10 +36,9 @@ pub(crate) fn many(count: u64, streams: u64) {
 pub(crate) fn paced(count: u64, pause_us: u64) {
     let session = Session::open(2);
     for index in 0..count {
-        session.launch("matmul", usize::from(index % 2 == 1), index, &[]);
-        std::thread::sleep(Duration::from_micros(pause_us));
+        session.launch("matmul", index % 2, index, &[]);
+        thread::sleep(Duration::from_micros(pause_us));
     }
-    println!("launched {count}");
     end(session);
 }
 
@@ -41,13 +46,11 @@ pub(crate) fn paced(count: u64, pause_us: u64) {
 pub(crate) fn added(count: u64) {
     let session = Session::open(1);
     let number = session.number();
-    let mut failed = 0;
-    for index in 0..count {
-        let code = session.launch("sim_add_one", 0, index, &[number as u64, 1]);
-        failed += i32::from(code != 0);
-    }
+    let add = |index| session.launch("sim_add_one", 0, index, &[number as u64, 1]);
+    let failed = (0..count).filter(|index| add(*index) != 0).count();
     println!("synchronize {}", session.synchronize());
-    println!("added {} of {count}, {failed} failed", session.read(number));
+    let value = session.read(number);
+    println!("added {value} of {count}, {failed} failed");
     end(session);
 }
 
@@ -74,18 +77,16 @@ pub(crate) fn resets(rounds: u64) {
         println!("synchronize {}", session.synchronize());
         session.reset();
     }
-    println!("rounds {rounds}");
 }
 
 /// Launches and waits, gives the slices a moment, launches again without waiting, and dies.
 pub(crate) fn killed(count: u64) {
     let session = Session::open(1);
-    for index in 0..count {
-        session.launch("matmul", 0, index, &[]);
-    }
-    session.synchronize();
-    std::thread::sleep(Duration::from_millis(100));
-    for index in count..count + 5 {
+    for index in 0..count + 5 {
+        if index == count {
+            session.synchronize();
+            thread::sleep(Duration::from_millis(100));
+        }
         session.launch("matmul", 0, index, &[]);
     }
     // SAFETY: raise has no preconditions.
@@ -95,17 +96,15 @@ pub(crate) fn killed(count: u64) {
 /// Launches beside a profiler that is at work from the start, then without it, with it and without it again.
 pub(crate) fn behind_a_profiler() {
     let session = Session::open(1);
-    session.start_profiler();
     for index in 0..40 {
         match index {
+            0 | 20 => session.start_profiler(),
             10 | 30 => session.stop_profiler(),
-            20 => session.start_profiler(),
             _ => {}
         }
         session.launch("matmul", 0, index, &[]);
         session.synchronize();
     }
-    println!("launched 40");
     end(session);
 }
 
@@ -114,78 +113,56 @@ pub(crate) fn nested(count: u64) {
     let session = Session::open(1);
     for index in 0..count {
         session.launch_in(index);
-        std::thread::sleep(Duration::from_micros(300));
+        thread::sleep(Duration::from_micros(300));
     }
-    println!("nested {count}");
     end(session);
 }
 
 /// Two threads launch into one stream.
 pub(crate) fn shared(count: u64) {
     let session = Session::open(1);
-    std::thread::scope(|scope| {
-        for thread in 0..2 {
-            let session = &session;
-            scope.spawn(move || {
-                session.enter();
-                for index in 0..count {
-                    session.launch("matmul", 0, thread * count + index, &[]);
-                    if index % 100 == 99 {
-                        session.synchronize();
-                    }
-                }
-            });
+    let launch = |thread| {
+        session.enter();
+        for index in 0..count {
+            session.launch("matmul", 0, thread * count + index, &[]);
+            if index % 100 == 99 {
+                session.synchronize();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for number in 0..2 {
+            scope.spawn(move || launch(number));
         }
     });
-    println!("shared {count}");
     end(session);
 }
 
 /// Two threads launch on a device each; the second one's captures a graph meanwhile.
 pub(crate) fn two_devices(count: u64) {
-    let ready = std::sync::Barrier::new(2);
-    std::thread::scope(|scope| {
-        scope.spawn(|| on_device(0, count, &ready));
-        scope.spawn(|| on_device(1, count, &ready));
+    let ready = &Barrier::new(2);
+    thread::scope(|scope| {
+        for device in 0..2 {
+            scope.spawn(move || on_device(device, count, ready));
+        }
     });
-    println!("launched {count} on each");
 }
 
-fn on_device(device: i32, count: u64, ready: &std::sync::Barrier) {
+fn on_device(device: i32, count: u64, ready: &Barrier) {
     let session = Session::on(device, 1);
     ready.wait();
     for index in 0..count {
         if device == 1 && index == count / 2 {
             let graph = session.capture(0, || {
                 session.launch("add", 0, index, &[]);
-                std::thread::sleep(Duration::from_millis(20));
+                thread::sleep(Duration::from_millis(20));
             });
             session.replay(graph, 0);
         }
         session.launch("matmul", 0, index, &[]);
-        std::thread::sleep(Duration::from_micros(200));
+        thread::sleep(Duration::from_micros(200));
     }
     session.synchronize();
     serving_shim::flush(Duration::from_secs(5));
     ready.wait();
-}
-
-/// Launches before, in and after captures of the same stream, in quick succession: events are used again at once.
-pub(crate) fn captures_in_between(count: u64) {
-    let session = Session::open(1);
-    let number = session.number();
-    let args = [number as u64, 1];
-    for round in 0..count {
-        session.launch("matmul", 0, round, &[]);
-        session.launch("add", 0, round, &[]);
-        let graph = session.capture(0, || {
-            session.launch("sim_add_one", 0, round, &args);
-            session.launch("sim_add_one", 0, round, &args);
-        });
-        println!("replay {}", session.replay(graph, 0));
-        session.launch("add", 0, round, &[]);
-    }
-    println!("synchronize {}", session.synchronize());
-    println!("added {}", session.read(number));
-    end(session);
 }

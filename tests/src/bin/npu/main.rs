@@ -18,44 +18,36 @@ const DONE: u8 = 7;
 fn main() -> ExitCode {
     Recorder::init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse::<u64>().expect("a number");
-    match arguments.as_slice() {
-        ["launches", count, streams] => launches::many(number(count), number(streams)),
-        ["paced", count, pause_us] => launches::paced(number(count), number(pause_us)),
-        ["added", count] => launches::added(number(count)),
-        ["codes", count] => launches::codes(number(count)),
-        ["resets", rounds] => launches::resets(number(rounds)),
-        ["killed", count] => launches::killed(number(count)),
-        ["nested", count] => launches::nested(number(count)),
-        ["shared", count] => launches::shared(number(count)),
-        ["two-devices", count] => launches::two_devices(number(count)),
-        ["profiler-first", ..] => launches::behind_a_profiler(),
-        ["replayed", rest @ ..] => replays::replayed(size(rest)),
-        ["replayed-with-collectives", busy, end, rest @ ..] => {
-            let busy = usize::try_from(number(busy)).expect("few");
-            replays::with_collectives(size(rest), busy, *end == "gone");
+    let mode = arguments.first().expect("a mode").as_str();
+    let number = |text: &String| text.parse().expect("a number");
+    let numbers: Vec<u64> = arguments[1..].iter().map(number).collect();
+    match (mode, numbers.as_slice()) {
+        ("launches", [count, streams]) => launches::many(*count, *streams),
+        ("paced", [count, pause_us]) => launches::paced(*count, *pause_us),
+        ("added", [count]) => launches::added(*count),
+        ("codes", [count]) => launches::codes(*count),
+        ("resets", [rounds]) => launches::resets(*rounds),
+        ("killed", [count]) => launches::killed(*count),
+        ("nested", [count]) => launches::nested(*count),
+        ("shared", [count]) => launches::shared(*count),
+        ("two-devices", [count]) => launches::two_devices(*count),
+        ("profiler-first", []) => launches::behind_a_profiler(),
+        ("replayed", size) => replays::replayed(three(size)),
+        ("replayed-with-collectives", [busy, size @ ..]) => {
+            replays::with_collectives(*busy, three(size), false);
         }
-        ["replayed-and-switched", count] => replays::switched(number(count)),
-        ["replayed-beside-another-device", replays] => replays::beside_a_device(number(replays)),
-        ["replayed-and-killed", rest @ ..] => replays::killed(size(rest)),
-        ["capture-in-between", count] => launches::captures_in_between(number(count)),
-        _ => {
-            println!("npu: unknown mode {arguments:?}");
-            return ExitCode::from(64);
+        ("replayed-and-gone", [busy, size @ ..]) => {
+            replays::with_collectives(*busy, three(size), true);
         }
+        ("replayed-and-switched", [count]) => replays::switched(*count),
+        ("replayed-beside-another-device", [replays]) => replays::beside_a_device(*replays),
+        _ => panic!("npu: unknown mode {arguments:?}"),
     }
     ExitCode::from(DONE)
 }
 
-/// Kernels of a graph, replays of each, launches behind each.
-fn size(arguments: &[&str]) -> replays::Size {
-    let number = |at: usize| arguments[at].parse().expect("a number");
-    replays::Size {
-        kernels: number(0),
-        replays: number(1),
-        launches: number(2),
-    }
+fn three(numbers: &[u64]) -> replays::Size {
+    numbers.try_into().expect("three numbers")
 }
 
 /// Ends as a program should.

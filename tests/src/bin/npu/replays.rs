@@ -1,7 +1,8 @@
 //! Graphs that are captured and replayed before the eyes of an interposer, beside launches.
 
 use crate::end;
-use crate::session::{Session, await_records, is_mspti_taken};
+use crate::launches::name;
+use crate::session::{Session, is_mspti_taken};
 use ascend_sys::types::aclmdlRI;
 use ascend_sys::{Acl, Library, Mspti};
 use e2e::host_support::switch::{control, store};
@@ -14,27 +15,20 @@ use std::time::{Duration, Instant};
 /// How long anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
-
-/// How much of everything: kernels of a graph, replays of each of two, and launches behind each.
-#[derive(Clone, Copy)]
-pub(crate) struct Size {
-    pub(crate) kernels: u64,
-    pub(crate) replays: u64,
-    pub(crate) launches: u64,
-}
+/// Number of kernels in a graph, of replays of each of two graphs, and of launches after each replay.
+pub(crate) type Size = [u64; 3];
 
 /// Replays two graphs in turn, with launches in between, and rests after every 20 rounds.
 pub(crate) fn replayed(size: Size) {
     let session = Session::open(2);
-    let graphs = work(&session, size);
-    println!("replayed {} graphs", graphs.len());
+    let graphs = captured(&session, size, |_| ());
+    rounds(&session, graphs, size, |_| ());
     end(session);
 }
 
 /// The same with a collective behind every other kernel of a graph and between the replays, while other threads keep the processors busy.
 /// With `gone` it exits as soon as all has run, with the threads still at it.
-pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
+pub(crate) fn with_collectives(busy: u64, size: Size, gone: bool) {
     if gone {
         // SAFETY: the handler is a function of this program.
         assert_eq!(unsafe { libc::atexit(report_mspti) }, 0);
@@ -42,7 +36,7 @@ pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
     let session = Session::open(2);
     let comm = session.communicator();
     let over = AtomicBool::new(false);
-    let graphs = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         for _ in 0..busy {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
@@ -58,9 +52,7 @@ pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
         }
         assert!(serving_shim::flush(PATIENCE), "slices");
         over.store(true, Ordering::Relaxed);
-        graphs
     });
-    println!("replayed {} graphs", graphs.len());
     end(session);
 }
 
@@ -70,32 +62,12 @@ extern "C" fn report_mspti() {
     println!("MSPTI is taken: {}", is_mspti_taken(&acl));
 }
 
-/// The same, and dies: first it waits for the slices and the records, then it replays once more.
-pub(crate) fn killed(size: Size) {
-    let session = Session::open(2);
-    let graphs = work(&session, size);
-    assert!(serving_shim::flush(PATIENCE), "slices");
-    await_records();
-    session.replay_timed(graphs[0], 0);
-    session.synchronize();
-    // SAFETY: raise has no preconditions.
-    unsafe { libc::raise(libc::SIGKILL) };
-}
-
-/// Captures two graphs, replays them; what the program holds of them.
-fn work(session: &Session, size: Size) -> [aclmdlRI; 2] {
-    let graphs = captured(session, size, |_| ());
-    rounds(session, graphs, size, |_| ());
-    graphs
-}
-
 /// Captures two graphs, one in each stream, with something `more` in it behind every other kernel.
-fn captured(session: &Session, size: Size, more: impl Fn(usize)) -> [aclmdlRI; 2] {
+fn captured(session: &Session, [kernels, ..]: Size, more: impl Fn(u64)) -> [aclmdlRI; 2] {
     [0, 1].map(|graph| {
         session.capture_seen(graph, || {
-            for index in 0..size.kernels {
-                let name = NAMES[usize::try_from(index).unwrap_or(0) % 3];
-                session.launch(name, graph, 1_000_000 + index, &[]);
+            for index in 0..kernels {
+                session.launch(name(index), graph, 1_000_000 + index, &[]);
                 if index % 2 == 1 {
                     more(graph);
                 }
@@ -105,12 +77,12 @@ fn captured(session: &Session, size: Size, more: impl Fn(usize)) -> [aclmdlRI; 2
 }
 
 /// Replays both in turn, with launches and something `more` behind each, and rests after every 20 rounds.
-fn rounds(session: &Session, graphs: [aclmdlRI; 2], size: Size, more: impl Fn(usize)) {
-    for round in 0..size.replays {
-        for (stream, graph) in graphs.into_iter().enumerate() {
+fn rounds(session: &Session, graphs: [aclmdlRI; 2], size: Size, more: impl Fn(u64)) {
+    let [_, replays, launches] = size;
+    for round in 0..replays {
+        for (stream, graph) in (0..).zip(graphs) {
             session.replay_timed(graph, stream);
-            for index in 0..size.launches {
-                let index = round * size.launches + index;
+            for index in round * launches..(round + 1) * launches {
                 session.launch("matmul", stream, index, &[]);
             }
             more(stream);
@@ -121,7 +93,7 @@ fn rounds(session: &Session, graphs: [aclmdlRI; 2], size: Size, more: impl Fn(us
             std::thread::sleep(Duration::from_millis(3));
         }
     }
-    println!("synchronize {}", session.synchronize());
+    assert_eq!(session.synchronize(), 0);
 }
 
 /// Launches and replays while the level `kernel` is recorded, while it is not, when this program subscribes to MSPTI itself, and once more while it is.
@@ -135,22 +107,22 @@ pub(crate) fn switched(count: u64) {
     let library = library.simulator_face("libmspti.so").expect("MSPTI");
     let mspti = Mspti::load(&library);
     for part in 0..3 {
-        if part == 1 {
-            assert!(!own_subscription(&mspti), "MSPTI is taken");
-        }
-        if part > 0 {
-            switch(part == 2);
-        }
-        if part == 1 {
-            wait_for("MSPTI is given back", || own_subscription(&mspti));
-        }
-        if part == 2 {
-            // It is taken again by the device's thread, which launches wake.
-            wait_for("MSPTI is taken again", || {
-                session.launch("add", 0, 2_000_000, &[]);
-                session.synchronize();
-                session.is_mspti_taken()
-            });
+        match part {
+            1 => {
+                assert!(!own_subscription(&mspti), "MSPTI is taken");
+                switch(&[Level::E2e]);
+                wait_for("MSPTI is given back", || own_subscription(&mspti));
+            }
+            2 => {
+                switch(&[Level::E2e, Level::Kernel]);
+                // It is taken again by the device's thread, which launches wake.
+                wait_for("MSPTI is taken again", || {
+                    session.launch("add", 0, 2_000_000, &[]);
+                    session.synchronize();
+                    session.is_mspti_taken()
+                });
+            }
+            _ => {}
         }
         for index in part * count..(part + 1) * count {
             session.launch("matmul", 0, index, &[]);
@@ -159,23 +131,19 @@ pub(crate) fn switched(count: u64) {
         }
         assert!(serving_shim::flush(PATIENCE), "slices");
     }
-    println!("switched twice");
     end(session);
 }
 
-/// Has the level `kernel` recorded or not, and waits until that is so.
-fn switch(on: bool) {
-    let levels: &[Level] = if on {
-        &[Level::E2e, Level::Kernel]
-    } else {
-        &[Level::E2e]
-    };
+/// Switches to levels, and waits until that is so.
+fn switch(levels: &[Level]) {
     let recorder = Recorder::get();
     let dir = recorder.directory().expect("a run");
-    let control = control(&dir, SwitchCause::Level, levels, Duration::ZERO);
-    store(&dir, &control);
+    store(
+        &dir,
+        &control(&dir, SwitchCause::Level, levels, Duration::ZERO),
+    );
     wait_for("the level is obeyed", || {
-        recorder.includes(Level::Kernel) == on
+        recorder.includes(Level::Kernel) == levels.contains(&Level::Kernel)
     });
 }
 
@@ -191,8 +159,7 @@ fn own_subscription(mspti: &Mspti) -> bool {
     is_ours
 }
 
-fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
-    let mut is_so = is_so;
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "{what}");

@@ -14,7 +14,7 @@ pub(crate) struct Session {
     acl: Acl,
     hccl: Hccl,
     device: i32,
-    pub(crate) streams: Vec<aclrtStream>,
+    streams: Vec<aclrtStream>,
     functions: HashMap<&'static str, aclrtFuncHandle>,
     timed: bool,
 }
@@ -24,21 +24,34 @@ const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
 /// What the profiler is configured with; the simulator does not look into it.
 static PROFILER: u8 = 0;
 
+/// Calls a function of the runtime, and returns its code.
+macro_rules! call {
+    ($functions:expr, $name:ident($($argument:expr),*)) => {{
+        let function = $functions.$name.expect(stringify!($name));
+        // SAFETY: handles are the runtime's and alive; pointers are null where that is allowed, else readable or writable for the call.
+        unsafe { function($($argument),*) }
+    }};
+}
+
+/// Calls a function that must succeed.
+macro_rules! ok {
+    ($functions:expr, $name:ident($($argument:expr),*)) => {
+        assert_eq!(call!($functions, $name($($argument),*)), 0, stringify!($name))
+    };
+}
+
 /// Returns true if a client of MSPTI has the devices' channels, so that no profiler can start.
 pub(crate) fn is_mspti_taken(acl: &Acl) -> bool {
-    let start = acl.profiler.aclprofStart.expect("a start");
-    // SAFETY: the configuration stays.
-    if unsafe { start((&raw const PROFILER).cast()) } != 0 {
-        return true;
+    let config = (&raw const PROFILER).cast();
+    let is_taken = call!(acl.profiler, aclprofStart(config)) != 0;
+    if !is_taken {
+        ok!(acl.profiler, aclprofStop(config));
     }
-    let stop = acl.profiler.aclprofStop.expect("a stop");
-    // SAFETY: as at its start.
-    ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
-    false
+    is_taken
 }
 
 /// Waits until MSPTI's records of what has run are read, if there are any: that is done every 100 ms.
-pub(crate) fn await_records() {
+fn await_records() {
     let device = std::env::var("SA_PROFILE_DEVICE").unwrap_or_default();
     if device.contains("mspti") {
         std::thread::sleep(Duration::from_millis(400));
@@ -48,17 +61,12 @@ pub(crate) fn await_records() {
 /// `aclInit` was called before, by another thread.
 const REPEATED: i32 = 100_002;
 
-fn ok(call: &str, code: i32) {
-    assert_eq!(code, 0, "{call}");
-}
-
 impl Session {
-    pub(crate) fn open(streams: usize) -> Session {
-        let device = std::env::var("NPU_DEVICE").map_or(0, |text| text.parse().expect("a number"));
-        Session::on(device, streams)
+    pub(crate) fn open(streams: u64) -> Session {
+        Session::on(0, streams)
     }
 
-    pub(crate) fn on(device: i32, streams: usize) -> Session {
+    pub(crate) fn on(device: i32, streams: u64) -> Session {
         let library = Library::open_simulator().expect("the simulator");
         let mut session = Session {
             acl: Acl::load(&library),
@@ -68,9 +76,7 @@ impl Session {
             functions: HashMap::new(),
             timed: std::env::var_os("NPU_BARE").is_none(),
         };
-        let init = session.acl.init.aclInit.expect("aclInit");
-        // SAFETY: a null path asks for no configuration.
-        let code = unsafe { init(null()) };
+        let code = call!(session.acl.init, aclInit(null()));
         assert!(code == 0 || code == REPEATED, "aclInit: {code}");
         session.set(streams);
         session
@@ -84,65 +90,45 @@ impl Session {
         }
     }
 
-    /// Sets the device and makes streams.
-    pub(crate) fn set(&mut self, streams: usize) {
-        let set = self.acl.lifecycle.aclrtSetDevice.expect("aclrtSetDevice");
-        // SAFETY: takes an integer.
-        ok("aclrtSetDevice", unsafe { set(self.device) });
-        let create = self
-            .acl
-            .stream
-            .aclrtCreateStream
-            .expect("aclrtCreateStream");
-        self.streams = (0..streams)
-            .map(|_| {
-                let mut stream = null_mut();
-                // SAFETY: `stream` is writable for the call.
-                ok("aclrtCreateStream", unsafe { create(&raw mut stream) });
-                stream
-            })
-            .collect();
-        self.load();
-    }
-
-    fn load(&mut self) {
-        let load = self.acl.kernel.aclrtBinaryLoadFromData.expect("a load");
-        let find = self.acl.naming.aclrtBinaryGetFunction.expect("a find");
-        let (mut binary, code) = (null_mut(), [0u8; 8]);
-        // SAFETY: `code` is readable for its length, `binary` writable for the call; there are no options.
-        ok("aclrtBinaryLoadFromData", unsafe {
-            load(
-                code.as_ptr().cast::<c_void>(),
-                code.len(),
-                null(),
-                &raw mut binary,
-            )
-        });
+    /// Sets the device, and makes streams and kernels.
+    pub(crate) fn set(&mut self, streams: u64) {
+        self.enter();
+        let stream = |_| {
+            let mut stream = null_mut();
+            ok!(self.acl.stream, aclrtCreateStream(&raw mut stream));
+            stream
+        };
+        self.streams = (0..streams).map(stream).collect();
+        let (mut binary, code) = (null_mut(), 0u64);
+        let data = (&raw const code).cast::<c_void>();
+        let kernels = &self.acl.kernel;
+        ok!(
+            kernels,
+            aclrtBinaryLoadFromData(data, 8, null(), &raw mut binary)
+        );
         for name in KERNELS {
             let text = CString::new(name).expect("no NUL");
             let mut function = null_mut();
-            // SAFETY: `text` is a C string, `function` writable for the call.
-            ok("aclrtBinaryGetFunction", unsafe {
-                find(binary, text.as_ptr(), &raw mut function)
-            });
+            let naming = &self.acl.naming;
+            ok!(
+                naming,
+                aclrtBinaryGetFunction(binary, text.as_ptr(), &raw mut function)
+            );
             self.functions.insert(name, function);
         }
     }
 
     /// Launches a kernel into a stream; the runtime's code.
-    pub(crate) fn launch(
-        &self,
-        name: &'static str,
-        stream: usize,
-        index: u64,
-        args: &[u64],
-    ) -> i32 {
-        let stream = self.streams[stream];
-        let launch = self.acl.launch.aclrtLaunchKernel.expect("a launch");
-        let function = self.functions[name];
+    pub(crate) fn launch(&self, name: &'static str, stream: u64, index: u64, args: &[u64]) -> i32 {
+        let stream = self.stream(stream);
         let (data, bytes) = (args.as_ptr().cast::<c_void>(), size_of_val(args));
-        // SAFETY: handles are the runtime's, `args` is readable for its length.
-        let call = || unsafe { launch(function, 8, data, bytes, stream) };
+        let function = self.functions[name];
+        let call = || {
+            call!(
+                self.acl.launch,
+                aclrtLaunchKernel(function, 8, data, bytes, stream)
+            )
+        };
         if !self.timed {
             return call();
         }
@@ -153,48 +139,50 @@ impl Session {
         code
     }
 
+    fn stream(&self, number: u64) -> aclrtStream {
+        self.streams[usize::try_from(number).expect("few streams")]
+    }
+
+    /// Makes a call of this kind before an interposer's eyes.
+    fn hooked(&self, kind: Kind, stream: u64, name: &'static str, call: impl FnOnce() -> i32) {
+        let seen = hooks::Seen {
+            kind,
+            stream: self.stream(stream),
+            grid: 0,
+            bytes: 0,
+        };
+        let timed = self.timed.then(|| hooks::launch(&seen, || name.into()));
+        let code = call();
+        if let Some(Some(timed)) = timed {
+            timed.end(code);
+        }
+        assert_eq!(code, 0, "{name}");
+    }
+
     /// A communicator of this device alone.
     pub(crate) fn communicator(&self) -> HcclComm {
-        let make = self.hccl.comm.HcclCommInitAll.expect("a communicator");
         let (mut device, mut comm) = (self.device, null_mut());
-        // SAFETY: one device is named, and there is room for one communicator.
-        ok("HcclCommInitAll", unsafe {
-            make(1, &raw mut device, &raw mut comm)
-        });
+        let (devices, comms) = (&raw mut device, &raw mut comm);
+        ok!(self.hccl.comm, HcclCommInitAll(1, devices, comms));
         comm
     }
 
     /// Launches a collective before an interposer's eyes.
-    pub(crate) fn barrier(&self, comm: HcclComm, stream: usize) {
-        let barrier = self.hccl.collective.HcclBarrier.expect("a barrier");
-        let seen = hooks::Seen {
-            kind: Kind::Collective,
-            stream: self.streams[stream],
-            grid: 0,
-            bytes: 0,
-        };
-        let timed = self
-            .timed
-            .then(|| hooks::launch(&seen, || "HcclBarrier".into()));
-        // SAFETY: both are the runtime's, and alive.
-        let code = unsafe { barrier(comm, self.streams[stream]) };
-        if let Some(Some(timed)) = timed {
-            timed.end(code);
-        }
-        ok("HcclBarrier", code);
+    pub(crate) fn barrier(&self, comm: HcclComm, number: u64) {
+        let (stream, collectives) = (self.stream(number), &self.hccl.collective);
+        self.hooked(Kind::Collective, number, "HcclBarrier", || {
+            call!(collectives, HcclBarrier(comm, stream))
+        });
     }
 
     /// Gives the calling thread the device.
     pub(crate) fn enter(&self) {
-        let set = self.acl.lifecycle.aclrtSetDevice.expect("aclrtSetDevice");
-        // SAFETY: takes an integer.
-        ok("aclrtSetDevice", unsafe { set(self.device) });
+        ok!(self.acl.lifecycle, aclrtSetDevice(self.device));
     }
 
-    /// Launches one kernel inside the timing of two.
+    /// Launches two kernels inside the timing of both.
     pub(crate) fn launch_in(&self, index: u64) {
-        let stream = self.streams[0];
-        let mut outer = Launch::begin(stream, "outer", 1);
+        let mut outer = Launch::begin(self.stream(0), "outer", 1);
         outer.arg("index", 1_000_000 + index);
         let first = self.launch("matmul", 0, index, &[]);
         let second = self.launch("add", 0, 500_000 + index, &[]);
@@ -202,9 +190,8 @@ impl Session {
     }
 
     pub(crate) fn synchronize(&self) -> i32 {
-        let wait = self.acl.synchronize.aclrtSynchronizeStream.expect("a wait");
-        // SAFETY: the streams are the runtime's, and alive.
-        let codes = self.streams.iter().map(|stream| unsafe { wait(*stream) });
+        let wait = |stream| call!(self.acl.synchronize, aclrtSynchronizeStream(stream));
+        let codes = self.streams.iter().map(|stream| wait(*stream));
         codes.fold(0, |first, code| if first == 0 { code } else { first })
     }
 
@@ -213,72 +200,53 @@ impl Session {
         if self.timed {
             serving_shim::flush(Duration::from_secs(5));
             await_records();
-            serving_shim::hooks::before_reset(self.device);
+            hooks::before_reset(self.device);
         }
-        let reset = self.acl.lifecycle.aclrtResetDevice.expect("a reset");
-        // SAFETY: takes an integer.
-        let code = unsafe { reset(self.device) };
+        let code = call!(self.acl.lifecycle, aclrtResetDevice(self.device));
         println!("reset {code}");
     }
 
     pub(crate) fn close(self) {
         self.reset();
         if self.timed {
-            serving_shim::hooks::before_finalize();
+            hooks::before_finalize();
         }
-        let finalize = self.acl.lifecycle.aclFinalize.expect("a finalize");
-        // SAFETY: takes nothing.
-        let code = unsafe { finalize() };
-        println!("finalize {code}");
+        println!("finalize {}", call!(self.acl.lifecycle, aclFinalize()));
     }
 
     /// Captures what is launched meanwhile into a stream. No hook sees it, as where a program gets these functions by their names.
-    pub(crate) fn capture(&self, stream: usize, launches: impl FnOnce()) -> aclmdlRI {
-        let stream = self.streams[stream];
-        let begin = self.acl.graph.aclmdlRICaptureBegin.expect("a begin");
-        let end = self.acl.graph.aclmdlRICaptureEnd.expect("an end");
-        // SAFETY: the stream is the runtime's, and alive.
-        println!("capture begin {}", unsafe { begin(stream, 0) });
+    pub(crate) fn capture(&self, stream: u64, launches: impl FnOnce()) -> aclmdlRI {
+        let (stream, mut graph) = (self.stream(stream), null_mut());
+        ok!(self.acl.graph, aclmdlRICaptureBegin(stream, 0));
         launches();
-        let mut graph = null_mut();
-        // SAFETY: `graph` is writable for the call.
-        println!("capture end {}", unsafe { end(stream, &raw mut graph) });
+        ok!(self.acl.graph, aclmdlRICaptureEnd(stream, &raw mut graph));
         graph
     }
 
     /// Replays a graph.
-    pub(crate) fn replay(&self, graph: aclmdlRI, stream: usize) -> i32 {
-        let execute = self.acl.graph.aclmdlRIExecuteAsync.expect("a replay");
-        // SAFETY: graph and stream are the runtime's, and alive.
-        unsafe { execute(graph, self.streams[stream]) }
+    pub(crate) fn replay(&self, graph: aclmdlRI, stream: u64) -> i32 {
+        call!(
+            self.acl.graph,
+            aclmdlRIExecuteAsync(graph, self.stream(stream))
+        )
     }
 
     /// Captures as [`Session::capture`] does, and an interposer sees it.
-    pub(crate) fn capture_seen(&self, stream: usize, launches: impl FnOnce()) -> aclmdlRI {
+    pub(crate) fn capture_seen(&self, stream: u64, launches: impl FnOnce()) -> aclmdlRI {
         if self.timed {
-            hooks::capture_begin(self.streams[stream]);
+            hooks::capture_begin(self.stream(stream));
         }
         let graph = self.capture(stream, launches);
         if self.timed {
-            hooks::capture_end(self.streams[stream], graph);
+            hooks::capture_end(self.stream(stream), graph);
         }
         graph
     }
 
     /// Replays a graph before an interposer's eyes.
-    pub(crate) fn replay_timed(&self, graph: aclmdlRI, stream: usize) {
-        let seen = hooks::Seen {
-            kind: Kind::Graph(Graph(graph as usize)),
-            stream: self.streams[stream],
-            grid: 0,
-            bytes: 0,
-        };
-        let timed = self.timed.then(|| hooks::launch(&seen, || "replay".into()));
-        let code = self.replay(graph, stream);
-        if let Some(Some(timed)) = timed {
-            timed.end(code);
-        }
-        assert_eq!(code, 0, "a replay");
+    pub(crate) fn replay_timed(&self, graph: aclmdlRI, stream: u64) {
+        let kind = Kind::Graph(Graph(graph as usize));
+        self.hooked(kind, stream, "replay", || self.replay(graph, stream));
     }
 
     /// Returns true if a client of MSPTI has the devices' channels.
@@ -289,40 +257,31 @@ impl Session {
     /// Starts another profiler before an interposer's eyes.
     pub(crate) fn start_profiler(&self) {
         hooks::profiler_started("aclprof");
-        let start = self.acl.profiler.aclprofStart.expect("a start");
-        // SAFETY: the configuration stays.
-        ok("aclprofStart", unsafe {
-            start((&raw const PROFILER).cast())
-        });
+        ok!(
+            self.acl.profiler,
+            aclprofStart((&raw const PROFILER).cast())
+        );
     }
 
     /// Stops it.
     pub(crate) fn stop_profiler(&self) {
-        let stop = self.acl.profiler.aclprofStop.expect("a stop");
-        // SAFETY: as at its start.
-        ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
+        ok!(self.acl.profiler, aclprofStop((&raw const PROFILER).cast()));
         hooks::profiler_stopped("aclprof");
     }
 
     /// A 32-bit number on the device, 0 at first.
     pub(crate) fn number(&self) -> *mut i32 {
-        let allocate = self.acl.memory.aclrtMalloc.expect("aclrtMalloc");
         let mut address = null_mut();
-        // SAFETY: `address` is writable for the call.
-        ok("aclrtMalloc", unsafe { allocate(&raw mut address, 4, 0) });
-        let set = self.acl.copy.aclrtMemset.expect("aclrtMemset");
-        // SAFETY: four bytes were allocated.
-        ok("aclrtMemset", unsafe { set(address, 4, 0, 4) });
+        ok!(self.acl.memory, aclrtMalloc(&raw mut address, 4, 0));
+        ok!(self.acl.copy, aclrtMemset(address, 4, 0, 4));
         address.cast()
     }
 
     /// What the number is by now.
     pub(crate) fn read(&self, number: *mut i32) -> i32 {
-        let copy = self.acl.copy.aclrtMemcpy.expect("aclrtMemcpy");
         let mut value = 0i32;
         let to = (&raw mut value).cast::<c_void>();
-        // SAFETY: both sides have four bytes.
-        ok("aclrtMemcpy", unsafe { copy(to, 4, number.cast(), 4, 2) });
+        ok!(self.acl.copy, aclrtMemcpy(to, 4, number.cast(), 4, 2));
         value
     }
 }

@@ -1,8 +1,8 @@
 //! Compares MSPTI's records in the trace with what the simulated device really did: each record is on the row of its stream once, and launches are not affected.
 
 use super::check_places;
-use super::run::{Run, highest, host, run_to};
-use e2e::host_support::{Host, Merged, Outcome, scratch};
+use super::run::{Run, highest, host, number, run_to};
+use e2e::host_support::{Host, Merged, Outcome, library, row, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -21,17 +21,16 @@ fn replayed() -> String {
     format!("replayed {SIZE}")
 }
 
-/// A folder with the simulator, under its own name and under MSPTI's.
+/// Makes a folder with the simulator under these names.
 fn simulator(names: &[&str]) -> TempDir {
     let folder = scratch();
-    let test = std::env::current_exe().expect("the path of this test");
-    let library = test.with_file_name("libascendcl.so");
     for name in names {
-        symlink(&library, folder.path().join(name)).expect("a link");
+        symlink(library("libascendcl.so"), folder.path().join(name)).expect("a link");
     }
     folder
 }
 
+/// Makes one with the simulator under its own name and under MSPTI's.
 fn whole_simulator() -> TempDir {
     simulator(&["libascendcl.so", "libmspti.so"])
 }
@@ -46,14 +45,8 @@ fn host_with(simulator: &TempDir, arguments: &str, device: &str, variables: &str
 /// Runs a program with MSPTI, which must end as `end` says.
 fn run_with(arguments: &str, variables: &str, end: fn(Outcome) -> Outcome) -> Run {
     let simulator = whole_simulator();
-    run_to(
-        host_with(&simulator, arguments, "sim,mspti", variables),
-        end,
-    )
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+    let host = host_with(&simulator, arguments, "sim,mspti", variables);
+    run_to(host, end)
 }
 
 /// The parts of a record that do not depend on its time: stream, name, correlation id, and true for a collective.
@@ -80,45 +73,31 @@ fn count(records: &Records) -> usize {
     records.values().map(Vec::len).sum()
 }
 
-/// Returns the names of rows.
-fn rows(run: &Run) -> BTreeMap<String, &str> {
-    let names = run.merged.of_name("thread_name");
-    names
-        .filter_map(|event| Some((row(event), event["args"]["name"].as_str()?)))
-        .collect()
-}
-
-fn row(event: &Value) -> String {
-    format!("{} {}", event["pid"], event["tid"])
-}
-
 /// Returns the slices of MSPTI's rows.
 fn shown(run: &Run) -> Records {
-    let rows = rows(run);
+    let rows = run.merged.row_names();
     let events = run.merged.events().iter();
     let slices = events.filter(|event| event["args"]["device_method"] == "mspti");
     sorted(slices.map(|slice| {
         let args = &slice["args"];
         let stream = args["stream"].as_u64().expect("a stream");
-        let name = rows[&row(slice)];
         // Two of them may overlap if the clock was renewed.
-        let own = name.split(" (overlapping").next();
+        let own = rows[&row(slice)].split(" (overlapping").next();
         assert_eq!(own, Some(format!("Stream {stream} (MSPTI)").as_str()));
         assert!(args["launch"].is_null() && args["uncertainty_us"].is_null());
         let is_collective = args["comm"].is_string();
         let category = if is_collective { "comm" } else { "kernel" };
-        assert_eq!(
-            (&slice["ph"], &slice["cat"]),
-            (&"X".into(), &category.into())
-        );
-        let key = (
-            stream,
-            slice["name"].as_str().expect("a name").to_owned(),
-            args["correlation"].as_u64().expect("a number"),
-            is_collective,
-        );
-        (key, (number(&slice["ts"]), number(&slice["dur"])))
+        assert_eq!([&slice["ph"], &slice["cat"]], ["X", category]);
+        let times = (number(&slice["ts"]), number(&slice["dur"]));
+        let key = key(stream, slice, &args["correlation"], is_collective);
+        (key, times)
     }))
+}
+
+fn key(stream: u64, named: &Value, correlation: &Value, is_collective: bool) -> Key {
+    let name = named["name"].as_str().expect("a name").to_owned();
+    let correlation = correlation.as_u64().expect("a number");
+    (stream, name, correlation, is_collective)
 }
 
 /// Returns the kernels and collectives that really ran and that MSPTI has numbered.
@@ -130,62 +109,41 @@ fn in_truth(run: &Run) -> Records {
             true => &task["stream"],
             false => &task["graph_stream"],
         };
-        let key = (
-            stream.as_u64().expect("a stream"),
-            task["name"].as_str().expect("a name").to_owned(),
-            task["correlation"].as_u64().expect("a number"),
-            task["kind"] == "hccl",
-        );
+        let stream = stream.as_u64().expect("a stream");
         let (start, end) = (number(&task["start_ns"]), number(&task["end_ns"]));
-        (key, ((start - base) / 1e3, (end - start) / 1e3))
+        let times = ((start - base) / 1e3, (end - start) / 1e3);
+        let is_collective = task["kind"] == "hccl";
+        let key = key(stream, task, &task["correlation"], is_collective);
+        (key, times)
     }))
-}
-
-/// Returns each key with its times in the trace and in the truth.
-fn pairs<'a>(
-    shown: &'a Records,
-    truth: &'a Records,
-) -> impl Iterator<Item = (&'a Key, &'a [Times], &'a [Times])> {
-    shown.iter().map(|(key, times)| {
-        let truth = truth
-            .get(key)
-            .unwrap_or_else(|| panic!("{key:?} never ran"));
-        (key, times.as_slice(), truth.as_slice())
-    })
 }
 
 /// Asserts that every record is on its row once, and counted. Returns the number of records.
 fn assert_all(run: &Run) -> usize {
-    let (shown, truth) = (shown(run), in_truth(run));
-    for (key, shown, truth) in pairs(&shown, &truth) {
-        assert_eq!(shown.len(), truth.len(), "{key:?}");
-    }
-    assert_eq!(count(&shown), count(&truth));
-    assert_eq!(counted(run, "placed"), count(&shown) as u64);
+    let (shown, truth) = (assert_some(run), count(&in_truth(run)));
+    assert_eq!((shown, counted(run, "placed")), (truth, truth as u64));
     assert_eq!(counted(run, "no_room") + counted(run, "unreadable"), 0);
-    count(&shown)
+    shown
 }
 
 /// Asserts that no record is on a row twice, and that each one ran. Returns the number of records.
 fn assert_some(run: &Run) -> usize {
     let (shown, truth) = (shown(run), in_truth(run));
-    for (key, shown, truth) in pairs(&shown, &truth) {
-        assert!(shown.len() <= truth.len(), "{key:?}");
+    for (key, times) in &shown {
+        assert!(times.len() <= truth[key].len(), "{key:?}");
     }
     count(&shown)
 }
 
 /// Asserts that each record has its true duration. Returns the largest error of a start in µs.
 fn largest_error(run: &Run) -> f64 {
-    let (shown, truth) = (shown(run), in_truth(run));
+    let truth = in_truth(run);
     let mut largest = 0f64;
-    for (key, shown, truth) in pairs(&shown, &truth) {
-        for (shown, truth) in shown.iter().zip(truth) {
+    for (key, shown) in shown(run) {
+        for (shown, truth) in shown.iter().zip(&truth[&key]) {
             let off = (shown.1 - truth.1).abs();
-            assert!(
-                off <= 0.1 + truth.1 * 2e-4,
-                "{off} µs longer or shorter: {key:?}"
-            );
+            let is_right = off <= 0.1 + truth.1 * 2e-4;
+            assert!(is_right, "{off} µs longer or shorter: {key:?}");
             largest = largest.max((shown.0 - truth.0).abs());
         }
     }
@@ -222,7 +180,7 @@ fn each_record_is_on_the_row_of_its_stream_once() {
         let clocks: Vec<&Value> = run.merged.of_name("MSPTI clock").collect();
         let is_stated = |clock: &&Value| clock["args"]["uncertainty"] == "unbounded";
         assert!(clocks.iter().all(is_stated));
-        let rows = rows(&run);
+        let rows = run.merged.row_names();
         let of_mspti = rows.values().filter(|name| name.ends_with(" (MSPTI)"));
         assert_eq!(clocks.len(), of_mspti.count(), "each row states its bound");
     }
@@ -246,10 +204,8 @@ fn a_step_of_the_records_clock_harms_nothing_else() {
 fn mspti_is_given_back_while_another_profiler_is_at_work() {
     let run = run_with("profiler-first", "", Outcome::quiet);
     assert_eq!(assert_all(&run), 20);
-    let slices = run.slices();
-    let index = |slice: &&Value| slice["args"]["index"].as_u64().expect("an index");
-    let timed: Vec<u64> = slices.iter().map(index).collect();
-    assert_eq!(timed, (10..20).chain(30..40).collect::<Vec<u64>>());
+    let timed: Vec<u64> = (10..20).chain(30..40).collect();
+    assert_eq!(run.indices(), timed);
     assert_eq!((run.counted("paused"), run.merged.named("mspti")), (20, 2));
     assert!(run.merged.named("device_timing_resumed") > 0);
 }
@@ -266,33 +222,21 @@ fn beside_msprof_it_is_not_used() {
 
 #[test]
 fn without_mspti_launches_have_their_pairs() {
-    let cases = [
-        (simulator(&["libascendcl.so"]), "", "libmspti.so"),
-        (
-            whole_simulator(),
-            "mspti_subscribe:1+=6",
-            "libmspti.so is not in LD_PRELOAD",
-        ),
-        (
-            whole_simulator(),
-            "mspti_subscribe:1+=2",
-            "another profiler has subscribed",
-        ),
-    ];
-    for (simulator, fault, why) in cases {
-        for device in ["sim,mspti", "sim"] {
-            let variables = format!("ASCEND_SIM_FAULTS={fault}");
+    let both: &[&str] = &["libascendcl.so", "libmspti.so"];
+    for (names, code, why) in [
+        (&both[..1], 6, "libmspti.so"),
+        (both, 6, "libmspti.so is not in LD_PRELOAD"),
+        (both, 2, "another profiler has subscribed"),
+    ] {
+        for (device, told) in [("sim,mspti", 1), ("sim", 0)] {
+            let variables = format!("ASCEND_SIM_FAULTS=mspti_subscribe:1+={code}");
+            let simulator = simulator(names);
             let host = host_with(&simulator, &replayed(), device, &variables);
             let run = run_to(host, |outcome| outcome);
             let said = &run.outcome.stderr;
-            match device {
-                "sim,mspti" => assert!(
-                    said.contains("device times come from event pairs alone") && said.contains(why),
-                    "{said}"
-                ),
-                _ => assert_eq!(said, ""),
-            }
-            let told = usize::from(device == "sim,mspti");
+            let is_said = said.contains("device times come from event pairs alone");
+            assert_eq!((is_said && said.contains(why)), told == 1, "{said}");
+            assert_eq!(said.lines().count(), told, "{said}");
             assert_eq!(run.merged.named("mspti_unavailable"), told, "{device}");
             assert_eq!(count(&shown(&run)), 0);
             assert_launches(&run);
@@ -300,18 +244,10 @@ fn without_mspti_launches_have_their_pairs() {
     }
 }
 
-#[test]
-fn a_kill_loses_what_was_not_read_yet() {
-    let arguments = format!("replayed-and-killed {SIZE}");
-    let run = run_with(&arguments, "", Outcome::was_killed);
-    let shown = count(&shown(&run));
-    assert!((ALL..=ALL + 5).contains(&shown), "{shown}");
-}
-
 /// Runs two graphs of 6 kernels and 3 collectives, 40 replays of each, and 2 launches and a collective after each replay. `busy` threads compete for the
 /// processors.
 fn with_collectives(busy: &str, end: &str, variables: &str) -> Run {
-    let arguments = format!("replayed-with-collectives {busy} {end} 6 40 2");
+    let arguments = format!("replayed-{end} {busy} 6 40 2");
     run_with(&arguments, variables, Outcome::quiet)
 }
 
@@ -320,14 +256,11 @@ fn collectives_have_their_records_too_and_where_they_have_none_kernels_do() {
     const REPLAYS: usize = 2 * 40;
     for (fault, expected) in [("", REPLAYS * (3 + 1)), ("mspti_enable:2+=6", 0)] {
         let faults = format!("ASCEND_SIM_FAULTS={fault}");
-        let run = with_collectives("0", "flushed", &faults);
+        let run = with_collectives("0", "with-collectives", &faults);
         assert_eq!(assert_all(&run), REPLAYS * (6 + 2) + expected);
-        let shown = shown(&run);
-        let collectives = shown
-            .iter()
-            .filter(|((.., is_collective), _)| *is_collective);
-        let collectives: usize = collectives.map(|(_, times)| times.len()).sum();
-        assert_eq!(collectives, expected);
+        let mut collectives = shown(&run);
+        collectives.retain(|(.., is_collective), _| *is_collective);
+        assert_eq!(count(&collectives), expected);
         let told = run.merged.of_name("mspti");
         let told: Vec<&Value> = told.map(|event| &event["args"]["collectives"]).collect();
         assert_eq!(told, [expected > 0]);
@@ -338,7 +271,7 @@ fn collectives_have_their_records_too_and_where_they_have_none_kernels_do() {
 #[test]
 fn mspti_is_given_back_where_the_process_ends_at_once() {
     for busy in ["0", "24"] {
-        let run = with_collectives(busy, "gone", "");
+        let run = with_collectives(busy, "and-gone", "");
         let stdout = &run.outcome.stdout;
         // The exit waits 150 ms for it at most, which may be too short for a busy machine.
         let given_back = stdout.ends_with("MSPTI is taken: false\n");
@@ -359,12 +292,8 @@ fn mspti_is_given_back_while_the_level_is_off_and_taken_again() {
     let arguments = format!("replayed-and-switched {COUNT}");
     let run = run_with(&arguments, "", Outcome::quiet);
     let shown = assert_some(&run);
-    let slices = run.slices();
-    let index = |slice: &&Value| slice["args"]["index"].as_u64();
-    let waits = slices
-        .iter()
-        .filter_map(index)
-        .filter(|at| *at >= 2_000_000);
+    let indices = run.indices().into_iter();
+    let waits = indices.filter(|at| *at >= 2_000_000);
     // A launch and a replay of two kernels each time, in two of three parts; and the launches that waited for MSPTI.
     let least = 2 * COUNT * (1 + 2);
     let most = least + waits.count();
@@ -382,15 +311,12 @@ fn records_that_find_no_room_are_counted() {
     let arguments = format!("replayed-beside-another-device {REPLAYS}");
     let variables = "ASCEND_SIM_KERNELS=add=0";
     let host = host_with(&simulator, &arguments, "sim,mspti", variables);
-    let said = host.recorded_in(dir.path()).run().quiet().stdout;
-    assert!(said.contains("launched 50 beside 300 replays"), "{said}");
+    let _outcome = host.recorded_in(dir.path()).run().quiet();
     let merged = Merged::newest(dir.path());
     let last = |series| highest(&merged, "kernel records", series);
     let (no_room, placed) = (last("no_room"), last("placed"));
     println!("NO ROOM: {no_room} of {} records", REPLAYS * 1000);
-    assert!(
-        (REPLAYS * 1000 - ROOM..=REPLAYS * 1000).contains(&no_room),
-        "{no_room}"
-    );
+    let most = REPLAYS * 1000;
+    assert!((most - ROOM..=most).contains(&no_room), "{no_room}");
     assert_eq!(placed, 50);
 }

@@ -1,9 +1,8 @@
 //! Runs of the program, with what they recorded and what the device really did.
 
-use e2e::host_support::{Host, Merged, Outcome, scratch};
+use e2e::host_support::{Host, Merged, Outcome, library, scratch};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::BTreeSet;
 
 const NPU: &str = env!("CARGO_BIN_EXE_npu");
 
@@ -14,17 +13,12 @@ pub(crate) struct Run {
     pub(crate) truth: Vec<Value>,
 }
 
-fn simulator() -> String {
-    let test = std::env::current_exe().expect("the path of this test");
-    test.with_file_name("libascendcl.so").display().to_string()
-}
-
 /// The program with the simulator. Arguments and variables are words, of a variable `NAME=VALUE`.
 pub(crate) fn host(arguments: &str, variables: &str) -> Host {
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
     let host = Host::new(NPU)
         .arguments(&arguments)
-        .variable("SA_PROFILE_SIM_LIBRARY", simulator())
+        .variable("SA_PROFILE_SIM_LIBRARY", library("libascendcl.so"))
         .variable("SA_PROFILE_DEVICE", "sim");
     let variables = variables.split_whitespace().map(|word| {
         let variable = word.split_once('=');
@@ -33,23 +27,20 @@ pub(crate) fn host(arguments: &str, variables: &str) -> Host {
     variables.fold(host, |host, (name, value)| host.variable(name, value))
 }
 
-fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect()
-}
-
 /// A run that ends in a way.
 pub(crate) fn run_to(host: Host, end: fn(Outcome) -> Outcome) -> Run {
     let dir = scratch();
     let (run, truth) = (dir.path().join("run"), dir.path().join("truth.jsonl"));
     let host = host.variable("ASCEND_SIM_TRUTH", &truth).recorded_in(&run);
     let outcome = end(host.deadline(std::time::Duration::from_secs(900)).run());
+    let truth = std::fs::read_to_string(&truth).unwrap_or_default();
+    let tasks = truth.lines();
     Run {
         outcome,
         merged: Merged::newest(&run),
-        truth: lines(&truth),
+        truth: tasks
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect(),
     }
 }
 
@@ -77,9 +68,18 @@ pub(crate) fn bare(arguments: &str, variables: &str) -> String {
 impl Run {
     /// Slices on devices.
     pub(crate) fn slices(&self) -> Vec<&Value> {
-        let is_slice =
-            |event: &&Value| event["ph"] == "X" && event["args"]["uncertainty_us"].is_number();
-        self.merged.events().iter().filter(is_slice).collect()
+        let slices = self.merged.events().iter();
+        slices
+            .filter(|event| event["ph"] == "X" && event["args"]["uncertainty_us"].is_number())
+            .collect()
+    }
+
+    /// The indices of the slices, in the order of the trace.
+    pub(crate) fn indices(&self) -> Vec<u64> {
+        let slices = self.slices().into_iter();
+        slices
+            .filter_map(|slice| slice["args"]["index"].as_u64())
+            .collect()
     }
 
     /// The highest value of a series of the counter of launches.
@@ -89,19 +89,24 @@ impl Run {
 
     /// Flow events of a phase.
     pub(crate) fn phase(&self, phase: &str) -> usize {
-        let is_flow = |event: &&Value| event["ph"] == phase && event["cat"] == "HostToDevice";
-        self.merged.events().iter().filter(is_flow).count()
+        let events = self.merged.events().iter();
+        events
+            .filter(|event| event["ph"] == phase && event["cat"] == "HostToDevice")
+            .count()
     }
 
-    /// The host's spans of launches, by index.
-    pub(crate) fn host_spans(&self) -> BTreeMap<u64, &Value> {
-        let spans = self.merged.events().iter();
-        let spans = spans.filter(|event| {
+    /// The number of launches that have a span of the host.
+    pub(crate) fn host_spans(&self) -> usize {
+        let spans = self.merged.events().iter().filter(|event| {
             let args = &event["args"];
             event["ph"] == "X" && args["launch"].is_number() && args["uncertainty_us"].is_null()
         });
-        spans
-            .map(|event| (event["args"]["index"].as_u64().unwrap_or(u64::MAX), event))
-            .collect()
+        let indices: BTreeSet<_> = spans.map(|span| span["args"]["index"].as_u64()).collect();
+        indices.len()
     }
+}
+
+/// A number of an event.
+pub(crate) fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }

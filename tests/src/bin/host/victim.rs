@@ -1,18 +1,12 @@
-//! A program that records at full speed and waits to be ended: `victim PROGRESS ORDER`.
+//! A host that records at full speed and waits to be ended: `host victim PROGRESS ORDER`.
 //!
 //! After each span it acknowledges the span's number in the progress file. Whatever was acknowledged must be readable, whatever ended the process.
-#![expect(
-    unsafe_code,
-    reason = "ends itself by _exit and by a write to address 0"
-)]
 
-use std::error::Error;
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use e2e::ledger::{NESTED, padding};
@@ -28,52 +22,40 @@ const SPRINT: u64 = 12_000;
 const BURST: u64 = 64;
 const PAUSE: Duration = Duration::from_millis(5);
 
-fn main() -> Result<(), Box<dyn Error>> {
-    Recorder::init();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [file, order] = arguments.as_slice() else {
-        return Err("usage: victim PROGRESS ORDER".into());
-    };
-    let progress = Arc::new(Progress::open(Path::new(file))?);
-    let order: Order = serde_json::from_str(order)?;
+/// Runs the threads that are ordered and ends as ordered.
+pub(crate) fn run(file: &str, order: &str) {
+    let progress: &Progress = Box::leak(Box::new(Progress::open(Path::new(file))));
+    let order: Order = serde_json::from_str(order).expect("an order");
     if matches!(order.pattern, Pattern::StepSpan | Pattern::StepFlush) {
-        Writer::new(&progress, 0).stepped(order.pattern);
-        return Ok(());
+        return Writer::new(progress, 0).stepped(order.pattern);
     }
-    let writers: Vec<JoinHandle<()>> = (0..order.threads)
-        .map(|thread| start_writer(&progress, thread, order))
-        .collect();
-    end(&progress, order, writers);
-    Ok(())
+    for number in 0..order.threads {
+        thread::spawn(move || write(progress, number, order));
+    }
+    end(progress, order.ending);
 }
 
-/// Starts one recording thread.
-fn start_writer(progress: &Arc<Progress>, thread: usize, order: Order) -> JoinHandle<()> {
-    let progress = Arc::clone(progress);
-    thread::spawn(move || match order.pattern {
-        Pattern::Flat if order.ending == Ending::ThreadsEnd => {
-            Writer::new(&progress, thread).flat(20_000);
-        }
-        Pattern::Flat if order.ending == Ending::ExitFromThread => exit_amid(&progress, thread),
-        Pattern::Flat => Writer::new(&progress, thread).flat(u64::MAX),
-        Pattern::Nested => Writer::new(&progress, thread).nested(),
-        Pattern::Bursts => Writer::new(&progress, thread).bursts(),
+/// Records on one thread.
+fn write(progress: &'static Progress, number: usize, order: Order) {
+    let writer = || Writer::new(progress, number);
+    match order.pattern {
+        Pattern::Flat if order.ending == Ending::ThreadsEnd => writer().flat(20_000),
+        Pattern::Flat if order.ending == Ending::ExitFromThread => exit_amid(&writer()),
+        Pattern::Flat => writer().flat(u64::MAX),
+        Pattern::Nested => writer().nested(),
+        Pattern::Bursts => writer().bursts(),
         Pattern::Sprint => {
-            Writer::new(&progress, thread).flat(SPRINT);
+            writer().flat(SPRINT);
             thread::sleep(Duration::from_secs(60));
         }
-        Pattern::Churn => churn(&progress, thread),
-        Pattern::StepAttach | Pattern::StepDetach => {
-            Writer::new(&progress, thread).stepped(order.pattern);
-        }
-        Pattern::StepSpan | Pattern::StepFlush => {}
-    })
+        Pattern::Churn => churn(progress, number),
+        pattern => writer().stepped(pattern),
+    }
 }
 
 /// Records until told to go; then ends the process from this thread, as thread 0.
-fn exit_amid(progress: &Arc<Progress>, thread: usize) {
-    let writer = Writer::new(progress, thread);
-    while writer.progress.control(Control::Go).load(Acquire) == 0 || thread != 0 {
+fn exit_amid(writer: &Writer) {
+    while writer.progress.control(Control::Go).load(Acquire) == 0 || writer.thread != 0 {
         if !writer.one_flat() {
             return;
         }
@@ -82,10 +64,9 @@ fn exit_amid(progress: &Arc<Progress>, thread: usize) {
 }
 
 /// A chain of short-lived threads that go on with one sequence of numbers.
-fn churn(progress: &Arc<Progress>, thread: usize) {
-    while Recorder::get().is_enabled() && progress.acknowledged(thread).load(Acquire) < SPRINT {
-        let next = Arc::clone(progress);
-        let life = thread::spawn(move || Writer::new(&next, thread).flat(SPANS_PER_LIFE));
+fn churn(progress: &'static Progress, number: usize) {
+    while Recorder::get().is_enabled() && progress.acknowledged(number).load(Acquire) < SPRINT {
+        let life = thread::spawn(move || Writer::new(progress, number).flat(SPANS_PER_LIFE));
         if life.join().is_err() {
             return;
         }
@@ -93,15 +74,14 @@ fn churn(progress: &Arc<Progress>, thread: usize) {
 }
 
 /// Waits for the word to go, then ends the process as ordered while the writers record on.
-fn end(progress: &Progress, order: Order, writers: Vec<JoinHandle<()>>) {
-    while progress.control(Control::Go).load(Acquire) == 0 || order.ending == Ending::Never {
+fn end(progress: &Progress, ending: Ending) {
+    while progress.control(Control::Go).load(Acquire) == 0 || ending == Ending::Never {
         thread::sleep(Duration::from_micros(200));
     }
-    match order.ending {
-        Ending::Never | Ending::Return | Ending::ThreadsEnd => drop(writers),
+    match ending {
+        Ending::Never | Ending::Return | Ending::ThreadsEnd => {}
         Ending::Abort => std::process::abort(),
-        // SAFETY: `_exit` has no precondition.
-        Ending::QuickExit => unsafe { libc::_exit(7) },
+        Ending::QuickExit => crate::forks::end_now(),
         // SAFETY: none: the fault is the point, and it ends the process.
         Ending::Segv => unsafe { std::ptr::null_mut::<u8>().write_volatile(1) },
         Ending::Exit => std::process::exit(8),
@@ -112,19 +92,18 @@ fn end(progress: &Progress, order: Order, writers: Vec<JoinHandle<()>>) {
 }
 
 /// One recording thread: its number, and where its counters are.
-struct Writer<'a> {
-    progress: &'a Progress,
+struct Writer {
+    progress: &'static Progress,
     thread: usize,
-    acknowledged: &'a AtomicU64,
+    acknowledged: &'static AtomicU64,
 }
 
-impl<'a> Writer<'a> {
-    fn new(progress: &'a Progress, thread: usize) -> Self {
+impl Writer {
+    fn new(progress: &'static Progress, thread: usize) -> Self {
         // SAFETY: `gettid` has no precondition.
         let tid = unsafe { libc::gettid() };
-        progress
-            .tid(thread)
-            .store(u64::from(tid.unsigned_abs()), Release);
+        let tid = u64::from(tid.unsigned_abs());
+        progress.tid(thread).store(tid, Release);
         Writer {
             progress,
             thread,
@@ -134,23 +113,14 @@ impl<'a> Writer<'a> {
 
     /// Records spans one after the other, `count` of them or until recording ends.
     fn flat(&self, count: u64) {
-        for _ in 0..count {
-            if !self.one_flat() {
-                return;
-            }
-        }
+        (0..count).all(|_| self.one_flat());
     }
 
     /// Records one span and acknowledges it; false when recording has ended.
     fn one_flat(&self) -> bool {
         let n = self.acknowledged.load(Relaxed);
-        drop(span!(
-            "victim",
-            "flat",
-            t = self.thread,
-            n = n,
-            pad = padding(n)
-        ));
+        let (t, pad) = (self.thread, padding(n));
+        drop(span!("victim", "flat", t = t, n = n, pad = pad));
         self.acknowledge(n)
     }
 
@@ -168,22 +138,16 @@ impl<'a> Writer<'a> {
 
     /// Records spans three deep, marking what is open.
     fn nested(&self) {
-        loop {
-            let outer = self.open(0);
-            let middle = self.open(1);
-            for _ in 0..3 {
-                let inner = self.open(2);
-                if !self.close(2, inner) {
-                    // Left open: whether a drop is still recorded at this instant, nobody could say.
-                    let _left = (ManuallyDrop::new(middle), ManuallyDrop::new(outer));
-                    return;
-                }
-            }
-            if !self.close(1, middle) {
-                let _left = ManuallyDrop::new(outer);
-                return;
-            }
-            if !self.close(0, outer) {
+        // Left open where recording ends: whether a drop is still recorded at that instant, nobody could say.
+        let mut open = ManuallyDrop::new(Vec::new());
+        for at in (0..10).cycle() {
+            // Three spans open within each other, the innermost one three times.
+            if matches!(at, 0 | 1 | 2 | 4 | 6) {
+                let level = open.len();
+                open.push(self.open(level));
+            } else if let Some(innermost) = open.pop()
+                && !self.close(open.len(), innermost)
+            {
                 return;
             }
         }
@@ -234,16 +198,13 @@ impl<'a> Writer<'a> {
     /// Records bursts with pauses, as many spans as it is allowed by then; every eighth burst it flushes for itself.
     fn bursts(&self) {
         for burst in 1_u64.. {
-            for _ in 0..BURST {
-                if !self.one_flat() {
-                    return;
-                }
+            if !(0..BURST).all(|_| self.one_flat()) {
+                return;
             }
             if burst.is_multiple_of(8) {
                 Recorder::get().flush();
-                self.progress
-                    .control(Control::Flushes)
-                    .fetch_add(1, Relaxed);
+                let flushes = self.progress.control(Control::Flushes);
+                flushes.fetch_add(1, Relaxed);
             }
             thread::sleep(PAUSE);
             self.wait_until_allowed();
