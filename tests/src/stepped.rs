@@ -14,7 +14,6 @@ use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::host_support::segments;
 use crate::order::{Ending, Order, Pattern};
@@ -34,8 +33,8 @@ pub struct Stepped {
     others: Vec<Pid>,
     fragment: File,
     ring: File,
-    buffer: Vec<u8>,
-    seen: (u64, u64),
+    /// What the ring held and how long the fragment was, at the last look and at the one before.
+    seen: [(Vec<u8>, u64); 2],
 }
 
 /// Where a stepped thread got to.
@@ -87,8 +86,7 @@ impl Stepped {
             others,
             fragment,
             ring,
-            buffer: Vec::new(),
-            seen: (0, 0),
+            seen: Default::default(),
         };
         stepped.has_changed();
         Ok(stepped)
@@ -118,12 +116,14 @@ impl Stepped {
     /// Returns true if the files are others than at the last call.
     fn has_changed(&mut self) -> bool {
         let length = |file: &File| file.metadata().expect("it is open").len();
+        self.seen.swap(0, 1);
+        let (bytes, fragment_bytes) = &mut self.seen[0];
         let ring_bytes = length(&self.ring).try_into().expect("few bytes");
-        self.buffer.resize(ring_bytes, 0);
-        let read = self.ring.read_exact_at(&mut self.buffer, 0);
+        bytes.resize(ring_bytes, 0);
+        let read = self.ring.read_exact_at(bytes, 0);
         read.expect("the ring can be read");
-        let now = (xxh3_64(&self.buffer), length(&self.fragment));
-        std::mem::replace(&mut self.seen, now) != now
+        *fragment_bytes = length(&self.fragment);
+        self.seen[0] != self.seen[1]
     }
 
     /// Kills the process with SIGKILL where it stands.
