@@ -33,7 +33,7 @@ pub struct Stepped {
     others: Vec<Pid>,
     fragment: File,
     ring: File,
-    /// What the ring held and how long the fragment was, at the last look and at the one before.
+    /// The ring and the length of the fragment, after the last instruction and after the one before.
     seen: [(Vec<u8>, u64); 2],
 }
 

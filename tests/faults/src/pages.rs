@@ -1,5 +1,5 @@
-//! The pages of a kernel built for larger ones, as arm64 servers have them: `SA_TEST_PAGE_BYTES` is the page size that `sysconf` tells, and what such a
-//! kernel would refuse, or round to whole pages, is refused.
+//! Pages of another size, as kernels on arm64 servers have them: `sysconf` returns `SA_TEST_PAGE_BYTES`, and mappings that such a kernel would refuse or
+//! round to whole pages are refused.
 
 use libc::{c_int, c_long, c_void, off_t, size_t};
 use std::sync::OnceLock;
@@ -24,8 +24,8 @@ pub extern "C" fn sysconf(name: c_int) -> c_long {
     unsafe { next(name) }
 }
 
-/// `mmap` under the rules of the other kernel: an offset must lie on a page, and so does what it returns. A fixed mapping must also fill whole pages, for
-/// there it would take away what else lies in its last one.
+/// Maps under the rules of the other kernel: offsets and addresses are multiples of its pages. A fixed mapping must also fill whole pages, because it would
+/// replace the rest of its last page.
 ///
 /// # Safety
 /// As for the C library's.
