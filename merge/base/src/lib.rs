@@ -3,8 +3,7 @@
 //! In: bytes that may be anything, and paths that others may change meanwhile. Out: numbers with what they leave open, and files that were opened without
 //! following links.
 //!
-//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`time_cache`] remembers what times have in
-//! common. [`folder`] opens a folder once, and all below it by its descriptor. [`access`] says who may read what was made of it.
+//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`folder`] opens a folder once, and all below it by its descriptor. [`access`] says who may read what was made of it.
 //! [`span_stack`] and [`begun_spans`] nest spans for the merge, the tables and the report.
 //! Only this crate knows how a time in microseconds becomes whole nanoseconds and back.
 //!
@@ -33,4 +32,3 @@ pub mod progress;
 pub mod size;
 pub mod span_stack;
 pub mod swar;
-pub mod time_cache;

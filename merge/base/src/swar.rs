@@ -100,7 +100,7 @@ pub fn digits(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
 
 /// The decimal digits of a number of at most 16, and how many they are; what comes after them is no text.
 #[inline(always)]
-pub fn text(number: u64) -> Option<([u8; 16], usize)> {
+pub(crate) fn text(number: u64) -> Option<([u8; 16], usize)> {
     const HALF: u64 = 100_000_000;
     if number >= HALF * HALF {
         return None;
@@ -114,7 +114,7 @@ pub fn text(number: u64) -> Option<([u8; 16], usize)> {
 
 /// The values of the eight digits of a number, the first one lowest.
 #[inline(always)]
-pub(crate) fn eight_digits(number: u64) -> u64 {
+fn eight_digits(number: u64) -> u64 {
     let fours = (number / 10_000) | ((number % 10_000) << 32);
     // Multiplied and shifted: divided by 100, then by 10, each part by itself.
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;

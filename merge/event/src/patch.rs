@@ -8,7 +8,6 @@ use crate::profile;
 use sa_format::Phase;
 use std::ops::Deref;
 use trace_base::number::{Micros, micros, put_front, put_short, write_micros};
-use trace_base::time_cache::Stamp;
 
 /// Where a thread's events go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,19 +89,13 @@ impl Edits {
 
 /// Appends the line with its ids taken from `target` and its time moved by `shift_ns`, which brings it to 0 or later.
 #[inline]
-pub fn write_line(
-    event: &Event<'_>,
-    target: &Target,
-    shift_ns: i64,
-    stamp: &mut Stamp,
-    out: &mut Vec<u8>,
-) {
+pub fn write_line(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     if event.phase == Phase::Sample {
         return write_profile(event, target, shift_ns, out);
     }
     if takes_three_edits(event) {
         let ts_ns = shifted(event.ts_ns, shift_ns);
-        return write_in_order(event, target, ts_ns, stamp, out);
+        return write_in_order(event, target, ts_ns, out);
     }
     let start = out.len();
     match event.fields.odd {
@@ -201,18 +194,12 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
 
 /// Writes such a line without a list of edits, which would cost as much as all the copying.
 #[inline(always)]
-fn write_in_order(
-    event: &Event<'_>,
-    target: &Target,
-    ts_ns: u64,
-    stamp: &mut Stamp,
-    out: &mut Vec<u8>,
-) {
+fn write_in_order(event: &Event<'_>, target: &Target, ts_ns: u64, out: &mut Vec<u8>) {
     let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
     let time_first = ts.start < pid.start;
     if time_first {
         out.extend_from_slice(&line[..ts.start]);
-        stamp.write(ts_ns, out);
+        write_micros(ts_ns, out);
         put_short(line, ts.end..pid.start, out);
     } else {
         put_short(line, 0..pid.start, out);
@@ -223,7 +210,7 @@ fn write_in_order(
     let mut copied = tid.end;
     if !time_first {
         put_short(line, tid.end..ts.start, out);
-        stamp.write(ts_ns, out);
+        write_micros(ts_ns, out);
         copied = ts.end;
     }
     out.extend_from_slice(&line[copied..]);
@@ -281,8 +268,7 @@ mod tests {
         };
         let event = parse(line.as_bytes()).expect("an event");
         let (mut out, mut with_edits) = (Vec::new(), Vec::new());
-        let stamp = &mut Stamp::default();
-        write_line(&event, &target, -1_000, stamp, &mut out);
+        write_line(&event, &target, -1_000, &mut out);
         write_edits(&event, &target, -1_000, &mut with_edits);
         assert!(
             event.fields.odd || with_edits == out,
@@ -290,7 +276,7 @@ mod tests {
         );
         if let Some(event) = parse_canonical(line.as_bytes()) {
             let mut fast = Vec::new();
-            write_line(&event, &target, -1_000, stamp, &mut fast);
+            write_line(&event, &target, -1_000, &mut fast);
             assert_eq!(fast, out, "both ways give the same bytes");
         }
         String::from_utf8(out).expect("UTF-8")
@@ -299,37 +285,8 @@ mod tests {
     #[test]
     fn replaces_only_times_and_ids() {
         // Lines, each with what it becomes below it.
-        let table = r#"
-{"ph":"X","pid":4711,"tid":4712,"ts":81.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}
-{"ph":"X","pid":7,"tid":8,"ts":80.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}
-{"ts": 5, "name":"a", "tid":139772473715072, "dur" : 7, "pid":1,"ph":"X"}
-{"ts": 4.000, "name":"a", "tid":8, "dur" : 7, "pid":7,"ph":"X"}
-{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":139772473715072,"args":{"ts":1}}
-{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"args":{"ts":1}}
-{"pid":1,"ts":5,"tid":2,"ph":"i"}
-{"pid":7,"ts":4.000,"tid":8,"ph":"i"}
-{"pid":1,"ph":"i","ts":"1.25"}
-{"pid":7,"tid":8,"ph":"i","ts":0.250}
-{"pid":1,"tid":null,"ph":"i","ts":5}
-{"pid":7,"tid":8,"ph":"i","ts":4.000}
-{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}
-{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}
-{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{"local":"0x1"}}
-{"ph":"b","pid":7,"tid":8,"ts":2.000,"id_":5,"id":"0x10000000001"}
-{"ph":"F","pid":1,"tid":2,"ts":3,"id":5,"tts":null,"ts":4}
-{"ph":"e","pid":7,"tid":8,"id":"0x10000000005","ts":3.000}
-{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{}}
-{"ph":"b","pid":7,"tid":8,"ts":2.000,"id":"0x10000000005","id_":{}}
-{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":2,"bind_id":"0x1f","flow_out":true}
-{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"bind_id":"0x1000000001f","flow_out":true}
-{"ph":"M","pid":1,"tid":0,"ts":5,"name":"process_sort_index"}
-{"ph":"M","pid":7,"tid":8,"ts":5,"name":"process_sort_index"}
-{"ph":"X","pid":1,"tid":1,"ts":9100000000000.567,"dur":9100000000000.56}
-{"ph":"X","pid":7,"tid":8,"ts":9099999999999.000,"dur":9100000000000.000}
-{"ph":"X","pid":1,"tid":1,"ts":1.00049,"dur":1.0001}
-{"ph":"X","pid":7,"tid":8,"ts":0.000,"dur":1.001}
-"#;
-        let lines: Vec<&str> = table.trim().lines().collect();
+        let table = include_str!("../tests/patched.txt");
+        let lines: Vec<&str> = table.lines().collect();
         for pair in lines.chunks(2) {
             assert_eq!(patched(pair[0]), pair[1]);
         }

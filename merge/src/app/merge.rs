@@ -273,8 +273,11 @@ mod tests {
 
     #[test]
     fn all_passes_are_counted() {
+        // Every other one holds the next one.
         let line = |ts: f64| {
-            format!(r#"{{"ph":"X","pid":7,"tid":7,"ts":{ts},"dur":1,"name":"n","cat":"c"}}"#) + "\n"
+            let dur = 1.0 + ts % 2.0;
+            let times = format!(r#""ts":{ts},"dur":{dur}"#);
+            format!(r#"{{"ph":"X","pid":7,"tid":7,{times},"name":"n","cat":"c"}}"#) + "\n"
         };
         let plain: String = (0..60_000).map(|ts| line(ts.into())).collect();
         // Blocks are looked for, lines are indexed and copied.

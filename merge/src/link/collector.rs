@@ -3,7 +3,6 @@
 use super::aliases::AskedIds;
 use super::args::ids::RequestId;
 use super::batch::Batch;
-use super::gather::Scratch;
 use super::links::{LinkReport, Links};
 use super::program::first_spans::FirstSpan;
 use super::program::styles::{LooseCounts, Styles};
@@ -50,8 +49,6 @@ pub(crate) struct Collector<'f> {
     pub(super) styles: Styles,
     /// Absent if no recording is ours: only our recorder draws flows for requests.
     pub(super) any_ours: bool,
-    /// Memory of chunks that were read, to be used again.
-    scratch: Mutex<Vec<Scratch>>,
 }
 
 struct Pools<'f> {
@@ -108,20 +105,7 @@ impl<'f> Collector<'f> {
             cut: AtomicU64::new(0),
             only: OnceLock::new(),
             styles: Styles::default(),
-            scratch: Mutex::default(),
         }
-    }
-
-    /// Returns empty memory for a chunk.
-    pub(super) fn scratch(&self) -> Scratch {
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        scratch.pop().unwrap_or_default()
-    }
-
-    /// Takes back memory that is empty again.
-    pub(super) fn take_back(&self, empty: Scratch) {
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        scratch.push(empty);
     }
 
     /// Links only these requests from now on.

@@ -27,17 +27,11 @@ pub(crate) struct Gather<'a, 'f> {
     hits: Hits<'a>,
     ids: RequestIds<'a>,
     lists: Lists<'a, Listed>,
-    scratch: Scratch,
-    most_of_batch: usize,
-    threads: ThreadKeys,
-}
-
-/// Memory in which a chunk's requests and flows are gathered.
-#[derive(Default)]
-pub(super) struct Scratch {
     batch: Batch,
     first_spans: ChunkFirstSpans,
     styles: StyleCache,
+    most_of_batch: usize,
+    threads: ThreadKeys,
 }
 
 /// The requests of a list, and the events with it that are not yet noted of each of them.
@@ -57,8 +51,7 @@ impl<'a> Gather<'a, '_> {
         if global.is_none() && !is_ours {
             return;
         }
-        let styles = &self.collector.styles;
-        let Some(style) = self.scratch.styles.get(event, styles) else {
+        let Some(style) = self.styles.get(event, &self.collector.styles) else {
             return;
         };
         if let Some(number) = global {
@@ -76,7 +69,7 @@ impl<'a> Gather<'a, '_> {
             has_start,
             has_other: !has_start,
         };
-        let known = self.scratch.batch.phases.entry(flow.key);
+        let known = self.batch.phases.entry(flow.key);
         known.and_modify(|known| known.add(&flow)).or_insert(flow);
     }
 
@@ -103,7 +96,7 @@ impl<'a> Gather<'a, '_> {
             has_our_start: is_ours && is_start,
             has_our_rest: is_ours && !is_start,
         };
-        let flows = &mut self.scratch.batch.flows;
+        let flows = &mut self.batch.flows;
         let known = flows.entry(flow.key ^ spread(style) ^ flow.thread);
         known.and_modify(|known| known.add(&flow)).or_insert(flow);
     }
@@ -111,9 +104,7 @@ impl<'a> Gather<'a, '_> {
     /// Notes an event of all requests whose ids it has.
     fn mention(&mut self, event: &Event<'a>, start: usize, mention: &Mention) {
         let collector = self.collector;
-        let Scratch {
-            batch, first_spans, ..
-        } = &mut self.scratch;
+        let (batch, first_spans) = (&mut self.batch, &mut self.first_spans);
         let is_span = mention.is_span() && collector.any_ours;
         if let Some(list) = self.ids.read(event, start, &mut self.hits, &mut self.lists) {
             if is_span && list.is_first_on(mention) {
@@ -149,17 +140,17 @@ impl<'a> Gather<'a, '_> {
     }
 
     fn flush_if_full(&mut self) {
-        if self.scratch.batch.is_full(self.most_of_batch) {
+        if self.batch.is_full(self.most_of_batch) {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
         for listed in self.lists.take() {
-            listed.add_to(&mut self.scratch.batch);
+            listed.add_to(&mut self.batch);
         }
         let clock = self.origin.clock;
-        self.collector.add(&mut self.scratch.batch, clock);
+        self.collector.add(&mut self.batch, clock);
     }
 }
 
@@ -200,7 +191,9 @@ impl<'f> Visitor for Collector<'f> {
             hits: Hits::new(source.bytes, &chunk.parts),
             ids: RequestIds::default(),
             lists: Lists::default(),
-            scratch: self.scratch(),
+            batch: Batch::default(),
+            first_spans: ChunkFirstSpans::default(),
+            styles: StyleCache::default(),
             most_of_batch: most_of_batch(rayon::current_num_threads()),
             threads: ThreadKeys::default(),
         }
@@ -242,13 +235,9 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
     }
 
     fn merge(mut self) {
-        let Scratch {
-            batch, first_spans, ..
-        } = &mut self.scratch;
-        first_spans.move_to(&mut batch.first_spans);
+        self.first_spans.move_to(&mut self.batch.first_spans);
         self.flush();
         self.collector.add_cut(self.ids.cut);
-        self.collector.take_back(self.scratch);
     }
 }
 

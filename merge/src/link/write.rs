@@ -8,23 +8,18 @@ use super::collector::Origin;
 use super::mention::{EventPlace, Mention, ThreadKeys, binds};
 use super::program::first_spans::FirstSpanLinks;
 use super::table::{Link, LinkTable, Lookup, OwnFlow};
-use crate::base::number::put_front;
-use crate::base::swar::text;
-use crate::base::time_cache::Stamp;
+use crate::base::number::write_micros;
 use crate::clock::time_map::TimeMap;
 use crate::event::flow::{global_number, write_id};
 use crate::event::line::Event;
-use crate::event::patch::{Id, Target, shifted};
+use crate::event::patch::{Target, shifted};
 use crate::summary::summarize::CachedLine;
 use sa_format::Phase;
-use std::io::Write;
 use trace_store::hashed_map::HashedSet;
 
 /// What a flow event begins with; the phase is put in.
 const BEFORE_TARGET: &[u8] = b",\n{\"ph\":\"t\",\"pid\":";
 const PHASE: usize = b",\n{\"ph\":\"".len();
-/// The longest front: `BEFORE_TARGET`, two ids of 16 digits, and what stands between and behind them.
-const FRONT: usize = 64;
 /// Name and category of the flows that the merge writes: a viewer tells flows apart by both, and by their id.
 const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
 const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
@@ -55,8 +50,6 @@ pub(crate) struct Linker<'a, 'l> {
     lists: Lists<'a, Vec<Link>>,
     found: FoundLinks,
     threads: ThreadKeys,
-    stamp: Stamp,
-    front: FlowFront,
 }
 
 /// The links of an event.
@@ -64,13 +57,6 @@ pub(crate) struct Linker<'a, 'l> {
 struct FoundLinks {
     links: Vec<Link>,
     seen: HashedSet,
-}
-
-/// What the flow events of a thread have up to their time.
-struct FlowFront {
-    of: (Id, Id),
-    text: [u8; FRONT],
-    len: usize,
 }
 
 /// A flow event that an event gets.
@@ -91,8 +77,6 @@ impl<'a, 'l> Linker<'a, 'l> {
             lists: Lists::default(),
             found: FoundLinks::default(),
             threads: ThreadKeys::default(),
-            stamp: Stamp::default(),
-            front: FlowFront::new((0.into(), 0.into())),
         }
     }
 
@@ -253,8 +237,16 @@ impl<'a, 'l> Linker<'a, 'l> {
             };
             let start = out.len();
             if shared.is_empty() {
-                self.front.put((target.pid, target.tid), out);
-                self.stamp.write(shifted(mention.ts_ns, 0), out);
+                for part in [
+                    BEFORE_TARGET,
+                    &target.pid,
+                    br#","tid":"#,
+                    &target.tid,
+                    br#","ts":"#,
+                ] {
+                    out.extend_from_slice(part);
+                }
+                write_micros(shifted(mention.ts_ns, 0), out);
                 shared = start..out.len();
             } else {
                 out.extend_from_within(shared.clone());
@@ -263,7 +255,7 @@ impl<'a, 'l> Linker<'a, 'l> {
                 FlowEvent::Linked(phase) => {
                     out[start + PHASE] = phase.byte();
                     out.extend_from_slice(br#","id":"#);
-                    put_number(link.flow, out);
+                    out.extend_from_slice(itoa::Buffer::new().format(link.flow).as_bytes());
                     out.extend_from_slice(if phase == Phase::FlowEnd {
                         BEHIND_LAST_ID
                     } else {
@@ -306,34 +298,5 @@ impl FoundLinks {
             self.seen.extend(self.links.iter().map(|link| link.flow));
         }
         self.seen.insert(flow)
-    }
-}
-
-impl FlowFront {
-    fn new(of: (Id, Id)) -> FlowFront {
-        let mut text = [0; FRONT];
-        let mut left = text.as_mut_slice();
-        let parts = [BEFORE_TARGET, &of.0, br#","tid":"#, &of.1, br#","ts":"#];
-        // Writing to bytes fails only where they are too few, and there is room for the longest ids.
-        let written = parts.iter().try_for_each(|part| left.write_all(part));
-        debug_assert!(written.is_ok());
-        let len = FRONT - left.len();
-        FlowFront { of, text, len }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, of: (Id, Id), out: &mut Vec<u8>) {
-        if self.of != of {
-            *self = FlowFront::new(of);
-        }
-        put_front(&self.text, self.len, out);
-    }
-}
-
-#[inline(always)]
-fn put_number(number: u64, out: &mut Vec<u8>) {
-    match text(number) {
-        Some((digits, len)) => put_front(&digits, len, out),
-        None => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
     }
 }

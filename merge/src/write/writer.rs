@@ -2,7 +2,6 @@
 
 use crate::base::number::write_micros;
 use crate::base::progress::Progress;
-use crate::base::time_cache::Stamp;
 use crate::event::edges::Lies;
 use crate::event::flow;
 use crate::event::line::{Event, is_left_out, parse_canonical};
@@ -61,20 +60,14 @@ impl<'a> Alike<'a> {
 
     /// Writes an event that begins like these; `None`, and nothing, if it needs a closer look.
     #[inline(always)]
-    pub(crate) fn write(
-        &self,
-        timed: &Timed<'_>,
-        shift_ns: i64,
-        stamp: &mut Stamp,
-        out: &mut Vec<u8>,
-    ) -> Option<()> {
+    pub(crate) fn write(&self, timed: &Timed<'_>, shift_ns: i64, out: &mut Vec<u8>) -> Option<()> {
         let mut flow = None;
         if self.phase.has_id() {
             let (id, rest) = timed.flow_id()?;
             flow = Some((flow::of_id2(id, self.target.ordinal)?, rest));
         }
         out.extend_from_slice(&self.front);
-        stamp.write(shifted(timed.ts_ns, shift_ns), out);
+        write_micros(shifted(timed.ts_ns, shift_ns), out);
         if let Some((id, _)) = flow {
             out.push(b',');
             flow::write_id("id", id, out);
@@ -93,7 +86,6 @@ pub(crate) struct EventWriter<'a, 'l, 'o> {
     pub(crate) shift_ns: i64,
     /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
     pub(crate) recent: [Option<((i64, i64), &'a Target)>; 64],
-    pub(crate) stamp: Stamp,
     /// Those of its events that move to another row.
     pub(crate) moved: Moved<'a>,
     /// Writes the flows of requests that are served in its events.
@@ -108,10 +100,7 @@ impl<'a> EventWriter<'a, '_, '_> {
         let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
-                && front
-                    .known
-                    .write(&timed, self.shift_ns, &mut self.stamp, self.out)
-                    .is_some()
+                && front.known.write(&timed, self.shift_ns, self.out).is_some()
             {
                 if let Some(linker) = &mut self.linker {
                     let line = front.known.line(timed, line, at);
@@ -154,7 +143,7 @@ impl<'a> EventWriter<'a, '_, '_> {
                 cut,
                 is_across,
             };
-            write(&shown, target, self.shift_ns, &mut self.stamp, self.out);
+            write(&shown, target, self.shift_ns, self.out);
         });
         if let Some(linker) = self.linker.as_mut().filter(|_| links) {
             let cut = self.chunk.cut(event);
@@ -215,12 +204,11 @@ pub(crate) fn write(
     shown: &WrittenEvent<'_, '_>,
     target: &Target,
     shift_ns: i64,
-    stamp: &mut Stamp,
     out: &mut Vec<u8>,
 ) {
     out.extend_from_slice(b",\n");
     let start = out.len();
-    write_line(shown.event(), target, shift_ns, stamp, out);
+    write_line(shown.event(), target, shift_ns, out);
     if shown.is_across || shown.cut.is_some() {
         add_args(out, start, &shown.marks(shift_ns));
     }
@@ -285,7 +273,6 @@ impl<'a> Job<'a> {
             targets: &self.plan.targets[source.recording],
             shift_ns,
             recent: [None; 64],
-            stamp: Stamp::default(),
             moved: self.overflow.of_chunk(number, self.sources),
             linker: links.and_then(linker),
             out,

@@ -1,7 +1,6 @@
 //! Writes the events of a sorted trace.
 
 use super::order::{OrderedEvent, TimeOrder, index};
-use crate::base::time_cache::Stamp;
 use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
 use crate::event::prefix_cache::Fronts;
@@ -19,7 +18,6 @@ const KINDS: usize = 64;
 pub(crate) struct Scribe<'a, 'l> {
     job: &'l Job<'a>,
     order: &'a TimeOrder<'a>,
-    stamp: Stamp,
     /// How lines began that went to each kind of targets.
     fronts: Vec<Fronts<'a, Alike<'a>>>,
     /// Writes the flows of requests that are served in the events.
@@ -49,7 +47,6 @@ impl<'a, 'l> Scribe<'a, 'l> {
         Scribe {
             job,
             order,
-            stamp: Stamp::default(),
             fronts: (0..KINDS).map(|_| Fronts::default()).collect(),
             linker: lookup.map(Linker::nowhere),
             sources: Vec::new(),
@@ -125,10 +122,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
         if is_alike
             && let Some((front, timed)) = self.fronts[kind].find(line.text)
             && std::ptr::eq(front.known.target, line.target)
-            && front
-                .known
-                .write(&timed, line.shift_ns, &mut self.stamp, out)
-                .is_some()
+            && front.known.write(&timed, line.shift_ns, out).is_some()
         {
             if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
                 let cached = front.known.line(timed, line.text, line.start);
@@ -147,7 +141,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
                 cut,
                 is_across,
             };
-            write(&shown, line.target, line.shift_ns, &mut self.stamp, out);
+            write(&shown, line.target, line.shift_ns, out);
         };
         match entry.is_whole() {
             true => as_whole(&event, end_args, write_event),
