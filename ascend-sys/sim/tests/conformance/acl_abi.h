@@ -19,12 +19,10 @@ enum { TIME_LINE = 0x8, SYNC = 0x1 };
 
 aclError aclInit(const char *config);
 aclError aclFinalize(void);
-const char *aclGetRecentErrMsg(void);
 
 aclError aclrtSetDevice(int32_t device);
 aclError aclrtResetDevice(int32_t device);
 aclError aclrtResetDeviceForce(int32_t device);
-aclError aclrtGetDevice(int32_t *device);
 aclError aclrtGetDeviceCount(uint32_t *count);
 aclError aclrtGetPhyDevIdByUserDevId(int32_t user, int32_t *physical);
 aclError aclrtGetLogicDevIdByUserDevId(int32_t user, int32_t *logic);
@@ -34,15 +32,11 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t device);
 aclError aclrtDestroyContext(aclrtContext context);
 aclError aclrtSetCurrentContext(aclrtContext context);
 aclError aclrtGetCurrentContext(aclrtContext *context);
-aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
 
 aclError aclrtCreateStream(aclrtStream *stream);
 aclError aclrtDestroyStream(aclrtStream stream);
-aclError aclrtDestroyStreamForce(aclrtStream stream);
 aclError aclrtSynchronizeStream(aclrtStream stream);
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t ms);
 aclError aclrtStreamQuery(aclrtStream stream, int *status);
-aclError aclrtStreamGetId(aclrtStream stream, int32_t *id);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError aclrtGetThreadLastTaskId(uint32_t *id);
 aclError aclrtPeekAtLastError(int level);
@@ -64,7 +58,6 @@ aclError aclrtBinaryGetFunction(aclrtBinHandle binary, const char *name, aclrtFu
 aclError aclrtGetFunctionName(aclrtFuncHandle func, uint32_t length, char *name);
 aclError aclrtLaunchKernel(aclrtFuncHandle func, uint32_t blocks, const void *args, size_t size, aclrtStream stream);
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *args, size_t size, aclrtPlaceHolderInfo *holders, size_t count);
-aclError aclrtLaunchHostFunc(aclrtStream stream, void (*callback)(void *), void *data);
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, int mode);
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *model);
@@ -77,14 +70,11 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp group);
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 
 aclError aclrtMalloc(void **memory, size_t bytes, int policy);
-aclError aclrtFree(void *memory);
 aclError aclrtMemcpyAsync(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
-aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count);
 aclError aclrtMemsetAsync(void *memory, size_t room, int32_t value, size_t count, aclrtStream stream);
 
 int32_t rtFunctionRegister(void *binary, const void *stub, const char *name, const void *info, uint32_t mode);
 int32_t rtKernelLaunch(const void *stub, uint32_t blocks, void *args, uint32_t size, void *sm_desc, aclrtStream stream);
-int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, const void *args, aclrtStream stream, const void *cfg);
 int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
 int32_t rtGetTaskIdAndStreamID(uint32_t *task, uint32_t *stream);
 

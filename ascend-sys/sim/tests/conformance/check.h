@@ -5,11 +5,7 @@
 #define _GNU_SOURCE
 #include "acl_abi.h"
 
-#include <dlfcn.h>
-#include <math.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,15 +71,6 @@ static inline int status_of(aclrtEvent event) {
   int status;
   OK(aclrtQueryEventStatus(event, &status));
   return status;
-}
-
-static inline aclmdlRI captured(aclrtStream own, int times) {
-  aclmdlRI model;
-  OK(aclmdlRICaptureBegin(own, 0));
-  for (int index = 0; index < times; index++) OK(launch(kernel("k"), own));
-  OK(aclmdlRICaptureEnd(own, &model));
-  TRUE(model != NULL);
-  return model;
 }
 
 /* Defines a case, which its name starts. */

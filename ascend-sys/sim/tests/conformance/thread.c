@@ -26,28 +26,3 @@ CASE(last_error) {
   IS(aclrtPeekAtLastError(1), 100000);
   IS(aclrtPeekAtLastError(0), 0); /* an error of ACL's own */
 }
-
-/* ASCEND_SIM_SOC */
-CASE(last_task) {
-  OK(aclrtSetDevice(0));
-  int in_process = strcmp(getenv("ASCEND_SIM_SOC"), "950") == 0;
-  aclrtStream first = stream(), second = stream();
-  aclrtEvent event = timed();
-  int32_t ids[2];
-  uint32_t task, alone, own;
-  OK(aclrtStreamGetId(first, &ids[0]));
-  OK(aclrtStreamGetId(second, &ids[1]));
-  for (unsigned index = 0; index < 6; index++) {
-    aclrtStream on = index % 2 ? second : first;
-    if (index < 4) OK(launch(kernel("k"), on));
-    else OK(aclrtRecordEvent(event, on)); /* is a task too */
-    OK(rtGetTaskIdAndStreamID(&task, &own));
-    OK(aclrtGetThreadLastTaskId(&alone));
-    IS(task, alone);
-    IS(task, in_process ? index + 1 : index / 2 + 1);
-    IS(own, ids[index % 2]);
-  }
-  IS(launch(kernel("k"), (void *)0x10), 107017); /* submits nothing */
-  OK(aclrtGetThreadLastTaskId(&alone));
-  IS(task, alone);
-}
