@@ -170,22 +170,6 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_one_line_that_reads_the_same() {
-        let bounded = Control {
-            until_realtime_ns: Some(u64::MAX),
-            events: Some(7),
-            steps: steps("scheduler.schedule", 3),
-            levels: None,
-            ..control()
-        };
-        for control in [control(), bounded] {
-            let text = control.text();
-            assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
-            assert_eq!(Control::parse(&text), Some(control));
-        }
-    }
-
-    #[test]
     fn what_makes_no_sense_is_none() {
         let nonsense: [fn(&mut Control); 7] = [
             |control| control.version = 2,

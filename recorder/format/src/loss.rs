@@ -285,35 +285,4 @@ mod tests {
             assert_eq!(Cause::from_number(number), None);
         }
     }
-
-    #[test]
-    fn a_loss_of_a_thread_is_on_the_row_of_that_thread() {
-        let mut loss = CountedLoss {
-            pid: 7,
-            tid: 9,
-            cause: Cause::DiskFull,
-            count: 3,
-            first_ns: 5250,
-            last_ns: 9001,
-            place: Some((2, 0, 10, 20)),
-            error: 0,
-        };
-        let line = loss.line();
-        assert_eq!(
-            String::from_utf8_lossy(&line),
-            "{\"ph\":\"i\",\"pid\":7,\"tid\":9,\"ts\":5.250,\"s\":\"t\",\"name\":\"sa_loss\",\"cat\":\"sa_profile\",\"args\":{\"cause\":\"disk_full\",\"events\":3,\"span_us\":3,\"slot\":2,\"gen\":0,\"from\":10,\"to\":20}}\n"
-        );
-        let record = LossRecord::parse(&line).unwrap();
-        assert_eq!(record.positions(), Some(((2, 0), 10..20)));
-        assert!(record.of_thread && record.lost_events() == 3);
-        assert_eq!(record.line((7, 9), 5_250), line);
-        assert_eq!(LossRecord::parse(&line[..line.len() - 3]), None);
-        (loss.tid, loss.cause, loss.place, loss.error) = (0, Cause::ChildrenRefused, None, 13);
-        let line = String::from_utf8(loss.line()).unwrap();
-        assert!(
-            line.contains(r#""tid":7,"ts":5.250,"s":"p""#)
-                && line.contains(r#""events":0,"processes":3,"span_us":3,"errno":13}"#),
-            "{line}"
-        );
-    }
 }

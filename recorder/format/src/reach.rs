@@ -69,39 +69,3 @@ fn listed(groups: &[String]) -> String {
         groups => groups.join(""),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_not_be_seen_is_said_with_its_reason() {
-        let mut reach = Reach {
-            by_linking: Some(false),
-            by_handle: Some(true),
-            dlsym: Some("/opt/libhook.so".to_owned()),
-            interposed: ["kernels", "copies", "collectives"]
-                .map(str::to_owned)
-                .into(),
-            first: Some("/opt/lib64/libmspti.so".to_owned()),
-        };
-        assert_eq!(
-            reach.words(),
-            [
-                "some calls of kernels, copies and collectives go to /opt/lib64/libmspti.so first, and past libsa_profile_preload.so, which must stand before it in LD_PRELOAD"
-            ]
-        );
-        reach.by_handle = Some(false);
-        reach.first = Some("/opt/libother.so".to_owned());
-        assert_eq!(
-            reach.words(),
-            [
-                "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so",
-                "some calls of kernels, copies and collectives go to /opt/libother.so first, and are not visible if it keeps them to itself",
-            ]
-        );
-        reach.interposed.clear();
-        reach.by_handle = None;
-        assert_eq!(reach.words(), [""; 0]);
-    }
-}

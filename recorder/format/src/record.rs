@@ -252,23 +252,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_parsed_by_its_own_name_alone() {
-        let removed = RemovedStreams {
-            first: 3,
-            events: 12,
-            streams: vec![(1, 0, 5)],
-        };
-        let line = removed.line(7);
-        assert_eq!(
-            line,
-            b"{\"ph\":\"M\",\"pid\":7,\"tid\":7,\"name\":\"sa_removed\",\"args\":{\"first\":3,\"events\":12,\"streams\":[[1,0,5]]}}\n"
-        );
-        assert_eq!(RemovedStreams::parse(&line), Some(removed));
-        assert_eq!(Anchor::parse(&line), None);
-        assert_eq!(RemovedStreams::parse(&line[..line.len() - 3]), None);
-    }
-
-    #[test]
     fn an_end_is_read_if_its_exit_is_unknown() {
         let parse = |args: &str| {
             let line = format!(r#"{{"ph":"M","pid":7,"tid":7,"name":"sa_end","args":{args}}}"#);
@@ -287,21 +270,5 @@ mod tests {
         }
         let running = parse(r#"{"monotonic_ns":9,"running":true}"#);
         assert!(running.is_some_and(|end| end.running && end.open.is_none()));
-    }
-
-    #[test]
-    fn an_instant_may_begin_before_zero() {
-        let place = InstantPlace {
-            pid: 7,
-            tid: 9,
-            time_ns: -1_005,
-            of_thread: true,
-        };
-        let mut line = Vec::new();
-        write_instant(&mut line, place, "n", &1).unwrap();
-        assert_eq!(
-            String::from_utf8(line).unwrap(),
-            "{\"ph\":\"i\",\"pid\":7,\"tid\":9,\"ts\":-1.005,\"s\":\"t\",\"name\":\"n\",\"cat\":\"sa_profile\",\"args\":1}\n"
-        );
     }
 }

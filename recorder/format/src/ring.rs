@@ -203,23 +203,3 @@ pub fn first_lost(first_ns: u64, last_ns: u64) -> u64 {
 fn low_half(sum: u64) -> u32 {
     u32::try_from(sum & u64::from(u32::MAX)).unwrap_or(0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_changed_bit_of_a_state_shows() {
-        for slot in [0, 1, 31, 2047] {
-            for (head, depth) in [(0, 0), (1, 255), (0x1234_5678_9abc, 3), ((1 << 48) - 1, 7)] {
-                let (key, own) = (key(slot, 0), state(head, depth, key(slot, 0)));
-                assert_eq!(head_and_depth(own, key), Some((head, depth)));
-                for bit in 0..64 {
-                    assert_eq!(head_and_depth(own ^ 1 << bit, key), None, "bit {bit}");
-                }
-                assert_eq!(head_and_depth(own, self::key(slot ^ 4, 0)), None);
-                assert_eq!(head_and_depth(own, self::key(slot, 1)), None);
-            }
-        }
-    }
-}

@@ -89,25 +89,3 @@ pub(crate) fn process_line(pid: u32, at_ns: u64, record: &LossRecord<'_>) -> Vec
     let at_ns = i64::try_from(at_ns).unwrap_or(i64::MAX);
     record.line((pid.into(), pid.into()), at_ns)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn losses_count_events_and_read_times() {
-        let lines = b"{\"ph\":\"M\",\"pid\":1}\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"dur\":1.000}\n{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":9.001,\"s\":\"t\"}\n";
-        let loss = Loss::of_lines(Cause::DiskFull, 100, lines, 77);
-        assert_eq!(
-            (loss.events, loss.first_ns, loss.last_ns, loss.to),
-            (2, 5250, 9001, 100 + lines.len() as u64)
-        );
-        let record: serde_json::Value = serde_json::from_slice(&loss.line(1, 3, 0)).unwrap();
-        assert_eq!(record["args"]["cause"], "disk_full");
-        assert_eq!(
-            (&record["args"]["from"], &record["args"]["slot"]),
-            (&100.into(), &3.into())
-        );
-        assert_eq!((&record["tid"], &record["s"]), (&1.into(), &"t".into()));
-    }
-}

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_move_together_with_their_ring_once_nobody_owns_the_newest() {
+    fn segments_are_abandoned_once_nobody_owns_the_newest() {
         for (locked, grown, moves) in [
             (false, false, true),
             (true, false, false),
@@ -242,14 +242,12 @@ mod tests {
                 start_time: identity::read().start_time,
                 ..header("old")
             };
-            let names = ["s3.jsonl", "s4.jsonl", "ring"].map(|end| format!("trace.5.{end}"));
-            for name in &names[..2] {
+            for name in ["trace.5.s3.jsonl", "trace.5.s4.jsonl"] {
                 drop(ground.write(&format!("fragments/{name}"), Some(&live), 100));
             }
             // What a kill leaves that comes when a segment was made and had no header yet.
             let newest = ground.write("fragments/trace.5.s5.jsonl", None, 100);
             assert!(!locked || fd::try_lock(newest.as_raw_fd()));
-            std::fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
             if grown {
                 drop(ground.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
             }
@@ -261,20 +259,6 @@ mod tests {
             }
             let header = abandoned(&fragments, segments, &new_run());
             assert_eq!(header.is_some(), moves, "locked {locked} grown {grown}");
-            let Some(header) = header else { continue };
-            let old = (run_of(header.as_ref()), header.as_ref());
-            previous::move_aside(
-                &ground.config(Some(1)),
-                &directory,
-                &fragments,
-                segments,
-                old,
-            )
-            .unwrap();
-            for name in names.iter().map(String::as_str).chain(["trace.5.s5.jsonl"]) {
-                let moved = ground.path("previous/old").join(name);
-                assert!(moved.exists(), "{name}");
-            }
         }
     }
 

@@ -120,20 +120,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_written_bit_by_bit_counts_when_it_is_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(CONTROL_FILE);
-        let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
-        let text = control(1, "r").text();
-        for end in [0, 1, text.len() / 2, text.len() - 1] {
-            fs::write(&path, &text[..end]).unwrap();
-            assert_eq!(watch.look(), None);
-        }
-        fs::write(&path, &text).unwrap();
-        assert_eq!(watch.look(), Some(control(1, "r")));
-    }
-
-    #[test]
     fn links_and_long_files_are_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(CONTROL_FILE);

@@ -138,26 +138,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("serve.py").display().to_string();
         fs::write(&script, "").unwrap();
-        for (line, expected) in [
+        let scripts = [
             ("-u SCRIPT --port 1", Some("serve.py")),
             ("-X dev SCRIPT", Some("serve.py")),
             ("--loader x -- SCRIPT", Some("serve.py")),
             ("-m vllm.entrypoints.cli", Some("vllm.entrypoints.cli")),
             ("-um vllm", Some("vllm")),
-            ("-m sk-123", None),
-            ("/gone.py --key secret", None),
-            ("-c secret SCRIPT", None),
-            ("-uc secret SCRIPT", None),
-            ("-lc secret SCRIPT", None),
-            ("-csecret SCRIPT", None),
-            ("-pe secret SCRIPT", None),
-            ("--eval secret SCRIPT", None),
-            ("--eval=secret SCRIPT", None),
-            ("--print secret SCRIPT", None),
-            ("--command secret SCRIPT", None),
-            ("- SCRIPT", None),
-            ("", None),
-        ] {
+        ];
+        // An argument after one of these options can be a secret, and so can one that names no file.
+        let none = "|- SCRIPT|-m sk-123|/gone.py --key secret|-c secret SCRIPT|-uc secret SCRIPT|-lc secret SCRIPT|-csecret SCRIPT|-pe secret SCRIPT|--eval secret SCRIPT|--eval=secret SCRIPT|--print secret SCRIPT|--command secret SCRIPT";
+        for (line, expected) in scripts
+            .into_iter()
+            .chain(none.split('|').map(|line| (line, None)))
+        {
             let words = line.split(' ').map(|word| word.replace("SCRIPT", &script));
             let found = script_of(&words.collect::<Vec<_>>());
             assert_eq!(found.as_deref(), expected, "{line}");

@@ -199,23 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_and_what_went_adds_up() {
-        let mut bound = Bound::new(4 * MIB, Keep::Last);
-        let mut gone = Vec::new();
-        for number in 0..6 {
-            let current = contents(u64::from(number) + 1);
-            let turn = bound.turn(number, &current, MIB).unwrap();
-            gone.extend(bound.take(turn, number, current));
-            assert!(bound.closed_bytes() + MIB <= 4 * MIB);
-        }
-        assert_eq!(gone, [0, 1, 2]);
-        let Removed { first, contents } = &bound.removed;
-        assert_eq!((*first, contents.events), (3, 33));
-        assert_eq!(contents.reached, [0, 0, 300]);
-        assert_eq!((contents.began_ns, contents.ended_ns), (1, 12));
-    }
-
-    #[test]
     fn a_segment_larger_than_the_bound_goes_itself() {
         let mut bound = Bound::new(4 * MIB, Keep::Last);
         let current = Contents {

@@ -129,17 +129,3 @@ impl Site {
         self.registered.store(registered, Ordering::Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_hold_for_their_epoch_only() {
-        static SITE: Site = Site::new(Level::E2e, "c", "n");
-        assert_eq!(SITE.number(1), None);
-        SITE.set_number(1, 7);
-        assert_eq!((SITE.number(1), SITE.number(2)), (Some(7), None));
-        assert_eq!(SITE.text().plain, br#""name":"n","cat":"c""#);
-    }
-}

@@ -425,18 +425,8 @@ mod tests {
             let good = std::str::from_utf8(good).unwrap();
             assert_eq!(text, format!(r#""v":{good},"n":1"#));
         }
-        let bad: [&[u8]; 9] = [
-            b"",
-            b"text",
-            b"\"half",
-            b"NaN",
-            b"1,\"x\":2",
-            b"1}",
-            b"[1,\n2]",
-            b"\"a\tb\"",
-            b"\"\xff\"",
-        ];
-        for bad in bad {
+        let bad = b"|text|\"half|NaN|1,\"x\":2|1}|[1,\n2]|\"a\tb\"|\"\xff\"";
+        for bad in bad.split(|byte| *byte == b'|') {
             let args = Args::new()
                 .with("v", Written(bad))
                 .with("list", [Some(&Written(bad)), Some(&Written(b"2"))])
@@ -444,14 +434,5 @@ mod tests {
             let text = String::from_utf8_lossy(args.text()).into_owned();
             assert_eq!(text, r#""v":null,"list":[null,2],"n":1"#, "{bad:?}");
         }
-    }
-
-    #[test]
-    fn long_lists_are_cut_and_marked() {
-        let mut out = Vec::new();
-        vec![0u8; MAX_LIST + 3].write(&mut out);
-        let list: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
-        assert_eq!(list.len(), MAX_LIST + 1);
-        assert_eq!(list.last(), Some(&json!("…[+3 more]")));
     }
 }

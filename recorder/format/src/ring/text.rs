@@ -107,25 +107,3 @@ impl TextAreas {
         (areas.fields() == *fields).then_some(areas)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_says_where_the_text_lies() {
-        let text = SpanText {
-            at: 0x0102_0304,
-            names: 0xfffe,
-            args: 7,
-        };
-        assert_eq!(
-            SpanText::of_word(text_word(text.at as usize, 0xfffe, 7)),
-            text
-        );
-        let names_end = 0x0102_0304 + 0xfffe;
-        assert_eq!(text.names(), 0x0102_0304..names_end);
-        assert_eq!(text.args(), names_end..names_end + 7);
-        assert_eq!(SpanText::of_word(0), SpanText::default());
-    }
-}

@@ -94,32 +94,6 @@ fn a_lane_whose_line_is_being_written_is_not_taken() {
 }
 
 #[test]
-fn a_span_is_shown_where_it_lies_while_that_is_open() {
-    let mut board = Board::default();
-    let outer = board.open(None, 10);
-    let middle = board.open(Some(outer), 20);
-    let inner = board.open(Some(middle), 30);
-    assert_eq!(board.end(inner, 40), outer);
-    let inner = board.open(Some(middle), 50);
-    assert_eq!(board.end(outer, 60), outer);
-    assert_eq!(board.end(inner, 70), middle, "the row of what is left");
-    assert_eq!(board.end(middle, 80), middle);
-    board.check();
-}
-
-#[test]
-fn a_second_span_within_one_has_a_row_of_its_own() {
-    let mut board = Board::default();
-    let outer = board.open(None, 10);
-    let (first, second) = (board.open(Some(outer), 20), board.open(Some(outer), 30));
-    assert_eq!(board.end(first, 40), outer);
-    assert_eq!(board.end(second, 50), second);
-    let third = board.open(Some(outer), 60);
-    assert_eq!(board.end(third, 70), outer);
-    board.check();
-}
-
-#[test]
 fn deep_spans_begin_a_new_row() {
     let mut board = Board::default();
     let mut lanes = vec![board.open(None, 0)];
