@@ -194,27 +194,8 @@ mod tests {
     #[test]
     fn the_table_says_what_comes_of_a_value() {
         // Expected fault, phase, key, and values.
-        let table = r#"
-Number X any 1e999 -1e999
-- X any 1e-999 1e3 null [1e999] "1e999"
-Number X args 1e999
-- X args {"a":1e999}
-- X tts 1.5 "1.5"
-Time X tts "nan" "+5" "5." "1e999"
-Time B tdur true null
-Time i ts [] ""
-- i ts -5
-NegativeTime M ts -5 9223372036854775807
-- M ts -0
-Id2 s id2 {"local":1e999}
-- s id2 {"local":{"a":1e999}}
-Endless C args {"a":1,"b":1e999}
-- X pid "text" 7
-Endless M args {"name":"a","b":1e999}
-- M args {"name":"a"}
-Name M args {"name":""} {"name":7} {"name":"a","name":null} {} 7
-"#;
-        for case in table.trim().lines() {
+        let table = include_str!("../tests/faults.txt");
+        for case in table.lines() {
             let mut words = case.split(' ');
             let (expected, phase, key) = (words.next(), words.next(), words.next());
             let (phase, key) = (phase.unwrap().as_bytes()[0], key.unwrap());

@@ -105,45 +105,13 @@ mod tests {
     /// Perfetto v52 counts an error for each rejected case, or aborts.
     #[test]
     fn what_ends_an_import_is_not_drawn() {
-        let part = |nodes: &str, samples: &str, deltas: &str| {
-            format!(
-                r#"{{"data":{{"cpuProfile":{{"nodes":[{nodes}],"samples":{samples}}},"timeDeltas":{deltas}}}}}"#
-            )
-        };
-        let node = r#"{"id":1,"callFrame":{"functionName":"f","scriptId":"7"}}"#;
-        let child = r#"{"id":2,"parent":1,"callFrame":{"functionName":"g","url":"u"}}"#;
-        let begin = r#"{"data":{"startTime":1000}}"#;
-        let drawn = [
-            begin,
-            r#"{"data":{"endTime":1000}}"#,
-            r#"{"data":{"cpuProfile":{"samples":[1]},"timeDeltas":[5],"lines":[0]}}"#,
-            &part(&format!("{node},{child}"), "[1,2]", "[5,-5]"),
-            &part("", "[]", "[]"),
-            &format!(r#"{{"data":{{"cpuProfile":{{"nodes":[{node}]}}}}}}"#),
-        ];
-        let text_id = r#"{"id":"1","callFrame":{"functionName":"f"}}"#;
-        let no_url = r#"{"id":1,"callFrame":{"functionName":"f","url":null}}"#;
-        let no_name = r#"{"id":1,"callFrame":{"functionName":7}}"#;
-        let not_drawn = [
-            r#"{"data":{"startTime":"1000"}}"#,
-            r#"{"data":{"endTime":null}}"#,
-            r#"{"data":{"timeDeltas":[1]}}"#,
-            r#"{"data":{"cpuProfile":{"samples":[1]}}}"#,
-            r#"{"data":[]}"#,
-            "",
-            &part(node, "[1]", "[]"),
-            &part(node, r#"["1"]"#, "[1]"),
-            &part(r#"{"id":1}"#, "[1]", "[1]"),
-            &part(text_id, "[1]", "[1]"),
-            &part(no_name, "[1]", "[1]"),
-            &part(no_url, "[1]", "[1]"),
-        ];
         let id = br#""id":"0x1f""#;
-        for (all, expected) in [(&drawn[..], true), (&not_drawn, false)] {
-            for args in all {
-                assert_eq!(is_drawn(id, args.as_bytes()), expected, "{args}");
-            }
+        // Args of an event, and whether it is drawn.
+        for case in include_str!("../tests/profiles.txt").lines() {
+            let (expected, args) = case.split_once(' ').unwrap();
+            assert_eq!(is_drawn(id, args.as_bytes()), expected == "drawn", "{args}");
         }
+        let begin = r#"{"data":{"startTime":1000}}"#;
         for (id, expected) in [
             ("", true),
             (r#""id" : 7"#, true),

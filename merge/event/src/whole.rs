@@ -100,17 +100,8 @@ mod tests {
     #[test]
     fn a_begin_becomes_a_whole_span_with_the_args_of_its_end() {
         // The rest of a begin, the args of its end, and the rest of the whole span.
-        let table = r#"
-} | | }
-,"args":{"c":1}} | { "d" : [2] } | ,"args":{"c":1,"d":[2]}}
-,"args":{"k":1,"c":{"k":1},"l":2}} | {"d":NaN,"k":"end","l":[]} | ,"args":{"c":{"k":1},"d":null,"k":"end","l":[]}}
-,"args":7} | {"d":2,"e":3 | ,"args":{"d":2,"e":3}}
-,"args":[1]} | overwritten | ,"args":[1]}
-,"args":{}} | {"d":2} | ,"args":{"d":2}}
-,"dur":7,"args":{"c":1}} | { } | ,"args":{"c":1}}
-} | {"d":2} | ,"args":{"d":2}}
-"#;
-        for case in table.trim().lines() {
+        let table = include_str!("../tests/whole.txt");
+        for case in table.lines() {
             let parts: Vec<&str> = case.split('|').map(str::trim).collect();
             let begin = format!(r#"{{"ph":"B","ts":1,"pid":1{}"#, parts[0]);
             let expected = format!(r#"{{"ph":"X","dur":0,"ts":1,"pid":1{}"#, parts[2]);

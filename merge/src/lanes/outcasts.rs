@@ -255,30 +255,4 @@ mod tests {
         let moved: Vec<u64> = (0..=count.unsigned_abs()).collect();
         assert_eq!(outcasts(&spans), moved);
     }
-
-    #[test]
-    fn many_spans_need_no_more_memory() {
-        let folder = std::env::temp_dir();
-        let unfinished = |start: i64| (start, UNFINISHED);
-        let nested = |start: i64| (start, 3_000_000 - start - start % 7);
-        let overlapping = |start: i64| (start, start + 3_000_000);
-        type SpanOf = fn(i64) -> Span;
-        let cases: [(i64, SpanOf); 3] = [
-            (1_000_000, unfinished),
-            (200_000, nested),
-            (200_000, overlapping),
-        ];
-        for (count, span) in cases {
-            let mut finder = OutcastFinder::new(&folder);
-            for start in 0..count {
-                let later = (start + 1..count).map(span).map(Some);
-                finder.place(span(start), later).unwrap();
-                assert!(finder.away.len() <= AWAY && finder.own.len() <= OPEN);
-            }
-            finder
-                .add_thread([Some((1_000_000, 9_000_000))].into_iter())
-                .unwrap();
-            finder.finish().unwrap();
-        }
-    }
 }

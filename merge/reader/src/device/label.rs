@@ -179,57 +179,23 @@ mod tests {
 
     #[test]
     fn devices_are_found_in_labels_and_names() {
-        let found = |label: Option<DeviceLabel>| label.map(|label| label.to_string());
-        for (labels, expected) in [
-            ("NPU 3", "NPU 3"),
-            ("SIMULATED NPU 0, pid 4711", "NPU 0"),
-            ("NPU", "NPU"),
-            ("pid 7, XPU 1", "XPU 1"),
-        ] {
-            let label = found(DeviceLabel::in_labels(labels));
-            assert_eq!(label.as_deref(), Some(expected), "{labels}");
-        }
-        for (name, expected) in [
-            ("NPU 0", "NPU 0"),
-            ("NPU 0[17]", "NPU 0"),
-            ("/device:TPU:0", "TPU 0"),
-            ("/host:CPU /device:GPU:13 (H100)", "GPU 13"),
-        ] {
-            let label = found(DeviceLabel::in_name(name));
-            assert_eq!(label.as_deref(), Some(expected), "{name}");
-        }
-        for labels in ["CPU", "pid 4711", "GPU x", ""] {
-            assert_eq!(DeviceLabel::in_labels(labels), None, "{labels}");
-        }
-        for name in "/device:CPU:0|/device:CUSTOM:Trace|GPU Process|NPU|python3".split('|') {
-            assert_eq!(DeviceLabel::in_name(name), None, "{name}");
+        for case in include_str!("../../tests/devices.txt").lines() {
+            let (text, expected) = case.split_once(" -> ").unwrap();
+            let found = match text.split_once(": ") {
+                Some(("labels", labels)) => DeviceLabel::in_labels(labels),
+                Some((_, name)) => DeviceLabel::in_name(name),
+                None => panic!("{case}"),
+            };
+            let found = found.map_or("none".to_owned(), |label| label.to_string());
+            assert_eq!(found, expected, "{text}");
         }
     }
 
     #[test]
     fn notes_of_a_merge_are_read_back() {
-        let ring = "ring in memory";
-        for (labels, expected) in [
-            ("NPU 0, pid 7", "7||"),
-            ("GPU 0, pid 0, a.json", "0|a.json|"),
-            ("CPU, pid 9, a, b.json", "9|a, b.json|"),
-            ("pid 7 host node1, killed", "7 host node1||"),
-            (&format!("pid 7, killed by SIGKILL, {ring}"), "7||"),
-            ("pid 7, killed with exit code 3", "7||"),
-            ("GPU 0, pid [TP1] 0, a.json", "[TP1] 0|a.json|"),
-            ("GPU 0, a.json", "-|a.json|"),
-            ("pid 7, killed.json", "7|killed.json|"),
-            (
-                &format!("NPU 0, pid 7, sampled; all kernels in a, b.json, {ring}"),
-                "7||a, b.json",
-            ),
-            // A merge of a merged trace.
-            ("GPU 0, pid 0, a.json, pid 4, m.json", "0|a.json, m.json|"),
-            (
-                "NPU 0, pid 7, sampled; all kernels in a.json, pid 2, m.json",
-                "7|m.json|a.json, m.json",
-            ),
-        ] {
+        // Labels, each with its pid, its trace and the trace that has all its kernels. In the last two, a merged trace was merged again.
+        for case in include_str!("../../tests/labels.txt").lines() {
+            let (labels, expected) = case.split_once(" -> ").unwrap();
             let LabelNotes {
                 pid,
                 trace,

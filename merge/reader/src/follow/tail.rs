@@ -145,7 +145,6 @@ fn line_before(bytes: &[u8], end: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::settle::block;
     use sa_format::BlockHeader;
 
     #[test]
@@ -163,12 +162,5 @@ mod tests {
         let (pieces, used) = whole_pieces(&header, false);
         assert!(matches!(pieces[..], [(_, Piece::Broken(_))]));
         assert_eq!(used, header.len());
-    }
-
-    #[test]
-    fn nothing_waits_behind_the_end() {
-        let torn = &block(7, (2, 0), 0, b"a\nb\n")[..100];
-        assert_eq!(whole_pieces(torn, false).1, 0);
-        assert_eq!(whole_pieces(torn, true).1, torn.len());
     }
 }

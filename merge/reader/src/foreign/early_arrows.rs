@@ -100,12 +100,13 @@ mod tests {
     use crate::event::line::parse;
     use std::io::Write;
 
-    /// Reverses early arrows among these starts and ends (id, phase, time). Returns their number, and all phases.
-    fn reversed(ends: &[(u64, &str, u64)], category: &str) -> (u64, String) {
+    /// Reverses early arrows among these starts and ends (id, phase, time: one digit or letter each). Returns their number, and all phases.
+    fn reversed(ends: &str, category: &str) -> (u64, String) {
         let folder = tempfile::tempdir().unwrap();
         let mut file = tempfile::tempfile_in(folder.path()).unwrap();
         let (mut arrows, mut at) = (EarlyArrows::new(folder.path()), 0);
-        for (id, phase, ts) in ends {
+        for end in ends.split(' ') {
+            let (id, phase, ts) = (&end[..1], &end[1..2], &end[2..]);
             let line = format!(
                 r#"{{"id":{id}, "ph": "{phase}","pid":1,"ts":{ts},"cat":"{category}","name":"{category}"}}"#
             );
@@ -127,25 +128,19 @@ mod tests {
     #[test]
     fn an_arrow_that_ends_before_it_begins_is_reversed() {
         for (ends, expected) in [
-            (&[(1, "s", 5), (1, "f", 9)][..], (0, "sf")),
-            (&[(1, "s", 5), (1, "f", 5)], (0, "sf")),
-            (&[(1, "s", 5), (1, "f", 3)], (1, "ts")),
-            (&[(1, "f", 3), (2, "s", 1), (1, "s", 5)], (1, "sst")),
+            ("1s5 1f9", (0, "sf")),
+            ("1s5 1f5", (0, "sf")),
+            ("1s5 1f3", (1, "ts")),
+            ("1f3 2s1 1s5", (1, "sst")),
             // The other ends have a start before them.
-            (
-                &[(1, "s", 5), (1, "f", 3), (1, "f", 9), (1, "f", 2)],
-                (2, "tffs"),
-            ),
+            ("1s5 1f3 1f9 1f2", (2, "tffs")),
             // Two arrows, or none.
-            (&[(1, "s", 5), (1, "f", 3), (1, "s", 6)], (0, "sfs")),
-            (&[(1, "f", 3), (1, "f", 2)], (0, "ff")),
+            ("1s5 1f3 1s6", (0, "sfs")),
+            ("1f3 1f2", (0, "ff")),
         ] {
             let (count, phases) = reversed(ends, "ac2g");
-            assert_eq!((count, phases.as_str()), expected, "{ends:?}");
+            assert_eq!((count, phases.as_str()), expected, "{ends}");
         }
-        assert_eq!(
-            reversed(&[(1, "s", 5), (1, "f", 3)], "fwdbwd"),
-            (0, "sf".to_owned())
-        );
+        assert_eq!(reversed("1s5 1f3", "fwdbwd"), (0, "sf".to_owned()));
     }
 }

@@ -205,32 +205,13 @@ mod tests {
 
     #[test]
     fn an_event_becomes_one_line() {
-        for (text, expected) in [
-            (r#"{"ph":"X", "pid":1,"ts":2,"dur":3}"#, None),
-            (
-                "{\n  \"ph\": \"i\",\n\"name\":\"a \\\" b\",\r\n\"pid\":1,\"ts\" : 2\n}",
-                Some(r#"{"ph":"i","name":"a \" b","pid":1,"ts":2}"#),
-            ),
-            (r#"{"ph":"i","ts":2}"#, Some(r#"{"pid":0,"ph":"i","ts":2}"#)),
-            (
-                r#"{"ph":"S","pid":1,"ts":2,"id":5}"#,
-                Some(r#"{"ph":"b","pid":1,"ts":2,"id":5}"#),
-            ),
-            (
-                r#"{"id2":{"local":"0x5"},"ph":"F","pid":1,"ts":2}"#,
-                Some(r#"{"id2":{"local":"1:0x5"},"ph":"e","pid":1,"ts":2}"#),
-            ),
-            (
-                r#"{"ph":"n","pid":1,"ts":2,"id2":{"global":"0x5"}}"#,
-                Some(r#"{"ph":"n","pid":1,"ts":2,"id2":{"local":"0x5"}}"#),
-            ),
-            (
-                r#"{"ph":"b","pid":1,"ts":2,"id":7,"scope":"s"}"#,
-                Some(r#"{"ph":"b","pid":1,"ts":2,"id":"s/7","scope":"s"}"#),
-            ),
-        ] {
-            let expected = format!("{}\n", expected.unwrap_or(text));
-            assert_eq!(line(text), Ok(expected), "{text}");
+        // Events, each with its line below it.
+        let table = include_str!("../../tests/events.txt");
+        let lines: Vec<&str> = table.lines().collect();
+        let several = "{\n  \"ph\": \"i\",\n\"name\":\"a \\\" b\",\r\n\"pid\":1,\"ts\" : 2\n}";
+        let one = r#"{"ph":"i","name":"a \" b","pid":1,"ts":2}"#;
+        for pair in lines.chunks(2).chain([&[several, one][..]]) {
+            assert_eq!(line(pair[0]), Ok(format!("{}\n", pair[1])), "{}", pair[0]);
         }
         let own = r#"{"ph":"M","name":"sa_anchor","pid":1,"args":{"monotonic_ns":1}}"#;
         assert_eq!(line(own).as_deref(), Ok(""));

@@ -81,32 +81,16 @@ mod tests {
 
     #[test]
     fn traces_are_distinguished_by_rank_else_by_path() {
-        type Case<'a> = (&'a [(&'a str, Option<u64>)], &'a [&'a str]);
-        let cases: [Case<'_>; 6] = [
-            (&[("/a/t.json", Some(3))], &[""]),
-            (
-                &[("/a/t.json", Some(1)), ("/a/u.json", Some(0))],
-                &["rank 1", "rank 0"],
-            ),
-            (
-                &[("/d/n-1/x/t.json", None), ("/d/n-2/x/t.json", None)],
-                &["n-1", "n-2"],
-            ),
-            (
-                &[("r0.pt.trace.json.gz", None), ("d/r1.pt.trace.json", None)],
-                &["r0", "d/r1"],
-            ),
-            (
-                &[("/d/1/t.json", Some(0)), ("/d/2/t.json", Some(0))],
-                &["rank 0, 1", "rank 0, 2"],
-            ),
-            (&[("/d/t.json", None), ("/d/e/t.json", None)], &["", "e"]),
-        ];
-        for (traces, expected) in cases {
-            let paths = traces.iter().map(|(path, rank)| (Path::new(*path), *rank));
+        // Paths of traces, some with a rank, and what distinguishes each.
+        for case in include_str!("../../tests/distinctions.txt").lines() {
+            let (traces, expected) = case.split_once(" -> ").unwrap();
+            let paths = traces.split(' ').map(|trace| match trace.split_once('=') {
+                Some((path, rank)) => (Path::new(path), rank.parse().ok()),
+                None => (Path::new(trace), None),
+            });
             let found = distinctions(&paths.collect::<Vec<_>>());
             let texts = found.iter().map(|of| of.as_ref().map_or("", |of| &of.text));
-            assert!(texts.eq(expected.iter().copied()), "{traces:?}: {found:?}");
+            assert!(texts.eq(expected.split('|')), "{traces}: {found:?}");
         }
     }
 }

@@ -277,28 +277,12 @@ mod tests {
 
     #[test]
     fn the_next_piece_has_the_next_number() {
-        for (one, other, is_so) in [
-            ("node_trace.1.log", "node_trace.2.log", true),
-            ("node_trace.9.log", "node_trace.10.log", true),
-            ("node_trace.1.log", "node_trace.3.log", false),
-            ("node_trace.2.log", "node_trace.1.log", false),
-            ("a/node_trace.1.log", "b/node_trace.2.log", false),
-            (
-                "msprof_slice_0_20260101.json",
-                "msprof_slice_1_20260102.json",
-                true,
-            ),
-            ("trace_1_a1.json", "trace_1_a2.json", false),
-            ("trace_1_a1.json", "trace_2_a2.json", false),
-            ("trace.json", "trace.json", false),
-            ("rank_0.json", "rank_1.json", false),
-            ("trace_rank0.json", "trace_rank1.json", false),
-            ("trace-tp0.json", "trace-tp1.json", false),
-            ("node1.json", "node2.json", false),
-        ] {
-            let expected = if is_so { [0, 0] } else { [0, 1] };
+        for case in include_str!("../../tests/pieces.txt").lines() {
+            let (one, rest) = case.split_once(' ').unwrap();
+            let (word, other) = rest.split_once(' ').unwrap();
+            let expected = [0, usize::from(word == "beside")];
             let (firsts, _) = found(&[(one, (0, 100)), (other, (100, 200))]);
-            assert_eq!(firsts, expected, "{one} {other}");
+            assert_eq!(firsts, expected, "{case}");
         }
     }
 

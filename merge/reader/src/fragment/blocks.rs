@@ -273,19 +273,6 @@ mod tests {
     }
 
     #[test]
-    fn a_header_torn_in_its_first_bytes_is_no_line() {
-        for len in 1..BLOCK_START.len() {
-            let torn = [&BLOCK_START[..len], b"\n"].concat();
-            let before = [b"plain\n", &torn[..], &block(0, "a\n")].concat();
-            assert_eq!(kinds(&before), "pc");
-            assert_eq!(split(&before)[0].0, 0.."plain\n".len());
-            assert_eq!(kinds(&[&torn[..], &block(0, "a\n")].concat()), "c");
-            let text = [&torn[..], b"plain\n"].concat();
-            assert_eq!(split(&text), [(0..text.len(), Piece::Plain)]);
-        }
-    }
-
-    #[test]
     fn nested_headers_that_do_not_match_are_not_hashed_again_and_again() {
         let header = BlockHeader {
             slot: 0,

@@ -256,23 +256,3 @@ impl BlockSums {
         self.0.finish()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn segments_share_a_ring() {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, expected) in [
-            ("trace.7.jsonl", Some("trace.7.ring")),
-            ("trace.7.s12.jsonl", Some("trace.7.ring")),
-            ("trace.7.9f86.s1.jsonl", Some("trace.7.9f86.ring")),
-            ("trace.7.sx.jsonl", Some("trace.7.sx.ring")),
-            ("trace.json", None),
-        ] {
-            let ring = ring_place(&Place::named(&dir.path().join(name)).unwrap());
-            let ring = ring.as_ref().map(|ring| ring.name().to_str().unwrap());
-            assert_eq!(ring, expected, "{name}");
-        }
-    }
-}

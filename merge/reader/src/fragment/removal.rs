@@ -51,28 +51,3 @@ pub fn removal(bytes: &[u8], header: &FragmentHeader) -> Option<Removal> {
     }
     None
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fragment::sample::header;
-
-    #[test]
-    fn no_segment_is_removed_by_itself() {
-        let first_of = |segment| {
-            let header = FragmentHeader {
-                segment,
-                ..header(7)
-            };
-            let mut bytes = header.line(7);
-            bytes.extend_from_slice(
-                br#"
-{"ph":"M","pid":7,"tid":7,"name":"sa_removed","args":{"first":3,"events":12,"streams":[[0,0,5]]}}
-{"ph":"i","pid":7,"tid":7,"ts":5.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_bound","events":12,"first":3}}
-"#,
-            );
-            removal(&bytes, &header).map(|removal| removal.first)
-        };
-        assert_eq!([5, 3, 2].map(first_of), [Some(3), Some(3), None]);
-    }
-}

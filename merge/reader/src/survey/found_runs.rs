@@ -326,38 +326,28 @@ mod tests {
         assert_eq!(found.notices.join(", ").replace(&root, "DIR"), notice);
     }
 
+    const FIRST: &str = "20260101-000000";
+    const TAKEN: &str = "taking DIR, the run before the newest";
+    const JOB: &str = "taking DIR/job-7, the newest run";
+
     #[test]
     fn folders_of_runs_are_searched() {
         let root = folders();
-        let first = "20260101-000000";
-        let all = "taking all runs in DIR: job-7, 20260101-000000-a";
         for are_named in [false, true] {
-            let expect =
-                |runs, folders: &[&str], notice| expect(&root, are_named, &runs, folders, notice);
-            expect(Runs::Newest, &["job-7"], "taking DIR/job-7, the newest run");
-            let before = "taking DIR/20260101-000000, the run before the newest";
-            expect(Runs::Previous, &[first], before);
-            let named = "taking DIR/20260101-000000, which has this run";
-            expect(Runs::Named(format!("{first}-a")), &[first], named);
-            expect(Runs::All, &["", "job-7", first], all);
+            let expect = |runs, folders: &[&str], notice: &str| {
+                expect(&root, are_named, &runs, folders, notice);
+            };
+            expect(Runs::Newest, &["job-7"], JOB);
+            let before = format!("taking DIR/{FIRST}, the run before the newest");
+            expect(Runs::Previous, &[FIRST], &before);
+            let named = format!("taking DIR/{FIRST}, which has this run");
+            expect(Runs::Named(format!("{FIRST}-a")), &[FIRST], &named);
         }
         // The run in the directory wins if it was named or is newer.
         record(root.path(), "b", 200);
         expect(&root, true, &Runs::Newest, &[""], "");
-        expect(
-            &root,
-            false,
-            &Runs::Newest,
-            &["job-7"],
-            "taking DIR/job-7, the newest run",
-        );
-        expect(
-            &root,
-            false,
-            &Runs::Previous,
-            &[""],
-            "taking DIR, the run before the newest",
-        );
+        expect(&root, false, &Runs::Newest, &["job-7"], JOB);
+        expect(&root, false, &Runs::Previous, &[""], TAKEN);
         record(root.path(), "b", 500);
         expect(
             &root,
@@ -382,33 +372,14 @@ mod tests {
             // The run of a directory that was named is followed back in this directory.
             expect(&root, true, &Runs::Previous, &[""], old);
         }
+        // All runs are named.
+        let all = "taking all runs in DIR: old, new";
+        expect(&root, true, &Runs::All, &[""], all);
+        let all = format!("{all}, job-7, {FIRST}-a");
+        expect(&root, false, &Runs::All, &["", "job-7", FIRST], &all);
         // Then the run in a folder is the newest.
         record(&root.path().join("job-7"), "job-7", 900);
-        expect(
-            &root,
-            false,
-            &Runs::Previous,
-            &[""],
-            "taking DIR, the run before the newest",
-        );
-    }
-
-    #[test]
-    fn issue_47_all_runs_are_named() {
-        let root = folders();
-        record(root.path(), "new", 500);
-        record(&root.path().join(PREVIOUS_DIR).join("old"), "old", 350);
-        let all = ["", "job-7", "20260101-000000"];
-        let notice = "taking all runs in DIR: old, new, job-7, 20260101-000000-a";
-        expect(&root, false, &Runs::All, &all, notice);
-        expect(
-            &root,
-            true,
-            &Runs::All,
-            &[""],
-            "taking all runs in DIR: old, new",
-        );
-        expect(&root, true, &Runs::Newest, &[""], "");
+        expect(&root, false, &Runs::Previous, &[""], TAKEN);
     }
 
     #[test]

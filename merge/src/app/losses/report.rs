@@ -168,67 +168,37 @@ fn why(cause: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn lost(events: u64, events_left: u64) -> LossReport {
+    fn lost(cause: &str, numbers: [u64; 5], thread: Option<&str>) -> LossReport {
+        let [events, events_left, changed, bytes, to_ms] = numbers;
         LossReport {
             process: Some("api".to_owned()),
             number: None,
             pid: 7,
-            thread: Some("worker-3".to_owned()),
-            cause: "disk_full".to_owned(),
+            thread: thread.map(str::to_owned),
+            cause: cause.to_owned(),
             events,
-            changed: 0,
-            bytes: 0,
+            changed,
+            bytes,
             events_left,
             processes: 0,
             error: 0,
             from_ns: Some(12_100_000_000),
-            to_ns: Some(60_000_000_000),
+            to_ns: Some(to_ms.cast_signed() * 1_000_000),
         }
     }
 
     #[test]
     fn a_loss_is_a_sentence() {
-        let of_process = LossReport {
-            thread: None,
-            to_ns: Some(12_100_000_000),
-            cause: "disk_bound".to_owned(),
-            ..lost(5, 0)
-        };
-        let cut = LossReport {
-            changed: 3,
-            cause: "cut".to_owned(),
-            ..lost(0, 7)
-        };
-        let gap = LossReport {
-            bytes: 99,
-            cause: GAP.to_owned(),
-            ..lost(1, 7)
-        };
-        for (loss, expected) in [
-            (
-                lost(985, 15),
-                "98 % of worker-3's events between 12.100 s and 60.000 s are missing (985 of api): the disk was full",
-            ),
-            (
-                lost(5, 0),
-                "all of worker-3's events between 12.100 s and 60.000 s are missing (5 of api): the disk was full",
-            ),
-            (
-                of_process,
-                "some of api's events at 12.100 s are missing (5): SA_PROFILE_MAX_MB was reached",
-            ),
-            (
-                cut,
-                "texts and lists that were too long were cut in api's events between 12.100 s and 60.000 s: 3",
-            ),
-            (
-                gap,
-                "at least 1 of worker-3's events between 12.100 s and 60.000 s are missing (99 bytes of their lines of api): nothing tells why",
-            ),
-        ] {
+        // Cause, events, events left, changed values, bytes, end in ms, and thread; the sentence.
+        for case in include_str!("../../../tests/fixtures/losses.txt").lines() {
+            let (fields, expected) = case.split_once(" | ").unwrap();
+            let fields: Vec<&str> = fields.split(' ').collect();
+            let numbers = std::array::from_fn(|at| fields[at + 1].parse().unwrap());
+            let loss = lost(fields[0], numbers, fields.get(6).copied());
             assert_eq!(loss.words(), expected);
         }
-        let shares = [lost(999, 1), lost(1, 999)].map(|loss| loss.share());
+        let shares = [[999, 1], [1, 999]]
+            .map(|[events, left]| lost("disk_full", [events, left, 0, 0, 0], None).share());
         assert_eq!(shares, ["99 %", "less than 1 %"]);
     }
 }

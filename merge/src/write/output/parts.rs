@@ -103,7 +103,7 @@ impl Affixes {
 mod tests {
     use super::*;
 
-    fn names(whole: &str, gzip: bool, count: usize) -> Vec<String> {
+    fn names(whole: &str, gzip: bool) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let whole = folder.path().join(whole);
         let options = Options {
@@ -111,7 +111,7 @@ mod tests {
             gzip,
             ..Options::new([])
         };
-        let places = part_places(&options, None, count).unwrap();
+        let places = part_places(&options, None, 1).unwrap();
         let name = |place: &Place| {
             assert_eq!(place.path().parent(), Some(folder.path()));
             place.name().to_str().unwrap().to_owned()
@@ -131,11 +131,8 @@ mod tests {
         ] {
             // A name that was given stays.
             for gzip in [false, true] {
-                assert_eq!(names(whole, gzip, 1), [expected]);
+                assert_eq!(names(whole, gzip), [expected]);
             }
         }
-        let many = names("t.json", false, 10);
-        let ends = [many[0].as_str(), many[9].as_str()];
-        assert!(ends == ["t.01.json", "t.10.json"] && many.is_sorted());
     }
 }

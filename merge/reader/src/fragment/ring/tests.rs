@@ -126,6 +126,16 @@ fn issue_19_open_spans_have_their_names_and_args() {
     assert!(ring.bad_texts.is_empty());
     let last = &ring.slots[0].open[3];
     assert_eq!((last.tid, last.start_ns), (4712, 1003));
+    // Without texts, or with a wrong sum of where they are, the entries themselves have names.
+    let mut damaged = of_slots().fields();
+    damaged[3] ^= 1;
+    let none = r#""name":"","cat":"""#;
+    let names = [SITE, quoted, SITE, none].map(|label| (label.to_owned(), String::new()));
+    for fields in [[0; layout::TEXT_AREAS_BYTES], damaged] {
+        image.put(layout::TEXT_AREAS_AT, fields);
+        assert_eq!(image.open(), names);
+        assert!(image.recover().bad_texts.is_empty());
+    }
 }
 
 #[test]
@@ -151,22 +161,6 @@ fn issue_19_a_text_that_is_none_is_counted_and_not_shown() {
         let open = &ring.slots[0].open[0];
         assert_eq!((open.start_ns, open.args.as_str()), (1000, ""), "{args:?}");
         assert_eq!(ring.bad_texts, [(TEXTS + at) as u64], "{args:?}");
-    }
-}
-
-#[test]
-fn issue_19_a_ring_without_texts_reads_none() {
-    let mut fields = of_slots().fields();
-    fields[3] ^= 1;
-    for fields in [[0; layout::TEXT_AREAS_BYTES], fields] {
-        let mut image = Image::new(1);
-        image.put(layout::TEXT_AREAS_AT, fields);
-        image.entry(STACK, 1000, 0);
-        let name = "a name of forty-eight bytes, which is all it has";
-        image.name(STACK, name.as_bytes(), 48);
-        let label = format!(r#""name":"{name}","cat":"""#);
-        assert_eq!(image.open(), [(label, String::new())]);
-        assert!(image.recover().bad_texts.is_empty());
     }
 }
 
@@ -231,40 +225,28 @@ fn issue_47_a_span_below_others_is_closed_once_its_line_is_published() {
 }
 
 #[test]
-fn parents_of_lanes_end_in_no_circle() {
-    let lane = |(lane, start_ns, parent): (u32, u64, u32)| OpenLane {
-        span: OpenSpan {
-            tid: LANE_BASE + lane,
-            start_ns,
-            ..OpenSpan::default()
-        },
-        parent: Some(LANE_BASE + parent),
-    };
-    let shown = |lanes: &[(u32, u64, u32)]| -> Vec<(u32, u64)> {
-        let lanes: Vec<OpenLane> = lanes.iter().copied().map(lane).collect();
-        let shown = rows(lanes.iter()).into_iter();
-        shown.map(|of| (of.tid - LANE_BASE, of.start_ns)).collect()
-    };
-    let same = [(0, 10, 1), (1, 10, 0), (2, 10, 2)];
-    assert_eq!(shown(&same), [(0, 10), (1, 10), (2, 10)]);
-    assert_eq!(shown(&[(0, 20, 1), (1, 10, 0)]), [(1, 10), (1, 20)]);
-}
-
-#[test]
-fn the_table_names_the_parents() {
-    let mut image = Image::new(0);
-    image.put(layout::LANES_COUNT_AT, 3u32.to_ne_bytes());
-    image.sign();
-    for (lane, parent) in (0..).zip([0, 1, u32::MAX]) {
-        let at = LANES + lane * layout::OPEN_ENTRY_BYTES;
-        image.entry(at, 1000 + lane as u64, 1);
-        image.put(at + layout::LANE_PARENT_AT, parent.to_ne_bytes());
+fn a_lane_is_shown_on_the_row_of_its_outermost_parent() {
+    // Start, and number of the parent plus 1, of each lane; the rows of the spans, sorted by their starts.
+    for (lanes, expected) in [
+        ([(1000, 0), (1001, 1), (1002, u32::MAX)], [0, 0, 2]),
+        ([(1000, 2), (1000, 1), (1000, 3)], [0, 1, 2]),
+        ([(1002, 2), (1001, 1), (1001, 1)], [1, 2, 1]),
+    ] {
+        let mut image = Image::new(0);
+        image.put(layout::LANES_COUNT_AT, 3u32.to_ne_bytes());
+        image.sign();
+        for (lane, (start_ns, parent)) in lanes.into_iter().enumerate() {
+            let at = LANES + lane * layout::OPEN_ENTRY_BYTES;
+            image.entry(at, start_ns, 1);
+            image.put(at + layout::LANE_PARENT_AT, parent.to_ne_bytes());
+        }
+        let found = rows(image.recover().lanes.iter());
+        let tids = found.iter().map(|span| span.tid);
+        assert!(
+            tids.eq(expected.map(|row| LANE_BASE + row)),
+            "{lanes:?}: {found:?}"
+        );
     }
-    let lanes = image.recover().lanes;
-    let parents: Vec<_> = lanes.iter().map(|lane| lane.parent).collect();
-    assert_eq!(parents, [None, Some(LANE_BASE), None]);
-    let tids: Vec<_> = rows(lanes.iter()).iter().map(|span| span.tid).collect();
-    assert_eq!(tids, [LANE_BASE, LANE_BASE, LANE_BASE + 2]);
 }
 
 #[test]
