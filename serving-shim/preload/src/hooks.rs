@@ -47,21 +47,6 @@ macro_rules! observed {
             || names::of_handle($func),
         )
     };
-    (rt_launch rtFusionLaunch $call:ident $fusion:tt [stream $stream:ident] $args:tt) => {
-        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
-    };
-    (rt_launch rtKernelLaunchEx $call:ident $args:tt $size:tt $flags:tt [stream $stream:ident]) => {
-        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
-    };
-    (rt_launch rtKernelLaunchFwk $call:ident [op $op:ident] $args:tt $size:tt $flags:tt [stream $stream:ident]) => {
-        call::launch($call, || seen(Kind::Kernel, $stream), || names::of_text($op))
-    };
-    (rt_launch rtFftsPlusTaskLaunch $call:ident $task:tt [stream $stream:ident]) => {
-        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
-    };
-    (rt_launch rtFftsPlusTaskLaunchWithFlag $call:ident $task:tt [stream $stream:ident] $flag:tt) => {
-        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
-    };
     (rt_model $name:ident $call:ident $model:tt [stream $stream:ident] $flag:tt) => {
         call::launch($call, || seen(Kind::Model, $stream), || Name::Unknown)
     };
@@ -75,9 +60,11 @@ macro_rules! observed {
     (@name [stub $stub:ident] $($rest:tt)*) => { names::of_stub($stub) };
     (@name [func $func:ident] $($rest:tt)*) => { names::of_rt_handle($func) };
     (@name [handle $handle:ident] $($rest:tt)*) => { names::of_binary($handle) };
+    (@name [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
     (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
     (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::of_text($kernel.cast()) };
     (@name [names $names:ident] $($rest:tt)*) => { names::of_aicpu($names) };
+    (@name $($arg:tt)*) => { Name::Unknown };
 
     (graph aclmdlRICaptureBegin $call:ident [stream $stream:ident] $mode:tt) => {
         call::tell_around($call, || (
@@ -140,15 +127,12 @@ macro_rules! observed {
         call::launch($call, || seen(Kind::Model, $stream), || Name::Unknown)
     };
 
-    (copy aclrtMemcpy $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt) => {
-        call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
-    };
-    (copy aclrtMemset $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident]) => {
-        call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
-    };
-    (copy aclrtMemcpyBatch $call:ident $($arg:tt)*) => {
+    (copy aclrtMemcpy $($rest:tt)*) => { observed!(@blocking aclrtMemcpy $($rest)*) };
+    (copy aclrtMemset $($rest:tt)*) => { observed!(@blocking aclrtMemset $($rest)*) };
+    (copy aclrtMemcpyBatch $($rest:tt)*) => { observed!(@blocking aclrtMemcpyBatch $($rest)*) };
+    (@blocking $name:ident $call:ident $($arg:tt)*) => {
         call::wait($call, || Wait {
-            bytes: Some(observed!(@copied aclrtMemcpyBatch $($arg)*)),
+            bytes: Some(observed!(@copied $name $($arg)*)),
             ..Wait::new("memcpy")
         })
     };
@@ -334,13 +318,10 @@ mod tests {
 
     #[test]
     fn a_failed_end_ends_what_it_was_to_end_unless_it_was_refused_before() {
-        let goes_on = |goes_on: fn(i32) -> bool, codes: &[i32]| {
-            let codes = codes.iter().copied();
-            codes.filter(|code| goes_on(*code)).collect::<Vec<_>>()
-        };
         let codes = [0, 107_026, 107_029, 107_038, 507_903];
-        assert_eq!(goes_on(capture_goes_on, &codes), [107_029, 107_038]);
+        let go_on = [false, false, true, true, false];
+        assert_eq!(codes.map(capture_goes_on), go_on);
         let codes = [0, 107_002, 107_033, 107_034];
-        assert_eq!(goes_on(update_goes_on, &codes), [107_002]);
+        assert_eq!(codes.map(update_goes_on), [false, true, false, false]);
     }
 }

@@ -117,8 +117,9 @@ macro_rules! wrapper {
     };
 }
 
-/// The argument of a name, in a list of `[name argument]`.
+/// The argument of a name, in a list of `[name argument]`. A launch may have no number of blocks.
 macro_rules! arg {
+    (num_blocks) => { 0 };
     (stream [stream $arg:ident] $($rest:tt)*) => { $arg };
     (num_blocks [num_blocks $arg:ident] $($rest:tt)*) => { $arg };
     (sizes [sizes $arg:ident] $($rest:tt)*) => { $arg };

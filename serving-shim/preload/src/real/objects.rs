@@ -12,12 +12,12 @@ static HERE: u8 = 0;
 
 /// Whether an address lies in this library. Addresses of the wrappers themselves would not tell: they are bound to whoever comes first.
 pub(crate) fn is_ours(address: NonNull<c_void>) -> bool {
-    let ours = here().map(|info| info.dli_fbase);
+    let ours = object_of(here()).map(|info| info.dli_fbase);
     ours.is_some() && ours == object_of(address.as_ptr()).map(|info| info.dli_fbase)
 }
 
-fn here() -> Option<libc::Dl_info> {
-    object_of((&raw const HERE).cast_mut().cast())
+fn here() -> *mut c_void {
+    (&raw const HERE).cast_mut().cast()
 }
 
 fn object_of(address: *mut c_void) -> Option<libc::Dl_info> {
@@ -61,20 +61,18 @@ pub(super) fn is_anywhere(name: &CStr) -> bool {
 
 /// Whether a function is that of another copy of this library.
 pub(super) fn is_of_a_copy(function: NonNull<c_void>) -> bool {
-    let path = path_of(function.as_ptr());
-    path.zip(here())
-        .is_some_and(|(path, here)| file_name(path.as_ptr()) == file_name(here.dli_fname))
+    let paths = path_of(function.as_ptr()).zip(path_of(here()));
+    paths.is_some_and(|(path, own)| file_name(path) == file_name(own))
 }
 
 /// The paths of the objects behind this library in the order in which names are searched; copies of ours are left out.
 fn behind_ours() -> Option<Vec<CString>> {
-    let own = path_of((&raw const HERE).cast_mut().cast())?;
-    let ours = file_name(own.as_ptr());
+    let own = path_of(here())?;
     let mut paths = loaded();
     // A program itself is not found by its path, and is the first of all.
     let at = paths.iter().position(|path| path.as_c_str() == own);
     paths.drain(..=at.unwrap_or(0).min(paths.len().saturating_sub(1)));
-    paths.retain(|path| !path.is_empty() && file_name(path.as_ptr()) != ours);
+    paths.retain(|path| !path.is_empty() && file_name(path) != file_name(own));
     Some(paths)
 }
 
@@ -102,29 +100,20 @@ pub(crate) fn is_first_copy() -> bool {
 }
 
 fn look_for_copies() -> bool {
-    let Some(here) = here() else { return true };
-    let ours = file_name(here.dli_fname);
-    let copies = loaded();
-    let mut copies = copies
+    let Some(own) = path_of(here()) else {
+        return true;
+    };
+    let loaded = loaded();
+    let mut copies = loaded
         .iter()
-        .filter(|path| file_name(path.as_ptr()) == ours);
-    let first = copies.next();
-    // SAFETY: a name that dladdr gave lives as long as its object, which is this library.
-    let own = unsafe { CStr::from_ptr(here.dli_fname) };
-    first.is_none_or(|first| first.as_c_str() == own)
+        .filter(|path| file_name(path) == file_name(own));
+    copies.next().is_none_or(|first| first.as_c_str() == own)
 }
 
 /// The part of a path behind its last slash.
-fn file_name(path: *const libc::c_char) -> Vec<u8> {
-    if path.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: callers hand in names of loaded objects or C strings of their own.
-    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    path.rsplit(|byte| *byte == b'/')
-        .next()
-        .unwrap_or_default()
-        .to_vec()
+fn file_name(path: &CStr) -> &[u8] {
+    let mut parts = path.to_bytes().rsplit(|byte| *byte == b'/');
+    parts.next().unwrap_or_default()
 }
 
 /// The paths of all loaded objects, in the order in which they were loaded.
