@@ -190,33 +190,24 @@ fn c_string(text: &str) -> Option<&'static CStr> {
 mod tests {
     use super::*;
 
-    fn keep(level: Level, category: &CStr, name: &CStr) {
-        let texts = [category, name].map(|text| text.to_string_lossy());
-        let pointers = (category.as_ptr(), name.as_ptr());
-        keep_site(level, pointers, [&texts[0], &texts[1]]);
-    }
-
-    fn find(level: Level, category: &CStr, name: &CStr) -> Option<&'static Site> {
+    fn find(level: Level, name: &[u8]) -> Option<&'static Site> {
         // SAFETY: C strings.
-        unsafe { site(level, category.as_ptr(), name.as_ptr()) }
-    }
-
-    fn at(name: &[u8]) -> &CStr {
-        CStr::from_bytes_until_nul(name).unwrap()
+        unsafe { site(level, c"known".as_ptr(), name.as_ptr().cast()) }
     }
 
     #[test]
     fn names_are_found_while_they_are_what_they_were() {
-        let mut name = c"known".to_owned().into_bytes_with_nul();
-        assert!(find(Level::E2e, c"known", at(&name)).is_none());
-        keep(Level::E2e, c"known", at(&name));
-        let site = find(Level::E2e, c"known", at(&name)).unwrap();
+        let mut name = *b"known\0";
+        assert!(find(Level::E2e, &name).is_none());
+        let pointers = (c"known".as_ptr(), name.as_ptr().cast());
+        keep_site(Level::E2e, pointers, [&Cow::Borrowed("known"); 2]);
+        let site = find(Level::E2e, &name).unwrap();
         let interned = Site::intern(Level::E2e, "known", "known").unwrap();
         assert!(std::ptr::eq(site, interned));
-        assert!(find(Level::Kernel, c"known", at(&name)).is_none());
-        name[4] = b'm';
-        assert!(find(Level::E2e, c"known", at(&name)).is_none());
-        name[4] = 0;
-        assert!(find(Level::E2e, c"known", at(&name)).is_none());
+        assert!(find(Level::Kernel, &name).is_none());
+        for byte in [b'm', 0] {
+            name[4] = byte;
+            assert!(find(Level::E2e, &name).is_none());
+        }
     }
 }

@@ -81,10 +81,7 @@ mod tests {
                 &["Add_1", "Add_20", "Add_20_mix_aiv", "helper"][..],
                 Some("Add"),
             ),
-            (
-                &["Mul_0123456789abcdef_7_mix_aic"],
-                Some("Mul_0123456789abcdef"),
-            ),
+            (&["Mul_0123_7_mix_aic"], Some("Mul_0123")),
             (&["Add_1", "Mul_1"], None),
             (&["helper", "_1", "Add_", "Add_1x"], None),
             (&[], None),
@@ -95,16 +92,15 @@ mod tests {
 
     #[test]
     fn a_binary_that_is_cut_or_flipped_anywhere_does_no_harm() {
-        let whole = kernels(&["Add_1", "Add_2_mix_aic"]);
-        for length in 0..whole.len() {
-            assert_eq!(name_in(&whole[..length]), None, "{length}");
-        }
-        for at in 0..whole.len() {
+        let mut elf = kernels(&["Add_1", "Add_2_mix_aic"]);
+        for at in 0..elf.len() {
+            assert_eq!(name_in(&elf[..at]), None, "{at}");
+            let whole = elf[at];
             for byte in [0, 0x7f, 0xff] {
-                let mut flipped = whole.clone();
-                flipped[at] = byte;
-                let _any = name_in(&flipped);
+                elf[at] = byte;
+                let _any = name_in(&elf);
             }
+            elf[at] = whole;
         }
     }
 }
