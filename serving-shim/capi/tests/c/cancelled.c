@@ -2,28 +2,11 @@
 #include <sa_profile.h>
 
 #include <pthread.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "check.h"
 
 #define E2E SA_PROFILE_LEVEL_E2E
 #define MANY 10000
-
-/* A span that no ring has room for, one second later: the thread writes it to the file, and looks what others want of it. */
-static void record_large(void) {
-  static char text[1 << 14];
-  int state;
-  memset(text, 'x', sizeof text - 1);
-  CHECK(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state) == 0);
-  sleep(1);
-  CHECK(pthread_setcancelstate(state, &state) == 0);
-  sa_profile_span_t large = sa_profile_span_begin(E2E, "test", "large");
-  for (int at = 0; at < 50; at++) {
-    sa_profile_span_arg_string(large, "text", text);
-  }
-  sa_profile_span_end(large);
-}
 
 static void *work(void *unused) {
   (void)unused;
@@ -38,7 +21,6 @@ static void *work(void *unused) {
     sa_profile_span_arg_int(one, "at", at);
     sa_profile_span_end(one);
   }
-  record_large();
   sa_profile_flush();
   int state;
   CHECK(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state) == 0);

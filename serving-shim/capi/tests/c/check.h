@@ -1,6 +1,5 @@
 /* Ends the program with the place of what does not hold. */
-#ifndef CHECK_H
-#define CHECK_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,5 +11,3 @@
       exit(1);                                                          \
     }                                                                   \
   } while (0)
-
-#endif

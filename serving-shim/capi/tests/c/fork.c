@@ -1,6 +1,7 @@
-/* A process that forks with spans open, and a child that forks again. */
+/* A process that forks with spans open, a child that forks again, and a grandchild that is killed. */
 #include <sa_profile.h>
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,9 +9,20 @@
 
 #define E2E SA_PROFILE_LEVEL_E2E
 
-static void wait_for(pid_t child) {
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+static void wait_for(pid_t child, int expected) {
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == expected);
+}
+
+/* Kills the process with spans open. */
+static void die(void) {
+  sa_profile_async_span_t request = sa_profile_async_span_begin(E2E, "test", "open async");
+  sa_profile_async_span_arg_string(request, "request_id", "cmpl-1");
+  sa_profile_span_t step = sa_profile_span_begin_args(
+      E2E, "test", "open", SA_PROFILE_ARGS(SA_PROFILE_ARG("batch", 7), SA_PROFILE_ARG("request_id", "cmpl-2")));
+  sa_profile_span_arg_int(step, "tokens", 42);
+  for (int at = 0; at < 1000; at++) sa_profile_span_end(sa_profile_span_begin(E2E, "test", "done"));
+  raise(SIGKILL);
 }
 
 static void in_child(sa_profile_span_t open, sa_profile_async_span_t async) {
@@ -30,9 +42,9 @@ static void in_child(sa_profile_span_t open, sa_profile_async_span_t async) {
     sa_profile_span_end(own);
     sa_profile_async_span_end(own_async);
     sa_profile_span_end(sa_profile_span_begin(E2E, "test", "grandchild"));
-    exit(0);
+    die();
   }
-  wait_for(grandchild);
+  wait_for(grandchild, SIGKILL);
   sa_profile_async_span_end(own_async);
   sa_profile_span_end(own);
   exit(0);
@@ -46,7 +58,7 @@ int main(void) {
   const pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) in_child(open, async);
-  wait_for(child);
+  wait_for(child, 0);
   sa_profile_span_arg_string(open, "by", "parent");
   sa_profile_async_span_arg_string(async, "by", "parent");
   sa_profile_async_span_end(async);

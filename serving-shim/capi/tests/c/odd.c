@@ -9,9 +9,14 @@
 #include "check.h"
 
 #define E2E SA_PROFILE_LEVEL_E2E
+enum { BOUND = 65536 }; /* async spans that may be open at a time */
+
+static sa_profile_async_span_t handed_on;
 
 static void *end_there(void *of_another_thread) {
   const sa_profile_span_t span = *(const sa_profile_span_t *)of_another_thread;
+  sa_profile_async_span_arg_int(handed_on, "elsewhere", 1);
+  sa_profile_async_span_end(handed_on);
   sa_profile_span_arg_int(span, "elsewhere", 1);
   sa_profile_span_end(span);
   sa_profile_span_end(sa_profile_span_begin(E2E, "test", "own"));
@@ -72,6 +77,7 @@ static void handles(void) {
   sa_profile_span_end(after);
 
   sa_profile_span_t elsewhere = sa_profile_span_begin(E2E, "test", "ended elsewhere");
+  handed_on = sa_profile_async_span_begin_args(E2E, "test", "handed on", SA_PROFILE_ARGS(SA_PROFILE_ARG("begun", 1)));
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, end_there, &elsewhere) == 0 && pthread_join(thread, NULL) == 0);
   sa_profile_span_end(elsewhere);
@@ -104,6 +110,10 @@ int main(void) {
   CHECK(errno == 4711);
   CHECK(sa_profile_dropped() == 0);
   for (int at = 0; at < 5000; at++) sa_profile_span_begin(E2E, "test", "left open");
+  static sa_profile_async_span_t many[BOUND + 10];
+  for (int at = 0; at < BOUND + 10; at++) many[at] = sa_profile_async_span_begin(E2E, "test", "many");
+  CHECK(sa_profile_async_span_is_recording(many[BOUND - 1]) && !sa_profile_async_span_is_recording(many[BOUND]));
+  sa_profile_async_span_end(many[0]);
   printf("%" PRIu64 "\n", sa_profile_dropped());
   sa_profile_finish();
   CHECK(errno == 4711);

@@ -1,8 +1,16 @@
 // The header in C++11.
 #include <sa_profile.h>
 
+#include <cstddef>
 #include <cstring>
 #include <string>
+#include <utility>
+
+// A pointer that is no string is no arg.
+template <class Value, class = void> struct IsArg : std::false_type {};
+template <class Value> struct IsArg<Value, decltype(void(SA_PROFILE_ARG("k", std::declval<Value>())))> : std::true_type {};
+static_assert(IsArg<char *&>() && IsArg<const char *>() && IsArg<const char (&)[8]>() && IsArg<bool>() && IsArg<std::nullptr_t>(), "");
+static_assert(!IsArg<int *&>() && !IsArg<void (&)()>() && !IsArg<const volatile void *>() && !IsArg<char **>() && !IsArg<unsigned char *>(), "");
 
 extern "C" const char *second_language(void);
 

@@ -1,154 +1,152 @@
 //! The installed library: a user's program builds with the flags that pkg-config gives, and records.
 
-use crate::stage::{C, PACKAGE, Stage, Trace, built, has, run};
-use std::ffi::OsStr;
+use crate::stage::{C, PACKAGE};
+use c_programs::{Ground, Trace, beside, dynamic_section, end, exported, skip, success};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Installs into a folder of a stage, whose name needs care; `None` where there is no pkg-config, and says that the test is skipped.
-fn installed(test: &str) -> Option<(Stage, PathBuf)> {
-    if !has("pkg-config", test) {
-        return None;
-    }
-    let stage = Stage::new();
-    let prefix = stage.path().join("pre&fix");
-    let mut install = install_sh();
-    install.env_remove("DESTDIR").env_remove("LIBDIR");
-    run(install.arg(&prefix).arg(built()));
-    Some((stage, prefix))
-}
 
 fn install_sh() -> Command {
     Command::new(Path::new(PACKAGE).join("install.sh"))
 }
 
-/// Compiles a C source with these arguments after it, into a file of the stage.
-fn compile(stage: &Stage, source: &Path, name: &str, arguments: &[impl AsRef<OsStr>]) -> PathBuf {
-    let built = stage.path().join(name);
-    let mut cc = Command::new("cc");
-    cc.args(C).arg(source).arg("-o").arg(&built);
-    run(cc.args(arguments));
-    built
+/// Returns where cargo put the libraries.
+fn built() -> PathBuf {
+    beside("libsa_profile.so").parent().unwrap().to_owned()
 }
 
-fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
-    let mut command = Command::new("pkg-config");
-    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-    let flags = run(command.args(arguments).arg("sa_profile"));
-    // pkg-config escapes for a shell, which nobody asks here.
-    flags
-        .split_whitespace()
-        .map(|flag| flag.replace('\\', ""))
-        .collect()
+/// An installation in a folder of a ground, whose name needs care.
+struct Installed {
+    ground: Ground,
+    prefix: PathBuf,
 }
 
-/// Builds the example with these flags after it, and checks what it records.
-fn check_example(stage: &Stage, flags: &[String], library_path: &Path) -> PathBuf {
-    let source = Path::new(PACKAGE).join("examples/serving.c");
-    let program = compile(stage, &source, "serving", flags);
-    let mut command = stage.command(&program);
-    command
-        .env("SA_PROFILE_DIR", stage.run_directory())
-        .env("LD_LIBRARY_PATH", library_path);
-    let output = run(&mut command);
-    check_trace(&Trace::of(&stage.run_directory(), output));
-    program
+impl Installed {
+    /// Installs; `None` where there is no pkg-config, and says that the test is skipped.
+    fn new(test: &str) -> Option<Installed> {
+        if Command::new("pkg-config").output().is_err() {
+            skip(test, "no pkg-config");
+            return None;
+        }
+        let ground = Ground::default();
+        let prefix = ground.path("pre&fix");
+        let mut install = install_sh();
+        install.env_remove("DESTDIR").env_remove("LIBDIR");
+        success(install.arg(&prefix).arg(built()));
+        Some(Installed { ground, prefix })
+    }
+
+    /// Returns what pkg-config says of the library.
+    fn flags(&self, arguments: &[&str]) -> Vec<String> {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        let flags = success(command.args(arguments).arg("sa_profile"));
+        let flags = flags.split_whitespace();
+        // pkg-config escapes for a shell, which nobody asks here.
+        flags.map(|flag| flag.replace('\\', "")).collect()
+    }
+
+    /// Returns the flags to link with the static library.
+    fn statically(&self) -> Vec<String> {
+        let library = self.prefix.join("lib/libsa_profile.a");
+        let mut flags = self.flags(&["--cflags"]);
+        flags.push(library.display().to_string());
+        flags.extend(self.flags(&["--variable=static_libs"]));
+        flags
+    }
+
+    /// Compiles a C source with these flags after it.
+    fn compile(&self, source: &str, flags: &[String]) -> PathBuf {
+        let flags = [&C.map(str::to_owned), flags].concat();
+        self.ground.program("built", &[source], &flags)
+    }
+
+    /// Runs a program and returns its trace.
+    fn trace_of(&self, program: &Path) -> Trace {
+        let mut command = self.ground.recorded(program);
+        success(command.env("LD_LIBRARY_PATH", self.prefix.join("lib")));
+        let trace = Trace::merged(&self.ground.run());
+        assert_eq!(trace.lost(), 0);
+        fs::remove_dir_all(self.ground.run()).unwrap();
+        trace
+    }
 }
 
-fn static_libs(prefix: &Path) -> Vec<String> {
-    pkg_config(prefix, &["--variable=static_libs"])
-}
-
-/// Links a plugin with the static library and these flags.
-fn plugin(stage: &Stage, prefix: &Path, flags: &[String]) -> PathBuf {
-    let source = Path::new(PACKAGE).join("tests/c/plugin.c");
-    let library = prefix.join("lib/libsa_profile.a").display().to_string();
-    let mut all = ["-shared", "-fPIC"].map(str::to_owned).to_vec();
-    all.extend(pkg_config(prefix, &["--cflags"]));
-    all.push(library);
-    all.extend(flags.iter().cloned());
-    compile(stage, &source, "libplugin.so", &all)
-}
-
-/// Runs a program that opens a library, records through its function in a thread, and closes it.
-fn check_closing(stage: &Stage, library: &Path, function: &str, events: usize) -> Trace {
-    let source = Path::new(PACKAGE).join("tests/c/closing.c");
-    let program = compile(stage, &source, "closing", &["-lpthread", "-ldl"]);
-    let mut command = stage.command(&program);
-    command
-        .env("SA_PROFILE_DIR", stage.run_directory())
-        .arg(library)
-        .arg(function);
-    let trace = Trace::of(&stage.run_directory(), run(&mut command));
-    let spans = trace.events.iter().filter(|event| event["ph"] == "X");
-    assert_eq!(spans.count(), events);
+/// Returns what a program records that opens a library, records 1,000 spans through its function in a thread, and closes it.
+fn closing(ground: &Ground, library: &Path, function: &str) -> Trace {
+    let program = ground.program("closing", &["closing.c"], &C);
+    success(ground.recorded(program).arg(library).arg(function));
+    let trace = ground.take_trace();
+    assert_eq!(trace.with("ph", "X").len(), 1000);
     trace
 }
 
-fn check_trace(trace: &Trace) {
-    assert_eq!(trace.report.losses.events, 0);
-    let count = |name: &str, phase: &str| {
-        let named = trace.named(name).into_iter();
-        named.filter(|event| event["ph"] == phase).count()
-    };
-    assert_eq!((count("request", "X"), count("matmul", "X")), (3, 12));
-    assert_eq!((count("dispatch", "s"), count("dispatch", "f")), (3, 3));
-    assert_eq!(count("requests", "C"), 4);
+fn check_example(trace: &Trace) {
+    let expected = [
+        (("engine", "Scheduler.step"), 3),
+        (("kernel", "matmul"), 12),
+        (("serving", "request"), 3),
+        (("worker", "Worker.execute"), 3),
+    ];
+    assert_eq!(trace.counts(), BTreeMap::from(expected));
+    assert_eq!(trace.phases("dispatch"), "sssfff");
+    assert_eq!(trace.phases("requests"), "CCCC");
     let steps = trace.named("Scheduler.step");
     let batch: Vec<_> = steps.iter().map(|step| &step["args"]["batch"]).collect();
     assert_eq!(batch, [3, 2, 1]);
-    let workers = trace.named("Worker.execute");
-    assert!(
-        workers
-            .iter()
-            .all(|worker| worker["pid"] != steps[0]["pid"])
-    );
+    let mut workers = trace.named("Worker.execute").into_iter();
+    assert!(workers.all(|worker| worker["pid"] != steps[0]["pid"]));
 }
 
 #[test]
-fn the_example_builds_and_records_with_each_installed_library() {
-    let test = "the_example_builds_and_records_with_each_installed_library";
-    let Some((stage, prefix)) = installed(test) else {
+fn the_example_and_the_readmes_first_trace_record_with_the_installed_library() {
+    let test = "the_example_and_the_readmes_first_trace_record_with_the_installed_library";
+    let Some(installed) = Installed::new(test) else {
         return;
     };
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(pkg_config(&prefix, &["--modversion"]), [version]);
-    let file = prefix.join(format!("lib/libsa_profile.so.{version}"));
-    assert!(file.is_file(), "{}", file.display());
-    let shared = pkg_config(&prefix, &["--cflags", "--libs"]);
-    let program = check_example(&stage, &shared, &prefix.join("lib"));
-    let needed = |program: &Path| run(Command::new("readelf").args(["-d", "-W"]).arg(program));
-    assert!(needed(&program).contains("[libsa_profile.so.0]"));
-    fs::remove_dir_all(stage.run_directory()).unwrap();
-    let mut alone = pkg_config(&prefix, &["--cflags"]);
-    alone.push(prefix.join("lib/libsa_profile.a").display().to_string());
-    alone.extend(static_libs(&prefix));
-    let program = check_example(&stage, &alone, Path::new("/nonexistent"));
-    assert!(!needed(&program).contains("libsa_profile"));
+    assert_eq!(installed.flags(&["--modversion"]), [version]);
+    let file = format!("lib/libsa_profile.so.{version}");
+    assert!(installed.prefix.join(file).is_file());
+    let shared = installed.flags(&["--cflags", "--libs"]);
+    for (flags, needed) in [(&shared, true), (&installed.statically(), false)] {
+        let program = installed.compile("../../examples/serving.c", flags);
+        check_example(&installed.trace_of(&program));
+        let is_needed = dynamic_section(&program).contains("[libsa_profile.so.0]");
+        assert_eq!(is_needed, needed);
+    }
+    let readme = fs::read_to_string(Path::new(PACKAGE).join("README.md")).unwrap();
+    let (_, code) = readme.split_once("```c\n").unwrap();
+    let (code, _) = code.split_once("```").unwrap();
+    let source = installed.ground.text("first.c");
+    fs::write(&source, code).unwrap();
+    let trace = installed.trace_of(&installed.compile(&source, &shared));
+    assert_eq!(trace.only("execute_step")["args"]["tokens"], 8);
+    assert_eq!(trace.only("requests")["args"]["waiting"], 1);
+}
+
+/// Links a plugin with the static library, without what keeps it loaded unless `flags` say so.
+fn plugin(installed: &Installed, flags: &[&str]) -> PathBuf {
+    let mut all = installed.statically();
+    let count = all.len();
+    all.retain(|flag| !flag.contains("nodelete"));
+    assert_eq!(all.len(), count - 1);
+    let flags = ["-shared", "-fPIC"].iter().chain(flags);
+    all.extend(flags.map(|flag| (*flag).to_owned()));
+    installed.compile("plugin.c", &all)
 }
 
 #[test]
 fn issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose() {
     let test = "issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose";
-    let Some((stage, prefix)) = installed(test) else {
+    let Some(installed) = Installed::new(test) else {
         return;
     };
-    let flags = static_libs(&prefix);
-    let nodelete = |flag: &String| flag.contains("nodelete");
-    assert_eq!(flags.iter().filter(|flag| nodelete(flag)).count(), 1);
-    let without = flags.iter().filter(|flag| !nodelete(flag)).cloned();
-    for flags in [without.collect(), flags.clone()] {
-        let plugin = plugin(&stage, &prefix, &flags);
-        check_closing(&stage, &plugin, "plugin_step", 1000);
-        fs::remove_dir_all(stage.run_directory()).unwrap();
-        let symbols = run(Command::new("nm")
-            .args(["-D", "--defined-only"])
-            .arg(plugin));
-        let names = symbols
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(2));
-        assert_eq!(names.collect::<Vec<_>>(), ["plugin_step"]);
+    for flags in [&[][..], &["-Wl,-z,nodelete"]] {
+        let plugin = plugin(&installed, flags);
+        closing(&installed.ground, &plugin, "plugin_step");
+        assert!(exported(&plugin).iter().eq(["plugin_step"]));
     }
 }
 
@@ -156,80 +154,46 @@ fn issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose() 
 #[test]
 fn measured_issue_47_a_plugin_may_record_while_it_is_loaded() {
     let test = "measured_issue_47_a_plugin_may_record_while_it_is_loaded";
-    let Some((stage, prefix)) = installed(test) else {
+    let Some(installed) = Installed::new(test) else {
         return;
     };
-    let flags = static_libs(&prefix).into_iter();
-    let flags = flags.filter(|flag| !flag.contains("nodelete"));
-    let flags: Vec<String> = flags.chain(["-DAT_LOAD".to_owned()]).collect();
-    let plugin = plugin(&stage, &prefix, &flags);
-    let trace = check_closing(&stage, &plugin, "plugin_step", 1000);
-    trace.one("first");
-    let took_ns = trace.one("loaded")["args"]["took_ns"].as_u64().unwrap();
-    assert!(
-        took_ns < 500_000_000,
-        "{took_ns}: as long as for a file system that hangs"
-    );
+    let plugin = plugin(&installed, &["-DAT_LOAD"]);
+    let trace = closing(&installed.ground, &plugin, "plugin_step");
+    trace.only("first");
+    let took_ns = trace.only("loaded")["args"]["took_ns"].as_u64().unwrap();
+    // Not as long as for a file system that hangs.
+    assert!(took_ns < 500_000_000, "{took_ns}");
 }
 
 #[test]
 fn issue_47_a_rust_library_that_recorded_survives_its_dlclose() {
-    let library = built().join("libsecond_recorder.so");
-    check_closing(&Stage::new(), &library, "second_recorder_record", 1000);
+    let library = beside("libsecond_recorder.so");
+    closing(&Ground::default(), &library, "second_recorder_record");
 }
 
 #[test]
-fn the_readmes_first_trace_is_one() {
-    let test = "the_readmes_first_trace_is_one";
-    let Some((stage, prefix)) = installed(test) else {
-        return;
-    };
-    let readme = fs::read_to_string(Path::new(PACKAGE).join("README.md")).unwrap();
-    let (_, code) = readme.split_once("```c\n").unwrap();
-    let (code, _) = code.split_once("```").unwrap();
-    let source = stage.path().join("serving.c");
-    fs::write(&source, code).unwrap();
-    let flags = pkg_config(&prefix, &["--cflags", "--libs"]);
-    let program = compile(&stage, &source, "serving", &flags);
-    let output = stage.record(&program);
-    let trace = Trace::of(&stage.run_directory(), output);
-    assert_eq!(trace.one("execute_step")["args"]["tokens"], 8);
-    assert_eq!(trace.one("requests")["args"]["waiting"], 1);
-}
-
-#[test]
-fn install_says_what_is_missing_and_changes_nothing() {
-    let stage = Stage::new();
-    let (prefix, build) = (stage.path().join("prefix"), stage.path().join("nothing"));
-    let install = |arguments: &[&Path]| {
-        let output = install_sh().args(arguments).output().unwrap();
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), words)
-    };
-    let (code, words) = install(&[&prefix, &build]);
-    assert!(
-        code == Some(1) && words.contains("libsa_profile.so: cargo build"),
-        "{words}"
-    );
+fn install_says_what_is_missing_and_obeys_libdir_and_destdir() {
+    let ground = Ground::default();
+    let (prefix, build) = (ground.path("prefix"), ground.path("nothing"));
+    let refused = end(install_sh().args([&prefix, &build]));
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("libsa_profile.so: cargo build"));
     assert!(!prefix.exists());
-    assert_eq!(install(&[]).0, Some(2));
-}
-
-#[test]
-fn libdir_and_destdir_are_obeyed() {
-    let stage = Stage::new();
+    assert_eq!(end(&mut install_sh()).code, 2);
     let mut install = install_sh();
     install
-        .env("DESTDIR", stage.path().join("root"))
+        .env("DESTDIR", ground.path("root"))
         .env("LIBDIR", "/usr/lib64");
-    run(install.arg("/usr").arg(built()));
-    let written = |path: &str| fs::metadata(stage.path().join("root/usr").join(path)).is_ok();
-    assert!(written("lib64/libsa_profile.so") && written("lib64/libsa_profile.a"));
-    assert!(written("include/sa_profile.h"));
-    let file = stage.path().join("root/usr/lib64/pkgconfig/sa_profile.pc");
-    let text = fs::read_to_string(file).unwrap();
-    assert!(
-        text.contains("\nlibdir=/usr/lib64\n") && !text.contains("root") && !text.contains('@'),
-        "{text}"
-    );
+    success(install.arg("/usr").arg(built()));
+    let root = ground.path("root/usr");
+    for file in [
+        "lib64/libsa_profile.so",
+        "lib64/libsa_profile.a",
+        "include/sa_profile.h",
+    ] {
+        assert!(root.join(file).exists(), "{file}");
+    }
+    let text = fs::read_to_string(root.join("lib64/pkgconfig/sa_profile.pc")).unwrap();
+    let is_right = text.contains("\nlibdir=/usr/lib64\n") && !text.contains(['@']);
+    assert!(is_right && !text.contains("root"), "{text}");
 }

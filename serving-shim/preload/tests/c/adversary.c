@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void call_found(void *(*lookup)(const char *));
 #ifdef DIRECT
 void call_everything(void);
+#define call_found(lookup) ((void)(lookup), abort())
+#else
+#define call_everything NULL
+void call_found(void *(*lookup)(const char *));
 #endif
 
 static void *handles[16];
@@ -42,12 +45,10 @@ int main(int argc, char **argv) {
   void (*local)(void) = NULL;
   setvbuf(stdout, NULL, _IOFBF, 1 << 20);
   if (!strcmp(form, "local")) local = (void (*)(void))dlsym(open_library(argv[2], RTLD_LAZY), "call_everything");
-#ifdef DIRECT
   if (!strcmp(form, "direct")) local = call_everything;
-#endif
   for (int n = 2; n < argc && !local; n++)
     handles[count++] = open_library(argv[n], !strcmp(form, "default") ? RTLD_LAZY | RTLD_GLOBAL : RTLD_LAZY);
-  answer *next = dlsym(open_library(getenv("FAKE_ANSWER"), RTLD_LAZY), "fake_answer");
+  answer *next = dlsym(open_library("libfake_answer.so", RTLD_LAZY), "fake_answer");
   static const answer answers[] = {{0, 0}, {107017, 11}, {0, 22}, {-1, 0}};
   for (unsigned n = 0; n < sizeof answers / sizeof *answers; n++) {
     *next = answers[n];

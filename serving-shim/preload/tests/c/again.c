@@ -1,15 +1,8 @@
 // Streams go, and others come with their handles and their ids, on another device: each launch must be found where it was made. ASCEND_SIM_REUSE=1
 #include "acl_abi.h"
+#include "ok.h"
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#define OK(call)                                                  \
-  do {                                                            \
-    int code = (int)(call);                                       \
-    if (code) printf("%s: %d\n", #call, code), exit(1);           \
-  } while (0)
 
 static aclrtBinHandle binary;
 static aclrtStream stream;
@@ -36,23 +29,13 @@ static void *elsewhere(void *old) {
 }
 
 int main(void) {
-  aclrtContext context, other;
   OK(aclInit(NULL));
   OK(aclrtSetDevice(1));
   OK(aclrtSetDevice(0));
   OK(aclrtBinaryLoadFromData("x", 1, NULL, &binary));
 
   made(0);
-  void *old = stream;
   launches("first-0");
-  OK(aclrtDestroyStream(stream));
-  made(1);
-  if (stream != old) return 2;
-  launches("destroyed-1");
-  OK(aclrtDestroyStream(stream));
-
-  made(0);
-  launches("second-0");
   pthread_t thread;
   pthread_create(&thread, NULL, elsewhere, stream);
   pthread_join(thread, NULL);
@@ -60,19 +43,8 @@ int main(void) {
   launches("by_another_thread-1");
   OK(aclrtDestroyStream(stream));
 
-  OK(aclrtCreateContext(&context, 0));
-  OK(aclrtCreateStream(&stream));
-  old = stream;
-  launches("of_a_context-0");
-  OK(aclrtDestroyContext(context));
-  OK(aclrtCreateContext(&other, 1));
-  OK(aclrtCreateStream(&stream));
-  if (stream != old || other != context) return 2;
-  launches("of_another_context-1");
-  OK(aclrtDestroyContext(other));
-
   made(0);
-  old = stream;
+  void *old = stream;
   launches("before_a_reset-0");
   OK(aclrtResetDeviceForce(0));
   made(1);

@@ -1,5 +1,4 @@
 // Stands for jemalloc and tcmalloc: an allocator in the place of the C library's, that refuses to be entered again by the same thread and marks all it gives.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +6,6 @@
 extern void *__libc_malloc(size_t);
 extern void __libc_free(void *);
 extern void *__libc_realloc(void *, size_t);
-extern void *__libc_memalign(size_t, size_t);
 
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
@@ -52,14 +50,3 @@ void free(void *memory) {
   inside = 0;
 }
 
-void *memalign(size_t align, size_t bytes) {
-  enter();
-  return leave(__libc_memalign(align, bytes), bytes);
-}
-
-void *aligned_alloc(size_t align, size_t bytes) { return memalign(align, bytes); }
-
-int posix_memalign(void **memory, size_t align, size_t bytes) {
-  *memory = memalign(align, bytes);
-  return *memory ? 0 : ENOMEM;
-}

@@ -23,7 +23,7 @@ static void launches(const char *what, aclrtStream stream, int times, int ask) {
     least = made < least ? made : least;
     if (n % 50 == 49) aclrtSynchronizeStream(stream);
   }
-  printf("%s at least %d on average %.1f\n", what, (int)least, (double)calls / (times - 3));
+  if (what) printf("%s: %d: %.1f\n", what, (int)least, (double)calls / (times - 3));
 }
 
 int main(int count, char **arguments) {
@@ -33,7 +33,7 @@ int main(int count, char **arguments) {
   if (aclInit(NULL) || aclrtSetDevice(0) || aclrtCreateStream(&first) || aclrtBinaryLoadFromData("x", 1, NULL, &binary)) return 1;
   if (aclrtBinaryGetFunction(binary, "matmul", &func)) return 1;
   launches("unasked", first, times, 0);
-  launches("still unasked", first, times, 0);
+  launches(NULL, first, times, 0);
   launches("quiet", first, 200, 0);
   if (aclrtCreateStream(&second)) return 1;
   launches("another stream was made", first, 200, 0);

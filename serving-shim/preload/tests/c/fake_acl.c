@@ -6,24 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#pragma GCC diagnostic ignored "-Wunused-function" // for the types that a part does not have
+
 static int quiet(void) { return getenv("FAKE_QUIET") != NULL; }
 
-static void show_P(type_P value) { printf(" %p", value); }
-static void show_R(type_R value) { printf(" %p", value); }
-static void show_U(type_U value) { printf(" %#xu", value); }
-static void show_I(type_I value) { printf(" %d", value); }
-static void show_T(type_T value) { printf(" %d", value); }
-static void show_L(type_L value) { printf(" %#llxL", (unsigned long long)value); }
-static void show_S(type_S value) { printf(" \"%s\"", value ? value : "(null)"); }
-static void show_C(type_C value) { printf(" %u", value); }
-static void show_E(type_E value) { printf(" {%#x,%s,%llu}", value->magic, (const char *)value->data, (unsigned long long)value->length); }
-static void show_H(type_H value) { printf(" (was %p)", *value); }
-static void show_W(type_W value) { printf(" (was %u)", *value); }
-static void show_N(type_N value) { printf(" {%s,%s,%s}", value->so, value->kernel, value->op); }
-static void show_B(type_B value) { printf(" {%d,%p,%llu,%d,%u}", value->type, value->buffer, (unsigned long long)value->count, value->element, value->rank); }
-
-static void show_Z(type_Z value) { printf(" {%zu,%zu}", value[0], value[1]); }
-static void show_D(type_D value) { printf(" %zu", value); }
+#define SHOW(letter, type, given, ...) \
+  static void show_##letter(type_##letter value) { printf(__VA_ARGS__); }
+TYPES(SHOW)
 
 static void write_H(type_H value) {
   if (fake_answer.result == 0) *value = (void *)0xabc000;
@@ -31,10 +20,6 @@ static void write_H(type_H value) {
 static void write_W(type_W value) {
   if (fake_answer.result == 0) *value = 31;
 }
-static void write_none(const void *value) { (void)value; }
-
-#define SHOW(A, n) show_##A(a##n);
-#define WRITE(A, n) _Generic(a##n, type_H: write_H, type_W: write_W, default: write_none)((void *)(uintptr_t)a##n);
 
 static void finish(void) {
   if (fake_answer.error) errno = fake_answer.error;
@@ -45,20 +30,20 @@ static void finish(void) {
 #define RETURN_L return getenv("FAKE_NO_TOOL") ? 0 : 0x77;
 #define RETURN_P return getenv("FAKE_NO_TOOL") ? NULL : (void *)0xd0d0;
 
-#define DEFINE(R, name, n, ...)                      \
-  type_##R name(LIST_##n(PARAMETER, COMMA, __VA_ARGS__)) { \
-    int before = errno;                              \
-    if (!quiet()) {                                  \
-      printf("  real %s:", #name);                   \
-      LIST_##n(SHOW, NOTHING, __VA_ARGS__) printf(" errno %d\n", before); \
-    }                                                \
-    LIST_##n(WRITE, NOTHING, __VA_ARGS__) finish();           \
-    RETURN_##R                                       \
+#define DEFINE(R, name, PARAMETERS, ARGUMENTS, SHOWN, WRITTEN) \
+  type_##R name PARAMETERS {                       \
+    int before = errno;                            \
+    if (!quiet()) {                                \
+      printf("  real %s:", #name);                 \
+      SHOWN printf(" errno %d\n", before);         \
+    }                                              \
+    WRITTEN finish();                              \
+    RETURN_##R                                     \
   }
 
 PART(DEFINE)
 
-#ifdef WITH_NAMES
+#ifdef WITH_ACL
 ASKED(DEFINE)
 
 static int asked;

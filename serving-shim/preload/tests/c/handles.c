@@ -1,9 +1,8 @@
-// Asks two libraries for functions by their handles, and says what it got: the vendor's, another one's with the same names, and names that are nowhere.
+// Asks two libraries for functions by their handles, and says what it got: another one's with the vendor's names, which is closed again, the vendor's, and names that are nowhere.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef int launch(void *func, uint32_t blocks, const void *args, size_t bytes, void *stream);
@@ -15,21 +14,30 @@ static const char *owner(void *address) {
   return slash ? slash + 1 : info.dli_fname;
 }
 
-int main(int argc, char **argv) {
-  (void)argc;
-  void *vendor = dlopen(argv[1], RTLD_LAZY), *other = dlopen(argv[2], RTLD_LAZY);
-  if (!vendor || !other) return 99;
-  void *first = dlsym(vendor, "aclrtLaunchKernel"), *second = dlsym(other, "aclrtLaunchKernel");
-  printf("%s %s\n", owner(first), owner(second));
-  printf("launched %d %d\n", ((launch *)first)((void *)1, 2, NULL, 0, NULL), ((launch *)second)((void *)1, 2, NULL, 0, NULL));
-  printf("same again %d\n", dlsym(vendor, "aclrtLaunchKernel") == first);
-  printf("not wrapped %s\n", owner(dlsym(vendor, "aclrtGetFunctionName")));
-  void *nowhere = dlsym(vendor, "aclrtSynchronizeNothing");
+static void *launched(void *library) {
+  void *found = dlsym(library, "aclrtLaunchKernel");
+  printf("%s launched %d\n", owner(found), ((launch *)found)((void *)1, 2, NULL, 0, NULL));
+  return found;
+}
+
+static void say_missing(void *library, const char *name) {
+  void *found = dlsym(library, name);
   const char *complaint = dlerror();
-  printf("nowhere %d %s\n", nowhere != NULL, complaint && strstr(complaint, "aclrtSynchronizeNothing") ? "is said" : "is not said");
-  // A wrapped name that this library lacks.
-  void *lacking = dlsym(vendor, "rtKernelLaunch");
-  printf("lacking %d %s\n", lacking != NULL, dlerror() ? "is said" : "is not said");
+  printf("%s %d %s\n", name, found != NULL, complaint && strstr(complaint, name) ? "is said" : "is not said");
+}
+
+int main(int argc, char **argv) {
+  void *other = dlopen(argv[argc - 2], RTLD_LAZY);
+  if (!other) return 99;
+  launched(other);
+  dlclose(other);
+  void *vendor = dlopen(argv[argc - 1], RTLD_LAZY);
+  if (!vendor) return 98;
+  void *found = launched(vendor);
+  printf("same again %d\n", dlsym(vendor, "aclrtLaunchKernel") == found);
+  printf("not wrapped %s\n", owner(dlsym(vendor, "aclrtGetFunctionName")));
+  say_missing(vendor, "aclrtSynchronizeNothing");
+  say_missing(vendor, "rtKernelLaunch"); // a wrapped name that this library lacks
   printf("libc %s\n", owner(dlsym(RTLD_DEFAULT, "getpid")));
   printf("dlsym %d\n", dlsym(RTLD_DEFAULT, "dlsym") == (void *)dlsym);
   return 42;

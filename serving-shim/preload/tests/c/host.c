@@ -1,12 +1,12 @@
 // A program drawn by a seed, on the simulated runtime: each thread launches, records, waits, captures, updates and fails on streams of its own, and asks for its last error and its last
 // task again and again. It prints all that it is told; none of that depends on time, or on what other threads do.
 //   host SEED THREADS OPERATIONS [without-records]
+#define _GNU_SOURCE
 #include "acl_abi.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdarg.h>
 
 enum { STREAMS = 2, EVENTS = 3, MOST_THREADS = 8 };
 
@@ -24,15 +24,13 @@ typedef struct {
   uint32_t task, stream;          // what it was told then
   int launches;
   char memory[64];
+  FILE *out;
   char *said;
-  size_t length, room;
+  size_t length;
 } host;
 
 static int operations, without_records;
-static pthread_barrier_t ready;
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
-static int whose;
+static pthread_barrier_t prepared, ready;
 static aclrtBinHandle binary;
 
 static unsigned draw(host *own, unsigned below) {
@@ -40,16 +38,7 @@ static unsigned draw(host *own, unsigned below) {
   return (unsigned)(own->state >> 33) % below;
 }
 
-static void say(host *own, const char *format, ...) {
-  char line[160];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  if (own->length + (size_t)length + 1 > own->room) own->said = realloc(own->said, own->room = 2 * own->room + 4096);
-  memcpy(own->said + own->length, line, (size_t)length + 1);
-  own->length += (size_t)length;
-}
+#define say(own, ...) fprintf((own)->out, __VA_ARGS__)
 
 // What the thread asks about itself, sometimes in another order, or not at all.
 static void ask(host *own) {
@@ -88,8 +77,7 @@ static int kernel(host *own, aclrtStream stream, int on, unsigned how) {
     case 0: code = aclrtLaunchKernelWithHostArgs(func, 1, stream, NULL, nothing, 16, NULL, 0); break;
     case 1: code = aclrtLaunchKernel(func, 2, nothing, 16, stream); break;
     case 2: code = rtsLaunchKernelWithHostArgs(func, 1, stream, NULL, nothing, 16, NULL, 0); break;
-    case 3: code = aclrtLaunchKernelWithHostArgs(func, 0, stream, NULL, nothing, 16, NULL, 0); break;  // no blocks
-    default: code = aclrtLaunchKernelWithHostArgs(NULL, 1, stream, NULL, nothing, 16, NULL, 0); break;
+    default: code = aclrtLaunchKernelWithHostArgs(how == 4 ? NULL : func, how != 3, stream, NULL, nothing, 16, NULL, 0);  // or no blocks
   }
   submitted(own, on, name, code);
   return code;
@@ -184,8 +172,6 @@ static void operate(host *own) {
 
 static void *run(void *argument) {
   host *own = argument;
-  pthread_mutex_lock(&turn);
-  while (whose != own->number) pthread_cond_wait(&turned, &turn);
   ask(own);
   int code = kernel(own, NULL, -1, 0);  // without a context
   say(own, "none %d", code);
@@ -195,9 +181,7 @@ static void *run(void *argument) {
   for (int n = 0; n < STREAMS; n++) code |= aclrtCreateStream(&own->streams[n]);
   for (int n = 0; n < EVENTS; n++) code |= aclrtCreateEventExWithFlag(&own->events[n], n ? SYNC : TIME_LINE);
   say(own, "ready %d\n", code);
-  whose++;
-  pthread_cond_broadcast(&turned);
-  pthread_mutex_unlock(&turn);
+  pthread_barrier_wait(&prepared);
   pthread_barrier_wait(&ready);
   for (int n = 0; n < operations; n++) operate(own);
   if (own->updating) say(own, "end %d\n", aclmdlRICaptureTaskUpdateEnd(own->streams[own->updating - 1]));
@@ -216,18 +200,21 @@ int main(int count, char **arguments) {
   int number = atoi(arguments[2]);
   operations = atoi(arguments[3]);
   without_records = count > 4;
+  pthread_barrier_init(&prepared, NULL, 2);
   pthread_barrier_init(&ready, NULL, (unsigned)number);
   if (aclInit(NULL) || aclrtSetDevice(0) || aclrtBinaryLoadFromData("x", 1, NULL, &binary)) return 1;
   for (int n = 0; n < number; n++) {
     hosts[n].number = n;
     hosts[n].state = seed * 1000 + (uint64_t)n;
     snprintf(hosts[n].last, sizeof hosts[n].last, "none");
+    hosts[n].out = open_memstream(&hosts[n].said, &hosts[n].length);
     pthread_create(&threads[n], NULL, run, &hosts[n]);
+    pthread_barrier_wait(&prepared);
   }
   for (int n = 0; n < number; n++) {
     pthread_join(threads[n], NULL);
+    fclose(hosts[n].out);
     fputs(hosts[n].said, stdout);
-    free(hosts[n].said);
   }
   printf("reset %d %d\n", aclrtResetDeviceForce(0), aclrtPeekAtLastError(0));
   return 42;

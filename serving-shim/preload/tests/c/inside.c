@@ -48,22 +48,12 @@ pid_t fork(void) {
   return child;
 }
 
-pid_t waitpid(pid_t pid, int *status, int options) {
-  launch();
-  return NEXT(waitpid)(pid, status, options);
-}
-
-int poll(struct pollfd *files, nfds_t count, int timeout) {
-  launch();
-  return NEXT(poll)(files, count, timeout);
-}
-
-int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout) {
-  launch();
-  return NEXT(epoll_wait)(epoll, events, most, timeout);
-}
-
-int epoll_pwait(int epoll, struct epoll_event *events, int most, int timeout, const sigset_t *mask) {
-  launch();
-  return NEXT(epoll_pwait)(epoll, events, most, timeout, mask);
-}
+#define WAIT(name, parameters, arguments) \
+  int name parameters {                   \
+    launch();                             \
+    return NEXT(name) arguments;          \
+  }
+WAIT(waitpid, (pid_t pid, int *status, int options), (pid, status, options))
+WAIT(poll, (struct pollfd *files, nfds_t count, int timeout), (files, count, timeout))
+WAIT(epoll_wait, (int epoll, struct epoll_event *events, int most, int timeout), (epoll, events, most, timeout))
+WAIT(epoll_pwait, (int epoll, struct epoll_event *events, int most, int timeout, const sigset_t *mask), (epoll, events, most, timeout, mask))

@@ -1,7 +1,6 @@
 // A signal comes while the program is in its allocator, and the handler launches, as bash does that waits for its children in one. With allocator.c, which refuses to be entered again.
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // Launches in threads, in a forked child, after an exec and beside a library with a recorder of its own. Linked with the libraries.
-#define _GNU_SOURCE
 #include "interface.h"
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

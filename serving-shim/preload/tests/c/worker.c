@@ -1,18 +1,11 @@
 // An unmodified worker, on the simulated runtime: kernels on two streams, copies, collectives, a captured graph and its replays. It prints what it computed.
-// The first argument says how it works: "seen", or "hidden" to begin and end its capture through dlsym on a handle.
+// The first argument says how it works: "seen", or "hidden" to begin and end its capture past the wrappers.
 #define _GNU_SOURCE
 #include "acl_abi.h"
+#include "ok.h"
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OK(call)                                                                  \
-  do {                                                                            \
-    int code = (int)(call);                                                       \
-    if (code) printf("%s: %d\n", #call, code), exit(1);                           \
-  } while (0)
 
 static aclrtFuncHandle kernel(const char *name) {
   static aclrtBinHandle binary;
@@ -28,22 +21,17 @@ static aclError launch(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream
   return code == 107017 ? aclrtLaunchKernelWithHostArgs(func, blocks, stream, NULL, args, bytes, NULL, 0) : code;
 }
 
-static aclError begin(int hidden, aclrtStream stream) {
-  if (!hidden) return aclmdlRICaptureBegin(stream, 2);
-  void *library = dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD);
-  aclError (*function)(aclrtStream, int) = library ? dlsym(library, "aclmdlRICaptureBegin") : NULL;
-  return function ? function(stream, 2) : -1;
-}
-
-static aclError end(int hidden, aclrtStream stream, aclmdlRI *graph) {
-  if (!hidden) return aclmdlRICaptureEnd(stream, graph);
-  void *library = dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD);
-  aclError (*function)(aclrtStream, aclmdlRI *) = library ? dlsym(library, "aclmdlRICaptureEnd") : NULL;
-  return function ? function(stream, graph) : -1;
+// Finds a function of the runtime by the C library's own dlsym, which no preloaded library replaces.
+static void *hidden(const char *name) {
+  void *(*real)(void *, const char *) = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.2.5");
+  if (!real) real = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.17");
+  return real(dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD), name);
 }
 
 int work(const char *how) {
-  int hidden = !strcmp(how, "hidden");
+  int is_hidden = !strcmp(how, "hidden");
+  __typeof__(&aclmdlRICaptureBegin) begin = is_hidden ? hidden("aclmdlRICaptureBegin") : aclmdlRICaptureBegin;
+  __typeof__(&aclmdlRICaptureEnd) end = is_hidden ? hidden("aclmdlRICaptureEnd") : aclmdlRICaptureEnd;
   OK(aclInit(NULL));
   OK(aclrtSetDevice(0));
   aclrtStream streams[2];
@@ -59,10 +47,10 @@ int work(const char *how) {
   }
   OK(aclrtSynchronizeStream(streams[1]));
   aclmdlRI graph;
-  OK(begin(hidden, streams[0]));
+  OK(begin(streams[0], 2));
   for (int n = 0; n < 5; n++) OK(launch(add, 4, streams[0], &args, sizeof args));
-  OK(end(hidden, streams[0], &graph));
-  usleep(hidden ? 2000000 : 50000); // replays come later: by then a capture that was not seen is known to have ended
+  OK(end(streams[0], &graph));
+  usleep(is_hidden ? 2000000 : 50000); // replays come later: by then a capture that was not seen is known to have ended
   for (int n = 0; n < 3; n++) OK(aclmdlRIExecuteAsync(graph, streams[0]));
   OK(aclrtMemcpyAsync(back, sizeof back, values, sizeof back, 2, streams[0]));
   OK(aclrtSynchronizeDevice());

@@ -4,8 +4,8 @@
 mod annotations;
 mod counted;
 mod exports;
+mod fakes;
 mod forms;
-mod ground;
 mod missing;
 mod names;
 mod neighbours;
@@ -13,6 +13,5 @@ mod processes;
 mod programs;
 mod reach;
 mod simulated;
-mod trace;
 mod traces;
 mod unwinding;

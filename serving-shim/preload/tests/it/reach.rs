@@ -1,28 +1,16 @@
 //! What is hidden from the library is said: in the trace, and in the summary of a merge.
 
-use crate::ground::{Ground, end, preload, preloads};
-use crate::trace::Trace;
+use crate::fakes::fakes;
+use c_programs::{Ground, NONE, Trace, end, preload, preloads};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What a process says in which everything reaches the library.
-fn all() -> Value {
-    json!({"by_linking": true, "by_handle": true})
-}
-
-fn ground() -> Ground {
-    let ground = Ground::with_fakes();
-    ground.program("reach", &["reach.c"], &["-l:libascendcl.so"]);
-    ground
-}
-
-/// The program below these preloaded libraries, recording.
-fn below(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Trace {
-    let mut command = ground.recorded(ground.path("reach"));
+/// Runs the program below these preloaded libraries, recording.
+fn below(ground: &Ground, libraries: &[&Path]) -> Trace {
+    let mut command = ground.watched(ground.path("reach"));
     command
-        .args(arguments)
-        .env("LD_PRELOAD", preloads(libraries));
-    command.env("SA_PROFILE_THREADS", "0");
+        .env("LD_PRELOAD", preloads(libraries))
+        .env("SA_PROFILE_THREADS", "0");
     let ended = end(command.env("FAKE_QUIET", "1"));
     assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
     assert!(ended.stdout.starts_with("errno 77, "), "{ended:?}");
@@ -32,99 +20,58 @@ fn below(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Trace {
     ground.trace()
 }
 
-#[test]
-fn where_everything_is_seen_nothing_is_said() {
-    let ground = ground();
-    let trace = below(&ground, &[&preload()], &[]);
-    assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
-    assert_eq!(trace.reach(), [&all()]);
-    assert!(trace.hidden().is_empty());
-    // A program may give its own events the same name.
-    let mut files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
-    let (path, text) = files
-        .find_map(|file| {
-            let path = file.unwrap().path();
-            let text = std::fs::read_to_string(&path).ok()?;
-            text.contains("sa_reach").then_some((path, text))
-        })
-        .unwrap();
-    let line = text.lines().find(|line| line.contains("sa_reach")).unwrap();
-    let line = line.replace(r#""cat":"sa_profile""#, r#""cat":"app""#);
-    let line = line.replace(r#""by_handle":true"#, r#""by_handle":false"#);
-    std::fs::write(path, format!("{text}{line}\n")).unwrap();
-    let trace = ground.trace();
-    assert_eq!((trace.reach().len(), trace.hidden().len()), (2, 0));
+/// Returns what the processes say of their reach.
+fn reach(trace: &Trace) -> Vec<&Value> {
+    let said = trace.named("sa_reach").into_iter();
+    said.map(|event| &event["args"]).collect()
+}
+
+/// Runs the program below these libraries. Asserts what the trace says of our reach, and that the summary of the merge has all of these words, or no line about it.
+fn assert_said(ground: &Ground, libraries: &[&Path], expected: &Value, words: &[&str]) {
+    let _ = std::fs::remove_dir_all(ground.run());
+    let trace = below(ground, libraries);
+    assert_eq!(reach(&trace), [expected], "{libraries:?}");
+    let replays = usize::from(expected["by_handle"] == true);
+    let seen = trace.count("aclmdlRIExecuteAsync");
+    assert_eq!(seen, replays, "{libraries:?}");
+    assert_eq!(trace.count("aclrtMemcpyAsync"), 1);
+    let text = trace.report.text();
+    let said = text.lines().filter(|line| line.starts_with("reach: "));
+    let said: Vec<&str> = said.collect();
+    assert_eq!(said.len(), usize::from(!words.is_empty()), "{said:?}");
+    let all = said.concat();
+    assert!(words.iter().all(|words| all.contains(words)), "{said:?}");
 }
 
 #[test]
-fn each_child_that_launches_has_looked_for_itself() {
-    let ground = ground();
-    let trace = below(&ground, &[&preload()], &["fork"]);
-    assert_eq!(trace.count("aclmdlRIExecuteAsync"), 3);
-    assert_eq!(trace.reach(), [&all(); 3]);
-}
-
-#[test]
-fn a_dlsym_before_ours_is_said_if_it_hides_ours() {
-    let ground = ground();
-    for (name, option, hidden) in [
-        ("libhook.so", "-DALONE", true),
-        ("libasks.so", "-DNEXT", false),
+fn what_another_library_hides_is_said_and_nothing_else() {
+    let ground = fakes();
+    ground.program("reach", &["reach.c"], &["-l:libascendcl.so"]);
+    let (ours, all) = (preload(), json!({"by_linking": true, "by_handle": true}));
+    assert_said(&ground, &[&ours], &all, &[]);
+    for (name, option, by_handle) in [
+        ("libhook.so", "-DALONE", false),
+        ("libasks.so", "-DNEXT", true),
     ] {
         ground.library(name, "dlsym_hook.c", &[option]);
         let hook = ground.path(name);
-        let trace = below(&ground, &[&hook, &preload()], &[]);
-        let seen = usize::from(!hidden);
-        assert_eq!(trace.count("aclmdlRIExecuteAsync"), seen, "{name}");
-        assert_eq!(trace.count("aclrtMemcpyAsync"), 1);
-        let expected = json!({"by_linking": true, "by_handle": !hidden, "dlsym": hook});
-        assert_eq!(trace.reach(), [&expected]);
+        let expected = json!({"by_linking": true, "by_handle": by_handle, "dlsym": hook});
         let words = format!(
             "may not be visible: the dlsym of {} stands before that of libsa_profile_preload.so",
             hook.display()
         );
-        let said = trace.hidden();
-        assert_eq!(said.len(), usize::from(hidden), "{said:?}");
-        assert!(said.iter().all(|line| line.contains(&words)), "{said:?}");
-        std::fs::remove_dir_all(ground.run()).unwrap();
+        let words: &[&str] = if by_handle { &[] } else { &[&words] };
+        assert_said(&ground, &[&hook, &ours], &expected, words);
     }
-}
-
-#[test]
-fn an_interposer_is_said_where_it_comes_first() {
-    let ground = ground();
+    let calls = "some calls of kernels and waits go to ";
     for (name, words) in [
         ("libinterposer.so", "not visible if it keeps them to itself"),
         ("libmspti.so", "must stand before it in LD_PRELOAD"),
     ] {
-        ground.library(name, "interposer.c", &[] as &[&str]);
+        ground.library(name, "interposer.c", &NONE);
         let other = ground.path(name);
-        let trace = below(&ground, &[&preload(), &other], &[]);
-        assert_eq!(trace.reach(), [&all()]);
-        assert!(trace.hidden().is_empty());
-        std::fs::remove_dir_all(ground.run()).unwrap();
-        let trace = below(&ground, &[&other, &preload()], &[]);
-        let expected = json!({
-            "by_linking": false, "by_handle": true, "interposed": ["kernels", "waits"], "first": other
-        });
-        assert_eq!(trace.reach(), [&expected]);
-        let [said] = &trace.hidden()[..] else {
-            panic!("{:?}", trace.hidden())
-        };
-        let calls = "some calls of kernels and waits go to ";
-        assert!(said.contains(calls) && said.contains(words), "{said}");
-        std::fs::remove_dir_all(ground.run()).unwrap();
+        assert_said(&ground, &[&ours, &other], &all, &[]);
+        let expected = json!({"by_linking": false, "by_handle": true, "interposed": ["kernels", "waits"], "first": other});
+        assert_said(&ground, &[&other, &ours], &expected, &[calls, words]);
     }
-}
-
-#[test]
-fn without_a_library_of_the_vendors_nothing_is_said() {
-    let ground = Ground::new();
-    ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
-    ground.program("missing", &["missing.c"], &[] as &[&str]);
-    let mut command = ground.recorded(ground.path("missing"));
-    let preloads = format!("{}:{}", ground.text("libhook.so"), preload().display());
-    let ended = end(command.env("LD_PRELOAD", preloads));
-    assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
-    assert!(ground.trace().reach().is_empty());
 }

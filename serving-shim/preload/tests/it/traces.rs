@@ -1,8 +1,8 @@
 //! No trace of us in the host: programs drawn by seeds are told the same with and without the preload, error for error and task for task.
 
-use crate::ground::{Ended, Ground, SIMULATED, end};
+use c_programs::{Ended, Ground, SIMULATED, end};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// Programs of each kind, the same in each run: seeds 0 to 7, and ten times as many with `SA_PROFILE_FULL=1`.
 fn seeds() -> u64 {
@@ -10,54 +10,39 @@ fn seeds() -> u64 {
     if is_full { 80 } else { 8 }
 }
 
-fn ground() -> Ground {
-    let ground = Ground::with_simulator();
-    ground.program("host", &["host.c"], &SIMULATED);
-    ground
-}
-
-/// What a task was, by its device's stream and its id: a kind and a name.
-type Tasks = BTreeMap<(u64, u64), Vec<String>>;
+/// Tasks as they were: the device's stream, the id, and kind and name.
+type Tasks = BTreeSet<(u64, u64, String)>;
 
 fn tasks(truth: &str) -> Tasks {
-    let mut tasks = Tasks::new();
-    for line in truth.lines() {
+    let tasks = truth.lines().map(|line| {
         let task: Value = serde_json::from_str(line).unwrap();
-        let key = (
-            task["stream"].as_u64().unwrap(),
-            task["seq"].as_u64().unwrap(),
-        );
-        let text = |key: &str| task[key].as_str().unwrap_or_default().to_owned();
-        let name = text("kind") + "-" + &text("name");
-        tasks.entry(key).or_default().push(name);
-    }
-    tasks
+        let number = |key: &str| task[key].as_u64().unwrap();
+        let text = |key: &str| task[key].as_str().unwrap_or_default();
+        let name = format!("{}-{}", text("kind"), text("name"));
+        (number("stream"), number("seq"), name)
+    });
+    tasks.collect()
 }
 
 /// What a program was told, without the ids themselves, which our events in the streams change. Each must be that of the task that the thread submitted last.
 fn told(ended: &Ended, tasks: Option<&Tasks>) -> String {
     assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
-    let mut told = String::new();
-    for line in ended.stdout.lines() {
+    let lines = ended.stdout.lines().map(|line| {
         let Some((before, rest)) = line.split_once('[') else {
-            told.push_str(line);
-            told.push('\n');
-            continue;
+            return line.to_owned() + "\n";
         };
         let (ids, after) = rest.split_once(']').unwrap();
         let [task, stream, id] = ids.split(' ').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        told.push_str(&format!("{before}{task}{after}\n"));
         if let Some(tasks) = tasks.filter(|_| task != "none" && task != "graph") {
-            let key = (stream.parse().unwrap(), id.parse().unwrap());
-            let found = tasks
-                .get(&key)
-                .is_some_and(|names| names.iter().any(|name| name == task));
-            assert!(found, "{line}: it was {:?}", tasks.get(&key));
+            let (stream, id) = (stream.parse().unwrap(), id.parse().unwrap());
+            let is_true = tasks.contains(&(stream, id, task.to_owned()));
+            assert!(is_true, "{line}: it was another one");
         }
-    }
-    told
+        format!("{before}{task}{after}\n")
+    });
+    lines.collect()
 }
 
 /// Runs one program with and without us, under these variables.
@@ -67,14 +52,9 @@ fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables:
         let truth = ground.path("truth.jsonl");
         let _ = std::fs::remove_file(&truth);
         let mut command = match recorded {
-            true => ground.recorded(program),
+            true => ground.timed(program),
             false => ground.command(program),
         };
-        if recorded {
-            command
-                .env("SA_PROFILE_DEVICE", "sim")
-                .env("SA_PROFILE_SIM_LIBRARY", ground.path("libascendcl.so"));
-        }
         let ended = end(command
             .args([&seed.to_string(), &threads.to_string()])
             .args(rest)
@@ -95,53 +75,41 @@ fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables:
     assert_eq!(plain.len(), recorded.len());
 }
 
-fn compare_all(threads: usize, rest: &[&str], variables: &[(&str, &str)]) {
-    let ground = ground();
+/// Does so with all programs, and returns the ground with what the last one recorded.
+fn compare_all(_test: &str, threads: usize, rest: &[&str], variables: &[(&str, &str)]) -> Ground {
+    let ground = Ground::with_simulator();
+    ground.program("host", &["host.c"], &SIMULATED);
     for seed in 0..seeds() {
-        compare(&ground, seed, threads, rest, variables);
         let _ = std::fs::remove_dir_all(ground.run());
+        compare(&ground, seed, threads, rest, variables);
     }
+    ground
 }
 
 #[test]
 fn a_host_is_told_the_same_with_and_without_us() {
-    compare_all(4, &["400"], &[]);
     // It was timed, and what updates a graph was told from what runs.
-    let ground = ground();
-    compare(&ground, 1, 4, &["400"], &[]);
-    let trace = ground.trace();
-    let with = |key: &str, value: &dyn Fn(&Value) -> bool| {
-        let found = trace.recorded().filter(|event| value(&event["args"][key]));
-        found.count()
-    };
-    assert!(with("device_wall_us", &Value::is_number) > 30);
-    assert!(with("not_timed", &|why| why == "graph_update") > 0);
+    let trace = compare_all("", 4, &["400"], &[]).trace();
+    let timed = trace.recorded();
+    let timed = timed.filter(|event| event["args"]["device_wall_us"].is_number());
+    assert!(timed.count() > 30);
+    assert!(!trace.with("not_timed", "graph_update").is_empty());
 }
 
-/// A test for each case: its name, threads, the program's other arguments, and the variables of each run.
-macro_rules! cases {
-    ($($(#[$doc:meta])* $test:ident: $threads:literal $rest:expr, $([$($name:literal = $value:literal),*])*;)*) => {
-        $($(#[$doc])*
-        #[test]
-        fn $test() {
-            $(compare_all($threads, &$rest, &[$(($name, $value)),*]);)*
-        })*
-    };
-}
-
-cases! {
+c_programs::cases! {
+    compare_all;
     /// Launches that sampling leaves out may get the ids of our last record in a stream that is gone.
-    the_same_where_launches_are_sampled: 4 ["400", "without-records"],
-        ["SA_PROFILE_DEVICE_SAMPLE" = "2", "ASCEND_SIM_REUSE" = "1"]
-        ["SA_PROFILE_DEVICE_SAMPLE" = "64", "ASCEND_SIM_REUSE" = "1"];
-    the_same_where_ids_count_in_the_process: 4 ["400"], ["ASCEND_SIM_SOC" = "950"];
-    the_same_where_launches_cross_libraries: 3 ["300"], ["ASCEND_SIM_OLD" = "1"];
+    the_same_where_launches_are_sampled:
+        (4, &["400", "without-records"], &[("SA_PROFILE_DEVICE_SAMPLE", "2"), ("ASCEND_SIM_REUSE", "1")])
+        (4, &["400", "without-records"], &[("SA_PROFILE_DEVICE_SAMPLE", "64"), ("ASCEND_SIM_REUSE", "1")]);
+    the_same_where_ids_count_in_the_process: (4, &["400"], &[("ASCEND_SIM_SOC", "950")]);
+    the_same_where_launches_cross_libraries: (3, &["300"], &[("ASCEND_SIM_OLD", "1")]);
     /// The program's own twelve events come first.
-    the_same_where_our_events_are_refused: 4 ["300"],
-        ["ASCEND_SIM_FAULTS" = "event_create:13+=207007"]
-        ["ASCEND_SIM_FAULTS" = "event_create:14=207007,event_create:15=207007"];
-    the_same_where_our_records_are_refused: 4 ["300", "without-records"],
-        ["ASCEND_SIM_FAULTS" = "event_record:/2=207007"]
-        ["ASCEND_SIM_FAULTS" = "event_record:/3=507002"];
-    the_same_where_launches_are_refused: 1 ["400"], ["ASCEND_SIM_FAULTS" = "launch:/3=507002"];
+    the_same_where_our_events_are_refused:
+        (4, &["300"], &[("ASCEND_SIM_FAULTS", "event_create:13+=207007")])
+        (4, &["300"], &[("ASCEND_SIM_FAULTS", "event_create:14=207007,event_create:15=207007")]);
+    the_same_where_our_records_are_refused:
+        (4, &["300", "without-records"], &[("ASCEND_SIM_FAULTS", "event_record:/2=207007")])
+        (4, &["300", "without-records"], &[("ASCEND_SIM_FAULTS", "event_record:/3=507002")]);
+    the_same_where_launches_are_refused: (1, &["400"], &[("ASCEND_SIM_FAULTS", "launch:/3=507002")]);
 }

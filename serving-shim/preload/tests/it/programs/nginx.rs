@@ -1,35 +1,28 @@
 //! nginx: a master that makes workers, who give up root's rights, and others when it is told to read its configuration again.
 
-use super::subject::{Subject, Way};
-use crate::ground::{Running, signal, skip};
+use super::subject::{MODE, Subject, Way};
+use c_programs::{Running, Trace, is_root, signal};
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-
-/// What the workers go on as; Debian's group of that user has another name elsewhere.
-const NOBODY: u32 = 65534;
 
 fn configure(work: &Path) {
     fs::create_dir_all(work.join("www")).unwrap();
     fs::write(work.join("www/page"), "a page\n".repeat(5000)).unwrap();
-    let configuration = "daemon off; worker_processes 2; user nobody nogroup; pid nginx.pid; error_log error.log notice;
-events { worker_connections 64; }
-http {
+    let here = work.display();
+    let configuration = format!("daemon off; worker_processes 2; user nobody nogroup; pid nginx.pid; error_log error.log notice;
+events {{ worker_connections 64; }}
+http {{
   access_log off; sendfile on;
   client_body_temp_path tmp/a; proxy_temp_path tmp/b; fastcgi_temp_path tmp/c; uwsgi_temp_path tmp/d; scgi_temp_path tmp/e;
-  server {
-    listen unix:socket;
-    location = /hello { return 200 'hello'; }
-    location / { root www; }
-  }
-}";
-    let here = work.display().to_string();
-    let absolute = configuration
-        .replace("unix:", &format!("unix:{here}/"))
-        .replace("root www", &format!("root {here}/www"));
-    fs::write(work.join("nginx.conf"), absolute).unwrap();
+  server {{
+    listen unix:{here}/socket;
+    location = /hello {{ return 200 'hello'; }}
+    location / {{ root {here}/www; }}
+  }}
+}}");
+    fs::write(work.join("nginx.conf"), configuration).unwrap();
 }
 
 /// The answer to a request, without what depends on the time.
@@ -42,13 +35,7 @@ fn get(work: &Path, path: &str) -> Option<String> {
         let is = |name| line.starts_with(name);
         !(is("Date: ") || is("Last-Modified: ") || is("ETag: "))
     };
-    Some(
-        answer
-            .lines()
-            .filter(of_time)
-            .collect::<Vec<_>>()
-            .join("\n"),
-    )
+    Some(answer.lines().filter(of_time).collect())
 }
 
 fn answers(work: &Path) -> Option<Vec<String>> {
@@ -82,74 +69,53 @@ fn assert_served(subject: &Subject, way: Way, environment: &[(&str, &str)]) -> V
     let prefix = work.display().to_string();
     let arguments = ["-p", &prefix, "-c", "nginx.conf", "-e", "error.log"];
     let mut command = subject.command(way, "nginx", &arguments);
-    let mut server = Running::of(command.envs(environment.iter().copied()));
+    let mut server = Running::start(command.envs(environment.iter().copied()));
     let (before, after) = serve(&mut server, &work);
     let ended = server.end();
-    assert_eq!(
-        (ended.code, after),
-        (0, before.clone()),
-        "{way:?}: {ended:?}"
-    );
-    assert_eq!(
-        logged(&work, "exited with code 0"),
-        4,
-        "{way:?}: each worker"
-    );
-    for bad in ["[alert]", "[crit]", "[emerg]", "exited on signal"] {
-        assert_eq!(logged(&work, bad), 0, "{way:?}: {bad}");
+    assert_eq!(ended.code, 0, "{way:?}: {ended:?}");
+    assert_eq!(after, before, "{way:?}");
+    for (what, times) in [
+        ("exited with code 0", 4), // each worker
+        ("[alert]", 0),
+        ("[crit]", 0),
+        ("[emerg]", 0),
+        ("exited on signal", 0),
+    ] {
+        assert_eq!(logged(&work, what), times, "{way:?}: {what}");
     }
     before
 }
 
-fn subject(test: &'static str) -> Option<Subject> {
-    let subject = Subject::new(test, &["nginx"])?;
-    if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        skip(test, "needs root");
-        return None;
-    }
-    Some(subject)
+fn subject(test: &str) -> Option<Subject> {
+    Subject::new(test, "nginx").filter(|_| is_root(test))
 }
 
 #[test]
-fn nginx_serves_reloads_and_ends() {
-    let Some(subject) = subject("nginx_serves_reloads_and_ends") else {
-        return;
-    };
-    let mut expected = None;
-    for way in subject.all_ways() {
-        let answers = assert_served(&subject, way, &[]);
-        assert!(answers[0].ends_with("\nhello"), "{answers:?}");
-        assert_eq!(&answers, expected.get_or_insert(answers.clone()));
-        assert_eq!(logged(&subject.work(way), "sa-profile"), 0, "{way:?}");
-        subject.assert_unnoticed(way);
-    }
-    let processes = subject.assert_whole(Way::Recording).processes().len();
-    assert_eq!(processes, 5, "the master and four workers");
-}
-
-#[test]
-fn workers_of_nginx_record_where_their_group_may_write() {
-    let test = "workers_of_nginx_record_where_their_group_may_write";
-    let (plain, way, late) = (Way::Plain, Way::Recording, ("SA_TEST_LATE", "1"));
-    // Those who are another user by the time they first launch may not write there, and go on all the same.
-    let Some(refused) = subject(test) else { return };
-    let expected = assert_served(&refused, plain, &[]);
-    assert_eq!(assert_served(&refused, way, &[late]), expected);
-    let told = logged(&refused.work(way), "sa-profile: ");
-    assert!(told <= 4, "{told} lines of four workers");
-    refused.assert_no_process_left(way);
-    assert_eq!(refused.trace(way).processes().len(), 1, "the master");
-
+fn nginx_serves_reloads_and_ends_and_its_workers_record_where_their_group_may_write() {
+    let test = "nginx_serves_reloads_and_ends_and_its_workers_record_where_their_group_may_write";
+    let late = ("SA_TEST_LATE", "1");
     let Some(allowed) = subject(test) else { return };
-    let run = allowed.run(way);
-    fs::create_dir(&run).unwrap();
-    chown(&run, None, Some(NOBODY)).unwrap();
-    fs::set_permissions(&run, fs::Permissions::from_mode(0o2770)).unwrap();
-    assert_served(&allowed, plain, &[]);
-    let answers = assert_served(&allowed, way, &[late, ("SA_PROFILE_MODE", "0660")]);
-    assert_eq!(answers, expected);
-    assert_eq!(logged(&allowed.work(way), "sa-profile"), 0);
-    allowed.assert_unnoticed(way);
-    let processes = allowed.assert_whole(way).processes().len();
+    let mut expected = None;
+    for way in Way::ALL {
+        if way == Way::Recording {
+            allowed.let_a_group_write();
+        }
+        let answers = assert_served(&allowed, way, &[late, MODE]);
+        assert!(answers[0].ends_with("hello"), "{answers:?}");
+        assert_eq!(&answers, expected.get_or_insert(answers.clone()));
+        assert_eq!(logged(&allowed.work(way), "sa-profile"), 0, "{way:?}");
+        allowed.assert_unnoticed(way);
+    }
+    let processes = allowed.assert_whole().processes().len();
     assert_eq!(processes, 5, "the master and four workers");
+
+    // Workers that first launch after they have changed their user may not write into any other directory. They serve all the same.
+    let Some(refused) = subject(test) else { return };
+    let answers = assert_served(&refused, Way::Recording, &[late]);
+    assert_eq!(Some(answers), expected);
+    let lines = logged(&refused.work(Way::Recording), "sa-profile: ");
+    assert!(lines <= 4, "{lines} lines of four workers");
+    refused.assert_no_process_left();
+    let trace = Trace::with_losses(&refused.ground.run());
+    assert_eq!(trace.processes().len(), 1, "the master");
 }

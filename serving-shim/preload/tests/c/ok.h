@@ -1,0 +1,8 @@
+// Ends the program with the call that fails.
+#include <stdio.h>
+#include <stdlib.h>
+#define OK(call)                                        \
+  do {                                                  \
+    int code = (int)(call);                             \
+    if (code) printf("%s: %d\n", #call, code), exit(1); \
+  } while (0)

@@ -1,2 +1,0 @@
-// A library with a function of the vendor's name.
-int aclrtSynchronizeDevice(void) { return 11; }

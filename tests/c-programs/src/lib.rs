@@ -1,0 +1,39 @@
+//! Shared support for the tests of the preload library and of the C library: it compiles and runs C programs, and reads their recordings from the merged trace.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+use std::os::unix::fs::MetadataExt;
+
+mod ground;
+mod running;
+mod trace;
+
+pub use ground::{Ground, NONE, SIMULATED, beside, preload, preloads};
+pub use running::{Ended, Running, dynamic_section, end, exported, signal, success, wait_for};
+pub use trace::Trace;
+
+/// Makes a test of each case: it calls the function once for each list of arguments, with the test's name before them.
+#[macro_export]
+macro_rules! cases {
+    ($check:path; $($(#[$doc:meta])* $test:ident: $(($($argument:expr),*))*;)*) => {
+        $($(#[$doc])*
+        #[test]
+        fn $test() {
+            $($check(stringify!($test), $($argument),*);)*
+        })*
+    };
+}
+
+/// Returns true if this process is root's; else says that a test did not run.
+pub fn is_root(test: &str) -> bool {
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    if !is_root {
+        skip(test, "not root");
+    }
+    is_root
+}
+
+/// Says loudly that a test did not run.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+}
