@@ -6,12 +6,12 @@ mod losses;
 use crate::invocation::{Ended, packed, trace_merge};
 use crate::perfetto::{SLICES, query};
 use crate::random::Rng;
+use crate::usage::refuses;
 use losses::losses;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Rule or stat → how often.
 type Counts = BTreeMap<String, u64>;
@@ -20,17 +20,13 @@ fn overlaps(count: u64) -> Counts {
     [("overlap".to_owned(), count)].into()
 }
 
-fn run(path: &Path) -> Ended {
-    let mut command = trace_merge();
-    Ended::of(command.args(["--report", "json", "--check"]).arg(path))
-}
-
 fn check(path: &Path) -> Counts {
     found(&report(path))
 }
 
 fn report(path: &Path) -> Value {
-    let ended = run(path);
+    let mut command = trace_merge();
+    let ended = Ended::of(command.args(["--report", "json", "--check"]).arg(path));
     let report = ended.report().0;
     let is_clean = found(&report).is_empty();
     assert_eq!(ended.code, i32::from(!is_clean), "{}", ended.stderr);
@@ -170,17 +166,16 @@ fn clashing() -> (String, usize) {
 
 #[test]
 fn it_reads_a_trace_from_a_pipe() {
-    let mut command = trace_merge();
-    command.args(["--check", "-"]).stdin(Stdio::piped());
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(clashing().0.as_bytes()).unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(&folder, "trace.json", clashing().0);
+    let mut cat = Command::new("cat");
+    let mut cat = cat.arg(path).stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = cat.stdout.take().unwrap();
+    let ended = Ended::of(trace_merge().args(["--check", "-"]).stdin(pipe));
+    cat.wait().unwrap();
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
     let words = "standard input: 2 events, 1 problem";
-    assert!(said.contains(words), "{said}");
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
 }
 
 #[test]
@@ -201,40 +196,37 @@ fn it_reads_compressed_traces_and_quotes_what_it_finds() {
     ] {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
-    let two = [&text[..at], &text[at..]]
-        .map(|text| packed(text.as_bytes()))
-        .concat();
-    assert_eq!(check(&put(&folder, "two.json.gz", two)), overlaps(1));
+    let two = [&text[..at], &text[at..]].map(|text| packed(text.as_bytes()));
+    let two = put(&folder, "two.json.gz", two.concat());
+    assert_eq!(check(&two), overlaps(1));
     let path = put(&folder, "cut.json.gz", &bytes[..bytes.len() - 12]);
     assert!(check(&path).contains_key("cut_off"));
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error() {
+fn what_it_cannot_read_or_sort_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let bad = b"\x1f\x8b\x08\x00\0\0\0\0\0\xff\xff\xff\xff\xff";
     let bad = put(&folder, "bad.json.gz", bad);
-    for path in [Path::new("/no/such/trace.json"), folder.path(), &bad] {
-        let ended = run(path);
-        assert_eq!(ended.code, 2, "{}", path.display());
-        let name = path.to_str().unwrap();
-        assert!(ended.stderr.contains(name), "{}", ended.stderr);
-    }
-}
-
-#[test]
-fn a_folder_that_takes_no_temporary_file_is_named() {
-    let folder = tempfile::tempdir().unwrap();
     let spans: Vec<Value> = (0..100_000).map(|ts| span(json!({"ts": ts}))).collect();
     let plain = put(&folder, "plain.json", json!(spans).to_string());
     let packed = put(&folder, "packed.json.gz", packed(b"[]"));
-    for path in [plain, packed] {
+    let missing = PathBuf::from("/no/such/trace.json");
+    let no_room = "temporary file in /no/such/folder: No such file";
+    for (path, temporary, words) in [
+        (&missing, "/tmp", "/no/such/trace.json"),
+        (
+            &folder.path().to_owned(),
+            "/tmp",
+            folder.path().to_str().unwrap(),
+        ),
+        (&bad, "/tmp", bad.to_str().unwrap()),
+        (&plain, "/no/such/folder", no_room),
+        (&packed, "/no/such/folder", no_room),
+    ] {
         let mut command = trace_merge();
-        command.arg("--check").arg(&path);
-        let ended = Ended::of(command.env("TMPDIR", "/no/such/folder"));
-        assert_eq!(ended.code, 2, "{}", ended.stderr);
-        let words = "temporary file in /no/such/folder: No such file";
-        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+        command.arg("--check").arg(path).env("TMPDIR", temporary);
+        refuses(&mut command, &[words]);
     }
 }
 

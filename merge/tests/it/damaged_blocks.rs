@@ -7,22 +7,6 @@ use format_oracle::writer::{Fragment, Process};
 
 const PID: u32 = 500;
 
-/// A torn block header is neither damage nor an event if the block is written again, whatever follows on the line of the header.
-#[test]
-fn a_torn_header_with_anything_after_it_costs_nothing() {
-    const HEADER: &str = r#"{"ph":"M","name":"sa_block","pid":5"#;
-    let process = Process::new(PID);
-    let whole = process.main_thread().span(1_000_000, 500, "whole", "");
-    for rest in ["\0", r#","ph":"i","ts":9,"name":"twice"}"#] {
-        let mut fragment = process.fragment();
-        fragment.line(&format!("{HEADER}{rest}"));
-        fragment.block(1, 0, &stream(&[&whole]));
-        let merged = RunDir::of(&fragment).merge();
-        assert_eq!(merged.trace.names(), ["whole"], "{rest:?}");
-        assert_eq!(merged.report.damage(), [], "{rest:?}");
-    }
-}
-
 /// A fragment that shows blocks among its first lines is split at all of them. One that shows none there for a long while, as if it were
 /// foreign, must be read in the same way.
 #[test]
@@ -53,38 +37,6 @@ fn blocks_far_behind_a_damaged_head_are_found() {
         });
         assert!(outcomes[0] == outcomes[1], "seed {seed}");
     }
-}
-
-#[test]
-fn issue_19_a_gap_stands_on_the_row_whose_events_are_missing() {
-    let process = Process::new(PID);
-    let span = |at_ms: u64| process.thread(9).span(at_ms * 1_000_000, 500_000, "a", "");
-    let other = process.main_thread().span(500_000, 9_000_000, "other", "");
-    let mut fragment = process.fragment();
-    fragment.block(0, 0, &stream(&[other]));
-    let from = fragment.block(1, 0, &stream(&[span(1), span(2)]));
-    fragment.block(1, from + 1000, &stream(&[span(7), span(8)]));
-    let merged = RunDir::of(&fragment).merge();
-    let [gap] = merged.trace.gaps()[..] else {
-        panic!("one gap: {:?}", merged.trace.gaps())
-    };
-    // The gap lasts from the end of the span before it to the end of the first span after it. The trace begins at the first span.
-    assert_eq!((&gap["tid"], &gap["s"]), (&9.into(), &"t".into()));
-    assert_eq!(gap["ts"], 2000.0);
-    let args = serde_json::json!({"cause": "gap", "events": 1, "span_us": 5000, "bytes": 1000});
-    assert_eq!(gap["args"], args);
-    let loss = &merged.report.0["losses"][0];
-    let [cause, numbers @ ..] = [
-        "cause",
-        "events",
-        "bytes",
-        "events_left",
-        "from_ns",
-        "to_ns",
-    ]
-    .map(|key| &loss[key]);
-    assert_eq!(cause, "gap");
-    assert_eq!(numbers, [1, 1000, 1, 2_000_000, 7_000_000]);
 }
 
 /// Processes that could not record are counted and reported first, however many other losses there are.

@@ -45,52 +45,34 @@ pub(crate) fn merge(fragment: &Fragment, ring: &[u8]) -> Merged {
     dir.merge()
 }
 
-/// A change to a ring file.
-type Spoil = fn(&mut Vec<u8>);
-
-/// Sets a head that is before the flushed position or too far after it.
-fn set_head(ring: &mut [u8], head: u64) {
-    let at = self::ring(0, &[]).slot_offset(1);
-    let state = format_oracle::reader::checked_state(1, 0, head, 0);
-    ring[at..at + 8].copy_from_slice(&state.to_ne_bytes());
-}
-
 #[test]
 fn an_unusable_ring_costs_only_the_tail() {
-    let spoils: [(&str, Spoil); 13] = [
-        ("empty", |ring| ring.clear()),
-        ("half a header", |ring| ring.truncate(40)),
-        ("magic", |ring| ring[0] = b'x'),
-        ("version", |ring| ring[8] = 9),
-        ("nonce", |ring| ring[16] ^= 1),
-        ("garbage", |ring| ring.fill(0xa5)),
-        ("slot outside the file", |ring| {
-            ring[3072 + 16..3072 + 24].copy_from_slice(&(1_u64 << 62).to_ne_bytes());
-        }),
-        ("ring size no power of two", |ring| {
-            ring[3072 + 24..3072 + 28].copy_from_slice(&4095_u32.to_ne_bytes());
-        }),
-        ("sum", |ring| ring[28] ^= 1),
-        ("huge directory", |ring| {
-            ring[56..60].copy_from_slice(&u32::MAX.to_ne_bytes());
-            format_oracle::writer::ring::sign(ring);
-        }),
-        ("one bit of a state", |ring| ring[4096 + 8192 + 3] ^= 4),
-        ("no head", |ring| set_head(ring, 0)),
-        ("a head far away", |ring| set_head(ring, 1 << 40)),
-    ];
-    for (what, spoil) in spoils {
-        let (fragment, next) = flushed(&["a"]);
-        let mut bytes = ring(next, &["b"]).bytes();
-        spoil(&mut bytes);
-        let merged = merge(&fragment, &bytes);
-        assert!(merged.trace.names().contains(&"a"), "{what}");
-        let (report, kind) = (&merged.report, "bad_ring");
-        let count = match what.contains("head") && !what.contains("header") {
-            true => report.number("damage_total"),
-            false => report.kind(kind),
-        };
-        assert!(count >= 1, "{what}: {:?}", report.damage());
+    let (fragment, next) = flushed(&["a"]);
+    let ring = ring(next, &["b"]);
+    let slot = ring.slot_offset(1);
+    let state = |head| format_oracle::reader::checked_state(1, 0, head, 0).to_ne_bytes();
+    let outside = (1_u64 << 62).to_ne_bytes();
+    for (what, at, bytes) in [
+        ("magic", 0, &b"x"[..]),
+        ("version", 8, &[9]),
+        ("nonce", 16, &[1]),
+        ("sum", 28, &[1]),
+        ("huge directory", 56, &[0xff; 4]),
+        ("slot outside the file", 3072 + 16, &outside),
+        ("ring size no power of two", 3072 + 25, &[0x0f]),
+        ("a bit of a state", slot + 3, &[0x55]),
+        ("no head", slot, &state(0)),
+        ("a head far away", slot, &state(1 << 40)),
+    ] {
+        let mut file = ring.bytes();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        if what != "sum" {
+            format_oracle::writer::ring::sign(&mut file);
+        }
+        let merged = merge(&fragment, &file);
+        assert_eq!(merged.trace.names(), ["a"], "{what}");
+        let damage = merged.report.damage();
+        assert_eq!(merged.report.kind("bad_ring"), 1, "{what}: {damage:?}");
     }
 }
 

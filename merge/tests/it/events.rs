@@ -207,29 +207,24 @@ fn begins_and_ends_are_matched_as_viewers_do() {
         let mut open: [Vec<(&str, i64)>; 4] = Default::default();
         for ts_us in 0..800 {
             let id = rng.below(4);
-            let ([begin, end], open) = ([["B", "E"], ["b", "e"]][id.min(1)], &mut open[id]);
-            let mut name = ["one", "two"][rng.below(2)];
+            let [begin, end] = [["B", "E"], ["b", "e"]][id.min(1)];
+            let (open, mut name) = (&mut open[id], ["one", "two"][rng.below(2)]);
             let is_end = (id > 0 || !open.is_empty()) && (open.len() == 20 || rng.one_in(2));
-            if !is_end {
-                open.push((name, 1000 * ts_us));
+            if is_end {
+                name = open.last().filter(|_| id == 0).map_or(name, |last| last.0);
+                let begun = open.iter().rposition(|(begun, _)| *begun == name);
+                let begun = begun.map(|at| open.remove(at).1);
+                let span = |begin_ns| (format!("{begin} {name}"), begin_ns, 1000 * ts_us);
+                expected.extend(begun.map(span));
             } else {
-                if id == 0 {
-                    name = open[open.len() - 1].0;
-                }
-                if let Some(at) = open.iter().rposition(|(begun, _)| *begun == name) {
-                    let (_, begin_ns) = open.remove(at);
-                    expected.push((format!("{begin} {name}"), begin_ns, 1000 * ts_us));
-                }
+                open.push((name, 1000 * ts_us));
             }
             let phase = if is_end { end } else { begin };
-            let on = r#""pid":7,"tid":7,"cat":"c""#;
-            let line = format!(r#"{{"ph":"{phase}","ts":{ts_us},"name":"{name}",{on}"#);
+            let on = format!(r#""pid":7,"tid":7,"cat":"c","id":{id}"#);
+            let line = format!(r#"{{"ph":"{phase}","ts":{ts_us},"name":"{name}",{on}}}"#);
             match id {
-                0 => lines.push(line + "}"),
-                _ => {
-                    let at = rng.below(async_lines.len() + 1);
-                    async_lines.insert(at, format!(r#"{line},"id":{id}}}"#));
-                }
+                0 => lines.push(line),
+                _ => async_lines.insert(rng.below(async_lines.len() + 1), line),
             }
         }
         lines.extend(async_lines);

@@ -1,12 +1,32 @@
 //! Whatever a document holds, what is merged from it passes `--check`, and Perfetto's trace processor loads it.
 
+use crate::foreign::put;
 use crate::full::is_full;
+use crate::invocation::RunDir;
 use crate::mutated::document::{Document, document};
-use crate::perfetto::loads;
+use crate::mutated::event::{KEYS, ODD, event, object, set};
+use crate::perfetto::{ERRORS, loads, query};
 use crate::random::Rng;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use trace_merge::check::{CheckReport, check};
 use trace_merge::{Error, EventOptions, Layout, Mode, Options, Output, Report, merge};
+
+/// The phases, one event of each.
+const PHASES: &str = "XBEiIRCstfbneMScP";
+
+/// Errors that come of what is not recorded: ends whose begin is missing, and of arrows on threads without a span.
+const OF_RECORDING: [&str; 4] = [
+    "flow_no_enclosing_slice",
+    "flow_duplicate_id",
+    "flow_end_without_start",
+    "flow_step_without_start",
+];
+
+/// Kinds of repair and damage that odd values cause.
+const REPAIRED: &str = "repaired_number repaired_escape repaired_time repaired_key repaired_counter \
+    repaired_arrow repaired_phase";
+const DAMAGED: &str = "bad_event unknown_phase no_id bad_counter bad_name";
 
 /// Documents by default, and of these those that the trace processor loads.
 const DOCUMENTS: u64 = 400;
@@ -102,5 +122,74 @@ fn issue_19_what_is_merged_passes_its_own_check_and_loads() {
         let loads = loads(test, paths).into_iter().flatten();
         let refused = paths.iter().zip(loads).find(|(_, loads)| !loads);
         assert_eq!(refused, None);
+    }
+}
+
+/// Returns all combinations: the value replaces the good one, follows it or comes before it.
+fn combinations() -> Vec<String> {
+    let mut all = Vec::new();
+    let long = format!("\"{}\"", "x".repeat(10_000));
+    let digits = format!("1{}", "0".repeat(400));
+    let deep = "[".repeat(100) + &"]".repeat(100);
+    let values: Vec<&str> = ODD.split(' ').chain([&*long, &*digits, &*deep]).collect();
+    for phase in PHASES.chars() {
+        // Each on a thread of its own, so that none is in another's way.
+        let members = |number: usize| {
+            let mut members = event(phase, number);
+            set(&mut members, "tid", &(1000 + number).to_string());
+            members
+        };
+        for value in &values {
+            let mut members = members(all.len());
+            let inner = format!("{{\"v\":1,\"w\":{value},\"name\":{value}}}");
+            set(&mut members, "args", &inner);
+            all.push(object(&members, ""));
+        }
+        for key in KEYS.split(' ') {
+            for value in &values {
+                let mut members = members(all.len());
+                let mut replaced = members.clone();
+                set(&mut replaced, key, value);
+                all.push(object(&replaced, ""));
+                if all.len() % 7 == 0 {
+                    members.insert(0, (key.to_owned(), (*value).to_owned()));
+                    all.push(object(&members, ""));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Every member of an event has every odd value, in every phase.
+#[test]
+fn issue_19_every_member_with_every_odd_value_loads() {
+    let test = "issue_19_every_member_with_every_odd_value_loads";
+    let all = combinations();
+    assert!(all.len() > 3_700, "{}", all.len());
+    let document = format!("{{\"traceEvents\":[{}]}}", all.join(",\n"));
+    let lines = all.join("\n") + "\n";
+    for (name, text) in [("trace.900.jsonl", lines), ("other.json", document)] {
+        let dir = RunDir::new();
+        let input = put(&dir, name, text.as_bytes());
+        let path = dir.path().join("out.json");
+        let options = Options {
+            output: Output::File(path.clone()),
+            ..Options::new([input])
+        };
+        let report = merge(&options).unwrap();
+        assert_eq!(found(&check(&path).unwrap(), false), [""; 0], "{name}");
+        let (repaired, damaged) = (&report.repairs.by_kind, &report.damage.by_kind);
+        for (by_kind, kinds) in [(repaired, REPAIRED), (damaged, DAMAGED)] {
+            let is_found = |kind: &str| by_kind.get(kind) > Some(&1);
+            assert!(kinds.split(' ').all(is_found), "{by_kind:?}");
+        }
+        let told = report.events.total + report.damage.total;
+        assert_eq!(told, all.len() as u64, "each is there or counted");
+        let Some(rows) = query(test, &path, &[ERRORS]) else {
+            return;
+        };
+        let is_of_recording = |row: &&Value| OF_RECORDING.contains(&row[0].as_str().unwrap());
+        assert_eq!(rows[0].iter().find(|row| !is_of_recording(row)), None);
     }
 }

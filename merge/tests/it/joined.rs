@@ -4,7 +4,6 @@ use crate::clashing::{Clashing, ORDERS};
 use crate::invocation::{Merged, RunDir};
 use crate::random::Rng;
 use crate::trace::Event;
-use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -72,7 +71,7 @@ fn unmarked(merged: &Merged) -> (Vec<Event>, u64) {
 }
 
 /// Asserts that every process and thread of a trace that has a name has an event as well.
-pub(crate) fn assert_nothing_empty(merged: &Merged, what: &str) {
+fn assert_nothing_empty(merged: &Merged, what: &str) {
     let key = |event: &Value| (event["pid"].to_string(), event["tid"].to_string());
     let threads: BTreeSet<_> = merged.trace.shown().map(key).collect();
     let processes: BTreeSet<_> = threads.iter().map(|(pid, _)| pid).collect();
@@ -166,32 +165,4 @@ fn what_is_asked_for_is_shown_as_if_there_was_nothing_else() {
     }
     let is_enough = moved > 300 && marked > 200 && unmoved > 300;
     assert!(is_enough, "{moved} {marked} {unmoved}");
-}
-
-/// A fragment of which most is copied without a look at more than times.
-#[test]
-fn lines_that_begin_alike_are_filtered() {
-    let process = Process::new(7);
-    let (on, mut fragment) = (process.main_thread(), process.fragment());
-    let mut from = 0;
-    for block in 0..40 {
-        let line = |serial: u64| {
-            let name = ["step", "wait"][usize::try_from(serial % 2).unwrap()];
-            let args = format!(r#""serial":{serial},"text":"{}""#, "x".repeat(40));
-            on.span(5_000_000_000 + 1_000 * serial, 900, name, &args)
-        };
-        let lines: Vec<String> = (1_000 * block..1_000 * (block + 1)).map(line).collect();
-        from = fragment.block(1, from, &stream(&lines));
-    }
-    assert!(fragment.bytes.len() > 4 << 20, "several chunks");
-    let dir = RunDir::of(&fragment);
-    let filtered = ["--name=step", "--no-settle"];
-    let window = ["--from=10ms", "--to=20ms", "--name=step", "--no-settle"];
-    for (options, serials) in [(&filtered[..], 0..40_000), (&window, 10_000..20_001)] {
-        let found = Merged::of(options, &[dir.path()]);
-        let shown = found.trace.shown();
-        let shown = shown.map(|event| event["args"]["serial"].as_u64());
-        let expected = serials.filter(|serial| serial % 2 == 0).map(Some);
-        assert!(shown.eq(expected), "{options:?}");
-    }
 }

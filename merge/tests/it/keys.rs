@@ -1,7 +1,8 @@
 //! docs/report.md and docs/clocks.md name the keys of reports, and of traces' `otherData`.
 
 use crate::foreign;
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir};
+use crate::split::split;
 use format_oracle::writer::line::On;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -46,15 +47,9 @@ fn all_keys() -> BTreeSet<String> {
     add(&["--last", "1s", "--request", "r-1"], &[dir.path()]);
     let recorded = foreign::run(7, 5_000_000_000);
     add(&[], &[recorded.path(), &foreign::fixture("kineto.json")]);
-    let mut split = trace_merge();
-    let output = dir.path().join("out.json");
-    split.args(["--split", "4kB", "--report", "json", "-o"]);
-    let ended = Ended::of(split.arg(&output).arg(dir.path()));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    add_keys(&ended.report().0, &mut keys);
-    let part = std::fs::read(dir.path().join("out.1.json"));
-    let part: Value = serde_json::from_slice(&part.unwrap()).unwrap();
-    add_keys(&part["otherData"], &mut keys);
+    let (parts, report) = split(dir.path(), &[], "4kB");
+    add_keys(&report.0, &mut keys);
+    add_keys(&parts[0].trace.document["otherData"], &mut keys);
     keys
 }
 

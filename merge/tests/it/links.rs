@@ -1,16 +1,12 @@
-//! Requests linked by the ids in their events: held against a naive reader, and case by case.
+//! Requests linked by the ids in their events: held against a naive reader.
 
 use crate::full::cases;
-use crate::invocation::{Merged, RunDir, one_block, trace_merge};
+use crate::invocation::{Merged, RunDir, one_block};
 use crate::oracle::links::{expected, found};
-use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};
-use crate::usage::merges;
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Process};
-use serde_json::json;
-use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
+use std::path::Path;
 
 const CASES: u64 = 150;
 
@@ -35,36 +31,6 @@ pub(crate) fn run_of(processes: &[(Process, Vec<String>)]) -> RunDir {
         one_block(process, lines).write_here(&dir.fragments());
     }
     dir
-}
-
-pub(crate) fn ms(ms: u64) -> u64 {
-    5_000_000_000 + ms * 1_000_000
-}
-
-/// A span of a millisecond at `at_ms`.
-pub(crate) fn span(on: On, at_ms: u64, name: &str, args: &str) -> String {
-    on.span(ms(at_ms), 1_000_000, name, args)
-}
-
-#[test]
-fn without_links_the_trace_is_what_was_recorded() {
-    let (with, without) = (
-        Merged::of(&[], &[&pypto::fixture()]),
-        Merged::of(&["--no-link-requests"], &[&pypto::fixture()]),
-    );
-    assert!(without.trace.links().next().is_none());
-    assert!(without.report.0.get("links").is_none());
-    let lines = |merged: &Merged| {
-        let text = String::from_utf8(merged.bytes.clone()).unwrap();
-        let lines = text.lines().skip(1);
-        let kept = lines.filter(|line| !line.contains("sa_link"));
-        kept.map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(lines(&with), lines(&without));
-    let said = merges(trace_merge().arg(pypto::fixture()).args(["-o", "-"])).stderr;
-    assert!(said.contains("12 requests linked through "), "{said}");
-    let verbatim = Merged::of(&["--verbatim"], &[&pypto::fixture()]);
-    assert!(verbatim.trace.links().next().is_none());
 }
 
 /// Ids of a few requests, each in one of the forms in which engines know it.
@@ -166,74 +132,4 @@ fn random_requests_are_linked_as_the_naive_reader_links_them() {
         }
     }
     assert!(linked > 6 * cases(CASES), "{linked} requests linked");
-}
-
-/// Whichever category is met first.
-#[test]
-fn flows_that_do_not_meet_are_named_and_the_request_keeps_its_arrows() {
-    for (api, engine) in [(10, 20), (20, 10)] {
-        let (api, engine) = (Process::new(api), Process::new(engine));
-        let (on, far) = (api.main_thread(), engine.main_thread());
-        let id = r#""request_id":"r""#;
-        let flow = |on: On, phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(b"r"));
-        let of_serving = |line: String| line.replace(r#""cat":"flow""#, r#""cat":"serving""#);
-        let of_engine = vec![
-            span(far, 4, "schedule", id),
-            of_serving(flow(far, "f", 6)),
-            span(far, 6, "step", id),
-            far.flow("s", ms(6), "local", 5),
-        ];
-        let of_api = vec![flow(on, "s", 0), span(on, 0, "http", id)];
-        let dir = run_of(&[(api, of_api), (engine, of_engine)]);
-        let links = &dir.merge().report.0["links"];
-        assert_eq!(links["events_joined"], 1, "schedule");
-        let flow = |category: &str, end, start| json!({"name": "request", "category": category, "without_end": end, "without_start": start});
-        // The joined step is the merge's: the program's flows are as loose as before.
-        let loose = json!([flow("flow", 2, 0), flow("serving", 0, 1)]);
-        assert_eq!(links["loose_flows"], loose);
-        let text = merges(trace_merge().arg(dir.path())).stderr;
-        for line in [
-            r#"flows without end: 2 named "request" in category "flow""#,
-            r#"flows without start: 1 named "request" in category "serving""#,
-            "steps added to flows of the program: 1",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
-    }
-}
-
-#[test]
-fn an_id_counts_for_a_run_where_several_are_shown() {
-    let of_run = |pid: u32, run: &str, at| {
-        let process = Process {
-            run: run.into(),
-            ..Process::new(pid)
-        };
-        let on = process.main_thread();
-        let lines = [at, at + 2].map(|at| span(on, at, "step", r#""request_id":"0""#));
-        (process, lines.to_vec())
-    };
-    let both = run_of(&[of_run(10, "r1", 0), of_run(20, "r2", 10)]);
-    let merged = Merged::of(&["--all-runs"], &[both.path()]);
-    let lens: Vec<usize> = found(merged.trace.links()).iter().map(Vec::len).collect();
-    assert_eq!(lens, [2, 2]);
-    // An input without a header may belong to any run, so here it belongs to the only one.
-    let one = run_of(&[of_run(10, "r1", 0)]);
-    let line = span(
-        On { pid: 30, tid: 30 },
-        20,
-        "step",
-        r#""request_ids":["0"]"#,
-    );
-    one.put("30", &stream(&[line]));
-    let merged = Merged::of(&["--all-runs"], &[one.path()]);
-    assert_eq!(check(&merged, "one run and a fragment of none"), 1);
-    assert_eq!(merged.report.0["links"]["events"], 3);
-    // Two hosts' directories that are named together are one system.
-    let dirs =
-        [(10, "r1", 0), (20, "r2", 10)].map(|(pid, run, at)| run_of(&[of_run(pid, run, at)]));
-    let fragments = [(&dirs[0], "trace.10.jsonl"), (&dirs[1], "trace.20.jsonl")];
-    let fragments = fragments.map(|(dir, name)| dir.fragments().join(name));
-    let merged = Merged::of(&[], &fragments.each_ref().map(PathBuf::as_path));
-    assert_eq!(check(&merged, "two hosts"), 1);
 }

@@ -1,4 +1,4 @@
-//! The flows that programs draw and the merge continues: held against a naive reader, and in the order that viewers ask for.
+//! The flows that programs draw and the merge continues: held against a naive reader.
 
 use crate::full::cases;
 use crate::invocation::{Merged, RunDir, one_block};
@@ -26,28 +26,6 @@ fn is_flow(event: &Value) -> bool {
 
 fn thread(event: &Value) -> String {
     format!("{}/{}", event["pid"], event["tid"])
-}
-
-/// Asserts that each flow starts once, before all its steps, and ends after them, unless a program drew it without a start. Viewers take events of one
-/// time in the order of the trace.
-fn assert_valid(merged: &Merged, what: &str) {
-    let mut flows: BTreeMap<String, Vec<(i64, &str)>> = BTreeMap::new();
-    for event in merged.trace.events.iter().filter(|event| is_flow(event)) {
-        let key = ["cat", "name", "id"].map(|key| event[key].to_string());
-        let flow = flows.entry(key.join(" ")).or_default();
-        flow.push((ns(&event["ts"]), phase(event)));
-    }
-    for (key, mut flow) in flows {
-        flow.sort_by_key(|event| event.0);
-        let phases: String = flow.iter().map(|event| event.1).collect();
-        if !phases.contains('s') && key.starts_with("\"flow\"") {
-            continue;
-        }
-        let rest = phases.strip_prefix('s').unwrap_or("no start");
-        let steps = rest.strip_suffix('f').unwrap_or(rest);
-        let is_valid = steps.chars().all(|step| step == 't');
-        assert!(is_valid, "{what}: {key}: {flow:?}");
-    }
 }
 
 /// Returns the flow events of a trace, sorted. Ids of the merge's own flows are left out, because they are only numbers.
@@ -239,7 +217,6 @@ fn random_flows_are_continued_as_the_naive_reader_continues_them() {
             let what = format!("seed {seed}, {options:?}");
             let of = |more: &[&str]| Merged::of(&[options, more].concat(), &[dir.path()]);
             let (linked, unlinked) = (of(&[]), of(&["--no-link-requests"]));
-            assert_valid(&linked, &what);
             let found = without(flow_events(&linked), &flow_events(&unlinked));
             assert_eq!(found, added(&unlinked), "{what}");
             let sorted = flow_events(&of(&["--sort"]));

@@ -1,10 +1,8 @@
 //! `--verbatim` against the simplest merge there is: every line that is a JSON object, as it stands, in the order of the files' names.
 
 use crate::invocation::{Merged, RunDir};
-use crate::random::{Rng, write_foreign, write_own};
-use crate::trace::ns;
+use crate::random::{Rng, write_foreign};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What the simplest merge makes of a folder.
@@ -76,36 +74,5 @@ fn random_fragments_of_others_stay_as_they_are() {
             std::fs::write(&path, lines.join("\n") + end).unwrap();
         }
         assert_as_naive(&dir.fragments(), &format!("seed {seed}"));
-    }
-}
-
-#[test]
-fn fragments_of_ours_lose_only_the_records_of_the_format() {
-    for seed in 0..60 {
-        let mut rng = Rng::new(1000 + seed);
-        let dir = RunDir::new();
-        for pid in [7, 10] {
-            write_own(&mut rng, &dir.fragments(), pid, true);
-        }
-        let options = ["--no-settle", "--no-link-requests"];
-        let stitched = Merged::of(&options, &[dir.path()]);
-        let merged = Merged::of(&["--no-settle", "--verbatim"], &[dir.path()]);
-        let [total, added] =
-            ["events_total", "events_added"].map(|key| stitched.report.number(key));
-        let (merged, stitched) = (merged.trace.events, stitched.trace.events);
-        assert_eq!(merged.len() as u64, total, "seed {seed}");
-        assert_eq!(stitched.len() as u64, total + added, "seed {seed}");
-        let mut moves = BTreeMap::new();
-        for (found, expected) in merged.iter().zip(stitched) {
-            assert_eq!(found["name"], expected["name"], "seed {seed}");
-            assert_eq!(found["args"], expected["args"], "seed {seed}");
-            assert_eq!(found["id"], expected["id"], "seed {seed}: flow ids");
-            assert!(found["id2"].is_null(), "seed {seed}: {found}");
-            if found["ph"] != "M" {
-                let moved = ns(&found["ts"]) - ns(&expected["ts"]);
-                let by = moves.entry(found["pid"].to_string()).or_insert(moved);
-                assert_eq!(moved, *by, "seed {seed}: they stay as far apart");
-            }
-        }
     }
 }

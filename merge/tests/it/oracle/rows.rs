@@ -40,8 +40,6 @@ impl Span {
 pub(crate) struct Shown {
     /// Spans that are not on their thread's own row.
     pub(crate) moved: u64,
-    /// For each span its name, and that of the span around it.
-    pub(crate) parents: Vec<(String, Option<String>)>,
     /// Begins that become complete spans of length 0, with their ends.
     pub(super) wholes: Vec<(usize, usize)>,
 }
@@ -55,7 +53,7 @@ pub(super) fn spread(shown: &[&Kept], events: &mut [Event]) -> Shown {
     }
     let mut found = Shown::default();
     for numbers in threads.into_values() {
-        let spans = place(spans(shown, &numbers), shown, &mut found);
+        let spans = place(spans(shown, &numbers));
         let points = points(shown, &numbers, &spans);
         let end = |span: &Span| Some((span.end_event?, span.row));
         let ends = spans.iter().filter_map(end);
@@ -171,11 +169,7 @@ fn outcasts(spans: &[Span]) -> BTreeSet<usize> {
 
 /// Spans that do not move are on row 0. One that moves goes to the row of its parent if that moved, too, otherwise to an empty row. A span that never ends is
 /// nobody's parent.
-fn place(mut spans: Vec<Span>, shown: &[&Kept], found: &mut Shown) -> Vec<Span> {
-    let name = |span: &Span| {
-        let name = shown[span.event].value["name"].as_str();
-        name.unwrap_or_default().to_owned()
-    };
+fn place(mut spans: Vec<Span>) -> Vec<Span> {
     let outcasts = outcasts(&spans);
     let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
     for next in 0..spans.len() {
@@ -200,10 +194,8 @@ fn place(mut spans: Vec<Span>, shown: &[&Kept], found: &mut Shown) -> Vec<Span> 
             _ => empty.map_or(rows.len(), |(number, _)| number),
         };
         rows.resize(rows.len().max(row + 1), Vec::new());
-        let parent = rows[row].last().map(|parent| name(&spans[*parent]));
         rows[row].push(next);
         spans[next].row = row;
-        found.parents.push((name(&span), parent));
     }
     spans
 }
