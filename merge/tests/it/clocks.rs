@@ -2,7 +2,8 @@
 
 use crate::hosts::{Host, SECOND_NS, Simulation, arrows};
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::trace::{ns, whole};
+use crate::trace::ns;
+use crate::window::{Events, base_ns, comparable, naive, sorted};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
@@ -171,24 +172,14 @@ fn one_host_alone_is_what_it_is_however_clocks_are_brought_together() {
     assert!(merged[0].trace.document["otherData"]["clocks"].is_null());
 }
 
-fn timed(merged: &Merged) -> impl Iterator<Item = &Value> {
-    let events = merged.trace.events.iter();
-    events.filter(|event| event["ph"] != "M")
-}
-
-/// Events that are chosen, as they were before a window cut them, except the ids that depend on what else there is.
-fn texts(merged: &Merged, is_chosen: impl Fn(&Value) -> bool) -> Vec<String> {
-    let base_ns = merged.report.0["base_ns"].as_i64().unwrap();
-    let shown = timed(merged).filter(|event| is_chosen(event));
-    let text = |event| {
-        let (event, _) = whole(event);
-        let ts_ns = ns(&event["ts"]) + base_ns;
-        let words = ["ph", "name", "pid", "dur"].map(|key| event[key].to_string());
-        format!("{} {ts_ns}", words.join(" "))
-    };
-    let mut texts: Vec<String> = shown.map(text).collect();
-    texts.sort();
-    texts
+/// The recorded events of a trace, as they were before a window cut them.
+fn events(merged: &Merged) -> Events {
+    sorted(
+        merged
+            .trace
+            .shown()
+            .map(|event| comparable(event, base_ns(merged))),
+    )
 }
 
 #[test]
@@ -203,17 +194,14 @@ fn windows_and_the_order_of_time_show_what_drifting_clocks_show() {
     let spans: BTreeSet<i64> = spans.map(|event| ns(&event["ts"])).collect();
     let mut links = all.trace.links();
     assert!(links.all(|link| spans.contains(&ns(&link["ts"]))));
-    let sorted = Merged::of(&["--sort"], &[dir.path()]);
-    assert_eq!(texts(&sorted, |_| true), texts(&all, |_| true));
-    assert!(timed(&sorted).is_sorted_by_key(|event| ns(&event["ts"])));
-    // 100 s to 150 s, with the flows of requests left out, which a window cuts.
-    let options = ["--no-link-requests", "--from=100s", "--to=150s"];
+    let by_time = Merged::of(&["--sort"], &[dir.path()]);
+    assert_eq!(events(&by_time), events(&all));
+    let timed = by_time.trace.events.iter();
+    let timed = timed.filter(|event| event["ph"] != "M");
+    assert!(timed.is_sorted_by_key(|event| ns(&event["ts"])));
+    let options = ["--from=100s", "--to=150s"];
     let window = Merged::of(&options, &[dir.path()]);
-    let plain = Merged::of(&options[..1], &[dir.path()]);
-    let expected = texts(&plain, |event| {
-        let at_ns = ns(&event["ts"]);
-        let end_ns = at_ns + event.get("dur").map_or(0, ns);
-        at_ns <= 150 * SECOND_NS && end_ns >= 100 * SECOND_NS
-    });
-    assert!(expected.len() > 100 && texts(&window, |_| true) == expected);
+    let edges = (100 * SECOND_NS, 150 * SECOND_NS);
+    let expected = naive(all.trace.shown(), base_ns(&all), edges, |_| false);
+    assert!(expected.len() > 100 && events(&window) == expected);
 }

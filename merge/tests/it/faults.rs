@@ -1,10 +1,11 @@
 //! System calls of a merge that fail: a full disk, a broken one, interrupted and short calls.
 
-use crate::cut_short::{document, plain};
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::names;
 use crate::settle::killed;
 use crate::trace::Trace;
+use crate::usage::merges;
+use crate::written_over::{document, plain};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,35 +47,24 @@ fn merge(dir: &RunDir, output: &Path) -> Command {
     merge
 }
 
-struct Faulty {
-    library: PathBuf,
-    /// What a merge without faults writes.
-    expected: Vec<u8>,
-}
-
-impl Faulty {
-    /// Merges with a fault, and once more without; the exit code of the first, and whether its trace is the expected one.
-    fn merge(&self, fault: &str) -> (i32, bool) {
-        let (dir, place) = (inputs(), tempfile::tempdir().unwrap());
-        let output = place.path().join("out.json");
-        let mut command = merge(&dir, &output);
-        command.env("LD_PRELOAD", &self.library).env("FAULT", fault);
-        let ended = Ended::of(&mut command);
-        let written = fs::read(&output).unwrap_or_default();
-        match ended.code {
-            0 => drop(Trace::parse(&written)),
-            2 => assert!(names(place.path()).is_empty(), "{fault}: {}", ended.stderr),
-            code => panic!("{fault}: exit {code}: {}", ended.stderr),
-        }
-        // Whatever has happened, nothing is lost.
-        let again = place.path().join("again.json");
-        let ended = Ended::of(&mut merge(&dir, &again));
-        assert_eq!(ended.code, 0, "{fault}: {}", ended.stderr);
-        let again = Trace::parse(&fs::read(&again).unwrap());
-        let expected = Trace::parse(&self.expected);
-        assert_eq!(again.names(), expected.names(), "{fault}");
-        (ended.code, written == self.expected)
+/// Merges with a fault, and once more without, which must give all that is expected; true if the trace of the first is the expected one.
+fn merges_with(fault: &str, library: &Path, expected: &[u8]) -> bool {
+    let (dir, place) = (inputs(), tempfile::tempdir().unwrap());
+    let output = place.path().join("out.json");
+    let mut command = merge(&dir, &output);
+    command.env("LD_PRELOAD", library).env("FAULT", fault);
+    let ended = Ended::of(&mut command);
+    let written = fs::read(&output).unwrap_or_default();
+    match ended.code {
+        0 => drop(Trace::parse(&written)),
+        2 => assert!(names(place.path()).is_empty(), "{fault}: {}", ended.stderr),
+        code => panic!("{fault}: exit {code}: {}", ended.stderr),
     }
+    let again = place.path().join("again.json");
+    merges(&mut merge(&dir, &again));
+    let again = Trace::parse(&fs::read(&again).unwrap());
+    assert_eq!(again.names(), Trace::parse(expected).names(), "{fault}");
+    written == expected
 }
 
 #[test]
@@ -85,23 +75,20 @@ fn issue_19_calls_that_fail_lose_nothing() {
         return;
     };
     let output = place.path().join("expected.json");
-    let ended = Ended::of(&mut merge(&inputs(), &output));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    merges(&mut merge(&inputs(), &output));
     let expected = fs::read(&output).unwrap();
-    let faulty = Faulty { library, expected };
+    let is_same = |fault: &str| merges_with(fault, &library, &expected);
     let mut unlike = 0;
     for call in CALLS {
         for harmless in ["short", &libc::EINTR.to_string()] {
             if call != "mmap" && call != "fsync" {
                 let fault = format!("{call} 1 {harmless}");
-                assert!(faulty.merge(&fault).1, "{fault}: another trace");
+                assert!(is_same(&fault), "{fault}: another trace");
             }
         }
         for error in [libc::ENOSPC, libc::EIO] {
-            for first in FIRST {
-                let (_, is_same) = faulty.merge(&format!("{call} {first} {error}"));
-                unlike += u32::from(!is_same);
-            }
+            let faults = FIRST.map(|first| format!("{call} {first} {error}"));
+            unlike += faults.iter().filter(|fault| !is_same(fault)).count();
         }
     }
     assert!(unlike > 0, "no fault has hit anything");

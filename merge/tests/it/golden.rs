@@ -5,7 +5,7 @@
 use crate::catapult;
 use crate::foreign::{fixture, run};
 use crate::invocation::{Merged, RunDir, packed};
-use crate::linked_perfetto::write_serving;
+use crate::linked_perfetto::{self, write_serving};
 use crate::perfetto::hostile_run;
 use crate::pypto;
 use crate::random::Rng;
@@ -98,5 +98,6 @@ fn golden_requests() {
         let merged = Merged::of(options, &[dir.path()]);
         assert_eq!(merged.report.0["links"]["requests"], 25);
         check("golden_requests", &merged);
+        linked_perfetto::check("golden_requests", &merged);
     }
 }

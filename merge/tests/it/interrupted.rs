@@ -1,4 +1,4 @@
-//! A merge that is ended in the middle, and one without `/proc`: what lies in the folder afterwards.
+//! A merge that is ended in the middle, one without `/proc`, and one without threads: what lies in the folder afterwards.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
@@ -10,30 +10,14 @@ use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// So many that compressing them takes many times as long as noticing that the trace has begun.
 const SPANS: u64 = 250_000;
-/// Bytes written by a merge that is in the middle.
-const BEGUN_BYTES: u64 = 1 << 16;
 /// Merges started before giving up on ending one in the middle.
 const ATTEMPTS: u32 = 5;
-
-/// A user who is not root.
-const NOBODY: u32 = 65534;
-
-/// Waits until a merge has begun to write; false if it has ended before that was seen.
-fn has_begun(child: &mut Child) -> bool {
-    while child.try_wait().unwrap().is_none() {
-        if written_bytes(child.id()).is_some_and(|bytes| bytes >= BEGUN_BYTES) {
-            return true;
-        }
-        sleep(Duration::from_millis(1));
-    }
-    false
-}
 
 /// Bytes that a process has written so far; `None` if it ends just now.
 fn written_bytes(pid: u32) -> Option<u64> {
@@ -42,82 +26,74 @@ fn written_bytes(pid: u32) -> Option<u64> {
     line.parse().ok()
 }
 
-/// Starts a merge into `output` and sends it `signal` in the middle; whether that ended it.
-fn ended_in_the_middle(dir: &RunDir, output: &Path, signal: Signal) -> bool {
-    let mut child = trace_merge()
-        .args(["-q", "--threads", "1", "-o"])
-        .args([output, dir.path()])
-        .spawn()
-        .unwrap();
-    if has_begun(&mut child) {
-        kill_process(Pid::from_child(&child), signal).unwrap();
+/// How a merge is ended in the middle.
+struct Interruption {
+    options: &'static [&'static str],
+    /// It has written as much by then.
+    begun_bytes: u64,
+    signal: Signal,
+}
+
+impl Interruption {
+    /// Starts a merge into `output`, and returns true if the signal ended it.
+    fn ends(&self, dir: &RunDir, output: &Path) -> bool {
+        let mut merge = trace_merge();
+        merge.args(["-q", "--threads", "1"]).args(self.options);
+        let mut child = merge.arg("-o").args([output, dir.path()]).spawn().unwrap();
+        let has_begun = |child: &Child| {
+            written_bytes(child.id()).is_some_and(|bytes| bytes >= self.begun_bytes)
+        };
+        while child.try_wait().unwrap().is_none() && !has_begun(&child) {
+            sleep(Duration::from_millis(1));
+        }
+        let _ = kill_process(Pid::from_child(&child), self.signal); // perhaps it has ended
+        // A shell shows 128 and the number of the signal, 130 for Ctrl-C.
+        child.wait().unwrap().signal() == Some(self.signal.as_raw())
     }
-    // A shell shows 128 and the number of the signal, 130 for Ctrl-C.
-    child.wait().unwrap().signal() == Some(signal.as_raw())
 }
 
 /// Merges until one is ended in the middle, with `old` as the trace that is there already.
-fn end_in_the_middle(dir: &RunDir, old: Option<&str>, signal: Signal) {
-    let output = dir.path().join("out.json.gz");
+fn end_in_the_middle(dir: &RunDir, old: Option<&str>, how: &Interruption) {
     let ended = (0..ATTEMPTS).any(|_| {
-        let _ = std::fs::remove_file(&output);
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out.json.gz");
         if let Some(old) = old {
             std::fs::write(&output, old).unwrap();
         }
-        ended_in_the_middle(dir, &output, signal)
+        let is_ended = how.ends(dir, &output);
+        let left = std::fs::read_to_string(&output).ok();
+        assert!(!is_ended || left.as_deref() == old);
+        assert!(!is_ended || names(folder.path()).len() == usize::from(old.is_some()));
+        is_ended
     });
-    assert!(ended, "every merge was over before {signal:?} came");
-    assert_eq!(std::fs::read_to_string(&output).ok().as_deref(), old);
-}
-
-/// A run, if a file needs no name in its folder.
-fn run_without_names(test: &str, spans: u64) -> Option<RunDir> {
-    let dir = run(spans);
-    let mut nameless = File::options();
-    nameless.write(true).custom_flags(libc::O_TMPFILE);
-    if let Err(error) = nameless.open(dir.path()) {
-        eprintln!("SKIPPED {test}: no files without a name: {error}");
-        return None;
-    }
-    Some(dir)
+    assert!(ended, "every merge was over before {:?} came", how.signal);
 }
 
 #[test]
 fn a_merge_that_is_ended_leaves_nothing() {
-    let Some(dir) = run_without_names("a_merge_that_is_ended_leaves_nothing", SPANS) else {
+    let dir = run(SPANS);
+    let mut nameless = File::options();
+    nameless.write(true).custom_flags(libc::O_TMPFILE);
+    if let Err(error) = nameless.open(dir.path()) {
+        eprintln!("SKIPPED a_merge_that_is_ended_leaves_nothing: no files without a name: {error}");
         return;
-    };
-    for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
-        end_in_the_middle(&dir, None, signal);
-        assert_eq!(names(dir.path()), ["fragments"]);
-        end_in_the_middle(&dir, Some("old"), signal);
-        assert_eq!(names(dir.path()), ["fragments", "out.json.gz"]);
     }
-}
-
-#[test]
-fn a_killed_merge_leaves_no_part() {
-    let Some(dir) = run_without_names("a_killed_merge_leaves_no_part", SPANS) else {
-        return;
+    for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
+        let how = Interruption {
+            options: &[],
+            begun_bytes: 1 << 16,
+            signal,
+        };
+        end_in_the_middle(&dir, None, &how);
+        end_in_the_middle(&dir, Some("old"), &how);
+    }
+    // In the second of six parts, of some 400 kB each.
+    let parts = Interruption {
+        options: &["--split=4MB"],
+        begun_bytes: 500_000,
+        signal: Signal::KILL,
     };
-    let killed = (0..ATTEMPTS).any(|_| {
-        let folder = tempfile::tempdir().unwrap();
-        let mut merge = trace_merge();
-        merge.args(["-q", "--split=4MB", "--threads", "1", "-o"]);
-        merge.args([&folder.path().join("out.json.gz"), dir.path()]);
-        let mut child = merge.spawn().unwrap();
-        // Six parts, of some 400 kB each.
-        let is_in_the_second =
-            |child: &Child| written_bytes(child.id()).is_some_and(|bytes| bytes > 500_000);
-        while child.try_wait().unwrap().is_none() && !is_in_the_second(&child) {
-            sleep(Duration::from_millis(1));
-        }
-        let _ = child.kill(); // perhaps it has ended
-        let was_killed = child.wait().unwrap().signal() == Some(Signal::KILL.as_raw());
-        assert!(!was_killed || names(folder.path()).is_empty());
-        was_killed
-    });
-    assert!(killed, "every merge was over before it was killed");
+    end_in_the_middle(&dir, None, &parts);
 }
 
 /// A shell that does something where `/proc` is hidden; nothing (said loudly) where it cannot be.
@@ -133,24 +109,42 @@ fn without_proc(test: &str, then: &str) -> Option<Command> {
         eprintln!("SKIPPED {test}: cannot hide /proc here");
         return None;
     }
-    Some(shell(then))
+    let mut shell = shell(then);
+    shell.arg(trace_merge().get_program());
+    Some(shell)
 }
 
+/// Without `/proc` there are no files without a name.
 #[test]
-fn a_merge_without_proc_goes_through_a_temporary_name() {
-    let test = "a_merge_without_proc_goes_through_a_temporary_name";
-    let dir = run(10);
-    let output = dir.path().join("out.json");
-    for round in ["new", "there"] {
-        let Some(mut merge) = without_proc(test, r#"exec "$0" -q -o "$1" "$2""#) else {
+fn a_merge_without_proc_goes_through_a_temporary_name_that_a_signal_takes_away() {
+    let test = "a_merge_without_proc_goes_through_a_temporary_name_that_a_signal_takes_away";
+    let script = r#"exec "$0" -q --threads 1 -o "$1" "$2""#;
+    let dir = run(SPANS);
+    let output = dir.path().join("out.json.gz");
+    for signal in [Signal::INT, Signal::TERM] {
+        let Some(mut merge) = without_proc(test, script) else {
             return;
         };
-        merge.arg(trace_merge().get_program());
-        let ended = Ended::of(merge.args([&output, dir.path()]));
-        assert_eq!(ended.code, 0, "{round}: {}", ended.stderr);
-        assert_eq!(names(dir.path()), ["fragments", "out.json"], "{round}");
+        merge.args([&output, dir.path()]);
+        let mut child = merge.stderr(Stdio::null()).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && names(dir.path()).len() == 1 {
+            sleep(Duration::from_millis(1));
+        }
+        let temporary = names(dir.path()).concat();
+        let is_named = temporary.contains("out.json.gz.") && temporary.contains(".tmp");
+        assert!(is_named, "{temporary}");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        assert_eq!(names(dir.path()), ["fragments"]);
     }
-    let trace = Trace::parse(&std::fs::read(output).unwrap());
+    let (dir, output) = (run(10), "out.json");
+    for round in ["new", "there"] {
+        let mut merge = without_proc(test, script).unwrap();
+        let ended = Ended::of(merge.args([&dir.path().join(output), dir.path()]));
+        assert_eq!(ended.code, 0, "{round}: {}", ended.stderr);
+        assert_eq!(names(dir.path()), ["fragments", output], "{round}");
+    }
+    let trace = Trace::parse(&std::fs::read(dir.path().join(output)).unwrap());
     assert_eq!(trace.shown().count(), 10);
 }
 
@@ -162,10 +156,6 @@ fn begun(merge: &mut Command) -> (Child, ChildStdout) {
     (child, stdout)
 }
 
-fn blocked(merge: &mut Command) -> (Child, ChildStdout) {
-    begun(merge.stderr(Stdio::piped()))
-}
-
 #[test]
 fn one_signal_ends_a_merge_that_waits_and_says_so() {
     let dir = run(20_000);
@@ -174,7 +164,9 @@ fn one_signal_ends_a_merge_that_waits_and_says_so() {
         (Signal::TERM, "SIGTERM"),
         (Signal::HUP, "SIGHUP"),
     ] {
-        let (child, _stdout) = blocked(trace_merge().args(["-o", "-"]).arg(dir.path()));
+        let mut merge = trace_merge();
+        merge.args(["-o", "-"]).arg(dir.path());
+        let (child, _stdout) = begun(merge.stderr(Stdio::piped()));
         kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(signal.as_raw()));
@@ -212,50 +204,28 @@ fn a_signal_ends_a_merge_whose_words_nobody_reads() {
     assert_eq!(signal, Some(Signal::INT.as_raw()));
 }
 
-/// A merge whose user may have no more than `limit` threads in all; nothing where no other user can be.
-fn with_threads(dir: &RunDir, limit: &str) -> Option<Output> {
-    let mut merge = Command::new("bash");
-    merge.args(["-c", &format!("ulimit -u {limit} && exec \"$0\" \"$@\"")]);
-    merge.arg(trace_merge().get_program());
-    merge.args(["-q", "--threads", "2", "-o", "-"]);
-    merge.arg(dir.path());
-    if geteuid().is_root() {
-        // Root may have any number of threads.
-        merge.uid(NOBODY).gid(NOBODY);
-    }
-    merge.output().ok()
-}
-
-/// Threads that the user of such a merge has now: the limit is one of all of them.
-fn threads_of_user() -> u64 {
-    let user = match geteuid().is_root() {
-        true => NOBODY,
-        false => geteuid().as_raw(),
-    };
-    let of_user = format!("grep -c '^Uid:[[:space:]]*{user}[[:space:]]'");
-    let all = format!("cat /proc/[0-9]*/task/*/status 2> /dev/null | {of_user}");
-    let output = Command::new("sh").args(["-c", &all]).output().unwrap();
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap()
-}
+/// A user of whom nobody else has a thread, so that all those that a limit counts are the merge's.
+const LONELY: u32 = 65_533;
 
 #[test]
 fn a_merge_without_threads_to_spare_does_without_or_says_so() {
-    let test = "a_merge_without_threads_to_spare_does_without_or_says_so";
+    if !geteuid().is_root() {
+        eprintln!("SKIPPED a_merge_without_threads_to_spare_does_without_or_says_so: not root");
+        return;
+    }
     let dir = run(50_000);
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-    let Some(free) = with_threads(&dir, "unlimited").filter(|free| free.status.success()) else {
-        eprintln!("SKIPPED {test}: no merge of another user here");
-        return;
-    };
-    let now = threads_of_user();
-    let limits = [0].into_iter().chain(now..now + 12);
-    let outputs = limits.map(|limit| with_threads(&dir, &limit.to_string()).unwrap());
+    let program = dir.path().join("trace-merge");
+    std::fs::copy(trace_merge().get_program(), &program).unwrap();
     let (mut refused, mut merged) = (0, 0);
-    for output in outputs.chain([free]) {
+    for limit in 0..12 {
+        let mut merge = Command::new("bash");
+        merge.args(["-c", &format!("ulimit -u {limit} && exec \"$0\" \"$@\"")]);
+        merge
+            .arg(&program)
+            .args(["-q", "--threads", "2", "-o", "-"]);
+        let output = merge.arg(dir.path()).uid(LONELY).gid(LONELY).output();
+        let output = output.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             assert_eq!(Trace::parse(&output.stdout).shown().count(), 50_000);
@@ -275,46 +245,16 @@ fn a_signal_that_is_ignored_ends_nothing() {
     let test = "half of a_signal_that_is_ignored_ends_nothing";
     let dir = run(20_000);
     let script = "trap '' INT HUP; exec \"$0\" -q -o - \"$1\"";
-    goes_on(&dir, Command::new("sh").args(["-c", script]));
-    if let Some(mut merge) = without_proc(test, script) {
-        goes_on(&dir, &mut merge);
-    }
-}
-
-/// Signals do not end this merge.
-fn goes_on(dir: &RunDir, merge: &mut Command) {
-    merge.arg(trace_merge().get_program()).arg(dir.path());
-    let (mut child, mut stdout) = blocked(merge);
-    for signal in [Signal::INT, Signal::HUP] {
-        kill_process(Pid::from_child(&child), signal).unwrap();
-    }
-    let mut rest = Vec::new();
-    stdout.read_to_end(&mut rest).unwrap();
-    assert!(child.wait().unwrap().success() && rest.ends_with(b"]}\n"));
-}
-
-#[test]
-fn a_signal_takes_the_temporary_name_away() {
-    let test = "a_signal_takes_the_temporary_name_away";
-    let dir = run(SPANS);
-    let output = dir.path().join("out.json.gz");
-    for signal in [Signal::INT, Signal::TERM] {
-        // Without /proc there are no files without a name.
-        let script = r#"exec "$0" -q --threads 1 -o "$1" "$2""#;
-        let Some(mut merge) = without_proc(test, script) else {
-            return;
-        };
-        merge.arg(trace_merge().get_program());
-        merge.args([&output, dir.path()]);
-        let mut child = merge.stderr(Stdio::null()).spawn().unwrap();
-        while child.try_wait().unwrap().is_none() && names(dir.path()).len() == 1 {
-            sleep(Duration::from_millis(1));
+    let mut with_proc = Command::new("sh");
+    with_proc.args(["-c", script]);
+    with_proc.arg(trace_merge().get_program());
+    for mut merge in [with_proc].into_iter().chain(without_proc(test, script)) {
+        let (mut child, mut stdout) = begun(merge.arg(dir.path()));
+        for signal in [Signal::INT, Signal::HUP] {
+            kill_process(Pid::from_child(&child), signal).unwrap();
         }
-        let temporary = names(dir.path()).concat();
-        let is_named = temporary.contains("out.json.gz.") && temporary.contains(".tmp");
-        assert!(is_named, "{temporary}");
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
-        assert_eq!(names(dir.path()), ["fragments"]);
+        let mut rest = Vec::new();
+        stdout.read_to_end(&mut rest).unwrap();
+        assert!(child.wait().unwrap().success() && rest.ends_with(b"]}\n"));
     }
 }

@@ -1,6 +1,6 @@
 //! The flows that link requests in Perfetto's own trace processor: for each request exactly its chain, in order of time.
 
-use crate::invocation::{Merged, RunDir, one_block};
+use crate::invocation::{Merged, one_block};
 use crate::oracle::links::expected;
 use crate::perfetto::{ERRORS, SLICES, number, query_bytes};
 use crate::random::Rng;
@@ -97,14 +97,4 @@ pub(crate) fn write_serving(rng: &mut Rng, folder: &Path) {
     let mut fragment = Fragment::foreign(30);
     fragment.raw(&stream(&from_worker));
     fragment.write_here(folder);
-}
-
-#[test]
-fn perfetto_shows_requests_through_processes_of_both_recorders() {
-    let test = "perfetto_shows_requests_through_processes_of_both_recorders";
-    let dir = RunDir::new();
-    write_serving(&mut Rng::new(1), &dir.fragments());
-    let merged = dir.merge();
-    assert_eq!(merged.report.0["links"]["requests"], 25);
-    check(test, &merged);
 }

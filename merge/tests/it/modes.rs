@@ -1,7 +1,8 @@
 //! Who may read what a merge writes: nobody who may not read the fragments.
 
-use crate::invocation::{RunDir, trace_merge};
+use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
+use crate::runs::{RUNS, three_runs};
 use crate::usage::merges;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -49,31 +50,42 @@ fn merge_under(umask: &str, arguments: &[&str], input: &Path, output: Option<&Pa
     merges(&mut command);
 }
 
+/// Asserts that the files in a folder have a mode, except for the fragments in it.
+fn assert_mode(folder: &Path, count: usize, expected: u32, what: &str) {
+    let mut written = names(folder);
+    written.retain(|name| name != "fragments");
+    assert!(written.len() >= count, "{written:?} {what}");
+    for name in written {
+        assert_eq!(mode(&folder.join(&name)), expected, "{name} {what}");
+    }
+}
+
 #[test]
-fn issue_19_a_trace_is_for_those_who_may_read_its_fragments() {
+fn issue_19_a_trace_or_snapshot_is_for_those_who_may_read_the_fragments() {
     for ((folders, files, expected), umask) in CASES.iter().zip(UMASKS.iter().cycle()) {
         let (dir, place) = (run_of(*folders, *files), tempfile::tempdir().unwrap());
         set_mode(place.path(), 0o755);
-        let ways: [(&[&str], Option<&Path>); 4] = [
-            (&[], None),
-            (&["-z"], None),
-            (&[], Some(&place.path().join("out.json"))),
-            (&["--split=200KB"], Some(&place.path().join("part.json"))),
-        ];
-        for (arguments, output) in ways {
-            merge_under(umask, arguments, dir.path(), output);
-        }
-        let written = [dir.path(), place.path()].map(|folder| {
-            let mut written = names(folder);
-            written.retain(|name| name != "fragments");
-            let of = |name: &String| (name.clone(), mode(&folder.join(name)));
-            written.iter().map(of).collect::<Vec<_>>()
-        });
-        assert_eq!(written[0].len(), 2, "{written:?}");
-        assert!(written[1].len() > 2, "{written:?}");
-        for (name, mode) in written.concat() {
-            let what = format!("{name} of {files:o} in {folders:o} under {umask}");
-            assert_eq!(mode, *expected, "{what}");
+        let what = format!("of {files:o} in {folders:o} under {umask}");
+        let (trace, part) = (
+            place.path().join("out.json"),
+            place.path().join("part.json"),
+        );
+        merge_under(umask, &[], dir.path(), None);
+        merge_under(umask, &["-z"], dir.path(), None);
+        merge_under(umask, &[], dir.path(), Some(&trace));
+        merge_under(umask, &["--split=200KB"], dir.path(), Some(&part));
+        assert_mode(dir.path(), 2, *expected, &what);
+        assert_mode(place.path(), 3, *expected, &what);
+        // A snapshot's folders are as those of the run.
+        fs::write(dir.path().join("run"), "{}").unwrap();
+        set_mode(&dir.path().join("run"), *files);
+        let snapshot = tempfile::tempdir().unwrap();
+        let copy = snapshot.path().join("copy");
+        trace_merge::snapshot(dir.path(), &copy).unwrap();
+        let fragments = copy.join("fragments");
+        assert_eq!((mode(&copy), mode(&fragments)), (*folders, *folders));
+        for file in [fragments.join("trace.90.jsonl"), copy.join("run")] {
+            assert_eq!(mode(&file), *expected, "{what}");
         }
     }
 }
@@ -121,22 +133,6 @@ fn issue_19_a_trace_of_another_profiler_keeps_its_readers_less_those_the_umask_t
     }
 }
 
-#[test]
-fn issue_19_a_snapshot_is_for_those_who_may_read_the_run() {
-    for (folders, files, expected) in CASES {
-        let (dir, place) = (run_of(folders, files), tempfile::tempdir().unwrap());
-        fs::write(dir.path().join("run"), "{}").unwrap();
-        set_mode(&dir.path().join("run"), files);
-        let copy = place.path().join("copy");
-        trace_merge::snapshot(dir.path(), &copy).unwrap();
-        let fragments = copy.join("fragments");
-        assert_eq!((mode(&copy), mode(&fragments)), (folders, folders));
-        for file in [fragments.join("trace.90.jsonl"), copy.join("run")] {
-            assert_eq!(mode(&file), expected, "{files:o} in {folders:o}");
-        }
-    }
-}
-
 /// A user who is not root.
 const NOBODY: u32 = 65_534;
 
@@ -181,25 +177,36 @@ fn issue_19_what_root_merges_is_for_the_owner_of_the_fragments() {
     assert_eq!(owner(&old), 0, "root's file is root's still");
 }
 
-/// Whoever may go through a folder, but not list it, merges the fragment in it that he names.
+/// What a user can read is merged; what he cannot is damage. Whoever may go through a folder, but not list it, merges the fragment in it that he names.
 #[test]
-fn issue_19_a_fragment_is_read_in_a_folder_that_cannot_be_listed() {
-    let (dir, place) = (run_of(0o711, 0o644), tempfile::tempdir().unwrap());
-    let test = "issue_19_a_fragment_is_read_in_a_folder_that_cannot_be_listed";
-    if !may_give_away(place.path(), test) {
+fn issue_19_what_a_user_cannot_read_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    if !may_give_away(place.path(), "issue_19_what_a_user_cannot_read_is_told") {
         return;
     }
     chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let program = place.path().join("trace-merge");
     fs::copy(trace_merge().get_program(), &program).unwrap();
-    let output = place.path().join("out.json");
-    let mut command = Command::new(&program);
-    command
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .arg("-q")
-        .arg("-o")
-        .arg(&output);
-    merges(command.arg(dir.fragments().join("trace.90.jsonl")));
-    assert!(output.exists());
+    let merge = |path: &Path, options: &[&str]| {
+        let mut command = Command::new(&program);
+        command.uid(NOBODY).gid(NOBODY).args(options);
+        command.args(["--strict", "--report", "json", "-o"]);
+        let ended = Ended::of(command.arg(place.path().join("out.json")).arg(path));
+        let report = ended.report();
+        let events = report.number("events_total");
+        (ended.code, events, report.damage())
+    };
+    let told = |name: &str| vec![(name.to_owned(), 0, "unreadable".to_owned())];
+    let unlisted = run_of(0o711, 0o644);
+    let fragment = unlisted.fragments().join("trace.90.jsonl");
+    assert_eq!(merge(&fragment, &[]), (0, 4_000, vec![]));
+    let hidden = run_of(0o755, 0o644);
+    set_mode(&hidden.put("96", b"{}\n"), 0o000);
+    let expected = (1, 4_000, told("trace.96.jsonl"));
+    assert_eq!(merge(hidden.path(), &[]), expected);
+    let runs = three_runs();
+    set_mode(runs.path(), 0o755);
+    set_mode(&runs.path().join("previous").join(RUNS[0]), 0o700);
+    let expected = (1, 2, told(RUNS[0]));
+    assert_eq!(merge(runs.path(), &["--all-runs"]), expected);
 }

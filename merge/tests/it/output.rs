@@ -2,7 +2,7 @@
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
-use crate::usage::{merges, refuses};
+use crate::usage::merges;
 use format_oracle::writer::line::On;
 use std::fs::{self, File};
 use std::io::Read;
@@ -35,33 +35,6 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the number of events in a trace.
-fn count(trace: &Path) -> usize {
-    Trace::parse(&fs::read(trace).unwrap()).shown().count()
-}
-
-#[test]
-fn the_default_is_trace_json_in_the_run_directory() {
-    let dir = run(10);
-    // A trace that is there already is replaced, and no input.
-    for input in [dir.path(), dir.path(), &dir.fragments()] {
-        merges(trace_merge().arg(input));
-        assert_eq!(names(dir.path()), ["fragments", "trace.json"]);
-        assert_eq!(count(&dir.path().join("trace.json")), 10);
-        assert_eq!(names(&dir.fragments()), ["trace.90.jsonl"]);
-    }
-}
-
-#[test]
-fn a_dash_is_stdout() {
-    let dir = run(10);
-    let ended = merges(trace_merge().arg(dir.path()).args(["-o", "-"]));
-    assert_eq!(Trace::parse(&ended.stdout).shown().count(), 10);
-    let both = ["-o", "-", "--report", "json"];
-    refuses(trace_merge().arg(dir.path()).args(both), &["report"]);
-    assert_eq!(names(dir.path()), ["fragments"]);
-}
-
 #[test]
 fn a_packed_trace_is_one_member_whatever_the_threads_and_its_name() {
     let dir = run(60_000);
@@ -88,19 +61,6 @@ fn a_packed_trace_is_one_member_whatever_the_threads_and_its_name() {
     assert!(member.into_inner().is_empty(), "more than one member");
     assert!(unpacked == plain);
     assert!(packed.len() * 4 < plain.len());
-}
-
-#[test]
-fn an_output_that_cannot_be_written_leaves_nothing() {
-    let dir = run(10);
-    let taken = dir.path().join("taken.json");
-    fs::create_dir(&taken).unwrap();
-    for output in [Path::new("/nonexistent-folder/out.json"), &taken] {
-        let mut command = trace_merge();
-        let command = command.arg(dir.path()).arg("-o").arg(output);
-        refuses(command, &[output.to_str().unwrap()]);
-        assert_eq!(names(dir.path()), ["fragments", "taken.json"]);
-    }
 }
 
 #[test]
@@ -141,34 +101,6 @@ fn a_closed_pipe_is_no_error() {
         assert!(!stderr.contains("panicked"), "{stderr}");
         assert!(read == 0 || stderr.is_empty(), "{stderr}");
     }
-}
-
-#[test]
-fn a_named_link_stays_and_its_file_is_replaced() {
-    let dir = run(10);
-    let folder = tempfile::tempdir().unwrap();
-    let (link, sub) = (folder.path().join("link.json"), folder.path().join("sub"));
-    fs::create_dir(&sub).unwrap();
-    symlink("sub/real.json", &link).unwrap();
-    for round in ["dangling", "there"] {
-        merges(trace_merge().arg("-o").args([&link, dir.path()]));
-        assert!(link.is_symlink(), "{round}");
-        assert!(!sub.join("real.json").is_symlink(), "{round}");
-        assert_eq!(count(&link), 10, "{round}");
-    }
-    assert_eq!(names(folder.path()), ["link.json", "sub"]);
-}
-
-#[test]
-fn the_default_output_follows_no_link() {
-    let dir = run(10);
-    let folder = tempfile::tempdir().unwrap();
-    let other = folder.path().join("other");
-    fs::write(&other, "kept").unwrap();
-    symlink(&other, dir.path().join("trace.json")).unwrap();
-    merges(trace_merge().arg(dir.path()));
-    assert_eq!(fs::read(&other).unwrap(), b"kept");
-    assert!(!dir.path().join("trace.json").is_symlink());
 }
 
 #[test]

@@ -15,19 +15,16 @@ use std::time::{Duration, Instant};
 /// Enough to fill a pipe, so that a merge takes as long as its reader.
 const SPANS: u64 = 2_000;
 
-/// Returns the output on a terminal of a merge into a pipe, first until the pipe is read and then until the merge ends. The pipe is read after `patience`,
-/// and not before the output contains `words`.
-fn said(patience: Duration, words: &str, options: &[&str], colors: &str) -> [String; 2] {
+/// A merge with colors, if the terminal may have some.
+fn colored(options: &[&str]) -> Command {
     let mut command = trace_merge();
-    command.env_remove("NO_COLOR");
-    if colors.is_empty() {
-        command.env("NO_COLOR", "1");
-    }
-    said_by(command.args(options), patience, words)
+    command.env_remove("NO_COLOR").args(options);
+    command
 }
 
-/// The same of any command that merges what it is told to.
-fn said_by(command: &mut Command, patience: Duration, words: &str) -> [String; 2] {
+/// Returns the output on a terminal of a command that merges into a pipe, first until the pipe is read and then until the merge ends. The pipe is read after
+/// `patience`, and not before the output contains `words`.
+fn said(command: &mut Command, patience: Duration, words: &str) -> [String; 2] {
     let dir = run(SPANS);
     let pipe = dir.path().join("pipe");
     mkfifo(&pipe);
@@ -83,9 +80,9 @@ fn a_merge_in_the_background_leaves_the_terminal_alone() {
         eprintln!("SKIPPED a_merge_in_the_background_leaves_the_terminal_alone: no setsid");
         return;
     }
-    let [_, shown] = said_by(&mut job(r#"set -m; "$0" "$@""#), Duration::ZERO, "MB/s");
+    let [_, shown] = said(&mut job(r#"set -m; "$0" "$@""#), Duration::ZERO, "MB/s");
     assert!(shown.contains("MB/s"), "{shown:?}");
-    let [_, hidden] = said_by(&mut job(r#"set -m; "$0" "$@" & wait $!"#), LONG, "");
+    let [_, hidden] = said(&mut job(r#"set -m; "$0" "$@" & wait $!"#), LONG, "");
     assert!(!hidden.contains("MB/s"), "{hidden:?}");
     assert!(!hidden.contains('\u{1b}'), "{hidden:?}");
     assert!(hidden.contains("2000 events"), "{hidden:?}");
@@ -97,7 +94,7 @@ const LONG: Duration = Duration::from_millis(1700);
 fn a_long_merge_shows_a_bar_on_a_terminal() {
     // Two of the three passes are done; the third waits for the reader.
     let done = " 66%, ";
-    let [waiting, said] = said(Duration::ZERO, done, &[], "colors");
+    let [waiting, said] = said(&mut colored(&[]), Duration::ZERO, done);
     let is_waiting = waiting.contains(done) && !waiting.contains("100%");
     assert!(is_waiting, "{waiting:?}");
     for words in ["2,000 events", "MB/s", " left", "━", "\u{1b}[36m"] {
@@ -111,7 +108,9 @@ fn a_long_merge_shows_a_bar_on_a_terminal() {
 
 #[test]
 fn no_color_means_plain_characters() {
-    let [_, said] = said(Duration::ZERO, "MB/s", &["--last", "1h"], "");
+    let mut plain = trace_merge();
+    plain.env("NO_COLOR", "1").args(["--last", "1h"]);
+    let [_, said] = said(&mut plain, Duration::ZERO, "MB/s");
     assert!(said.contains("MB/s") && said.contains('['), "{said:?}");
     assert!(said.is_ascii() && !said.contains("\u{1b}[3"), "{said:?}");
 }
@@ -119,7 +118,7 @@ fn no_color_means_plain_characters() {
 #[test]
 fn a_short_or_quiet_merge_shows_none() {
     for (patience, options) in [(Duration::ZERO, &[][..]), (LONG, &["--quiet"])] {
-        let [_, said] = said(patience, "", options, "colors");
+        let [_, said] = said(&mut colored(options), patience, "");
         assert!(!said.contains("MB/s"), "{options:?}: {said:?}");
         assert_eq!(said.is_empty(), options.contains(&"--quiet"), "{said:?}");
     }

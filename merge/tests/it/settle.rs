@@ -1,10 +1,10 @@
 //! A merge settles what dead processes of this machine left behind, and nothing else.
 
-use crate::cut_short::plain;
 use crate::damaged_rings::PID;
-use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::invocation::{RunDir, trace_merge};
 use crate::trace::assert_same;
 use crate::usage::mkfifo;
+use crate::written_over::plain;
 use format_oracle::writer::line::stream;
 use format_oracle::writer::ring::sign;
 use format_oracle::writer::{Open, Process, Ring, Slot};
@@ -20,7 +20,7 @@ pub(crate) fn killed(here: bool) -> RunDir {
 }
 
 /// The same, of this boot and of this pid namespace independently.
-fn killed_in(this_boot: bool, this_namespace: bool) -> RunDir {
+pub(crate) fn killed_in(this_boot: bool, this_namespace: bool) -> RunDir {
     let process = Process {
         start_time: 1,
         ..Process::with_ring(PID)
@@ -68,20 +68,12 @@ fn issue_19_how_a_process_without_a_ring_ended_is_unknown() {
 }
 
 #[test]
-fn a_dead_process_of_this_machine_is_settled_once() {
+fn what_was_settled_is_as_the_format_says() {
     let dir = killed(true);
     let (before, _) = files(&dir);
-    for round in 0..3 {
-        let merged = dir.merge();
-        let names = merged.trace.names();
-        assert_eq!(names, ["flushed", "open", "tail"], "round {round}");
-        let report = &merged.report;
-        let counts = ["damage_total", "unfinished_spans"].map(|key| report.number(key));
-        assert_eq!(counts, [0, 1], "round {round}: {:?}", report.damage());
-        let (after, ring) = files(&dir);
-        let is_longer = after.starts_with(&before) && after.len() > before.len();
-        assert!(is_longer && !ring, "round {round}");
-    }
+    dir.merge();
+    let (after, has_ring) = files(&dir);
+    assert!(after.starts_with(&before) && !has_ring);
     let expected = crate::oracle::read(&dir.fragments());
     let again = dir.merge().trace.comparable();
     assert_same(&expected.events, &again, "what was settled");
@@ -105,20 +97,12 @@ fn hand_over(dir: &RunDir, pid: u32) {
 }
 
 #[test]
-fn what_is_alive_or_of_another_machine_or_not_wanted_is_not_settled() {
+fn what_is_alive_is_not_settled() {
     let alive = killed(true);
     hand_over(&alive, std::process::id());
-    for (dir, options) in [
-        (killed_in(true, false), &[][..]),
-        (killed_in(false, true), &[]),
-        (killed(true), &["--no-settle"]),
-        (alive, &[]),
-    ] {
-        let before = files(&dir);
-        let merged = Merged::of(options, &[dir.path()]);
-        assert_eq!(merged.trace.names(), ["flushed", "open", "tail"]);
-        assert_eq!(files(&dir), before);
-    }
+    let before = files(&alive);
+    assert_eq!(alive.merge().trace.names(), ["flushed", "open", "tail"]);
+    assert_eq!(files(&alive), before);
 }
 
 /// Adds a line to slot 1 of the ring, as its process would.

@@ -87,13 +87,3 @@ fn more_events_than_memory_holds_are_sorted() {
     };
     assert!(sorted("64MiB") == sorted("10KiB"));
 }
-
-#[test]
-fn a_run_without_events_is_sorted() {
-    let dir = RunDir::new();
-    dir.put(
-        "900",
-        br#"{"name":"process_name","ph":"M","pid":900,"tid":0,"args":{"name":"a"}}"#,
-    );
-    check(&[], &dir, "metadata alone");
-}

@@ -2,11 +2,13 @@
 
 use crate::full::cases;
 use crate::invocation::{Merged, Report, RunDir, trace_merge};
-use crate::output::names;
+use crate::output::{names, run};
+use crate::perfetto::assert_no_errors;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
 use crate::usage::merges;
 use crate::window::{end_ns, sorted, write_long};
+use format_oracle::writer::Fragment;
 use format_oracle::writer::line::micros;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -107,7 +109,7 @@ fn comparable(event: &Value) -> (String, bool) {
 }
 
 /// Compares parts with the whole trace; the number of events that are in more than one.
-pub(crate) fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
+fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
     let known = known(whole);
     let (mut next_ns, mut shown, mut linked) = (0, 0, 0);
     for (number, part) in parts.iter().enumerate() {
@@ -141,6 +143,38 @@ pub(crate) fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
     shown - known.len()
 }
 
+/// Writes spans of two lines on threads and by ids, in two files of which the later ones' begins end in the earlier ones.
+fn write_halves(dir: &RunDir) {
+    let line = |pid: u32, ph: &str, ts: u32, rest: &str| {
+        format!(r#"{{"ph":"{ph}","pid":{pid},"tid":{pid},"ts":{ts},"cat":"c"{rest}}}"#)
+    };
+    let mut one = Fragment::foreign(20);
+    let mut other = Fragment::foreign(21);
+    for round in 0..200 {
+        let at = 1_000 * round;
+        let name = format!(r#","name":"step {round}""#);
+        let id = format!(r#","id2":{{"global":"0x{round:x}"}},"name":"request {round}""#);
+        one.line(&line(20, "B", at + 1, &name));
+        one.line(&line(20, "B", at + 100, r#","name":"inner""#));
+        if let Some(before) = round.checked_sub(3) {
+            let id = format!(r#","id2":{{"global":"0x{before:x}"}},"name":"request {before}""#);
+            one.line(&line(20, "e", at + 150, &id));
+        }
+        one.line(&line(20, "E", at + 900, ""));
+        one.line(&line(20, "E", at + 950, r#","args":{"tokens":8}"#));
+        other.line(&line(21, "b", at + 10, &id));
+        other.line(&line(21, "i", at + 20, r#","s":"t","name":"queued""#));
+        if round % 40 == 0 {
+            other.line(&line(21, "B", at + 30, r#","name":"phase""#));
+        }
+        if round % 40 == 39 {
+            other.line(&line(21, "E", at + 999, ""));
+        }
+    }
+    one.write_here(&dir.fragments());
+    other.write_here(&dir.fragments());
+}
+
 #[test]
 fn parts_are_what_a_naive_filter_keeps() {
     let (mut repeated, mut split_runs) = (0, 0);
@@ -152,7 +186,11 @@ fn parts_are_what_a_naive_filter_keeps() {
         }
         write_foreign(&mut rng, &dir.fragments(), 200, 400, seed % 2 == 0);
         write_long(&mut rng, &dir);
-        let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+        write_halves(&dir);
+        let mut whole = Merged::of(&["--no-settle"], &[dir.path()]);
+        // The naive filter needs each begin before its end.
+        let events = &mut whole.trace.events;
+        events.sort_by_key(|event| event["ts"].as_f64().map_or(0, |_| ns(&event["ts"])));
         let size = format!("{}kB", 14 + rng.below(60));
         let what = format!("seed {seed} split {size}");
         let (parts, report) = split(dir.path(), &[], &size);
@@ -199,7 +237,7 @@ fn a_window_and_a_filter_can_be_split() {
 
 #[test]
 fn parts_are_nearly_as_large_as_asked_for() {
-    let dir = crate::output::run(60_000);
+    let dir = run(60_000);
     let (parts, _) = split(dir.path(), &[], "700kB");
     assert!(parts.len() > 5);
     for part in &parts[..parts.len() - 1] {
@@ -223,4 +261,19 @@ fn a_burst_is_found_in_a_long_run() {
     assert!(parts.iter().all(|part| part.bytes.len() <= 20_000));
     let events: usize = parts.iter().map(|part| part.trace.shown().count()).sum();
     assert_eq!(events, 2_002);
+}
+
+#[test]
+fn viewers_load_parts_with_halves_of_spans() {
+    let dir = RunDir::new();
+    write_halves(&dir);
+    for part in split(dir.path(), &[], "20kB").0 {
+        let test = "viewers_load_parts_with_halves_of_spans";
+        assert_no_errors(test, &part.bytes, &["halves"]);
+        for phases in ["BE", "be"] {
+            let [begins, ends] = [0, 1].map(|at| part.trace.phase(&phases[at..=at]).len());
+            let few = (ends..=ends + 3).contains(&begins);
+            assert!(few, "{phases}: {begins} {ends}");
+        }
+    }
 }

@@ -1,11 +1,10 @@
-//! `--last`, `--from`, `--to` and `--around`, held against a naive filter of the whole trace.
+//! A naive filter of the whole trace, which windows are held against, and runs for the windows of `sessions`.
 
 use crate::hosts::fragment_on;
-use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir};
 use crate::links::run_of;
 use crate::random::Rng;
 use crate::trace::{content, ns, whole};
-use crate::usage::{merges, refuses};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
@@ -79,7 +78,7 @@ pub(crate) fn newest_ns(merged: &Merged) -> i64 {
 }
 
 /// Two processes with an event each, on hosts whose monotonic clocks differ by a day, ten seconds apart by their wall clocks.
-fn two_hosts() -> RunDir {
+pub(crate) fn two_hosts() -> RunDir {
     let dir = RunDir::new();
     let day = 86_400_000_000_000;
     for (pid, host, monotonic_ns, wall_s) in [(50, "a", day, 100), (51, "b", 2 * day, 110)] {
@@ -100,63 +99,8 @@ fn two_hosts() -> RunDir {
     dir
 }
 
-#[test]
-fn wall_times_are_placed_by_anchors() {
-    let dir = two_hosts();
-    for (arguments, expected) in [
-        (["--from=1970-01-01T00:01:45Z", "-q"], &["on b"][..]),
-        (["--to=1970-01-01T02:01:45+02:00", "-q"], &["on a"]),
-        (["--to=1970-01-01T00:01:50Z", "-q"], &["on a", "on b"]),
-        (["--around=1970-01-01T00:01:49Z±2s", "-q"], &["on b"]),
-        (["--around=1s", "--threads=1"], &["on a"]),
-        (["--from=0s", "--to=10s"], &["on a", "on b"]),
-    ] {
-        let merged = Merged::of(&arguments, &[dir.path()]);
-        assert_eq!(merged.trace.names(), expected, "{arguments:?}");
-    }
-}
-
-#[test]
-fn a_window_that_cannot_be_is_refused() {
-    let dir = two_hosts();
-    let lasts = "0s (1970-01-01T00:01:40Z) to 10s (1970-01-01T00:01:50Z)";
-    let before = "ends at -1s (1970-01-01T00:01:39Z)";
-    let length = "30s, 500ms or 2m";
-    let together = "cannot be used with";
-    for (arguments, says) in [
-        ("--from=11s", &[lasts, "begins at 11s"][..]),
-        ("--to=1970-01-01T00:01:39Z", &[lasts, before]),
-        ("--from=3s --to=2.5s", &["found 3s (", "to 2.5s ("]),
-        ("--from=noon", &["12.5s", "\"noon\""]),
-        ("--around=1s±0s", &["\"0s\""]),
-        ("--last=30", &[length]),
-        ("--last=-1s", &[length]),
-        ("--last=0s", &[length]),
-        ("--last=soon", &[length]),
-        ("--last=1s --from=1s", &[together]),
-        ("--around=1s --to=2s", &[together]),
-        ("--verbatim --from=1s", &[together]),
-        ("--verbatim --last=1s", &[together]),
-    ] {
-        let mut merge = trace_merge();
-        refuses(merge.args(arguments.split(' ')).arg(dir.path()), says);
-    }
-    let dir = RunDir::new();
-    dir.put(
-        "9",
-        br#"{"ph":"i","pid":9,"tid":9,"ts":5.0,"s":"t","name":"a"}"#,
-    );
-    let mut merge = trace_merge();
-    let says = ["--from", "no fragment says what its wall time was"];
-    refuses(
-        merge.arg("--from=2026-11-22T07:30:00Z").arg(dir.path()),
-        &says,
-    );
-    assert!(!dir.path().join("trace.json").exists());
-}
-
 /// Writes two processes. The first one ends long before the second.
-fn run() -> RunDir {
+pub(crate) fn two_processes() -> RunDir {
     run_of(&[(70, 1), (71, 60)].map(|(pid, second)| {
         let process = Process::new(pid);
         let (on, at) = (process.main_thread(), second * 1_000_000_000);
@@ -166,18 +110,4 @@ fn run() -> RunDir {
         ];
         (process, lines)
     }))
-}
-
-#[test]
-fn the_report_says_which_window_it_was() {
-    let dir = run();
-    let lines = "--last=1s left out: 2 events and 0 whole segments before the last 1s; 1 spans reach into it, marked sa_cut
---from=59s left out: 2 events and 0 whole segments before 59s from the start; 0 spans
---to=1.5s 3 events and 0 whole segments after 1.5s from the start; 1 spans reach into it, marked sa_cut
---around=60.5s±1s 2 events and 0 whole segments outside of 59.5s to 61.5s from the start; 1 spans";
-    for line in lines.lines() {
-        let (argument, said) = line.split_once(' ').unwrap();
-        let ended = merges(trace_merge().arg(argument).arg(dir.path()));
-        assert!(ended.stderr.contains(said), "{}", ended.stderr);
-    }
 }

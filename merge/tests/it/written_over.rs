@@ -1,8 +1,9 @@
-//! Inputs whose pages others overwrite during the merge: whatever the input does, the trace is JSON, and the report says so.
+//! Inputs that others change during the merge: whatever the input does, the trace is JSON, and the report says so.
 
-use crate::cut_short::{own, plain};
 use crate::invocation::trace_merge;
 use crate::usage::mkfifo;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,58 +19,129 @@ const BEGUN: usize = 3 << 20;
 /// Longer than the time in which two changes may give a file the same times.
 const TICK: Duration = Duration::from_millis(60);
 
-/// How a merge ended, how many changed files its report has, and its trace.
+fn args(n: u64) -> String {
+    format!(r#""n":{n},"text":"0123456789 0123456789 0123456789 0123456789""#)
+}
+
+/// Returns lines of another recorder.
+pub(crate) fn plain(spans: u64) -> Vec<u8> {
+    let on = Process::new(90).main_thread();
+    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "plain", &args(n)) + "\n";
+    (0..spans).map(span).collect::<String>().into_bytes()
+}
+
+/// Returns a fragment of ours with blocks of 100 spans.
+fn own(spans: u64) -> Vec<u8> {
+    let process = Process::new(91);
+    let on = process.main_thread();
+    let mut fragment = process.fragment();
+    fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
+    let mut from = 0;
+    for block in 0..spans / 100 {
+        let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "own", &args(n));
+        let spans: Vec<String> = (100 * block..100 * (block + 1)).map(span).collect();
+        from = fragment.block(1, from, &stream(&spans));
+    }
+    fragment.bytes
+}
+
+/// Returns a document of another profiler.
+pub(crate) fn document(spans: u64) -> Vec<u8> {
+    let lines = String::from_utf8(plain(spans)).unwrap();
+    let events = lines.trim_end().replace('\n', ",\n");
+    format!("{{\"traceEvents\":[\n{events}\n]}}").into_bytes()
+}
+
+/// How a merge ended, what it printed, and its trace.
 struct Merged {
     code: Option<i32>,
-    changes: u64,
+    said: String,
     trace: Vec<u8>,
 }
 
+impl Merged {
+    /// How many changed files the report has.
+    fn changes(&self) -> u64 {
+        let report: Value = serde_json::from_str(&self.said).unwrap();
+        let changes = report["damage_by_kind"]["changed"].as_u64();
+        changes.unwrap_or(0)
+    }
+}
+
+const STRICT: [&str; 3] = ["--strict", "--report", "json"];
+
 /// Merges a file that somebody changes after it was read once, and before most of it is read again: the trace goes to a pipe, which is
 /// not read before.
-fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&File)) -> Merged {
+fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&Path)) -> Merged {
+    let _ = fs::remove_file(path);
     fs::write(path, whole).unwrap();
     std::thread::sleep(TICK);
     let output = path.with_file_name("out.json");
     let _ = fs::remove_file(&output);
     mkfifo(&output);
     let mut merge = trace_merge();
-    merge.args(["--threads", "1", "--report", "json", "-o"]);
+    merge.args(["--threads", "1", "-o"]);
     merge.arg(&output).args(words).arg(path);
-    let merge = merge.stdout(Stdio::piped()).spawn().unwrap();
+    let merge = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let merge = merge.spawn().unwrap();
     let mut pipe = File::open(&output).unwrap();
     let mut trace = vec![0; 100];
     pipe.read_exact(&mut trace).unwrap();
-    change(&File::options().read(true).write(true).open(path).unwrap());
+    change(path);
     pipe.read_to_end(&mut trace).unwrap();
     let ended = merge.wait_with_output().unwrap();
-    let report: Value = serde_json::from_slice(&ended.stdout).unwrap_or_default();
-    let changes = &report["damage_by_kind"]["changed"];
     Merged {
         code: ended.status.code(),
-        changes: changes.as_u64().unwrap_or(0),
+        said: String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap(),
         trace,
     }
 }
 
 /// Writes over every eighth page with something.
-fn write_over(file: &File, page: impl Fn(u64) -> Vec<u8>) {
-    let bytes = file.metadata().unwrap().len();
-    for at in (BEGUN as u64..bytes - PAGE as u64).step_by(8 * PAGE) {
-        file.write_all_at(&page(at), at).unwrap();
+fn write_over(path: &Path, page: impl Fn(usize) -> Vec<u8>) {
+    let file = File::options().write(true).open(path).unwrap();
+    let bytes = usize::try_from(file.metadata().unwrap().len()).unwrap();
+    for at in (BEGUN..bytes - PAGE).step_by(8 * PAGE) {
+        file.write_all_at(&page(at), at as u64).unwrap();
     }
 }
 
-/// Texts that somebody may write: nonsense, bytes from elsewhere in the file, and quotes.
-fn pages(whole: &[u8]) -> [Box<dyn Fn(u64) -> Vec<u8> + '_>; 3] {
-    let elsewhere = |at: u64| {
-        let from = usize::try_from(at).unwrap() / 2 + 77;
-        whole[from..from + PAGE].to_vec()
+/// Something that is done to an input.
+type Change<'a> = Box<dyn Fn(&Path) + 'a>;
+
+/// What may happen to an input: it is cut as `copytruncate` does before the program writes on, or opened anew by its program, or overwritten. Some pages of
+/// it become nonsense, bytes from elsewhere in the file, or quotes.
+fn changes(whole: &[u8]) -> [(&str, Change<'_>); 6] {
+    let pages = |page: fn(&[u8], usize) -> Vec<u8>| -> Change<'_> {
+        Box::new(move |path| write_over(path, |at| page(whole, at)))
+    };
+    let cut = |path: &Path| {
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_len(0).unwrap();
+    };
+    let fill = |path: &Path| {
+        let file = File::options().write(true).open(path).unwrap();
+        file.write_all_at(&vec![b'x'; whole.len()], 0).unwrap();
     };
     [
-        Box::new(|at: u64| vec![u8::try_from(at / 4096 % 256).unwrap(); PAGE]),
-        Box::new(elsewhere),
-        Box::new(|_| b"\"}\n{\"ph\":\"X\",".repeat(PAGE / 13)),
+        ("cut", Box::new(cut)),
+        (
+            "anew",
+            Box::new(|path| fs::write(path, &whole[..whole.len() / 2]).unwrap()),
+        ),
+        ("fill", Box::new(fill)),
+        (
+            "nonsense",
+            pages(|_, at| vec![u8::try_from(at / PAGE % 256).unwrap(); PAGE]),
+        ),
+        (
+            "elsewhere",
+            pages(|whole, at| whole[at / 2 + 77..][..PAGE].to_vec()),
+        ),
+        (
+            "quotes",
+            pages(|_, _| b"\"}\n{\"ph\":\"X\",".repeat(PAGE / 13)),
+        ),
     ]
 }
 
@@ -83,25 +155,40 @@ struct ValidTrace {
 fn is_valid(name: &str, whole: &[u8], words: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
-    for page in pages(whole) {
-        let merged = merge_in_two(&path, whole, words, |file| write_over(file, &page));
-        assert_eq!((merged.code, merged.changes), (Some(0), 1));
+    for (what, change) in changes(whole) {
+        let words = [&STRICT[..], words].concat();
+        let merged = merge_in_two(&path, whole, &words, change);
+        assert_eq!((merged.code, merged.changes()), (Some(1), 1), "{what}");
         // A page may be one number of 4,096 digits, which JSON allows and a double does not hold.
         let trace: ValidTrace = serde_json::from_slice(&merged.trace).unwrap();
-        assert!(trace.events.len() > 1_000, "{}", trace.events.len());
-        let strict = [words, &["--strict"]].concat();
-        let merged = merge_in_two(&path, whole, &strict, |file| write_over(file, &page));
-        assert_eq!(merged.code, Some(1));
+        let is_of_pages = !matches!(what, "cut" | "anew" | "fill");
+        let events = trace.events.len();
+        assert!(!is_of_pages || events > 1_000, "{what}: {events}");
     }
 }
 
 #[test]
-fn what_is_written_over_while_it_is_merged_leaves_the_trace_valid() {
+fn issue_19_what_changes_while_it_is_merged_leaves_the_trace_valid() {
     is_valid("trace.90.jsonl", &plain(SPANS), &[]);
     is_valid("trace.91.jsonl", &own(SPANS), &["--sort"]);
+    is_valid("kineto.json", &document(SPANS), &[]);
 }
 
-/// Recorders append to their files, and somebody may touch one, or write what is there already.
+/// What people read names the file that changed.
+#[test]
+fn issue_19_the_summary_names_a_file_that_was_cut_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.90.jsonl");
+    let cut = |path: &Path| fs::write(path, "").unwrap();
+    let merged = merge_in_two(&path, &plain(SPANS), &[], cut);
+    let path = path.display();
+    let says = format!("  {path}:0: changed (truncated or rewritten during the merge");
+    let mut lines = merged.said.lines();
+    assert!(lines.any(|line| line.starts_with(&says)), "{}", merged.said);
+    assert_eq!(merged.code, Some(0));
+}
+
+/// Recorders append to their files, and somebody may touch one, write what is there already, or give its name to another file.
 #[test]
 fn what_grows_or_stays_the_same_is_no_change() {
     let dir = tempfile::tempdir().unwrap();
@@ -110,16 +197,20 @@ fn what_grows_or_stays_the_same_is_no_change() {
         ("trace.91.jsonl", own(SPANS)),
     ] {
         let path = dir.path().join(name);
-        let untouched = merge_in_two(&path, &whole, &[], |_| {});
-        let more = plain(SPANS);
-        let append = |file: &File| file.write_all_at(&more, whole.len() as u64).unwrap();
-        let rewrite = |file: &File| {
-            let same = |at: u64| whole[usize::try_from(at).unwrap()..][..PAGE].to_vec();
-            write_over(file, same);
+        let untouched = merge_in_two(&path, &whole, &STRICT, |_| {});
+        let append = |path: &Path| {
+            let mut file = File::options().append(true).open(path).unwrap();
+            std::io::Write::write_all(&mut file, &plain(SPANS)).unwrap();
         };
-        for change in [&append as &dyn Fn(&File), &rewrite] {
-            let merged = merge_in_two(&path, &whole, &["--strict"], change);
-            assert_eq!((merged.code, merged.changes), (untouched.code, 0));
+        let rewrite = |path: &Path| write_over(path, |at| whole[at..][..PAGE].to_vec());
+        let replace = |path: &Path| {
+            let other = path.with_extension("other");
+            fs::write(&other, "another file").unwrap();
+            fs::rename(other, path).unwrap();
+        };
+        for change in [&append as &dyn Fn(&Path), &rewrite, &replace] {
+            let merged = merge_in_two(&path, &whole, &STRICT, change);
+            assert_eq!((merged.code, merged.changes()), (untouched.code, 0));
             assert!(merged.trace == untouched.trace);
         }
     }
