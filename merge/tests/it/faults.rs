@@ -102,13 +102,18 @@ fn issue_19_an_input_that_is_cut_at_once_was_changed() {
     let Some(library) = library(test, place.path()) else {
         return;
     };
-    let fragment = place.path().join("trace.90.jsonl");
-    fs::write(&fragment, plain(3_000)).unwrap();
-    let mut merge = trace_merge();
-    merge.env("LD_PRELOAD", &library).env("FAULT", "mmap 1 cut");
-    let output = place.path().join("out.json");
-    let ended = Ended::of(merge.arg(&fragment).arg("-o").arg(&output));
-    assert_eq!(fs::read(&fragment).unwrap(), b"", "nothing was cut");
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("changed"), "{}", ended.stderr);
+    for (name, whole) in [
+        ("trace.90.jsonl", plain(3_000)),
+        ("kineto.json", document(3_000)),
+    ] {
+        let input = place.path().join(name);
+        fs::write(&input, whole).unwrap();
+        let mut merge = trace_merge();
+        merge.env("LD_PRELOAD", &library).env("FAULT", "mmap 1 cut");
+        let output = place.path().join("out.json");
+        let ended = Ended::of(merge.arg(&input).arg("-o").arg(&output));
+        assert_eq!(fs::read(&input).unwrap(), b"", "nothing was cut");
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains("changed"), "{}", ended.stderr);
+    }
 }

@@ -104,8 +104,8 @@ fn paced_plan(rng: &mut Rng, pid: u32) -> Plan {
     plan(&written, pid)
 }
 
-/// Returns a random fragment with padding, a track that is described behind its first event, and an end record. Some writes may be cut short, and some of
-/// these are not repeated. It is damaged unless `undamaged`.
+/// Returns a random fragment with padding, a track whose description follows its first event, and an end record. Some short writes in it were never
+/// repeated. It is damaged unless `undamaged`.
 fn random_plan(rng: &mut Rng, pid: u32, undamaged: bool) -> Plan {
     let written = RunDir::new();
     random::write_own(rng, &written.fragments(), pid, undamaged);
@@ -277,7 +277,7 @@ fn losses_are_counted_by_their_cause() {
     assert_eq!(lost(&follower), expected);
 }
 
-/// Asserts that this process, which may be behind, holds none of the files that a recorder may remove.
+/// Asserts that no fragment is open: a slow follower must not keep removed files on the disk.
 fn assert_no_file_open(dir: &RunDir) {
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
     let mut open = open.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());

@@ -1,4 +1,4 @@
-//! A merge that is ended in the middle, one without `/proc`, and one without threads: what lies in the folder afterwards.
+//! Merges that are interrupted, run without `/proc` or may not start threads, and the files that they leave in the folder.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
@@ -204,7 +204,7 @@ fn a_signal_ends_a_merge_whose_words_nobody_reads() {
     assert_eq!(signal, Some(Signal::INT.as_raw()));
 }
 
-/// A user of whom nobody else has a thread, so that all those that a limit counts are the merge's.
+/// A user without any other threads, so that a limit counts only those of the merge.
 const LONELY: u32 = 65_533;
 
 #[test]

@@ -76,7 +76,7 @@ fn issue_19_a_trace_or_snapshot_is_for_those_who_may_read_the_fragments() {
         merge_under(umask, &["--split=200KB"], dir.path(), Some(&part));
         assert_mode(dir.path(), 2, *expected, &what);
         assert_mode(place.path(), 3, *expected, &what);
-        // A snapshot's folders are as those of the run.
+        // A snapshot's folders have the modes of the run's.
         fs::write(dir.path().join("run"), "{}").unwrap();
         set_mode(&dir.path().join("run"), *files);
         let snapshot = tempfile::tempdir().unwrap();
@@ -177,7 +177,7 @@ fn issue_19_what_root_merges_is_for_the_owner_of_the_fragments() {
     assert_eq!(owner(&old), 0, "root's file is root's still");
 }
 
-/// What a user can read is merged; what he cannot is damage. Whoever may go through a folder, but not list it, merges the fragment in it that he names.
+/// Files that the user cannot read count as damage. A fragment that is named can be merged from a folder that cannot be listed.
 #[test]
 fn issue_19_what_a_user_cannot_read_is_told() {
     let place = tempfile::tempdir().unwrap();

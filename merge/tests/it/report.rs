@@ -1,4 +1,4 @@
-//! Runs of which `sessions` has the report, and paths in it.
+//! Runs for the reports in `sessions`, and paths in a report.
 
 use crate::invocation::{RunDir, trace_merge};
 use crate::links::run_of;

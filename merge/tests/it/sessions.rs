@@ -1,4 +1,4 @@
-//! What the program says and writes, command by command: `tests/golden/sessions.txt` has the arguments, and exactly what they lead to.
+//! Runs the commands in `tests/golden/sessions.txt`, and compares exactly the output and files of each with those written there.
 //!
 //! `UPDATE_GOLDEN=1` writes the file anew. A session begins with `##` and the run that it is about ([`begin`]); `+` adds a file, a link or a pipe, and `$`
 //! runs the program. `~` is the directory of the run. Indented below a command are its exit code if it is not 0, its words without empty lines, and the files that it wrote.

@@ -143,7 +143,7 @@ fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
     shown - known.len()
 }
 
-/// Writes spans of two lines on threads and by ids, in two files of which the later ones' begins end in the earlier ones.
+/// Writes two files with spans of two lines, on threads and by ids. Some spans begin in the second file and end in the first.
 fn write_halves(dir: &RunDir) {
     let line = |pid: u32, ph: &str, ts: u32, rest: &str| {
         format!(r#"{{"ph":"{ph}","pid":{pid},"tid":{pid},"ts":{ts},"cat":"c"{rest}}}"#)
