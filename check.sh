@@ -11,7 +11,7 @@ Formats, lints, builds and tests the workspace, then runs the demo and loads its
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 The tests that need Chromium, or Debian's nginx under the preload library, run where these are installed; --full installs them, as root on Debian.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, on one of vLLM and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets for 30 s each (installs cargo-fuzz in target/tools)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run and on one of vLLM, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets for 30 s each (installs cargo-fuzz in target/tools)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -110,7 +110,7 @@ setup_perfetto() {
     return
   fi
   export TPQ_NO_INSTALL=1 # the tests shall skip at once, not try again one by one
-  skip 'perfetto selftest and the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
+  skip 'the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
 }
 
 setup_catapult() {
@@ -201,14 +201,6 @@ demo_statements() {
 vllm_statements() {
   [ -d "$scratch/vllm/metrics" ] || { skip 'the statements of report/sql on a vLLM run' 'there is none'; return; }
   statements 'a vLLM run' "$scratch"/vllm/{metrics,latency}
-}
-
-# What a cluster is for: statements on the tables of 3,200 ranks, in Spark with two workers. Their rows must be DuckDB's.
-many_ranks() {
-  local rc=0
-  tests/sql/ranks "$scratch/ranks" 4 && SA_PROFILE=$target/debug/sa-profile tests/sql/cost "$scratch/ranks" spark idle devices gaps request_summary steps || rc=$?
-  [ "$rc" != 3 ] || skip 'statements on 3,200 ranks in Spark' 'tests/sql says above what is missing'
-  [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
 # bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines. Numbers for the docs come from the profile `dist`, which links for longer than a short run takes.
@@ -364,16 +356,12 @@ step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 if command -v python3 > /dev/null; then step 'pages' tests/docs/check; else skip 'the checks of the pages' 'no python3'; fi
 if command -v python3 > /dev/null; then step 'traces of other profilers' env PROGRAMS="$target/debug" tests/foreign/run; else skip 'the traces of other profilers' 'no python3'; fi
-if [ -n "$perfetto" ]; then
-  step 'perfetto selftest' tests/perfetto/selftest.sh
-fi
 [ -z "$full" ] || step 'demo build' cargo build --profile demo -p serving-demo
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
   step 'statements on the demo' demo_statements
-  step 'statements on 3,200 ranks' many_ranks
   step 'docs' doc
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
