@@ -1,4 +1,4 @@
-//! A recipe for documents of every form, good ones and others. The fuzz target `document` takes the same, with a fuzzer's choices.
+//! A recipe for documents of every form, good ones and others.
 
 pub(crate) mod document;
 pub(crate) mod event;

@@ -12,10 +12,7 @@ pub(crate) struct Plan {
     pub(crate) options: Options,
     pub(crate) is_gzip: bool,
     pub(crate) is_split: bool,
-    pub(crate) is_sorted: bool,
     pub(crate) is_verbatim: bool,
-    /// Whether not everything is shown.
-    pub(crate) is_part: bool,
 }
 
 impl Plan {
@@ -24,8 +21,7 @@ impl Plan {
         let name = if is(0) { "out.json.gz" } else { "out.json" };
         let window = flags >> 4 & 3;
         let is_filtered = is(6);
-        let is_part = window > 0 || is_filtered;
-        let is_verbatim = is(7) && !is_part && !is(1) && !is(2);
+        let is_verbatim = is(7) && !is_filtered && window == 0 && !is(1) && !is(2);
         let layout = match (is(1), is(2)) {
             (true, _) => Layout::Sorted {
                 memory: u64::from(three) << 8,
@@ -58,9 +54,7 @@ impl Plan {
             },
             is_gzip: is(0),
             is_split: matches!(layout, Layout::Parts { .. }),
-            is_sorted: is(1),
             is_verbatim,
-            is_part,
         }
     }
 }

@@ -15,14 +15,8 @@ struct Document<'a> {
     events: Vec<&'a RawValue>,
 }
 
-/// Returns the number of events in a trace.
-pub(crate) fn count(text: &[u8]) -> u64 {
-    let document: Document<'_> = serde_json::from_slice(text).expect("the trace is JSON");
-    document.events.len() as u64
-}
-
-/// Reads the trace, or its parts, and removes it.
-pub(crate) fn take(report: &Report, plan: &Plan) -> Vec<Vec<u8>> {
+/// Reads the trace, or its parts, removes it and returns the number of its events.
+pub(crate) fn take(report: &Report, plan: &Plan) -> u64 {
     let whole = report.output.path.iter().filter(|_| !plan.is_split);
     let parts = report.output.parts.iter().map(|part| &part.path);
     let paths: Vec<&PathBuf> = whole.chain(parts).collect();
@@ -31,9 +25,10 @@ pub(crate) fn take(report: &Report, plan: &Plan) -> Vec<Vec<u8>> {
         check_output(path, plan);
         let text = text(path, plan.is_gzip);
         std::fs::remove_file(path).expect("it was there");
-        text
+        let document: Document<'_> = serde_json::from_slice(&text).expect("the trace is JSON");
+        document.events.len() as u64
     };
-    paths.iter().map(take).collect()
+    paths.iter().map(take).sum()
 }
 
 fn check_output(path: &Path, plan: &Plan) {
