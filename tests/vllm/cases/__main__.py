@@ -1,26 +1,23 @@
 """Runs a real vLLM server under load with the plugin, and checks what its trace says against a client's own clock.
 
-    python tests/vllm/cases --model DIR [CASE...]
+    python tests/vllm/cases --model DIR --bin DIR [CASE...]
 
-Needs vLLM in this Python (a CPU build will do), sa_profile installed beside it, a model folder (random weights will do),
-and trace-merge on the PATH or in --bin. Prints RESULT lines; exits 1 if a check failed, and says so and exits 0 where vLLM
-is not installed.
+Needs vLLM in this Python (a CPU build will do), sa_profile installed beside it and a model folder (random weights will do).
+Prints RESULT lines; exits 1 if a check failed.
 
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
-    counters    what vLLM has counted of requests of every kind, of its cache and its drafts, against the trace
+    counters    what vLLM has counted of requests of every kind, of its cache and its drafts, against the trace; how many it has of each span, instant and counter in docs/vllm.md
     parallel    two workers of one engine, and two engines behind two API servers: their names before the first request, and their requests
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
-    names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
     killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are
     stopped     worker and engine, each stopped by SIGSTOP for a part of every second under load: whom the report blames
-    newcomer    README's commands in their order, from `sa-profile run` to a killed worker, against /metrics and a client's clock
+    newcomer    README's commands in their order, from `sa-profile run` to a killed worker
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        recording on against off in one live server: CPU time of each process for each request and each output token, within 10 minutes
 """
 
 import argparse
-import importlib.util
 import sys
 import tempfile
 from pathlib import Path
@@ -31,7 +28,6 @@ import counters
 import killed
 import latency
 import metrics
-import names
 import newcomer
 import parallel
 import stopped
@@ -39,20 +35,7 @@ import throughput
 from report import Report
 from server import Machine
 
-CASES = {
-    "latency": latency.run,
-    "metrics": metrics.run,
-    "counters": counters.run,
-    "parallel": parallel.run,
-    "account": account.run,
-    "names": names.run,
-    "killed": killed.run,
-    "stopped": stopped.run,
-    "newcomer": newcomer.run,
-    "throughput": throughput.run,
-    "cost": cost.run,
-}
-
+CASES = {case.__name__: case.run for case in (latency, metrics, counters, parallel, account, killed, stopped, newcomer, throughput, cost)}
 DEFAULT = ["newcomer", "latency", "metrics", "counters", "killed", "stopped"]
 
 
@@ -60,22 +43,18 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: {', '.join(DEFAULT)}")
     parser.add_argument("--model", required=True, help="the model's folder")
-    parser.add_argument("--bin", type=Path, help="folder of trace-merge and sa-profile; default: the PATH")
-    parser.add_argument("--tpq", type=Path, help="tests/perfetto/tpq of the repository; default: found beside this file")
+    parser.add_argument("--bin", type=Path, required=True, help="folder of trace-merge and sa-profile")
     parser.add_argument("--port", type=int, default=8917)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--requests", type=int, default=512, help="of the concurrent run")
     parser.add_argument("--tokens", type=int, default=48, help="of each output; in a throughput case half to one and a half times as many")
     parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
-    parser.add_argument("--window", type=float, default=1, help="seconds of one measurement of throughput")
     parser.add_argument("--turns", type=int, default=30, help="least turns of a throughput case")
-    parser.add_argument("--busy", type=int, default=0, help="loops that keep the machine busy beside a throughput case")
     parser.add_argument("--patient", action="store_true", help="vLLM's processes sleep while they wait, instead of spinning")
-    parser.add_argument("--block-size", type=int, default=128, help="of the cache in the case names; CPU builds before 0.13 want 16")
+    parser.add_argument("--block-size", type=int, default=128, help="of the cache in the case counters; CPU builds before 0.13 want 16")
     parser.add_argument("--ready", type=float, default=600, help="most seconds until a server is ready; more where the machine is loaded")
     parser.add_argument("--keep", type=Path, help="folder for what is recorded; default: a temporary one")
-    parser.add_argument("vllm", nargs="*", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     for case in options.cases:
         if case not in CASES:
             parser.error(f"case: expected one of {', '.join(CASES)}, found {case!r}")
@@ -84,9 +63,6 @@ def parse():
 
 def main():
     options = parse()
-    if importlib.util.find_spec("vllm") is None:
-        print("SKIPPED tests/vllm: vLLM is not installed in", sys.executable, file=sys.stderr)
-        return 0
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:
         machine = Machine(options, options.keep or Path(scratch))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from client import load
 from server import Server
-from trace import Trace, check_import
+from trace import merged
 
 # The bar: 2 % of the latency, or 0.5 ms.
 SHARE = 0.02
@@ -113,19 +113,13 @@ def run(machine, report):
     with Server(machine, folder, SA_PROFILE_LEVEL="verbose") as server:
         asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens, chat=True))
         asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens))
-    path, merged = machine.merge(folder)
-    report.check("account_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
-    check_import(machine, report, "account", path)
-    tell(report, list(ways(Trace(path))))
-
-
-def tell(report, found):
-    """What no part covers, in sum and at its worst, and whether each request is within the bar."""
+    found = list(ways(merged(machine, report, "account", folder)))
     for label, until in (("ttft", lambda one: one.first), ("e2e", lambda one: one.ended)):
         measure(report, label, [(one, until(one)) for one in found])
 
 
 def measure(report, label, found):
+    """What no part covers, in sum and at its worst, and whether each request is within the bar."""
     gaps, parts, over, latencies, missing = defaultdict(list), defaultdict(list), [], 0.0, 0.0
     for one, until in found:
         own = 0.0

@@ -19,7 +19,7 @@ import time
 
 from client import connect, prompt_of
 from server import Server
-from throughput import SETTLE_S, Differences, cpu_ns, events_per_token, switch
+from throughput import SETTLE_S, Differences, cpu_ns, switch
 
 SHORT, LONG = 2, 48  # output tokens
 CONCURRENCY = 16
@@ -110,7 +110,6 @@ def run(machine, report):
         costs = asyncio.run(measure(machine, server, folder))
     costs.report(report)
     report.result("load_average_after", os.getloadavg()[0])
-    events_per_token(machine, report, folder)
 
 
 async def measure(machine, server, folder):

@@ -1,18 +1,22 @@
-"""What vLLM itself has counted of requests of every kind (`/metrics`), against the events of the trace."""
+"""What vLLM itself has counted of requests of every kind (`/metrics`), against the events of the trace, and how many events the trace has of each name."""
 
 import asyncio
 import importlib.metadata
 import re
 import time
-import urllib.request
 from collections import Counter
 
 import mixture
+import names
 from client import load
-from names import ALIKE, DRAFTS, small_cache
+from metrics import scrape
 from server import Server
-from trace import Trace, check_import
+from trace import merged
 
+# On the CPU, older versions leave the cache out, and their grammars want logits of 32 bits.
+ALIKE = ["--enable-prefix-caching", "--dtype", "float32"]
+SMALL_CACHE = 1280  # tokens: so few that long requests put each other off
+DRAFTS = ["--speculative-config", '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}']
 CANNOT_DRAFT = ("0.9.1", "0.11.0", "0.13.0", "0.18.0", "0.23.0")  # CPU builds (docs/vllm.md, Versions)
 TOTAL = re.compile(r'^vllm:(\w+)_total\{([^}]*)\} (\S+)$', re.MULTILINE)
 LABEL = re.compile(r'(finished_reason|position)="(\w+)"')
@@ -22,8 +26,10 @@ RUNNING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", 
 
 def run(machine, report):
     """A server with a small cache, for hits and preemptions, and one that speculates."""
+    block = machine.options.block_size
+    small_cache = ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
     statuses = {}
-    found = compare(machine, report, "counters", small_cache(machine.options.block_size), lambda port: statuses.update(mixture.send(port, machine.options.tokens)))
+    found = compare(machine, report, "counters", small_cache, lambda port: statuses.update(mixture.send(port, machine.options.tokens)))
     answered = {kind: status for kind, status in statuses.items() if kind != "refused"}
     report.check("counters_statuses", statuses["refused"] == 400 and set(answered.values()) == {200}, statuses)
     seen(report, found, "num_preemptions", "prefix_cache_hits")
@@ -44,13 +50,16 @@ def seen(report, found, *names):
 def compare(machine, report, name, arguments, send):
     """One server that records all that it ever serves, so that both count the same requests."""
     folder = machine.folder / name
-    with Server(machine, folder, arguments=[*ALIKE, *arguments]) as server:
+    with Server(machine, folder, arguments=[*ALIKE, *arguments], SA_PROFILE_LEVEL="verbose") as server:
         send(server.port)
         theirs = totals(wait_until_idle(server.port))
-    path, merged = machine.merge(folder)
-    report.check(f"{name}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
-    check_import(machine, report, name, path)
-    found = counts_of(Trace(path))
+        complaints = [line for line in server.log.read_text().splitlines() if "sa_profile: " in line]
+    for line in complaints:
+        report.result(f"{name}_said", line)
+    trace = merged(machine, report, name, folder)
+    for row, count in names.counted(trace).items():
+        report.result(f"{name}_names", count, *row)
+    found = counts_of(trace)
     alone = {what for what, count in theirs.items() if count and what.startswith(SEVERAL)} - set(found)
     for what in [*found, *sorted(alone)]:
         ours, their = found.get(what, 0), theirs.get(what, 0)
@@ -94,7 +103,7 @@ def wait_until_idle(port, seconds=60):
     """The text of `/metrics` when no request is left, one that its client has left among them."""
     until = time.monotonic() + seconds
     while True:
-        text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+        text = scrape(port)
         if not any(float(value) for value in RUNNING.findall(text)):
             return text
         if time.monotonic() > until:

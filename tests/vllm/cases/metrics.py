@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 import urllib.request
 
 from client import load
@@ -11,8 +10,6 @@ from server import Server
 # The bar: 1 % of the sum, or 50 µs a request.
 SHARE = 0.01
 EACH_S = 50e-6
-# Seconds that `sa-profile serve` has to read a run.
-PATIENCE_S = 30
 
 
 def run(machine, report):
@@ -21,12 +18,11 @@ def run(machine, report):
     folder = machine.folder / "metrics"
     with Server(machine, folder) as server:
         asyncio.run(load(server.port, 8, min(options.requests, 96), options.tokens))
-        text = scrape(server.port)
-    theirs = sums(text)
-    check_between_tokens(machine, report, folder, text)
+        theirs = sums(scrape(server.port))
+    check_between_tokens(machine, report, folder, theirs["inter_token_latency"])
     rows = machine.sql(folder, "vllm_metrics")
     if rows is None:
-        print("SKIPPED metrics: tests/sql/python cannot set up DuckDB here")
+        report.skip("metrics", "tests/sql/python cannot set up DuckDB here")
         return
     for row in rows:
         metric, sum_s, n = row["metric"], row["sum_s"], row["n"]
@@ -43,25 +39,14 @@ def run(machine, report):
     report.check("metrics_all", len(rows) == 6, ", ".join(row["metric"] for row in rows))
 
 
-def check_between_tokens(machine, report, folder, text):
-    """Compares the times between tokens (ITL) of `sa-profile report` and `sa-profile serve` with vLLM's histogram."""
-    their_sum_s, their_n = sums(text)["inter_token_latency"]
+def check_between_tokens(machine, report, folder, metric):
+    """Compares the times between tokens (ITL) of `sa-profile report` with the sum and count of vLLM's histogram."""
+    their_sum_s, their_n = metric
     itl = machine.report(folder)["requests"]["itl"]
     off_us = 1e6 * abs(itl["mean_ns"] / 1e9 - their_sum_s / max(their_n, 1))
     report.result("itl_report_mean_ms", itl["mean_ns"] / 1e6, f"/metrics {1e3 * their_sum_s / max(their_n, 1):.4f}, {off_us:.2f} µs apart; {itl['n']} values")
     report.check("itl_report_count", itl["n"] == their_n, f"{itl['n']}, /metrics {their_n:.0f}")
     report.check("itl_report_mean", off_us <= 1e6 * EACH_S)
-    theirs = buckets(text, "vllm:inter_token_latency_seconds")
-    with machine.served(folder, machine.options.port + 1) as metrics:
-        until = time.monotonic() + PATIENCE_S
-        ours = buckets(metrics(), "sa_profile_inter_token_latency_seconds")
-        while ours != theirs and time.monotonic() < until:
-            time.sleep(0.5)
-            ours = buckets(metrics(), "sa_profile_inter_token_latency_seconds")
-    moved = sum(abs(ours.get(bound, 0) - count) for bound, count in theirs.items())
-    report.result("itl_served_buckets", len(ours), f"of {len(theirs)}; {moved:.0f} values on the other side of a bound")
-    report.check("itl_served_bounds", ours.keys() == theirs.keys(), f"{sorted(ours)}, /metrics {sorted(theirs)}")
-    report.check("itl_served_counts", moved <= SHARE * their_n)
 
 
 def scrape(port):

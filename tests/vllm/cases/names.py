@@ -1,61 +1,26 @@
-"""Which of the documented spans, instants and counters the trace of a real server has: a column of the table in docs/vllm.md."""
+"""The spans, instants and counters that docs/vllm.md lists, and how many of each a trace has: a column of the page's table of versions."""
 
-import importlib.metadata
-import json
+import re
+from pathlib import Path
 
-import mixture
-from documented import ARGS, names
-from server import Server
-from trace import Trace, check_import
-
-COLUMN = "names.json"  # in the folder of what is kept
-# On the CPU, older versions leave the cache out, and their grammars want logits of 32 bits.
-ALIKE = ["--enable-prefix-caching", "--dtype", "float32"]
-SMALL_CACHE = 1280  # tokens: so few that long requests put each other off
-DRAFTS = ["--speculative-config", '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}']
-DRAFTED = {"`speculation`", "`accepted_by_position`", "`scheduler.update_from_output`: `drafted`", "`scheduler.update_from_output`: `accepted`"}
-
-
-def run(machine, report):
-    """A server as it comes but for its small cache, and one that speculates."""
-    counts = counted(record(machine, report, "names", small_cache(machine.options.block_size)))
-    try:
-        drafted = counted(record(machine, report, "drafts", DRAFTS))
-    except SystemExit as error:  # a CPU build may have no speculation
-        print("SKIPPED drafts:", error)
-        drafted = {}
-    counts.update({row: drafted.get(row) for row in counts if row[1] in DRAFTED})
-    for row, count in counts.items():
-        report.result("names", "not tried" if count is None else count, *row)
-    report.check("names_request", counts["APIServer", "`request`"] > 0)
-    column = dict(version=importlib.metadata.version("vllm").partition("+")[0], rows=[[*row, count] for row, count in counts.items()])
-    (machine.folder / COLUMN).write_text(json.dumps(column))
-
-
-def small_cache(block):
-    """Arguments of a server that cannot hold long requests at once."""
-    return ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
-
-
-def record(machine, report, name, arguments):
-    """The trace of one server."""
-    folder = machine.folder / name
-    with Server(machine, folder, arguments=[*ALIKE, *arguments], SA_PROFILE_LEVEL="verbose") as server:
-        statuses = mixture.send(server.port, machine.options.tokens)
-        report.result(f"{name}_statuses", " ".join(f"{kind} {status}" for kind, status in statuses.items()))
-        complaints = [line for line in server.log.read_text().splitlines() if "sa_profile: " in line]
-    for line in complaints:
-        report.result(f"{name}_said", line)
-    path, merged = machine.merge(folder)
-    report.check(f"{name}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
-    check_import(machine, report, name, path)
-    return Trace(path)
+PAGE = Path(__file__).resolve().parents[3] / "docs/vllm.md"
+HEADER = "| process | span, instant or counter | says |"
+# These come with the load, or with what is compiled, and not with the version.
+BY_CHANCE = {"event_loop.stall", "gc.collect", "torch.compile", "triton.compile"}
+ARGS = {
+    ("APIServer", "http.request"): ["waited_us", "answered_us", "request_ids", "external_ids", "disconnected_us", "error"],
+    ("APIServer", "request"): ["external_id", "n", "structured", "cached_tokens"],
+    ("EngineCore", "request.finished"): ["cached_tokens", "preemptions"],
+    ("EngineCore", "scheduler.schedule"): ["prefill_tokens", "decode_tokens", "preempted_ids"],
+    ("EngineCore", "scheduler.update_from_output"): ["drafted", "accepted"],
+    ("Worker", "WorkerWrapperBase.execute_model"): ["request_ids"],
+}
 
 
 def counted(trace):
     """(kind of process, name or arg) → how many events have it."""
     found = {}
-    for kind, name in names():
+    for kind, name in documented():
         events = [event for event in trace.by_name[name] if event["ph"] not in "Mstf" and is_of(trace, event, kind)]
         found[kind, f"`{name}`"] = len(events)
         for arg in ARGS.get((kind, name), ()):
@@ -67,3 +32,25 @@ def is_of(trace, event, kind):
     """Whether the event's process is of this kind. A worker may live in its engine's process."""
     serves = "APIServer" in trace.processes.get(event["pid"], "")
     return kind not in ("APIServer", "EngineCore", "Worker") or serves == (kind == "APIServer")
+
+
+def documented():
+    """(kind of process, name) of each span, instant and counter, in the order of the page."""
+    lines = PAGE.read_text().splitlines()
+    start = lines.index(HEADER) + 2
+    found, kind = [], ""
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        process, listed, _ = (cell.strip() for cell in line.strip("|").split(" | ", 2))
+        kind = process or kind
+        found.extend((kind, name) for name in _whole(re.findall(r"`([^`]+)`", listed)) if name not in BY_CHANCE)
+    return found
+
+
+def _whole(listed):
+    """The names in full: one that begins with a dot goes on like the one before it."""
+    before = ""
+    for name in listed:
+        before = before.rpartition(".")[0] + name if name.startswith(".") else name
+        yield before

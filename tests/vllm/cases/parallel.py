@@ -5,7 +5,7 @@ import json
 
 from client import load
 from server import Server
-from trace import Trace, check_import
+from trace import merged
 
 # What vLLM is asked for, and the processes that it has then.
 SHAPES = {
@@ -28,9 +28,6 @@ def run(machine, report):
             report.check(f"{shape}_log_says_where", f"recording to {folder} is paused" in server.log.read_text())
             machine.run("start", folder, check=True)
             timings = asyncio.run(load(server.port, 8, 32, machine.options.tokens))
-        path, merged = machine.merge(folder)
-        report.check(f"{shape}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
-        trace = Trace(path)
+        trace = merged(machine, report, shape, folder)
         finished = [args for args in trace.finished().values() if args["reason"] == "length"]
         report.check(f"{shape}_requests_finished", len(finished) == len(timings), f"{len(finished)} of {len(timings)}")
-        check_import(machine, report, shape, path)

@@ -1,10 +1,7 @@
 """A vLLM server in processes of its own, and the commands of this project."""
 
-import contextlib
 import json
 import os
-import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,25 +23,11 @@ class Machine:
 
     def program(self, name):
         """The path of one of this project's commands."""
-        found = self.options.bin / name if self.options.bin else shutil.which(name)
-        if not found or not Path(found).exists():
-            sys.exit(f"tests/vllm: {name} is neither in --bin nor on the PATH")
-        return str(found)
+        return str(self.options.bin / name)
 
-    def tpq(self):
-        """The trace processor of the repository's tests, or `None`."""
-        beside = Path(__file__).resolve().parents[3] / "tests/perfetto/tpq"
-        path = self.options.tpq or beside
-        return str(path) if path.exists() else None
-
-    def merge(self, folder):
-        """Merges a run; the path of the trace and what trace-merge said."""
-        done = subprocess.run([self.program("trace-merge"), str(folder)], capture_output=True, text=True)
-        return folder / "trace.json", done
-
-    def run(self, *words, check=False):
+    def run(self, *words, **options):
         """Runs a command of `sa-profile`."""
-        return subprocess.run([self.program("sa-profile"), *map(str, words)], capture_output=True, text=True, check=check)
+        return subprocess.run([self.program("sa-profile"), *map(str, words)], capture_output=True, text=True, **options)
 
     def report(self, path, *options):
         """Returns the JSON that `sa-profile report` prints of a run."""
@@ -53,39 +36,20 @@ class Machine:
     def sql(self, folder, statement):
         """Returns the rows of a statement of `report/sql` over a run. Returns `None` if the repository's tests cannot set up DuckDB here."""
         setup = Path(__file__).resolve().parents[3] / "tests/sql/python"
-        python = subprocess.run([setup, "duckdb"], capture_output=True, text=True) if setup.exists() else None
-        if python is None or python.returncode != 0:
+        python = subprocess.run([setup, "duckdb"], capture_output=True, text=True)
+        if python.returncode != 0:
             return None
         environment = os.environ | {"VIRTUAL_ENV": str(Path(python.stdout.strip()).parent.parent)}
-        words = [self.program("sa-profile"), "sql", "--format", "json", str(folder), statement]
-        return json.loads(subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout)
-
-    @contextlib.contextmanager
-    def served(self, folder, port):
-        """Runs `sa-profile serve` on a run, and yields a function that reads its `/metrics`."""
-        address, token = f"127.0.0.1:{port}", secrets.token_urlsafe()
-        path = self.folder / "token"
-        path.touch(mode=0o600)
-        path.write_text(token)
-        words = ["serve", "--listen", address, "--token-file", str(path), str(folder)]
-        process = subprocess.Popen([self.program("sa-profile"), *words], stderr=subprocess.PIPE)
-        request = urllib.request.Request(f"http://{address}/metrics", headers={"Authorization": f"Bearer {token}"})
-        try:
-            process.stderr.readline()  # it says that it listens
-            yield lambda: fetch_served(request).decode()
-        finally:
-            process.terminate()
-            process.wait()
+        return json.loads(self.run("sql", "--format", "json", folder, statement, check=True, env=environment).stdout)
 
 
 class Server:
     """One `vllm serve` while it runs. With a folder it records into it; without one the plugin is inert, unless the words of `under`, a command that
     starts another one, make it record."""
 
-    def __init__(self, machine, folder=None, port=None, arguments=(), patient=False, under=(), cwd=None, **environment):
+    def __init__(self, machine, folder=None, arguments=(), patient=False, under=(), cwd=None, **environment):
         options = machine.options
-        self.port = port or options.port
-        self.folder = folder
+        self.port = options.port
         self._patient = options.patient or patient
         self._ready_s = options.ready
         self.log = machine.folder / f"server-{self.port}.log"
@@ -154,18 +118,6 @@ class Server:
             os.kill(pid, signal.SIGKILL)
         self._process.wait()
         self._log.close()
-
-
-def fetch_served(request, seconds=30):
-    """Returns what `sa-profile serve` answers. It answers 503 until it has read the run for the first time."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            return urllib.request.urlopen(request, timeout=seconds).read()
-        except urllib.error.HTTPError as error:
-            if error.code != 503 or time.monotonic() > until:
-                raise
-        time.sleep(0.2)
 
 
 def _session(entry):

@@ -8,7 +8,7 @@ import time
 
 from client import connect, load, prompt_of
 from server import Server
-from trace import Trace
+from trace import merged
 
 TURNS = 10
 STOPPED_S = 0.2
@@ -26,10 +26,9 @@ def run(machine, report):
     folder = machine.folder / "stopped"
     with Server(machine, folder) as server:
         windows = asyncio.run(stop_in_turn(server))
-    path, merged = machine.merge(folder)
-    report.check("stopped_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
-    base_ns = Trace(path).base_ns
-    causes = {victim: idle_causes(machine, path, from_ns - base_ns, to_ns - base_ns) for victim, (from_ns, to_ns) in windows.items()}
+    trace = merged(machine, report, "stopped", folder)
+    base_ns = trace.base_ns
+    causes = {victim: idle_causes(machine, trace.path, from_ns - base_ns, to_ns - base_ns) for victim, (from_ns, to_ns) in windows.items()}
     for victim, blamed in BLAMED.items():
         check_causes(report, victim, blamed, causes["nobody"], causes[victim])
 

@@ -1,14 +1,10 @@
 """Output tokens per second with recording on and off, interleaved, until the difference is known well enough."""
 
 import asyncio
-import contextlib
-import json
 import math
 import os
 import random
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +12,7 @@ from client import connect, first_of_all, prompt_of
 from server import Server
 
 SETTLE_S = 0.35  # after a switch
+WINDOW_S = 1
 GOAL = 0.005
 Z95 = 1.96  # standard deviations of a normal distribution
 LEAST_TURNS = 30  # for an interval
@@ -56,10 +53,10 @@ class Window:
         self.cpu_ns_per_token = {name: ns / tokens for name, ns in cpu_ns.items()}
 
 
-async def measure(load, processes, seconds):
+async def measure(load, processes):
     """One window."""
     began, chunks, cpu = time.monotonic(), load.chunks, cpu_ns(processes)
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(WINDOW_S)
     used = {name: ns - cpu[name] for name, ns in cpu_ns(processes).items()}
     return Window(load.chunks - chunks, time.monotonic() - began, used)
 
@@ -106,13 +103,10 @@ class Differences:
 class Comparison:
     """On against off, turn by turn."""
 
-    def __init__(self, options, report):
-        self.report = report
+    def __init__(self, options):
         self.turns = options.turns
         self.until = time.monotonic() + options.minutes * 60
         self.throughput, self.cpu = Differences(), {}
-        # The same where nothing was switched before the window, and where that was just done.
-        self.settled, self.switched = Differences(), Differences()
         self.rates = {True: [], False: []}
 
     def goes_on(self):
@@ -121,44 +115,21 @@ class Comparison:
 
     def add(self, windows):
         """The windows of one turn through the order, in which a drift of the machine cancels out."""
-        rate = {on: statistics.fmean(one.per_second for one in windows[on]) for on in windows}
-        self.throughput.values.append(rate[True] / rate[False] - 1)
-        first, second, third, fourth = (windows[on][at].per_second for on, at in ((True, 0), (False, 0), (False, 1), (True, 1)))
-        self.settled.values.append(first / third - 1)
-        self.switched.values.append(fourth / second - 1)
+        for on, rates in self.rates.items():
+            rates.append(statistics.fmean(one.per_second for one in windows[on]))
+        self.throughput.values.append(self.rates[True][-1] / self.rates[False][-1] - 1)
         for name in windows[True][0].cpu_ns_per_token:
             ns = {on: statistics.fmean(one.cpu_ns_per_token[name] for one in windows[on]) for on in windows}
             self.cpu.setdefault(name, Differences()).values.append(ns[True] - ns[False])
-        for on, rates in self.rates.items():
-            rates.append(rate[on])
-        if len(self.throughput.values) % 50 == 0:
-            self.tell_throughput(self.report, "so_far")
 
-    def tell(self, report, label):
+    def tell(self, report):
         for on, rates in self.rates.items():
-            report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.median(rates))
-        self.tell_throughput(report, label)
+            report.result(f"{'on' if on else 'off'}_tokens_per_second", statistics.median(rates))
+        self.throughput.tell(report, "throughput_difference_percent")
         for name, differences in self.cpu.items():
-            differences.tell(report, f"{label}_{name}_cpu_ns_per_output_token", "ns")
+            differences.tell(report, f"{name}_cpu_ns_per_output_token", "ns")
         reached = self.throughput.half_width()
-        report.result(f"{label}_half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
-
-    def tell_throughput(self, report, label):
-        self.throughput.tell(report, f"{label}_throughput_difference_percent")
-        self.settled.tell(report, f"{label}_throughput_difference_percent_a_while_after_a_switch")
-        self.switched.tell(report, f"{label}_throughput_difference_percent_right_after_a_switch")
-
-
-@contextlib.contextmanager
-def busy(count):
-    """Loops beside the server that take all the time they get."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
+        report.result("half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
 
 
 def switch(machine, command, folder):
@@ -172,20 +143,17 @@ def run(machine, report):
     """Recording is switched in one live server."""
     report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "throughput"
-    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server:
-        with first_of_all(), busy(machine.options.busy):
-            comparison = asyncio.run(toggle(machine, report, server, folder))
-    comparison.tell(report, "switched")
-    events_per_token(machine, report, folder)
+    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server, first_of_all():
+        asyncio.run(toggle(machine, server, folder)).tell(report)
 
 
-async def toggle(machine, report, server, folder):
+async def toggle(machine, server, folder):
     """Windows in the order on off off on, so that a drift of the machine falls on both."""
     options = machine.options
     load = Load(server.port, options.concurrency, options.tokens)
     await load.start()
     await asyncio.sleep(5)
-    comparison = Comparison(options, report)
+    comparison = Comparison(options)
     processes = server.processes()
     recording = True
     while comparison.goes_on():
@@ -195,16 +163,7 @@ async def toggle(machine, report, server, folder):
                 await asyncio.to_thread(switch, machine, "start" if on else "stop", folder)
                 recording = on
             await asyncio.sleep(SETTLE_S)
-            windows[on].append(await measure(load, processes, options.window))
+            windows[on].append(await measure(load, processes))
         comparison.add(windows)
     await load.stop()
     return comparison
-
-
-def events_per_token(machine, report, folder):
-    """How much was written, and that nothing was lost but what the disk bound removed."""
-    done = machine.run("status", "--json", folder)
-    try:
-        report.result("switched_status", json.dumps(json.loads(done.stdout), separators=(",", ":"))[:300])
-    except ValueError:
-        report.result("switched_status", "unreadable", done.stderr.strip())

@@ -3,6 +3,9 @@
 import json
 import subprocess
 from collections import defaultdict
+from pathlib import Path
+
+TPQ = Path(__file__).resolve().parents[3] / "tests/perfetto/tpq"
 
 
 class Trace:
@@ -69,20 +72,14 @@ class Trace:
         return {event["args"]["request_id"]: event["args"] for event in self.by_name["request.finished"]}
 
 
-def ask(tpq, path, *queries):
-    """Rows of each query, from the trace processor."""
-    done = subprocess.run([tpq, str(path), *queries], capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def check_import(machine, report, label, path):
-    """Loads a trace in the trace processor: no error, no lost data."""
-    tpq = machine.tpq()
-    if tpq is None:
-        print(f"SKIPPED {label}: the trace processor's tpq is not there")
-        return
-    done = subprocess.run([tpq, "--check", str(path)], capture_output=True, text=True)
+def merged(machine, report, label, folder):
+    """Merges a run and loads its trace in the trace processor, which must find no error and no lost data. Returns the trace."""
+    path = folder / "trace.json"
+    done = subprocess.run([machine.program("trace-merge"), str(folder)], capture_output=True, text=True)
+    report.check(f"{label}_merge", done.returncode == 0, done.stderr.strip().splitlines()[0])
+    done = subprocess.run([TPQ, "--check", str(path)], capture_output=True, text=True)
     if done.returncode == 3:
-        print(f"SKIPPED {label}: {done.stderr.strip()}")
-        return
-    report.check(f"{label}_import_without_errors", done.returncode == 0, done.stdout.strip(), done.stderr.strip())
+        report.skip(label, done.stderr.strip())
+    else:
+        report.check(f"{label}_import_without_errors", done.returncode == 0, done.stdout.strip(), done.stderr.strip())
+    return Trace(path)
