@@ -19,8 +19,6 @@ class Scenario:
     device: str = "sim"
     #: A library of CANN to preload behind ours, where an installation has it.
     preloaded: str = ""
-    #: A function that the simulated runtime must have.
-    needs: str = ""
     #: Launches that may have no slice if they are counted, by the name of the count.
     counted: frozenset[str] = field(default=frozenset())
     #: Counts of launches that the runtime refuses, so that there is no task.
@@ -33,8 +31,7 @@ COLLECTIVES = {"HcclAllReduce", "HcclAllGather", "HcclReduceScatter", "HcclBroad
 
 SCENARIOS = (
     Scenario("eager", frozenset({"Matmul", "Add", "Relu", "sim_add_one", "InplaceMuls", "aclrtMemcpyAsync"})),
-    Scenario("graph", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"})),
-    Scenario("updated", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"}), needs="aclmdlRICaptureTaskUpdateBegin"),
+    Scenario("updated", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"})),
     Scenario("kernels", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"}), device="sim,mspti", marks={"mspti": 1}),
     Scenario("marks", frozenset({"InplaceMuls"}), preloaded="libmspti.so", marks={"step": 20, "part": 20, "begin": 1, "on the stream": 1}),
     Scenario("collectives", frozenset(COLLECTIVES | {"InplaceMuls", "Relu"}), ranks=2),

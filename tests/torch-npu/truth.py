@@ -21,9 +21,6 @@ class Task:
     launch_ns: int
     begin_ns: int
     end_ns: int
-    #: The task alone.
-    own_begin_ns: int
-    own_end_ns: int
     #: The names of the kernels and collectives of a replay, in their order.
     kernels: tuple[str, ...] = ()
 
@@ -78,7 +75,5 @@ def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[str]) 
         launch_ns=entry["launch_ns"],
         begin_ns=before["end_ns"] if before.get("kind") == "event_record" else entry["start_ns"],
         end_ns=after["start_ns"] if after.get("kind") == "event_record" else entry["end_ns"],
-        own_begin_ns=entry["start_ns"],
-        own_end_ns=entry["end_ns"],
         kernels=tuple(kernels) if entry["kind"] == "replay" else (),
     )

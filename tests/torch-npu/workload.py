@@ -34,22 +34,6 @@ def eager() -> None:
     print("timed", begin.elapsed_time(end) > 0, back.tolist(), numbers.tolist())
 
 
-def graph() -> None:
-    """A graph, captured once and replayed, with kernels between the replays."""
-    numbers = torch.arange(8, dtype=torch.int32).npu()
-    square = torch.ones(16, 16, device="npu")
-    captured = torch.npu.NPUGraph()
-    with torch.npu.graph(captured):
-        numbers.add_(1)
-        torch.softmax(torch.matmul(square, square), 1)
-        numbers.add_(1)
-    for _ in range(ROUNDS):
-        captured.replay()
-        square.mul_(2)
-    torch.npu.synchronize()
-    print("replayed", numbers.tolist())
-
-
 def kernels() -> None:
     """Two graphs in turn, of kernels of two streams each, and kernels in between. How many kernels a graph has is not said."""
     numbers = torch.arange(8, dtype=torch.int32).npu()
@@ -159,7 +143,7 @@ def killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-SCENARIOS = {scenario.__name__: scenario for scenario in (eager, graph, updated, kernels, marks, collectives, exception, killed)}
+SCENARIOS = {scenario.__name__: scenario for scenario in (eager, updated, kernels, marks, collectives, exception, killed)}
 
 if __name__ == "__main__":
     SCENARIOS[sys.argv[1]]()
