@@ -1,10 +1,91 @@
-// The command line of catapult: imports traces and prints what the viewer would show of each. Started by the script `catapult`, which sets WEB_DIST and BUNDLE_SHA256.
-import { BundleError, bundle, catapult, counts } from './importer.mjs';
+// catapult's importer, the code behind chrome://tracing: the viewer's bundle of the Perfetto UI without its views, run headless in a context of its own. No browser,
+// no network. Imports traces and prints what the viewer would show of each. Started by the script `catapult`, which sets WEB_DIST.
+import fs from 'node:fs';
+import path from 'node:path';
+import vm from 'node:vm';
+import zlib from 'node:zlib';
 
 const USAGE = `usage: catapult TRACE...
        catapult --setup`;
 
 const say = (text) => process.stderr.write(`catapult: ${text}\n`);
+
+const BUNDLE = 'catapult_trace_viewer.js';
+/** Where the polyfills for the views end and catapult begins. */
+const BEGIN = 'const global=this.window||this.global;this.tr=(function()';
+/** Each of its modules begins so. */
+const MODULE = "'use strict';";
+/** What is of a view, or of the library that they draw with, asks for a document and may fail. */
+const VIEW = /\btr\.ui\b|\bwindow\.d3\b/;
+
+/** What is wrong with the bundle, not with a trace. */
+class BundleError extends Error {}
+
+/** The text of the bundle below a `web_dist` folder. */
+function bundle(webDist) {
+  const version = fs.readdirSync(webDist).find((name) => /^v\d/.test(name));
+  const file = path.join(webDist, version ?? '', 'assets', BUNDLE);
+  if (!fs.existsSync(file)) throw new BundleError(`${file}: not there`);
+  return fs.readFileSync(file, 'utf8');
+}
+
+/** catapult's `tr`, with all that its importer needs. */
+function catapult(text) {
+  const begin = text.indexOf(BEGIN);
+  if (begin < 0) throw new BundleError('catapult does not begin where it should');
+  // What its authors call vinn is a JavaScript engine without a document.
+  const world = { isVinn: true, console: { log() {}, warn() {}, error() {} }, performance, setTimeout, clearTimeout, TextDecoder, TextEncoder, Polymer() {} };
+  world.global = world;
+  const context = vm.createContext(world);
+  for (const module of text.slice(begin).split(MODULE)) {
+    try {
+      vm.runInContext(MODULE + module, context, { filename: BUNDLE });
+    } catch (error) {
+      if (!VIEW.test(module)) throw new BundleError(`${module.slice(0, 60)}…: ${error.message}`);
+    }
+  }
+  return { tr: world.tr, context };
+}
+
+/** Imports one trace as the viewer does; counts what it would show, and what it warns of. */
+function counts({ tr, context }, file) {
+  let bytes = fs.readFileSync(file);
+  if (bytes[0] === 0x1f) bytes = zlib.gunzipSync(bytes);
+  const model = new tr.Model();
+  context.trace = bytes.toString();
+  // Its importers ask what a text is by the constructors of their own world.
+  const text = vm.runInContext('String(trace)', context);
+  delete context.trace;
+  new tr.importer.Import(model, new tr.importer.ImportOptions()).importTraces([text]);
+  const [threads, processes] = [model.getAllThreads(), model.getAllProcesses()];
+  const sum = (list, of) => list.reduce((total, one) => total + of(one), 0);
+  const samples = (process) => sum(Object.values(process.counters), (counter) => sum(counter.series, (series) => series.samples.length));
+  return {
+    slices: sum(threads, (thread) => thread.sliceGroup.length),
+    instants: sum(processes, (process) => process.instantEvents.length) + model.instantEvents.length,
+    async: sum(threads, (thread) => slices(thread.asyncSliceGroup)),
+    flows: model.flowEvents.length,
+    counters: sum(processes, samples),
+    processes: processes.filter((process) => process.name).length,
+    threads: threads.length,
+    rows: threads.filter((thread) => thread.sliceGroup.length).map(row),
+    warnings: model.importWarnings.map(({ type, message }) => `${type}: ${message}`),
+  };
+}
+
+/** What a thread shows: the name of its process and its own, slices, and the ns of those that ended. */
+function row(thread) {
+  const ns = ({ duration, didNotFinish }) => (didNotFinish ? 0 : Math.round(duration * 1e6));
+  const { slices } = thread.sliceGroup;
+  return [thread.parent.name ?? '', thread.name ?? '', slices.length, slices.reduce((sum, slice) => sum + ns(slice), 0)];
+}
+
+/** Async slices with those that lie in them. */
+function slices(group) {
+  let count = 0;
+  for (const _ of group.childEvents()) count += 1;
+  return count;
+}
 
 /** Prints one line for a trace; whether the viewer would show all of it. */
 function show(importer, trace) {
@@ -29,7 +110,7 @@ function main(words) {
     return 2;
   }
   try {
-    const importer = catapult(bundle(process.env.WEB_DIST, process.env.BUNDLE_SHA256));
+    const importer = catapult(bundle(process.env.WEB_DIST));
     if (first === '--setup') return 0;
     const shown = words.map((trace) => show(importer, trace));
     return shown.every(Boolean) ? 0 : 1;

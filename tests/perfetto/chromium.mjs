@@ -131,9 +131,9 @@ class Page {
     for (const type of ['keyDown', 'keyUp']) await this.#call('Input.dispatchKeyEvent', { type, key, text: type === 'keyDown' && key.length === 1 ? key : undefined });
   }
 
-  /** What the page shows, or the part `clip` of it, as PNG bytes. */
-  async picture(clip) {
-    const { data } = await this.#call('Page.captureScreenshot', { format: 'png', clip });
+  /** What the page shows, as PNG bytes. */
+  async picture() {
+    const { data } = await this.#call('Page.captureScreenshot', { format: 'png' });
     return Buffer.from(data, 'base64');
   }
 
