@@ -215,14 +215,16 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Tells whether a line is an `sa_removed` record.
+/// Tells whether a line may be an `sa_removed` record.
 fn is_removal(line: &[u8]) -> bool {
-    let needle = br#""name":"sa_removed""#;
-    line.starts_with(br#"{"ph":"M""#) && line.windows(needle.len()).any(|window| window == needle)
+    line.starts_with(br#"{"ph":"M""#) && has(line, br#""name":"sa_removed""#)
 }
 
 /// Tells whether a line may be an `sa_loss` record.
 fn is_loss(line: &[u8]) -> bool {
-    let needle = br#""name":"sa_loss""#;
-    line.starts_with(br#"{"ph":"i""#) && line.windows(needle.len()).any(|window| window == needle)
+    line.starts_with(br#"{"ph":"i""#) && has(line, br#""name":"sa_loss""#)
+}
+
+fn has(line: &[u8], needle: &[u8]) -> bool {
+    line.windows(needle.len()).any(|window| window == needle)
 }

@@ -10,16 +10,6 @@ use super::fragment::line_at;
 /// The first bytes of every block header.
 pub(super) const BLOCK_START: &[u8] = br#"{"ph":"M","name":"sa_block","pid":"#;
 
-/// The numbers of a block header.
-#[derive(Clone, Debug)]
-pub(super) struct BlockHeader {
-    slot: u32,
-    generation: u32,
-    from: u64,
-    len: u64,
-    sum: u64,
-}
-
 /// A block and its place in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
@@ -51,57 +41,49 @@ pub fn header_line(pid: u64, block: [u64; 4], sum: u64) -> String {
     )
 }
 
-impl BlockHeader {
-    /// Reads a line as a block header; `None` if it is another line.
-    pub(super) fn parse(line: &[u8]) -> Option<BlockHeader> {
-        if !line.starts_with(BLOCK_START) {
+impl Block {
+    /// Reads the line at `line` as a block header, and the bytes that follow it as the block; `None` if it is another line.
+    pub(super) fn read(bytes: &[u8], line: &Range<usize>) -> Option<Block> {
+        let header = &bytes[line.clone()];
+        if !header.starts_with(BLOCK_START) || line.end == bytes.len() {
             return None;
         }
-        let value: Value = serde_json::from_slice(line).ok()?;
+        let value: Value = serde_json::from_slice(header).ok()?;
         let number = |key: &str| value["args"][key].as_u64();
-        let (slot, generation) = (number("slot")?, number("gen")?);
-        let (from, len) = (number("from")?, number("len")?);
+        let numbers = [
+            number("slot")?,
+            number("gen")?,
+            number("from")?,
+            number("len")?,
+        ];
         let sum = u64::from_str_radix(value["args"]["sum"].as_str()?, 16).ok()?;
-        let canonical = header_line(value["pid"].as_u64()?, [slot, generation, from, len], sum);
-        (canonical.as_bytes() == line).then_some(BlockHeader {
-            slot: slot.try_into().ok()?,
-            generation: generation.try_into().ok()?,
+        if header_line(value["pid"].as_u64()?, numbers, sum).as_bytes() != header {
+            return None;
+        }
+        let [slot, generation, from, len] = numbers;
+        let (slot, generation) = (slot.try_into().ok()?, generation.try_into().ok()?);
+        let at = line.end + 1;
+        let announced = at.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
+        let announced = announced.min(bytes.len());
+        let content = &bytes[at..announced];
+        let complete = content.len() as u64 == len
+            && content.ends_with(b"\n")
+            && block_sum(slot, generation, from, content) == sum;
+        let end = match complete {
+            true => announced,
+            false => incomplete_end(bytes, at, announced),
+        };
+        Some(Block {
+            slot,
+            generation,
             from,
+            header_at: line.start,
+            range: at..end,
             len,
-            sum,
+            complete,
         })
     }
 
-    /// Takes the bytes that follow the header, which is the line at `line`, as its block.
-    pub(super) fn block(self, bytes: &[u8], line: &Range<usize>) -> Block {
-        let at = (line.end + 1).min(bytes.len());
-        let len = usize::try_from(self.len).unwrap_or(usize::MAX);
-        let announced = at.saturating_add(len).min(bytes.len());
-        let complete = self.matches(&bytes[at..announced]);
-        let end = if complete {
-            announced
-        } else {
-            incomplete_end(bytes, at, announced)
-        };
-        Block {
-            slot: self.slot,
-            generation: self.generation,
-            from: self.from,
-            header_at: line.start,
-            range: at..end,
-            len: self.len,
-            complete,
-        }
-    }
-
-    fn matches(&self, bytes: &[u8]) -> bool {
-        bytes.len() as u64 == self.len
-            && bytes.last() == Some(&b'\n')
-            && block_sum(self.slot, self.generation, self.from, bytes) == self.sum
-    }
-}
-
-impl Block {
     /// The positions the header announced.
     pub(super) fn positions(&self) -> Range<u64> {
         self.from..self.from.saturating_add(self.len)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::blocks::{Block, BlockHeader};
+use super::blocks::Block;
 use super::{Damage, file_name};
 
 /// A mark that other programs write at the start of a file. The format has none.
@@ -86,11 +86,11 @@ impl Fragment {
 
     /// Returns true if the last record of a clean exit is there.
     pub(super) fn has_end(&self) -> bool {
-        self.segments.iter().any(|segment| {
-            segment
-                .lines()
-                .any(|line| named(&segment.bytes[line], "sa_end"))
-        })
+        let has_end = |segment: &Segment| {
+            let mut lines = segment.lines();
+            lines.any(|line| named(&segment.bytes[line], "sa_end"))
+        };
+        self.segments.iter().any(has_end)
     }
 
     fn add(&mut self, segment: Segment) {
@@ -98,20 +98,15 @@ impl Fragment {
             let damage = Damage::new("bom", segment.name.clone(), String::new());
             self.damage.push(damage);
         }
-        let first = segment
-            .plain
-            .first()
-            .map(|line| &segment.bytes[line.clone()]);
+        let first = segment.plain.first();
+        let first = first.map(|line| &segment.bytes[line.clone()]);
         let record: Option<Value> = first.and_then(|line| serde_json::from_slice(line).ok());
-        let header = record
-            .filter(|record| record["name"] == "sa_fragment")
-            .map(|record| record["args"].clone());
-        let number = header
-            .as_ref()
-            .and_then(|header| header["segment"].as_u64());
+        let header = record.filter(|record| record["name"] == "sa_fragment");
+        let header = header.map(|record| record["args"].clone());
+        let number = header.as_ref().map(|header| header["segment"].as_u64());
         self.headers.extend(header);
         self.segments.push(Segment {
-            number: number.unwrap_or(0),
+            number: number.flatten().unwrap_or(0),
             ..segment
         });
     }
@@ -129,10 +124,8 @@ impl Segment {
         while at < bytes.len() {
             let line = line_at(&bytes, at);
             at = line.end + 1;
-            let header = BlockHeader::parse(&bytes[line.clone()]);
-            match header.filter(|_| line.end < bytes.len()) {
-                Some(header) => {
-                    let block = header.block(&bytes, &line);
+            match Block::read(&bytes, &line) {
+                Some(block) => {
                     at = block.range.end;
                     segment.blocks.push(block);
                 }

@@ -83,72 +83,276 @@ impl Coverage {
     }
 }
 
+/// A fragment that is being joined with its ring.
+struct Stitcher<'a> {
+    fragment: &'a Fragment,
+    ring: Option<&'a Snapshot>,
+    /// The process still runs: the last block may be half written, which is no damage.
+    alive: bool,
+    /// The positions of each stream that are accounted for.
+    streams: BTreeMap<StreamKey, Coverage>,
+    out: Stitched<'a>,
+}
+
 /// Joins a fragment with its ring. Of a process still `alive` the last block may be half written: that is no damage.
 pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) -> Stitched<'a> {
     let mut out = Stitched {
         damage: fragment.damage.clone(),
         ..Stitched::default()
     };
-    let snapshot = usable(fragment, ring, &mut out.damage);
-    for segment in &fragment.segments {
-        let last = fragment.segments.last();
-        let is_newest = last.is_some_and(|last| last.number == segment.number);
-        let has_blocks = !segment.blocks.is_empty();
-        let being_made = is_newest && segment.number > 0 && snapshot.is_some() && !has_blocks;
-        let whole = segment.plain.iter().filter(|range| {
-            !torn_without_loss(segment, range, alive || being_made, snapshot.is_some())
-        });
-        out.lines
-            .extend(whole.map(|range| line(segment, range.clone(), true)));
-    }
-    let mut streams = complete_blocks(fragment, &mut out.lines);
-    explain_removals(&mut streams, &out.lines);
-    if let Some(snapshot) = snapshot {
-        add_ring(snapshot, fragment, &mut streams, &mut out);
-    }
-    let ends: BTreeMap<StreamKey, u64> = streams
-        .iter()
-        .map(|(key, coverage)| (*key, coverage.end()))
-        .collect();
-    let damaged = add_incomplete(fragment, alive, &mut streams, &mut out);
-    if let Some(snapshot) = snapshot {
-        add_losses(snapshot, fragment, &mut out);
-    }
-    explain_losses(&mut streams, &out.lines);
-    report_incomplete(fragment, &damaged, &mut streams, &mut out.damage);
-    if !has_stopped(&out.lines) {
-        report_gaps(fragment, &ends, &mut streams, &mut out.damage);
-    }
-    out
+    let ring = usable(fragment, ring).unwrap_or_else(|(kind, why)| {
+        let file = format!("{}.ring", fragment.name);
+        out.damage.push(Damage::new(kind, file, why));
+        None
+    });
+    let mut stitcher = Stitcher {
+        fragment,
+        ring,
+        alive,
+        streams: BTreeMap::new(),
+        out,
+    };
+    stitcher.add_all();
+    stitcher.out
 }
 
-/// The ring, if it is this fragment's; says why not where one is missing.
+/// Returns the ring, if it is this fragment's and needed, or else the kind of damage and a reason.
 fn usable<'a>(
     fragment: &Fragment,
     ring: &'a Ring,
-    damage: &mut Vec<Damage>,
-) -> Option<&'a Snapshot> {
-    let ring_file = || format!("{}.ring", fragment.name);
+) -> Result<Option<&'a Snapshot>, (&'static str, String)> {
     let header = fragment.header();
     let nonce = header.and_then(|header| u64::from_str_radix(header["nonce"].as_str()?, 16).ok());
+    let is_in = |place| header.is_some_and(|header| header["ring"] == place);
     match ring {
         Ring::Good(snapshot) if nonce.is_none_or(|nonce| nonce == snapshot.nonce) => {
-            return Some(snapshot);
+            Ok(Some(snapshot))
         }
-        Ring::Good(snapshot) => {
-            let why = format!("has nonce {:016x}", snapshot.nonce);
-            damage.push(Damage::new("bad_ring", ring_file(), why));
+        Ring::Good(snapshot) => Err(("bad_ring", format!("has nonce {:016x}", snapshot.nonce))),
+        Ring::Bad(why) if !is_in("heap") => Err(("bad_ring", why.clone())),
+        Ring::Missing if is_in("file") && !fragment.has_end() => {
+            Err(("ring_missing", String::new()))
         }
-        Ring::Bad(_) if header.is_some_and(|header| header["ring"] == "heap") => {}
-        Ring::Bad(why) => damage.push(Damage::new("bad_ring", ring_file(), why.clone())),
-        Ring::Missing
-            if header.is_some_and(|header| header["ring"] == "file") && !fragment.has_end() =>
-        {
-            damage.push(Damage::new("ring_missing", ring_file(), String::new()));
-        }
-        Ring::Missing => {}
+        Ring::Bad(_) | Ring::Missing => Ok(None),
     }
-    None
+}
+
+impl<'a> Stitcher<'a> {
+    fn add_all(&mut self) {
+        self.add_plain();
+        self.add_complete();
+        self.explain_removals();
+        self.add_ring();
+        let ends = self.streams.iter();
+        let ends = ends.map(|(key, coverage)| (*key, coverage.end()));
+        let ends: BTreeMap<StreamKey, u64> = ends.collect();
+        let damaged = self.add_incomplete();
+        self.add_losses();
+        self.explain_losses();
+        self.report_incomplete(&damaged);
+        if !self.has_stopped() {
+            self.report_gaps(&ends);
+        }
+    }
+
+    /// The positions of a stream that are accounted for.
+    fn coverage(&mut self, key: StreamKey) -> &mut Coverage {
+        self.streams.entry(key).or_default()
+    }
+
+    fn add_plain(&mut self) {
+        for segment in &self.fragment.segments {
+            let last = self.fragment.segments.last();
+            let is_newest = last.is_some_and(|last| last.number == segment.number);
+            let has_blocks = !segment.blocks.is_empty();
+            let has_ring = self.ring.is_some();
+            let being_made = is_newest && segment.number > 0 && has_ring && !has_blocks;
+            let whole = segment.plain.iter().filter(|range| {
+                !torn_without_loss(segment, range, self.alive || being_made, has_ring)
+            });
+            let whole = whole.map(|range| line(segment, range.clone(), true));
+            self.out.lines.extend(whole);
+        }
+    }
+
+    /// Takes the lines of complete blocks, each position once, and remembers which positions they were.
+    fn add_complete(&mut self) {
+        for (segment, block) in blocks_by_position(self.fragment, true) {
+            let coverage = self.streams.entry(block.stream()).or_default();
+            let lines = uncovered(segment, block, coverage);
+            self.out.lines.extend(lines);
+            coverage.add(block.positions());
+        }
+    }
+
+    /// Adds the ring's lines above the highest complete block of each stream.
+    fn add_ring(&mut self) {
+        let Some(snapshot) = self.ring else {
+            return;
+        };
+        let file = format!("{}.ring", self.fragment.name);
+        let bad_ring = |file: &str, why: &str| Damage::new("bad_ring", file.into(), why.into());
+        let damage = snapshot.damage.iter();
+        let damage = damage.map(|part| bad_ring(&file, part));
+        self.out.damage.extend(damage);
+        self.out.unfinished.extend(snapshot.open.iter().cloned());
+        for slot in &snapshot.slots {
+            let coverage = self.streams.entry(slot.stream()).or_default();
+            let skip = coverage.end().saturating_sub(slot.from);
+            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+            let skip = skip.min(slot.bytes.len());
+            let file = format!("{file} slot {}", slot.number);
+            if slot.bytes.last().is_some_and(|byte| *byte != b'\n') {
+                let damage = bad_ring(&file, "head is inside a line");
+                self.out.damage.push(damage);
+            }
+            let found = lines_of(&slot.bytes, skip..slot.bytes.len());
+            self.out.lines.extend(found.map(|range| Line {
+                offset: range.start,
+                ..of_ring(&slot.bytes[range], &file)
+            }));
+            coverage.add(slot.from..slot.head);
+        }
+    }
+
+    /// Adds the losses that the ring reports, except for those that a later record in the fragment reports, too.
+    fn add_losses(&mut self) {
+        let Some(snapshot) = self.ring else {
+            return;
+        };
+        let parse = |line: &[u8]| serde_json::from_slice::<Value>(line).unwrap_or_default();
+        let head = snapshot.slots.iter().find(|slot| slot.number == 0);
+        let head = head.map_or(0, |slot| slot.head);
+        let later = blocks_by_position(self.fragment, true).into_iter();
+        let later = later.filter(|(_, block)| block.slot == 0 && block.positions().end > head);
+        let later = later.flat_map(|(segment, block)| {
+            lines_of(&segment.bytes, block.range.clone()).map(|range| &segment.bytes[range])
+        });
+        let told: Vec<Value> = later.filter(|line| is_loss(line)).map(parse).collect();
+        let is_told = |loss: &[u8]| {
+            let loss = parse(loss);
+            let number = |value: &Value, key: &str| value["args"][key].as_u64();
+            told.iter().any(|told| match number(&loss, "to") {
+                Some(to) => {
+                    number(told, "slot") == number(&loss, "slot") && number(told, "to") >= Some(to)
+                }
+                None => told["args"]["cause"] == loss["args"]["cause"],
+            })
+        };
+        let file = format!("{}.ring losses", self.fragment.name);
+        let losses = snapshot.losses.iter().filter(|loss| !is_told(loss));
+        let losses = losses.map(|loss| of_ring(loss, &file));
+        self.out.lines.extend(losses);
+    }
+
+    /// Adds the lines of blocks that do not match and that nothing else covers, and returns those blocks.
+    fn add_incomplete(&mut self) -> Vec<(&'a Segment, &'a Block)> {
+        let mut with_incomplete: BTreeMap<StreamKey, Coverage> = BTreeMap::new();
+        let mut damaged = Vec::new();
+        for (segment, block) in blocks_by_position(self.fragment, false) {
+            let lines = block.header_at + 1..block.range.end;
+            self.out.incomplete.push((segment.name.clone(), lines));
+            let coverage = self.streams.entry(block.stream()).or_default();
+            let missing = coverage.missing(block.positions());
+            if missing.is_empty() {
+                continue;
+            }
+            let claimed = with_incomplete.entry(block.stream());
+            let claimed = claimed.or_insert_with(|| coverage.clone());
+            let being_written = self.alive && block.range.end == segment.bytes.len();
+            if !being_written {
+                let all = lines_of(&segment.bytes, block.range.clone()).count();
+                let lines = uncovered(segment, block, claimed);
+                if claimed.missing(block.positions()) != missing {
+                    self.out.repeated.push(all - lines.len());
+                }
+                self.out.lines.extend(lines);
+                damaged.push((segment, block));
+            }
+            claimed.add(block.positions());
+        }
+        damaged
+    }
+
+    /// Reports damaged blocks, and counts the positions of all incomplete blocks as accounted for.
+    fn report_incomplete(&mut self, damaged: &[(&Segment, &Block)]) {
+        for (segment, block) in damaged {
+            let missing = self.coverage(block.stream()).missing(block.positions());
+            let kind = match missing.is_empty() {
+                true => LOST_BLOCK,
+                false => "bad_block",
+            };
+            self.out.damage.push(Damage {
+                kind,
+                file: segment.name.clone(),
+                offset: block.header_at,
+                detail: format!("slot {} from {} len {}", block.slot, block.from, block.len),
+            });
+        }
+        for (_, block) in blocks_by_position(self.fragment, false) {
+            self.coverage(block.stream()).add(block.positions());
+        }
+    }
+
+    /// The args of the records that are there.
+    fn args(&self, is_wanted: fn(&[u8]) -> bool) -> Vec<Value> {
+        let lines = self.out.lines.iter().filter(|line| is_wanted(line.bytes));
+        let parsed = lines.filter_map(|line| serde_json::from_slice::<Value>(line.bytes).ok());
+        parsed.map(|mut value| value["args"].take()).collect()
+    }
+
+    /// Counts the positions that were in removed segments as accounted for; a ring that was copied before may hold them still.
+    fn explain_removals(&mut self) {
+        for args in self.args(is_removal) {
+            for stream in args["streams"].as_array().into_iter().flatten() {
+                self.explain(&stream[0], &stream[1], Some(0), stream[2].as_u64());
+            }
+        }
+    }
+
+    /// Counts the positions that `sa_loss` records name as accounted for.
+    fn explain_losses(&mut self) {
+        for args in self.args(is_loss) {
+            let (from, to) = (args["from"].as_u64(), args["to"].as_u64());
+            self.explain(&args["slot"], &args["gen"], from, to);
+        }
+    }
+
+    /// Counts positions as accounted for, if a record says all that names them.
+    fn explain(&mut self, slot: &Value, generation: &Value, from: Option<u64>, to: Option<u64>) {
+        let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        if let (Some(slot), Some(generation)) = (number(slot), number(generation))
+            && let (Some(from), Some(to)) = (from, to)
+        {
+            self.coverage((slot, generation)).add(from..to);
+        }
+    }
+
+    /// Tells whether the recorder has stopped keeping events, which explains whatever is missing.
+    fn has_stopped(&self) -> bool {
+        let losses = self.args(is_loss);
+        losses.iter().any(|args| args["stopped"] == true)
+    }
+
+    /// Reports the positions of each stream that nothing accounts for. Those above the last complete line, which ends at `ends`, have a kind of their own.
+    fn report_gaps(&mut self, ends: &BTreeMap<StreamKey, u64>) {
+        for (key, coverage) in &mut self.streams {
+            let (slot, generation) = key;
+            let whole = ends.get(key).copied().unwrap_or(0);
+            let parts = [
+                ("gap", 0..whole),
+                (GAP_AT_END, whole..coverage.end().max(whole)),
+            ];
+            for (kind, part) in parts {
+                let missing = coverage.missing(part).into_iter();
+                self.out.damage.extend(missing.map(|gap| {
+                    let positions = format!("positions {}..{}", gap.start, gap.end);
+                    let detail = format!("slot {slot} gen {generation} {positions}");
+                    Damage::new(kind, self.fragment.name.clone() + ".jsonl", detail)
+                }));
+            }
+        }
+    }
 }
 
 /// Tells whether a plain line is the start of a block header whose write was repeated, or that a ring shows to be under way (FORMAT.md §4), or
@@ -172,18 +376,15 @@ fn line(segment: &Segment, range: Range<usize>, is_plain: bool) -> Line<'_> {
     }
 }
 
-/// Takes the lines of complete blocks, each position once, and remembers which positions they were.
-fn complete_blocks<'a>(
-    fragment: &'a Fragment,
-    lines: &mut Vec<Line<'a>>,
-) -> BTreeMap<StreamKey, Coverage> {
-    let mut streams: BTreeMap<StreamKey, Coverage> = BTreeMap::new();
-    for (segment, block) in blocks_by_position(fragment, true) {
-        let coverage = streams.entry(block.stream()).or_default();
-        take_uncovered(segment, block, coverage, lines);
-        coverage.add(block.positions());
+/// A line that only the ring has.
+fn of_ring<'a>(bytes: &'a [u8], file: &str) -> Line<'a> {
+    Line {
+        bytes,
+        file: file.to_owned(),
+        offset: 0,
+        is_plain: false,
+        is_ended: true,
     }
-    streams
 }
 
 /// Returns either the complete or the incomplete blocks, in order of slot, generation and position.
@@ -199,214 +400,13 @@ fn blocks_by_position(fragment: &Fragment, complete: bool) -> Vec<(&Segment, &Bl
     blocks
 }
 
-/// Takes those lines of a block that start at a position not covered yet.
-fn take_uncovered<'a>(
-    segment: &'a Segment,
-    block: &Block,
-    coverage: &Coverage,
-    lines: &mut Vec<Line<'a>>,
-) {
-    for range in lines_of(&segment.bytes, block.range.clone()) {
+/// Returns those lines of a block that start at a position not covered yet.
+fn uncovered<'a>(segment: &'a Segment, block: &Block, coverage: &Coverage) -> Vec<Line<'a>> {
+    let is_covered = |range: &Range<usize>| {
         let offset = u64::try_from(range.start - block.range.start).unwrap_or(u64::MAX);
-        if !coverage.has(block.from + offset) {
-            lines.push(line(segment, range, false));
-        }
-    }
-}
-
-/// Adds the ring's lines above the highest complete block of each stream.
-fn add_ring<'a>(
-    snapshot: &'a Snapshot,
-    fragment: &Fragment,
-    streams: &mut BTreeMap<StreamKey, Coverage>,
-    out: &mut Stitched<'a>,
-) {
-    let file = format!("{}.ring", fragment.name);
-    let damage = snapshot.damage.iter();
-    out.damage
-        .extend(damage.map(|part| Damage::new("bad_ring", file.clone(), part.clone())));
-    out.unfinished.extend(snapshot.open.iter().cloned());
-    for slot in &snapshot.slots {
-        let coverage = streams.entry(slot.stream()).or_default();
-        let skip = coverage.end().saturating_sub(slot.from);
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        let skip = skip.min(slot.bytes.len());
-        let file = format!("{}.ring slot {}", fragment.name, slot.number);
-        if slot.bytes.last().is_some_and(|byte| *byte != b'\n') {
-            let detail = "head is inside a line".to_owned();
-            let damage = Damage::new("bad_ring", file.clone(), detail);
-            out.damage.push(damage);
-        }
-        let found = lines_of(&slot.bytes, skip..slot.bytes.len());
-        out.lines.extend(found.map(|range| Line {
-            file: file.clone(),
-            offset: range.start,
-            is_plain: false,
-            is_ended: true,
-            bytes: &slot.bytes[range],
-        }));
-        coverage.add(slot.from..slot.head);
-    }
-}
-
-/// Adds the losses that the ring reports, except for those that a later record in the fragment reports, too.
-fn add_losses<'a>(snapshot: &'a Snapshot, fragment: &Fragment, out: &mut Stitched<'a>) {
-    let parse = |line: &[u8]| serde_json::from_slice::<Value>(line).unwrap_or_default();
-    let head = snapshot.slots.iter().find(|slot| slot.number == 0);
-    let head = head.map_or(0, |slot| slot.head);
-    let later = fragment.segments.iter().flat_map(|segment| {
-        let blocks = segment
-            .blocks
-            .iter()
-            .filter(|block| block.complete && block.slot == 0);
-        let blocks = blocks.filter(|block| block.positions().end > head);
-        blocks.flat_map(|block| {
-            lines_of(&segment.bytes, block.range.clone()).map(|range| &segment.bytes[range])
-        })
-    });
-    let told: Vec<Value> = later.filter(|line| is_loss(line)).map(parse).collect();
-    let is_told = |loss: &[u8]| {
-        let loss = parse(loss);
-        let number = |value: &Value, key: &str| value["args"][key].as_u64();
-        told.iter().any(|told| match number(&loss, "to") {
-            Some(to) => {
-                number(told, "slot") == number(&loss, "slot") && number(told, "to") >= Some(to)
-            }
-            None => told["args"]["cause"] == loss["args"]["cause"],
-        })
+        coverage.has(block.from + offset)
     };
-    for bytes in snapshot.losses.iter().filter(|loss| !is_told(loss)) {
-        out.lines.push(Line {
-            bytes,
-            file: format!("{}.ring losses", fragment.name),
-            offset: 0,
-            is_plain: false,
-            is_ended: true,
-        });
-    }
-}
-
-/// Adds the lines of blocks that do not match and that nothing else covers, and returns those blocks.
-fn add_incomplete<'a>(
-    fragment: &'a Fragment,
-    alive: bool,
-    streams: &mut BTreeMap<StreamKey, Coverage>,
-    out: &mut Stitched<'a>,
-) -> Vec<(&'a Segment, &'a Block)> {
-    let mut with_incomplete: BTreeMap<StreamKey, Coverage> = BTreeMap::new();
-    let mut damaged = Vec::new();
-    for (segment, block) in blocks_by_position(fragment, false) {
-        let lines = block.header_at + 1..block.range.end;
-        out.incomplete.push((segment.name.clone(), lines));
-        let coverage = streams.entry(block.stream()).or_default();
-        let missing = coverage.missing(block.positions());
-        if missing.is_empty() {
-            continue;
-        }
-        let claimed = with_incomplete.entry(block.stream());
-        let claimed = claimed.or_insert_with(|| coverage.clone());
-        let being_written = alive && block.range.end == segment.bytes.len();
-        if !being_written {
-            let lines = lines_of(&segment.bytes, block.range.clone()).count() + out.lines.len();
-            take_uncovered(segment, block, claimed, &mut out.lines);
-            if claimed.missing(block.positions()) != missing {
-                out.repeated.push(lines - out.lines.len());
-            }
-            damaged.push((segment, block));
-        }
-        claimed.add(block.positions());
-    }
-    damaged
-}
-
-/// Reports damaged blocks, and counts the positions of all incomplete blocks as accounted for.
-fn report_incomplete(
-    fragment: &Fragment,
-    damaged: &[(&Segment, &Block)],
-    streams: &mut BTreeMap<StreamKey, Coverage>,
-    damage: &mut Vec<Damage>,
-) {
-    for (segment, block) in damaged {
-        let coverage = streams.entry(block.stream()).or_default();
-        let is_lost = coverage.missing(block.positions()).is_empty();
-        damage.push(Damage {
-            kind: if is_lost { LOST_BLOCK } else { "bad_block" },
-            file: segment.name.clone(),
-            offset: block.header_at,
-            detail: format!("slot {} from {} len {}", block.slot, block.from, block.len),
-        });
-    }
-    for (_, block) in blocks_by_position(fragment, false) {
-        let coverage = streams.entry(block.stream()).or_default();
-        coverage.add(block.positions());
-    }
-}
-
-/// Counts the positions that were in removed segments as accounted for; a ring that was copied before may hold them still.
-fn explain_removals(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'_>]) {
-    for line in lines.iter().filter(|line| is_removal(line.bytes)) {
-        let value: Value = serde_json::from_slice(line.bytes).unwrap_or_default();
-        let removed = value["args"]["streams"].as_array();
-        for stream in removed.into_iter().flatten() {
-            if let (Some(key), Some(to)) = (stream_key(&stream[0], &stream[1]), stream[2].as_u64())
-            {
-                streams.entry(key).or_default().add(0..to);
-            }
-        }
-    }
-}
-
-/// Counts the positions that `sa_loss` records name as accounted for.
-fn explain_losses(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'_>]) {
-    for line in lines.iter().filter(|line| is_loss(line.bytes)) {
-        let Ok(value) = serde_json::from_slice::<Value>(line.bytes) else {
-            continue;
-        };
-        let args = &value["args"];
-        if let (Some(key), Some(from), Some(to)) = (
-            stream_key(&args["slot"], &args["gen"]),
-            args["from"].as_u64(),
-            args["to"].as_u64(),
-        ) {
-            streams.entry(key).or_default().add(from..to);
-        }
-    }
-}
-
-fn stream_key(slot: &Value, generation: &Value) -> Option<StreamKey> {
-    let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
-    Some((number(slot)?, number(generation)?))
-}
-
-/// Tells whether the recorder has stopped keeping events, which explains whatever is missing.
-fn has_stopped(lines: &[Line<'_>]) -> bool {
-    let mut losses = lines.iter().filter(|line| is_loss(line.bytes));
-    losses.any(|line| {
-        serde_json::from_slice::<Value>(line.bytes)
-            .is_ok_and(|value| value["args"]["stopped"] == true)
-    })
-}
-
-/// Reports the positions of each stream that nothing accounts for. Those above the last complete line, which ends at `ends`, have a kind of their own.
-fn report_gaps(
-    fragment: &Fragment,
-    ends: &BTreeMap<StreamKey, u64>,
-    streams: &mut BTreeMap<StreamKey, Coverage>,
-    damage: &mut Vec<Damage>,
-) {
-    for (key, coverage) in streams {
-        let (slot, generation) = key;
-        let whole = ends.get(key).copied().unwrap_or(0);
-        let parts = [
-            ("gap", 0..whole),
-            (GAP_AT_END, whole..coverage.end().max(whole)),
-        ];
-        for (kind, part) in parts {
-            damage.extend(coverage.missing(part).into_iter().map(|gap| {
-                let positions = format!("positions {}..{}", gap.start, gap.end);
-                let detail = format!("slot {slot} gen {generation} {positions}");
-                Damage::new(kind, fragment.name.clone() + ".jsonl", detail)
-            }));
-        }
-    }
+    let ranges = lines_of(&segment.bytes, block.range.clone());
+    let ranges = ranges.filter(|range| !is_covered(range));
+    ranges.map(|range| line(segment, range, false)).collect()
 }
