@@ -281,22 +281,6 @@ def jax(rng, folder):
     return written(model, folder, "host.trace.json", dump({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [*events, {}]}))
 
 
-def node(rng, folder):
-    """Node's traces: rotated files of one process, every span with a thread time of 0, samples of V8."""
-    model, events = Model(), []
-    thread = model.spans.setdefault((901, 901), [])
-    for name, begin, end in nested(rng, 0, 600_000, 2, ["RunAndClearNativeImmediates", "CheckImmediate", "FSREQCALLBACK"]):
-        begin, end = begin // 1000 * 1000, end // 1000 * 1000
-        if end > begin:
-            thread.append((name, begin, end))
-    thread[:] = without_overlap(thread)
-    for name, begin, end in thread:
-        events.append({"pid": 901, "tid": 901, "ts": begin // 1000, "tts": 0, "ph": "X", "cat": "node,node.async_hooks", "name": name, "dur": (end - begin) // 1000, "tdur": 0, "args": {}})
-    events.append({"pid": 901, "tid": 901, "ts": 5, "ph": "P", "cat": "v8.cpu_profiler", "name": "Profile", "id": "0x1", "args": {"data": {"startTime": 0}}})
-    head = [name_of("process_name", 901, 901, name="node"), name_of("thread_name", 901, 901, name="JavaScriptMainThread")]
-    return written(model, folder, "node_trace.1.log", dump({"traceEvents": head + events}))
-
-
 def viztracer(rng, folder):
     """VizTracer: spans in the order of their ends. A short one may end after its parent."""
     model = Model()
@@ -313,19 +297,10 @@ def viztracer(rng, folder):
     return written(model, folder, "result.json", dump({"traceEvents": events, "viztracer_metadata": {"version": "1.0"}}))
 
 
-def without_overlap(spans):
-    """Leaves out spans that rounding has made overlap."""
-    kept = []
-    for one in spans:
-        if all(one[1] >= other[2] or one[2] <= other[1] or (one[1] >= other[1] and one[2] <= other[2]) or (one[1] <= other[1] and one[2] >= other[2]) for other in kept):
-            kept.append(one)
-    return kept
-
-
 def written(model, folder, name, text):
     (folder / name).write_text(text)
     model.files.append(folder / name)
     return model
 
 
-SHAPES = [kineto, kineto_without_labels, kineto_ranks, sglang_merged, torch_npu, torch_npu_communicating, msprof_slices, horovod, jax, node, viztracer]
+SHAPES = [kineto, kineto_without_labels, kineto_ranks, sglang_merged, torch_npu, torch_npu_communicating, msprof_slices, horovod, jax, viztracer]

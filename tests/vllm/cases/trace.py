@@ -38,17 +38,11 @@ class Trace:
         found = (span for span in self.by_name[name] if span.get("args", {}).get(arg) == value)
         return next(found, None)
 
-    def http(self):
-        """External id → (internal id, time to first chunk in ms, duration in ms) of each HTTP request."""
-        first = self.first_chunks
-        found = {}
-        for span in self.by_name["http.request"]:
-            args = span.get("args", {})
-            for external_id in args.get("external_ids", ()):
-                request_id = args["request_ids"][0]
-                if request_id in first and "answered_us" in args:
-                    found[external_id] = (request_id, first[request_id] / 1e3, args["answered_us"] / 1e3)
-        return found
+    def answered(self):
+        """External id → internal id of each HTTP request that was answered in chunks."""
+        args = [span.get("args", {}) for span in self.by_name["http.request"]]
+        answered = [one for one in args if "answered_us" in one and one.get("external_ids") and one["request_ids"][0] in self.first_chunks]
+        return {external_id: one["request_ids"][0] for one in answered for external_id in one["external_ids"]}
 
     def arrivals(self):
         """External id → (when its first byte came, and what that may be off), in ns of the monotonic clock."""

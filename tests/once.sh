@@ -1,0 +1,19 @@
+# Sourced by scripts that install something at the first use.
+
+unavailable() {
+  echo "${0##*/}: unavailable: $*" >&2
+  exit 3
+}
+
+# once FOLDER COMMAND...: makes FOLDER where it is missing. The command gets the name of a folder to make, and only the last rename makes it FOLDER, so a killed install leaves
+# nothing half done. Parallel first calls install once. Ends the caller with 3 if it cannot be had here. What fails in a condition is chained: `set -e` does not hold there.
+once() {
+  local folder=$1 cache=${1%/*}
+  [ ! -d "$folder" ] || return 0
+  command -v flock > /dev/null || unavailable 'flock (util-linux) is needed'
+  mkdir -p "$cache" 2> /dev/null && : 2> /dev/null 9>> "$cache/lock" || unavailable "cannot write to $cache"
+  if ! (flock 9 && { [ -d "$folder" ] || { rm -rf "$folder.new" && "${@:2}" "$folder.new" && mv "$folder.new" "$folder"; } > "$folder.log" 2>&1; }) 9>> "$cache/lock"; then
+    tail -n 5 "$folder.log" >&2
+    unavailable "installing ${folder##*/} failed (all of it: $folder.log)"
+  fi
+}
