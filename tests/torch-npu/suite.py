@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Set
 from pathlib import Path
 
 import compare
@@ -79,34 +80,30 @@ class Suite:
 
     def _problems_of_trace(self, scenario: Scenario, folder: Path) -> list[str]:
         said = [line for path in folder.glob("stderr.recorded.*") for line in path.read_text().splitlines() if line.startswith("sa-profile")]
-        merge = subprocess.run([self.merge, "--quiet", str(folder / "run")], check=False, capture_output=True, text=True)
-        if merge.returncode:
-            return [*said, f"the merge ends with {merge.returncode}: {merge.stderr}"]
-        trace = merged.Trace(folder / "run" / "trace.json")
-        tasks = truth.read(folder)
-        print(f"torch-npu: {scenario.name}: {len(trace.slices)} slices of {len(tasks)} tasks", flush=True)
-        records = compare.problems_of_records(trace, truth.records(folder), scenario.device)
-        return [*said, *compare.problems_of_slices(trace, tasks), *records, *_uncounted(scenario, trace, len(tasks)), *_absent(scenario, trace)]
+        trace, tasks, problems = self.compared(scenario.name, folder, scenario.device, scenario.slices)
+        names = trace.names()
+        marks = [f"{names[name]} of {name} in the trace, {count} were expected" for name, count in scenario.marks.items() if names[name] != count]
+        return [*said, *problems, *_uncounted(scenario, trace, tasks), *marks]
+
+    def compared(self, name: str, folder: Path, device: str, slices: Set[str]) -> tuple[merged.Trace, int, list[str]]:
+        """Merges what was recorded. Returns the trace, the number of tasks, and what is wrong with the slices and the records."""
+        subprocess.run([self.merge, "--quiet", str(folder / "run")], check=True)
+        trace, tasks = merged.Trace(folder / "run" / "trace.json"), truth.read(folder)
+        print(f"{name}: {len(trace.slices)} slices of {len(tasks)} tasks", flush=True)
+        problems = [f"{trace.lost} events lost, damage {trace.damage}"] if trace.lost or trace.damage else []
+        problems += [f"not on the device: {absent}" for absent in sorted(slices - {slice.span.name for slice in trace.slices})]
+        problems += [*compare.problems_of_slices(trace, tasks), *compare.problems_of_records(trace, truth.records(folder), device)]
+        return trace, len(tasks), problems
 
 
 def _uncounted(scenario: Scenario, trace: merged.Trace, tasks: int) -> list[str]:
     """Each task has a slice or is counted, and nothing is counted that is not to be."""
-    problems = [f"{trace.lost} events lost, damage {trace.damage}"] if trace.lost or trace.damage else []
-    slices = len(trace.slices)
-    if slices < scenario.least:
-        problems.append(f"{slices} slices, at least {scenario.least} were expected")
-    counts = trace.counts()
+    slices, counts = len(trace.slices), trace.counts()
+    problems = [f"{slices} slices, at least {scenario.least} were expected"] if slices < scenario.least else []
     counted = sum(counts.get(name, 0) for name in scenario.counted)
     if slices + counted != tasks or set(counts) - scenario.counted - scenario.refused - NOT_RUN:
         problems.append(f"{slices} slices and {counted} counted of {tasks} tasks; counts {counts}")
     return problems
-
-
-def _absent(scenario: Scenario, trace: merged.Trace) -> list[str]:
-    absent = scenario.slices - {slice.span.name for slice in trace.slices}
-    problems = [f"not in the trace: {', '.join(sorted(absent))}"] if absent else []
-    names = trace.names()
-    return problems + [f"{names[name]} of {name} in the trace, {count} were expected" for name, count in scenario.marks.items() if names[name] != count]
 
 
 def free_port() -> int:

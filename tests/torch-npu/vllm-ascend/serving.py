@@ -15,12 +15,9 @@ import urllib.request
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "vllm")]
-import compare
 import followed
-import merged
 import model
 import suite
-import truth
 
 HERE = Path(__file__).parent
 LIMIT_S = 600
@@ -84,20 +81,12 @@ class Serving(suite.Suite):
             server.kill()
 
     def _problems_of_run(self, scenario: str, folder: Path) -> list[str]:
-        problems = [line for line in (folder / "said").read_text().splitlines() if "sa-profile" in line]
-        merge = subprocess.run([self.merge, "--quiet", str(folder / "run")], check=False, capture_output=True, text=True)
-        if merge.returncode:
-            return [*problems, f"the merge ends with {merge.returncode}: {merge.stderr}"]
-        trace = merged.Trace(folder / "run" / "trace.json")
-        tasks = truth.read(folder)
-        print(f"vllm-ascend: {scenario}: {len(trace.slices)} slices of {len(tasks)} tasks", flush=True)
+        said = [line for line in (folder / "said").read_text().splitlines() if "sa-profile" in line]
         workers, slices = SCENARIOS[scenario]
-        if len(trace.slices) != len(tasks) or trace.lost or trace.damage:
-            problems.append(f"{len(trace.slices)} slices of {len(tasks)} tasks, {trace.lost} events lost, damage {trace.damage}")
-        absent = slices - {slice.span.name for slice in trace.slices}
-        problems += [f"not on the device: {', '.join(sorted(absent))}"] if absent else []
-        problems += [*compare.problems_of_slices(trace, tasks), *compare.problems_of_records(trace, truth.records(folder), _device(scenario))]
-        return problems + followed.problems_of(trace, REQUESTS, workers, TOKENS)
+        trace, tasks, problems = self.compared(scenario, folder, _device(scenario), slices)
+        if len(trace.slices) != tasks:
+            problems.append(f"{len(trace.slices)} slices of {tasks} tasks")
+        return [*said, *problems, *followed.problems_of(trace, REQUESTS, workers, TOKENS)]
 
 
 def _device(scenario: str) -> str:

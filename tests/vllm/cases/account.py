@@ -11,7 +11,6 @@ from trace import merged
 # The bar: 2 % of the latency, or 0.5 ms.
 SHARE = 0.02
 EACH_US = 500.0
-LARGE = 0.005  # of the latency: parts that are printed; some lie in others
 # Spans that only contain others: they explain nothing.
 CONTAINERS = {
     "http.request", "http.endpoint", "request", "request.preprocess", "AsyncLLM.generate",
@@ -25,16 +24,19 @@ WAITS = [
 ]
 # And those between two spans of a step.
 STEP_WAITS = {
-    ("EngineCore.step", "EngineCore.post_step"): "the engine's output queue",
-    ("outputs.send", "EngineCore.post_step"): "the engine's output queue",
-    ("EngineCore.step", "EngineCore.process_input_queue"): "the engine's output queue",  # 0.9.1 has no post_step
-    ("outputs.send", "EngineCore.process_input_queue"): "the engine's output queue",
-    ("EngineCore.step", "MsgpackDecoder.decode"): "socket to the server",
-    ("EngineCore.post_step", "MsgpackDecoder.decode"): "socket to the server",
-    ("MsgpackEncoder.encode_into", "MsgpackDecoder.decode"): "socket to the server",
-    ("EngineCore.process_input_queue", "MsgpackDecoder.decode"): "socket to the server",
-    ("MsgpackDecoder.decode", "OutputProcessor.process_outputs"): "event loop, for the outputs",
-    ("StatLoggerManager.record", "outputs.send"): "event loop, for the outputs",
+    # The engine's output queue; 0.9.1 has no post_step.
+    ("EngineCore.step", "EngineCore.post_step"),
+    ("outputs.send", "EngineCore.post_step"),
+    ("EngineCore.step", "EngineCore.process_input_queue"),
+    ("outputs.send", "EngineCore.process_input_queue"),
+    # The socket to the server.
+    ("EngineCore.step", "MsgpackDecoder.decode"),
+    ("EngineCore.post_step", "MsgpackDecoder.decode"),
+    ("MsgpackEncoder.encode_into", "MsgpackDecoder.decode"),
+    ("EngineCore.process_input_queue", "MsgpackDecoder.decode"),
+    # The event loop, for the outputs.
+    ("MsgpackDecoder.decode", "OutputProcessor.process_outputs"),
+    ("StatLoggerManager.record", "outputs.send"),
 }
 # One of them is the work of a step for all of its requests.
 STEPS = {"EngineCore.step", "EngineCore.process_input_queue", "EngineCore.post_step", "MsgpackEncoder.encode_into", "MsgpackDecoder.decode", "OutputProcessor.process_outputs", "StatLoggerManager.record", "outputs.send"}
@@ -120,24 +122,17 @@ def run(machine, report):
 
 def measure(report, label, found):
     """What no part covers, in sum and at its worst, and whether each request is within the bar."""
-    gaps, parts, over, latencies, missing = defaultdict(list), defaultdict(list), [], 0.0, 0.0
+    gaps, over, latencies, missing = defaultdict(list), [], 0.0, 0.0
     for one, until in found:
         own = 0.0
         for since, to, before, after in one.uncovered(until):
-            if (before, after) in STEP_WAITS:
-                parts[STEP_WAITS[before, after]].append(to - since)
-            else:
+            if (before, after) not in STEP_WAITS:
                 gaps[before, after].append(to - since)
                 own += to - since
-        for name, since, to in one.parts:
-            parts[name].append(max(min(to, until) - max(since, one.began), 0.0))
         latencies, missing = latencies + until - one.began, missing + own
         if own > max(SHARE * (until - one.began), EACH_US):
             over.append(f"{one.external_id} {own:.0f} of {until - one.began:.0f}")
     report.result(f"account_{label}_uncovered_percent", round(100 * missing / max(latencies, 1), 3), f"of {latencies / 1e6:.2f} s in {len(found)} requests")
-    large = [name for name, lengths in parts.items() if sum(lengths) > LARGE * latencies]
-    for name, lengths in sorted(((name, parts[name]) for name in large), key=lambda part: -sum(part[1])):
-        report.result(f"account_{label}_part_us", round(sum(lengths) / len(found), 1), f"a request: {name}")
     for (before, after), stretches in sorted(gaps.items(), key=lambda gap: -sum(gap[1]))[:5]:
         mean = sum(stretches) / len(stretches)
         report.result(f"account_{label}_gap_us", round(mean, 1), f"mean of {len(stretches)}, {max(stretches):.0f} at most: from {before} to {after}")
