@@ -110,7 +110,7 @@ setup_perfetto() {
     return
   fi
   export TPQ_NO_INSTALL=1 # the tests shall skip at once, not try again one by one
-  skip 'the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
+  skip 'perfetto selftest and the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
 }
 
 setup_catapult() {
@@ -356,6 +356,9 @@ step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 if command -v python3 > /dev/null; then step 'pages' tests/docs/check; else skip 'the checks of the pages' 'no python3'; fi
 if command -v python3 > /dev/null; then step 'traces of other profilers' env PROGRAMS="$target/debug" tests/foreign/run; else skip 'the traces of other profilers' 'no python3'; fi
+if [ -n "$perfetto" ]; then
+  step 'perfetto selftest' tests/perfetto/selftest.sh
+fi
 [ -z "$full" ] || step 'demo build' cargo build --profile demo -p serving-demo
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
