@@ -5,8 +5,9 @@ unavailable() {
   exit 3
 }
 
-# once FOLDER COMMAND...: makes FOLDER where it is missing. The command gets the name of a folder to make, and only the last rename makes it FOLDER, so a killed install leaves
-# nothing half done. Parallel first calls install once. Ends the caller with 3 if it cannot be had here. What fails in a condition is chained: `set -e` does not hold there.
+# once FOLDER COMMAND...: makes FOLDER if it is missing. It passes the command the name of a folder to make, and renames that to FOLDER at the end, so an install that is killed
+# leaves nothing half done. Parallel first calls install once. If it cannot be installed here, the caller ends with 3. `set -e` does not apply within a condition, so a command
+# that consists of several steps must chain them with `&&`.
 once() {
   local folder=$1 cache=${1%/*}
   [ ! -d "$folder" ] || return 0

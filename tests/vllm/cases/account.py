@@ -121,7 +121,7 @@ def run(machine, report):
 
 
 def measure(report, label, found):
-    """What no part covers, in sum and at its worst, and whether each request is within the bar."""
+    """Prints how much time no part covers and the longest stretches of it, and checks each request against the bar."""
     gaps, over, latencies, missing = defaultdict(list), [], 0.0, 0.0
     for one, until in found:
         own = 0.0

@@ -1,4 +1,4 @@
-"""What vLLM itself has counted of requests of every kind (`/metrics`), against the events of the trace, and how many events the trace has of each name."""
+"""Compares the counters of vLLM's `/metrics` with the trace, for requests of every kind, and prints how many events the trace has of each name."""
 
 import asyncio
 import importlib.metadata

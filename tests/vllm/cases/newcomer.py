@@ -93,7 +93,7 @@ def run(machine, report):
 
 
 def check_live(shell, machine, report, text):
-    """`report`, `watch`, `serve`, `snapshot` and `open` of the live run have each request. `text` is vLLM's `/metrics`."""
+    """Checks that `report`, `watch`, `serve`, `snapshot` and `open` have each request of the live run. `text` is vLLM's `/metrics`."""
     requests = shell.json("report", "--json")["requests"]
     report.check("newcomer_report_counts_each_request", requests["n"] == requests["ok"] == REQUESTS, f"{requests['ok']} of {REQUESTS}")
     watched = shell.run("watch", "--once")
@@ -111,7 +111,7 @@ def check_live(shell, machine, report, text):
 
 
 def check_served(report, address, text):
-    """What `sa-profile serve` counts, once it has read the run: each request, and the times between tokens (ITL) by the bounds of vLLM's own histogram."""
+    """Checks that `sa-profile serve` counts each request, and has the same histogram of the times between tokens (ITL) as vLLM."""
     parts = urllib.parse.urlsplit(address)
     token = urllib.parse.parse_qs(parts.query).get("token", [""])[0]
 
@@ -144,7 +144,7 @@ def fetched(shell, *command):
 
 
 def check_crash(shell, machine, report, victim, code, closing):
-    """The closing lines of `run` name the victim first, and the trace opens.
+    """Checks that the closing lines of `run` name the victim first, and that the trace opens.
 
     SIGKILL may hit the victim between two spans. Then nothing shows that it was killed, and they say only that it may have died first.
     """

@@ -215,7 +215,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// Adds the losses that the ring reports, except for those that a later record in the fragment reports, too.
+    /// Adds the losses that the ring reports, without those that a later record in the fragment also reports.
     fn add_losses(&mut self) {
         let Some(snapshot) = self.ring else {
             return;
@@ -334,7 +334,7 @@ impl<'a> Stitcher<'a> {
         losses.iter().any(|args| args["stopped"] == true)
     }
 
-    /// Reports the positions of each stream that nothing accounts for. Those above the last complete line, which ends at `ends`, have a kind of their own.
+    /// Reports the positions of each stream that nothing accounts for. `ends` is where the last complete line of a stream ends. Gaps above it get another kind.
     fn report_gaps(&mut self, ends: &BTreeMap<StreamKey, u64>) {
         for (key, coverage) in &mut self.streams {
             let (slot, generation) = key;
