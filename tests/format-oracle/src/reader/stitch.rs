@@ -215,7 +215,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// Adds the losses that the ring reports, without those that a later record in the fragment also reports.
+    /// Adds the losses that the ring reports, unless a later record in the fragment also reports them.
     fn add_losses(&mut self) {
         let Some(snapshot) = self.ring else {
             return;
