@@ -162,7 +162,6 @@ pub(crate) struct Merged {
     pub(crate) trace: Trace,
     pub(crate) bytes: Vec<u8>,
     pub(crate) report: Report,
-    pub(crate) ended: Ended,
 }
 
 impl Merged {
@@ -179,7 +178,6 @@ impl Merged {
             trace: Trace::parse(&bytes),
             bytes,
             report: ended.report(),
-            ended,
         }
     }
 }

@@ -53,7 +53,6 @@ mod out_of_memory;
 mod output;
 mod paced;
 mod perfetto;
-mod pieces;
 mod placed;
 mod program_flows;
 mod progress;

@@ -82,7 +82,8 @@ fn show(kept: &[Kept], expected: &mut Expected) {
             id: event.id(),
         });
         expected.unfinished += u64::from(value["ph"] == "B" && value["args"]["unfinished"] == true);
-        if value["name"] == "sa_loss" && value["args"]["cause"] != "clamped" {
+        let is_loss = value["name"] == "sa_loss" && value["cat"] == "sa_profile";
+        if is_loss && value["args"]["cause"] != "clamped" {
             expected.lost_events += value["args"]["events"].as_u64().unwrap();
         }
     }
