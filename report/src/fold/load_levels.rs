@@ -147,38 +147,3 @@ impl Batchings {
         engines.map(of).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_weighted_by_time() {
-        let edge = |ns, kind, value| Edge {
-            ns,
-            kind,
-            of: 3,
-            value,
-        };
-        let edges = vec![
-            edge(0, EdgeKind::RequestBegin, 0),
-            edge(10, EdgeKind::RequestBegin, 0),
-            edge(10, EdgeKind::KvUsed, 250),
-            edge(30, EdgeKind::RequestEnd, 0),
-            edge(50, EdgeKind::KvUsed, 0),
-            edge(i64::MAX, EdgeKind::RequestEnd, 0),
-        ];
-        let levels = load_levels(&Sorted::Memory(edges), 100);
-        let [requests, kv] = levels.as_slice() else {
-            panic!("{levels:?}")
-        };
-        // One from 0 to 10 and from 30 to 100, two between.
-        assert_eq!(
-            (requests.wall_ns, requests.max, requests.p50),
-            (100, 2.0, 1.0)
-        );
-        assert!((requests.mean - 1.2).abs() < 1e-9);
-        assert_eq!((kv.process, kv.wall_ns), (Some(3), 40));
-        assert!((kv.mean - 25.0).abs() < 1e-9 && (kv.max - 25.0).abs() < 1e-9);
-    }
-}

@@ -93,27 +93,3 @@ fn hashes(text: &str) -> Vec<u64> {
     let (hashes, _) = text.as_bytes().as_chunks::<DIGITS>();
     hashes.iter().take(MOST_BLOCKS).map_while(hash).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hashes_are_read_up_to_the_first_that_is_none() {
-        let cases: [(&str, &[u64]); 6] = [
-            ("", &[]),
-            ("00000000000000ff", &[255]),
-            (
-                "ffffffffffffffff0123456789abcdef",
-                &[u64::MAX, 0x0123_4567_89ab_cdef],
-            ),
-            ("00000000000000ff0", &[255]),
-            ("00000000000000ff+00000000000000100000000000000001", &[255]),
-            ("0000000000000é00", &[]),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(hashes(text), expected, "{text}");
-        }
-        assert_eq!(hashes(&"0".repeat(16 * 600)).len(), MOST_BLOCKS);
-    }
-}

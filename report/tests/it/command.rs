@@ -1,7 +1,7 @@
 //! The command `trace-report`.
 
 use crate::reports::{fixture, has_words};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -34,58 +34,62 @@ fn stdout(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_screen_says_what_was_recorded_first() {
-    let text = stdout(&[&serving()]);
-    let heads = ["recorded ", "missing ", "requests ", "names "];
-    let places = heads.map(|head| text.find(head).unwrap());
-    assert!(places.is_sorted(), "{text}");
-    has_words(
-        &text,
-        &["4: 4 ok; 30.0 a second, 97 output tokens a second"],
-    );
-    let is_short = |line: &str| line.chars().count() <= 120;
-    assert!(text.lines().all(is_short), "{text}");
-}
-
-#[test]
-fn tables_come_as_json_and_csv() {
+fn the_screen_and_tables_are_printed() {
     let path = &serving();
-    let json: Value = serde_json::from_str(&stdout(&[path, "--json"])).unwrap();
-    assert_eq!(json["schema"], 2);
-    assert_eq!(json["request"][0]["request_id"], "r0");
-    let csv = stdout(&[path, "--csv", "request"]);
-    let head = "request_id,process,status,reason,arrival_ns,received_ns,";
-    assert!(csv.starts_with(head) && csv.lines().count() == 5, "{csv}");
-    assert_eq!(csv.lines().nth(1).unwrap().split(',').nth(16), Some("500"));
-    let csv = stdout(&[path, "--csv", "names", "--by", "process"]);
-    let first = csv.lines().nth(1).unwrap();
-    assert!(
-        first.starts_with("api,,thread,request,request,4,4,"),
-        "{csv}"
-    );
-}
-
-#[test]
-fn a_window_is_what_the_merge_shows_of_it() {
-    let path = &serving();
-    let text = stdout(&[path, "--names", "--to", "20ms"]);
-    has_words(&text, &["names      1 of 1 by tsub"]);
-    let requests = |arguments: &[&str]| {
-        let json: Value = serde_json::from_str(&stdout(arguments)).unwrap();
-        json["request"].as_array().unwrap().len()
+    let screen = include_str!("../fixtures/serving.screen.txt");
+    assert_eq!(stdout(&[path]), screen);
+    let json = |more: &[&str]| -> Value {
+        let text = stdout(&[&[path, "--json"], more].concat());
+        serde_json::from_str(&text).unwrap()
     };
-    assert_eq!(requests(&[path, "--json"]), 4);
-    assert_eq!(requests(&[path, "--json", "--request", "r1"]), 1);
+    let all = json(&[]);
+    assert_eq!((&all["schema"], requests(&all)), (&json!(2), 4));
+    assert_eq!(requests(&json(&["--request", "r1"])), 1);
+    let first = |table: &[&str]| {
+        let csv = stdout(&[&[path, "--csv"], table].concat());
+        csv.lines().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(first(&["request"]).split(',').nth(16), Some("500"));
+    let by_process = first(&["names", "--by", "process"]);
+    assert!(by_process.starts_with("api,,thread,request,request,4,4,"));
+    let names = stdout(&[path, "--names", "--to", "20ms"]);
+    has_words(&names, &["names      1 of 1 by tsub"]);
+}
+
+fn requests(report: &Value) -> usize {
+    report["request"].as_array().unwrap().len()
 }
 
 #[test]
 fn bad_input_is_said() {
+    let path = &serving();
+    for (words, message) in [
+        (
+            "/no/such/run",
+            "trace-report: nothing to merge: /no/such/run: ",
+        ),
+        ("", "trace-report: no PATH given, "),
+        ("x --json --csv request", "error: "),
+        ("x --export nat", "error: invalid value 'nat' for "),
+        (
+            "x --export callgrind=out",
+            "error: invalid value 'callgrind=out' for ",
+        ),
+        ("x --export gprof", "error: invalid value 'gprof' for "),
+    ] {
+        fails(&words.split_whitespace().collect::<Vec<_>>(), message);
+    }
     fails(
-        &["/no/such/run"],
-        "trace-report: nothing to merge: /no/such/run: ",
+        &[path, "--html=/none/page.html"],
+        "trace-report: /none/page.html: No such file",
     );
-    fails(&[], "");
-    fails(&["x", "--json", "--csv", "request"], "");
+    // Clients choose the ids of their requests.
+    let folder = tempfile::TempDir::new().unwrap();
+    let trace = folder.path().join("trace.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    std::fs::write(&trace, text.replace("\"r0\"", "\"=HYPERLINK(1)\"")).unwrap();
+    let table = stdout(&[trace.to_str().unwrap(), "--csv", "request"]);
+    has_words(&table, &["\n'=HYPERLINK(1),"]);
 }
 
 #[test]
@@ -123,7 +127,6 @@ fn files_of_others_are_written_to_a_folder() {
     fails(&[path, "--export", &export], &message);
     assert_eq!(std::fs::read(&other).unwrap(), b"another profiler's");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), names.len());
-    fails(&[path, "--export", "nat"], "");
 }
 
 #[test]
@@ -172,8 +175,13 @@ fn a_page_replaces_nothing_but_a_page() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     let page = folder.path().join("report.html");
     for _ in 0..2 {
-        stdout(&[path, &format!("--html={}", page.display())]);
+        let done = run(&[path, &format!("--html={}", page.display())]);
+        let words = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{words}");
+        has_words(&words, &["report.html ("]);
+        assert!(words.ends_with("open it in a browser\n"), "{words}");
     }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
 }
 
 /// Pages and exports have the mode of the fragments.
@@ -198,20 +206,4 @@ fn what_is_written_has_the_mode_of_the_fragments() {
         assert_eq!((bits(&page), bits(&exported)), (files, files), "{mode}");
         assert_eq!(bits(&out), folders, "{mode}");
     }
-}
-
-/// Clients choose the ids of their requests.
-#[test]
-fn no_csv_has_a_formula() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let trace = folder.path().join("trace.json");
-    let text = std::fs::read_to_string(fixture("serving.json")).unwrap();
-    std::fs::write(&trace, text.replace("\"r0\"", "\"=HYPERLINK(1)\"")).unwrap();
-    let path = trace.to_str().unwrap();
-    let table = stdout(&[path, "--csv", "request"]);
-    has_words(&table, &["\n'=HYPERLINK(1),"]);
-    let out = folder.path().join("out");
-    stdout(&[path, "--export", &format!("nat={}", out.display())]);
-    let steps = std::fs::read_to_string(out.join("standardized_data_all.csv")).unwrap();
-    has_words(&steps, &[",'=HYPERLINK(1),"]);
 }

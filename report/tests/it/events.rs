@@ -17,6 +17,7 @@ const MEMBERS: [&str; 10] = [
 /// P 101 'NPU 0' 'NPU 0, pid 11'                    the name and the labels of a process
 /// L 11 'pid 11'                                    only its labels
 /// T 101/2 'Stream 2'                               the name of a thread
+/// M 7/7 sa_end monotonic_ns=5 open=0               metadata of another name
 /// // a comment
 /// ```
 pub(crate) fn events(text: &str) -> Vec<Value> {
@@ -42,14 +43,19 @@ fn of_line(line: &str) -> Vec<Value> {
         ],
         ["L", _, labels] => vec![meta("process_labels", "labels", labels)],
         ["T", _, name] => vec![meta("thread_name", "name", name)],
-        [phase, _, time, ref rest @ ..] => {
-            let (ts, dur) = time
-                .split_once('+')
-                .map_or((time, None), |(ts, dur)| (ts, Some(dur)));
-            let mut event =
-                json!({"ph": phase, "pid": value(pid), "tid": value(tid), "ts": value(ts)});
-            if let Some(dur) = dur {
-                event["dur"] = value(dur);
+        [phase, _, ref rest @ ..] => {
+            let mut event = json!({"ph": phase, "pid": value(pid), "tid": value(tid)});
+            let mut rest = rest;
+            if let (true, [time, others @ ..]) = (phase != "M", rest) {
+                let (ts, dur) = match time.split_once('+') {
+                    Some((ts, dur)) => (ts, Some(dur)),
+                    None => (*time, None),
+                };
+                event["ts"] = value(ts);
+                if let Some(dur) = dur {
+                    event["dur"] = value(dur);
+                }
+                rest = others;
             }
             if phase == "i" {
                 event["s"] = json!("t");

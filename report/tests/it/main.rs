@@ -2,17 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
 mod command;
-mod crash;
 mod devices;
 mod diff;
 mod events;
 mod export;
-mod golden;
 mod growth;
 mod hostile;
 mod idle;
 mod msserviceprofiler;
-mod names_by;
 mod nat_files;
 mod oracle;
 mod page;

@@ -1,13 +1,10 @@
 //! What prompts have in common: small traces whose radix trees are known, and a naive count.
 
-use crate::events::{event, events};
+use crate::events::events;
 use crate::oracle::Numbers;
 use crate::reports::of_lines;
-use crate::traces::case;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
-use trace_report::Prefixes;
-use trace_report::screen::{self, Table};
 
 const BLOCK: u64 = 16;
 
@@ -32,41 +29,6 @@ fn queued(pid: u64, ts: u64, id: &str, words: &[u64]) -> String {
 
 fn finished(pid: u64, id: &str, cached: u64) -> String {
     format!("i {pid} 1000000 request.finished request_id={id} reason=stop cached_tokens={cached}\n")
-}
-
-#[test]
-fn prefixes_are_a_table() {
-    let report = of_lines(&case("prompts share").events);
-    let csv = screen::table_csv(&report, Table::Prefixes).unwrap();
-    let head = "engine,hit_tokens,own_tokens,prefix,requests,saved_share,saved_tokens,tokens\nEngineCore_DP0,";
-    assert!(csv.starts_with(head) && csv.lines().count() == 4, "{csv}");
-}
-
-#[test]
-fn nothing_is_said_where_no_blocks_have_hashes() {
-    let mut lines = case("prompts share").events;
-    lines.retain(|line| line["name"] != "request.prompt_blocks");
-    // Nor of a span of that name.
-    lines.push(event("X 10 1+5 request.prompt_blocks request_id=x prompt_tokens=20 block_tokens=16 blocks=1 hashes='00000000000000ff'"));
-    let report = of_lines(&lines);
-    let of_none = Prefixes {
-        requests: 12,
-        ..Prefixes::default()
-    };
-    assert_eq!(report.prefixes, of_none);
-    assert!(!screen::text(&report).contains("seen before"));
-}
-
-#[test]
-fn ties_are_in_the_order_of_processes() {
-    let two = |pid: u64| {
-        [0, 1]
-            .map(|nth| queued(pid, nth, &format!("r{pid}-{nth}"), &[7]))
-            .concat()
-    };
-    let found = of_lines(&events(&(1..=20).map(two).collect::<String>()));
-    let engines = found.prefixes.prefixes.iter().map(|of| of.engine);
-    assert_eq!(engines.collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
 }
 
 /// Words of a small alphabet, so that prompts meet and part everywhere.

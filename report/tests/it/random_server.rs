@@ -11,29 +11,10 @@ const EVENTS: u64 = 700;
 const WALL_US: u64 = 3_000;
 
 /// What spans of engines and workers are called.
-const NAMES: [&str; 21] = [
-    "scheduler.schedule",
-    "executor.execute_model",
-    "scheduler.update_from_output",
-    "WorkerWrapperBase.execute_model",
-    "Worker: execute_step",
-    "model_runner.sample",
-    "connector.wait_for_save",
-    "my_kv_transfer",
-    "gc.collect",
-    "gc",
-    "matmul",
-    "matmul",
-    "http.request",
-    "Scheduler.batch_decode",
-    "nothing",
-    "sample",
-    "model_runner:  execute_model",
-    "executor. sample_tokens",
-    "resample",
-    "executor.execute_step",
-    "OutputProcessor.process_outputs",
-];
+const NAMES: &str = "scheduler.schedule; executor.execute_model; scheduler.update_from_output; WorkerWrapperBase.execute_model; \
+    Worker: execute_step; model_runner.sample; connector.wait_for_save; my_kv_transfer; gc.collect; gc; matmul; matmul; http.request; \
+    Scheduler.batch_decode; nothing; sample; model_runner:  execute_model; executor. sample_tokens; resample; executor.execute_step; \
+    OutputProcessor.process_outputs";
 
 /// A server of three engines with two workers each, and a device of each worker whose name says so. Engines have pids from 10 on, workers from 20, devices from 30.
 pub(crate) fn at_random(seed: u64) -> Vec<Value> {
@@ -121,7 +102,8 @@ fn moments(numbers: &mut Numbers, nth: u64, engine: u64) -> String {
 
 /// A span of an engine or one of its workers. Those of the first two engines name requests; the last one's name none.
 fn span(numbers: &mut Numbers, engine: u64, nth: u64, place: &str) -> String {
-    let name = NAMES[usize::try_from(numbers.below(NAMES.len() as u64)).unwrap()];
+    let names: Vec<&str> = NAMES.split("; ").collect();
+    let name = names[usize::try_from(numbers.below(names.len() as u64)).unwrap()];
     let id = format!("r{engine}-{}", numbers.below(9));
     let (dur, ts) = (1 + numbers.below(60), numbers.below(WALL_US));
     let args = match (name, numbers.below(3)) {

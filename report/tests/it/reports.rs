@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use trace_merge::{Options, Progress};
-use trace_report::{NameTime, ReportOptions, RunReport, read};
+use trace_report::{ReportOptions, RunReport, read};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -18,7 +18,12 @@ pub(crate) fn report(path: impl Into<PathBuf>) -> RunReport {
 }
 
 pub(crate) fn report_with(path: impl Into<PathBuf>, options: &ReportOptions) -> RunReport {
-    read(&Options::new([path.into()]), options, &Progress::default()).unwrap()
+    report_of(&[path.into()], options)
+}
+
+pub(crate) fn report_of(paths: &[PathBuf], options: &ReportOptions) -> RunReport {
+    let inputs = Options::new(paths.to_vec());
+    read(&inputs, options, &Progress::default()).unwrap()
 }
 
 /// Returns the report of a Chrome trace with these events.
@@ -40,13 +45,6 @@ pub(crate) fn of_text(text: &str) -> RunReport {
 pub(crate) fn only<T: Debug>(list: &[T]) -> &T {
     assert_eq!(list.len(), 1, "{list:?}");
     &list[0]
-}
-
-/// Returns what the report says of a name.
-#[track_caller]
-pub(crate) fn name_time<'r>(report: &'r RunReport, name: &str) -> &'r NameTime {
-    let mut names = report.names.iter();
-    names.find(|found| found.name == name).unwrap()
 }
 
 /// Checks that a text has all of these words.

@@ -12,7 +12,6 @@ use crate::reports::{fixture, report, report_with};
 use crate::tool::printed;
 use crate::traces::case;
 use agreement::{agree, all_agree, live_agrees};
-use format_oracle::writer::line::On;
 use format_oracle::writer::{Fragment, Process as FragmentProcess};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -41,11 +40,12 @@ const WHOLE: [(&str, &str); 6] = [
 ];
 
 /// Traces on which the statements have to agree with the report.
-const CASES: [&str; 4] = [
+const CASES: [&str; 5] = [
     "the rank that comes last",
     "steps and queues",
     "phases follow each other",
     "gaps of one length",
+    "a worker that is an engine",
 ];
 
 /// The rows of each statement.
@@ -120,11 +120,8 @@ impl Run {
     /// The same fragments, but every second process is on another host.
     fn on_two_hosts(lines: &[Value]) -> Run {
         let mut fragments = fragments(lines);
-        for fragment in fragments.values_mut().skip(1).step_by(2) {
-            let text = String::from_utf8(std::mem::take(&mut fragment.bytes)).unwrap();
-            let text = text.replace("node-3", "node-4");
-            fragment.bytes = text.replace("0b1f7a3e", "1c2f7a3e").into_bytes();
-        }
+        let others = fragments.values_mut().skip(1).step_by(2);
+        others.for_each(|fragment| move_to_host(fragment, "node-4"));
         Run::of_fragments(fragments.into_values())
     }
 
@@ -189,8 +186,15 @@ impl Run {
     }
 }
 
+/// Has another host, and another boot of it, write a fragment.
+pub(crate) fn move_to_host(fragment: &mut Fragment, host: &str) {
+    let text = String::from_utf8(std::mem::take(&mut fragment.bytes)).unwrap();
+    let text = text.replace("node-3", host).replace("0b1f7a3e", host);
+    fragment.bytes = text.into_bytes();
+}
+
 /// Returns the fragments of the processes of some lines.
-fn fragments(lines: &[Value]) -> BTreeMap<u32, Fragment> {
+pub(crate) fn fragments(lines: &[Value]) -> BTreeMap<u32, Fragment> {
     let mut by_pid: BTreeMap<u32, Fragment> = BTreeMap::new();
     for line in lines {
         let pid = u32::try_from(line["pid"].as_u64().unwrap()).unwrap();
@@ -291,35 +295,6 @@ fn statements_on_names_say_what_the_report_says() {
     }
 }
 
-/// One process is worker and engine: the worker's steps come first in the table. A step inside another step is not counted.
-#[test]
-fn statements_on_a_worker_that_is_an_engine_say_what_the_report_says() {
-    let mut text = "X 7 5000+400 WorkerWrapperBase.execute_model
-        X 7 5001+398 model_runner.execute_model request_ids=[1,2,3,4]\n"
-        .to_owned();
-    for ts in (0..4_000).step_by(100) {
-        let (dur, counted) = (20 + ts / 200, ts + 30);
-        text += &format!(
-            r#"X 7 {ts}+{dur} model_runner.execute_model cat=worker request_ids=["a","b"]
-            C 7 {counted} tokens prefill=0 decode=2
-            "#
-        );
-    }
-    let run = Run::of_lines(&events(&text));
-    let report = run.report();
-    let longest = &report.slow_steps[0];
-    assert_eq!((longest.dur_ns, longest.requests), (400_000, 4));
-    assert_eq!(report.slow_steps[1].dur_ns, 39_000);
-    assert_eq!(
-        (report.slow_steps.len(), report.batching[0].steps),
-        (10, 40)
-    );
-    run.check(&report);
-    if let Some(duckdb) = run.in_engine("duckdb") {
-        assert_eq!(duckdb["every step"].len(), 40 + 40 + 1);
-    }
-}
-
 /// Rows of two hosts, whose `upid`s are in another order than the processes.
 #[test]
 fn statements_on_two_hosts_say_what_the_report_says() {
@@ -356,45 +331,24 @@ fn planted() -> Vec<Value> {
     lines
 }
 
-/// Returns the fragment of a process with its lines.
-fn fragment(pid: u32, lines: impl FnOnce(&FragmentProcess) -> Vec<String>) -> Fragment {
-    let process = FragmentProcess {
-        main: pid == 41,
-        ..FragmentProcess::new(pid)
-    };
-    let mut fragment = process.fragment();
-    fragment.line(&process.anchor(1_000_000));
-    for line in lines(&process) {
-        fragment.line(&line);
-    }
-    fragment.line(&process.anchor(9_000_000));
-    fragment
-}
-
 /// Spans on lanes are async work in fragments, in the merged trace, and in the tables. One lane has a number, one has a name, and one has
 /// samples. The name of the thread resembles the name of the first lane.
 #[test]
 fn statements_on_lanes_say_what_the_report_says() {
-    const LANE: u32 = 1 << 22;
-    let lanes = [
-        (41, "async io", 1_000_000),
-        (LANE, "async 0", 2_000_000),
-        (LANE + 1, "Task-2 (async)", 3_000_000),
-        ((1 << 28) - (1 << 20), "samples MainThread", 4_000_000),
-    ];
-    let lines = |on: On, name: &str, ns: u64| {
-        let id = format!(r#""request_id":"a{ns}""#);
-        [
-            on.metadata("thread_name", &format!("\"name\":\"{name}\"")),
-            on.span(ns, 400_000, "request", &id),
-            on.span(ns + 500_000, 400_000, "worker.execute_model", &id),
-        ]
-    };
-    let run = Run::of_fragments([fragment(41, |process| {
-        let lanes = lanes.into_iter();
-        let lines = lanes.flat_map(|(tid, name, ns)| lines(process.thread(tid), name, ns));
-        lines.collect()
-    })]);
+    let run = Run::recorded(&events(
+        "T 41/41 'async io'
+        X 41/41 1000+400 request request_id=a
+        X 41/41 1500+400 worker.execute_model request_id=a
+        T 41/4194304 'async 0'
+        X 41/4194304 2000+400 request request_id=b
+        X 41/4194304 2500+400 worker.execute_model request_id=b
+        T 41/4194305 'Task-2 (async)'
+        X 41/4194305 3000+400 request request_id=c
+        X 41/4194305 3500+400 worker.execute_model request_id=c
+        T 41/267386880 'samples MainThread'
+        X 41/267386880 4000+400 request request_id=d
+        X 41/267386880 4500+400 worker.execute_model request_id=d",
+    ));
     let found = run.report();
     let kinds = |report: &RunReport| -> Vec<_> {
         let names = report.names.iter();
@@ -408,19 +362,14 @@ fn statements_on_lanes_say_what_the_report_says() {
 
 /// Two processes that lost events, one of them several times for one cause.
 fn lossy() -> Run {
-    let lost = [
-        (41, &[("ring_full", 7), ("busy", 2), ("ring_full", 5)][..]),
-        (42, &[("ring_full", 1)]),
-    ];
-    Run::of_fragments(lost.map(|(pid, lost)| {
-        fragment(pid, |process| {
-            let on = process.main_thread();
-            let losses = (3_000_000..).step_by(1_000_000).zip(lost);
-            let losses = losses.map(|(ns, (cause, events))| on.loss(ns, cause, *events, ""));
-            let step = on.span(2_000_000, 900_000, "step", r#""step":1"#);
-            [step].into_iter().chain(losses).collect()
-        })
-    }))
+    Run::recorded(&events(
+        "X 41/41 2000+900 step step=1
+        i 41/41 3000 sa_loss cat=sa_profile s=p cause=ring_full events=7
+        i 41/41 4000 sa_loss cat=sa_profile s=p cause=busy events=2
+        i 41/41 5000 sa_loss cat=sa_profile s=p cause=ring_full events=5
+        X 42/42 2000+900 step step=1
+        i 42/42 3000 sa_loss cat=sa_profile s=p cause=ring_full events=1",
+    ))
 }
 
 /// A row of the table has all events that a process lost for one cause.

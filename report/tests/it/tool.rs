@@ -1,14 +1,14 @@
 //! Programs that are not on every machine.
 
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// Exit code of scripts if something cannot be set up.
 const NOT_HERE: i32 = 3;
 
-/// Runs a program with this input; `None` (said loudly) where it cannot be set up.
+/// Returns what a program prints for this input; `None` (said loudly) where it cannot be set up.
 #[expect(clippy::print_stderr, reason = "it says where it does not run")]
-pub(crate) fn run(command: &mut Command, input: &str) -> Option<Output> {
+pub(crate) fn printed(command: &mut Command, input: &str) -> Option<String> {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -16,22 +16,12 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Option<Output> {
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     let _ = writer.join(); // a command that needs none may have ended before
-    if output.status.code() != Some(NOT_HERE) {
-        return Some(output);
-    }
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or_default();
-    eprint!(
-        "SKIPPED {test}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    None
-}
-
-/// Returns what a program prints; `None` (said loudly) where it cannot be set up.
-pub(crate) fn printed(command: &mut Command, input: &str) -> Option<String> {
-    let output = run(command, input)?;
     let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOT_HERE) {
+        let thread = std::thread::current();
+        eprint!("SKIPPED {}: {words}", thread.name().unwrap_or_default());
+        return None;
+    }
     assert!(output.status.success(), "{command:?}: {words}");
     Some(String::from_utf8(output.stdout).unwrap())
 }

@@ -1,7 +1,9 @@
 //! Checks what the report has for each trace in `tests/traces`.
 //!
-//! A case has a name after `==`, then its [`events`], and after `--` a line for each expectation. Events after `npu 4711 0` are of the groups
-//! of that process's [`npu`] 0, and `fixture` in their place names a file.
+//! A case has a name after `==`, then its inputs, and after `--` a line for each expectation. A first line `with` names options: `concurrency`, `by=thread`,
+//! `slo=e2e=1s`, and `merged`, which also checks the trace that a merge writes of the inputs. The first input is a trace of [`events`]; events after
+//! `npu 4711 0` are of the groups of that process's [`npu`] 0. More inputs follow `+ trace`, `+ fixture` with a path, or `+ recorded` with a host, whose
+//! processes recorded these events.
 //!
 //! ```text
 //! idle.0.causes.cause=worker ns=110000    members of a value of the JSON, here of the element whose cause that is
@@ -14,11 +16,16 @@
 
 use crate::devices::npu;
 use crate::events::{events, unquoted, value, words};
-use crate::reports::{fixture, of_lines, report};
+use crate::reports::{fixture, report_of};
+use crate::sql::{fragments, move_to_host};
+use clap::ValueEnum;
 use serde_json::{Value, json};
-use trace_report::{RunReport, screen};
+use std::path::{Path, PathBuf};
+use trace_merge::{Options, Output};
+use trace_report::{NamesBy, ReportOptions, RunReport, parse_slo, screen};
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
+    include_str!("../traces/crash.txt"),
     include_str!("../traces/devices.txt"),
     include_str!("../traces/fixtures.txt"),
     include_str!("../traces/idle.txt"),
@@ -30,8 +37,12 @@ const FILES: [&str; 6] = [
 /// A trace, and what its report must have.
 pub(crate) struct Case {
     name: &'static str,
-    fixture: Option<&'static str>,
+    options: ReportOptions,
+    is_merged: bool,
+    /// The events of the first input.
     pub(crate) events: Vec<Value>,
+    /// The kind of each further input, and its text.
+    others: Vec<(&'static str, &'static str)>,
     expected: &'static str,
 }
 
@@ -40,14 +51,38 @@ fn cases() -> impl Iterator<Item = Case> {
     cases.map(|case| {
         let (name, case) = case.split_once('\n').unwrap();
         let (text, expected) = case.split_once("\n--\n").unwrap();
-        let fixture = text.strip_prefix("fixture ");
+        let (with, text) = match text.strip_prefix("with ") {
+            Some(text) => text.split_once('\n').unwrap(),
+            None => ("", text),
+        };
+        let mut inputs = text.split("+ ");
+        let (options, is_merged) = options(with);
         Case {
             name,
-            fixture,
-            events: with_npus(if fixture.is_none() { text } else { "" }),
+            options,
+            is_merged,
+            events: with_npus(inputs.next().unwrap()),
+            others: inputs
+                .map(|input| input.split_once('\n').unwrap_or((input, "")))
+                .collect(),
             expected,
         }
     })
+}
+
+/// Reads the options of a report, and whether a merged trace has the same.
+fn options(with: &str) -> (ReportOptions, bool) {
+    let (mut options, mut is_merged) = (ReportOptions::default(), false);
+    for word in with.split_whitespace() {
+        match word.split_once('=') {
+            None if word == "merged" => is_merged = true,
+            None if word == "concurrency" => options.concurrency = true,
+            Some(("by", by)) => options.names_by = NamesBy::from_str(by, false).unwrap(),
+            Some(("slo", slo)) => options.slo = Some(parse_slo(slo).unwrap()),
+            _ => panic!("{word}"),
+        }
+    }
+    (options, is_merged)
 }
 
 fn with_npus(text: &str) -> Vec<Value> {
@@ -67,10 +102,56 @@ pub(crate) fn case(name: &str) -> Case {
 }
 
 impl Case {
-    fn report(&self) -> RunReport {
-        match self.fixture {
-            Some(name) => report(fixture(name)),
-            None => of_lines(&self.events),
+    /// Writes the inputs and returns their paths. Recordings go into the folder `run`.
+    pub(crate) fn write(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        let write_trace = |nth: usize, events: &[Value]| {
+            // With a comma, as labels have between their parts.
+            let path = folder.join(format!("trace {nth}, a.json"));
+            let mut trace = json!({ "traceEvents": events });
+            if self.others.iter().any(|(kind, _)| *kind == "trace") {
+                trace["baseTimeNanoseconds"] = json!(1_751_410_836_000_000_000_i64);
+            }
+            std::fs::write(&path, trace.to_string()).unwrap();
+            path
+        };
+        if !self.events.is_empty() {
+            paths.push(write_trace(0, &self.events));
+        }
+        let run = folder.join("run");
+        for (nth, (kind, text)) in self.others.iter().enumerate() {
+            match kind.split_once(' ').unwrap_or((kind, "")) {
+                ("fixture", name) => paths.push(fixture(name)),
+                ("trace", _) => paths.push(write_trace(nth + 1, &events(text))),
+                (_, host) => {
+                    let to = run.join("fragments");
+                    std::fs::create_dir_all(&to).unwrap();
+                    for (pid, mut fragment) in fragments(&events(text)) {
+                        if !host.is_empty() {
+                            move_to_host(&mut fragment, host);
+                        }
+                        fragment.write(&to, &format!("trace.{pid}{nth}.jsonl"));
+                    }
+                }
+            }
+        }
+        paths.extend(run.exists().then_some(run));
+        paths
+    }
+
+    fn check_all(&self) {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = self.write(folder.path());
+        self.check(&report_of(&paths, &self.options));
+        if self.is_merged {
+            let merged = folder.path().join("merged.json");
+            let options = Options {
+                output: Output::File(merged.clone()),
+                settle: false,
+                ..Options::new(paths)
+            };
+            trace_merge::merge(&options).unwrap();
+            self.check(&report_of(&[merged], &self.options));
         }
     }
 
@@ -145,7 +226,7 @@ fn at_path<'v>(json: &'v Value, path: &str) -> &'v Value {
 fn reports_have_what_is_expected_of_traces() {
     let mut checked = 0;
     for case in cases() {
-        case.check(&case.report());
+        case.check_all();
         checked += 1;
     }
     let lines = FILES.iter().flat_map(|file| file.lines());

@@ -1,4 +1,4 @@
-// Opens a page of a report and uses it: sorts, filters, zooms, unfolds, in the dark and on paper. Started by the script `page`.
+// Opens a page of a report and uses it: sorts, filters, zooms, unfolds. Started by the script `page`.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,7 +17,7 @@ async function use(page, file, picture) {
   await page.resize(SIZE);
   await page.open(pathToFileURL(path.resolve(file)).href);
   await complete(page);
-  const seen = { open_ms: await page.run(() => performance.timing.loadEventEnd - performance.timing.navigationStart) };
+  const seen = {};
   seen.sections = await page.run(() => [...document.querySelectorAll('section')].map(({ id }) => id));
   seen.text = await page.run(() => document.getElementById('report').innerText);
   seen.images = await page.run(() => document.images.length);
@@ -26,12 +26,10 @@ async function use(page, file, picture) {
   if (has('each')) seen.requests = await useRequests(page);
   if (has('time')) seen.time = await useTimeline(page);
   if (has('stacks')) seen.stacks = await useStacks(page);
-  if (has('names')) seen.names = await useNames(page);
   seen.sql = await page.run(() => [...document.querySelectorAll('details.sql')].map((details) => {
     details.querySelector('summary').click();
     return details.open && details.querySelector('pre').checkVisibility() && details.querySelector('pre').textContent.length;
   }));
-  seen.looks = await looks(page);
   seen.problems = await page.run(() => self.problems);
   return seen;
 }
@@ -51,7 +49,7 @@ function useRequests(page) {
     const [order, filter] = [list.querySelector('select'), list.querySelector('input')];
     const rows = () => [...list.querySelectorAll('tbody tr')].map((row) => row.cells[0].textContent);
     const says = () => list.querySelector('[aria-live]').textContent;
-    const seen = { says: says(), bars: list.querySelectorAll('tbody rect').length };
+    const seen = { says: says() };
     seen.first = [...order.options].map(({ value }) => {
       order.value = value;
       order.dispatchEvent(new Event('change'));
@@ -105,39 +103,6 @@ async function useStacks(page) {
   await page.run(() => document.querySelector('#flame .frame').focus());
   await page.press('Escape');
   seen.back = (await frames()).length;
-  return seen;
-}
-
-/** The first name by each column, and those that a filter leaves. */
-function useNames(page) {
-  return page.run(() => {
-    const section = document.getElementById('names');
-    const first = () => section.querySelector('tbody tr').cells[0].textContent;
-    const seen = { by: {} };
-    for (let nth = 0; nth < section.querySelectorAll('th button').length; nth++) {
-      const button = section.querySelectorAll('th button')[nth];
-      button.click();
-      seen.by[button.textContent] = first();
-    }
-    const filter = section.querySelector('input');
-    filter.value = 'no such name';
-    filter.dispatchEvent(new Event('input'));
-    seen.filtered = section.querySelectorAll('tbody tr').length;
-    return seen;
-  });
-}
-
-/** What the page looks like by day, in the dark, and on paper. */
-async function looks(page) {
-  const look = () => page.run(() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('nav')).display, document.documentElement.scrollWidth <= innerWidth]);
-  const seen = {};
-  await page.emulate('', [{ name: 'prefers-color-scheme', value: 'light' }]);
-  seen.light = await look();
-  await page.emulate('', [{ name: 'prefers-color-scheme', value: 'dark' }]);
-  seen.dark = await look();
-  await page.emulate('print', []);
-  seen.print = await look();
-  await page.emulate('', []);
   return seen;
 }
 
