@@ -57,20 +57,3 @@ pub(super) fn write(
     ready.into_iter().try_for_each(ReadyFile::put)?;
     Ok(format!("{}: {}", folder.display(), names.join(", ")))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_have_a_folder_or_none() {
-        let stacks = Ok(Export::Stacks(StackFormat::Callgrind));
-        assert_eq!(parse_export("callgrind"), stacks);
-        let files = Export::Nat(PathBuf::from("out/a=b"));
-        assert_eq!(parse_export("nat=out/a=b"), Ok(files));
-        for wrong in ["", "nat", "nat=", "callgrind=out", "gprof", "gprof=out"] {
-            let words = parse_export(wrong).unwrap_err();
-            assert!(words.ends_with(&format!("found {wrong:?}")), "{words}");
-        }
-    }
-}

@@ -185,22 +185,19 @@ fn names(of: Vec<NameTime>) -> Vec<LiveName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use format_oracle::writer::Process;
 
     #[test]
     fn losses_beyond_all_numbers_stop_at_the_largest() {
         let dir = tempfile::tempdir().unwrap();
-        let header = r#"{"ph":"M","pid":7,"tid":7,"name":"sa_fragment","args":{"version":1,"nonce":"9f86d081884c7d65","segment":0,"run":"r","main":true,"host":"h","boot_id":"b","pid_ns":4,"time_ns":4,"monotonic_offset_ns":0,"pid":7,"start_time":1,"exe":"p","script":"","ring":"file","page_bytes":4096}}"#;
-        let args = format!(
-            r#"{{"cause":"disk_full","events":{},"processes":7}}"#,
-            u64::MAX
-        );
-        let line = |tid: u32| {
-            let event = format!(r#""ph":"i","pid":7,"tid":{tid},"ts":1.000,"s":"t""#);
-            format!(r#"{{{event},"name":"sa_loss","cat":"sa_profile","args":{args}}}"#) + "\n"
-        };
-        let lines = format!("{header}\n{}{}", line(7), line(8));
-        std::fs::write(dir.path().join("trace.7.jsonl"), lines).unwrap();
-        let whole = WholeRun::read(dir.path(), "r").unwrap();
+        let process = Process::new(7);
+        let mut fragment = process.fragment();
+        for tid in [7, 8] {
+            let loss = process.thread(tid).loss(1_000, "disk_full", u64::MAX, "");
+            fragment.line(&loss);
+        }
+        fragment.write_here(dir.path());
+        let whole = WholeRun::read(dir.path(), "run-a").unwrap();
         assert_eq!(
             whole.0.recorded.lost,
             BTreeMap::from([("disk_full".to_owned(), u64::MAX)])
