@@ -127,21 +127,6 @@ impl Stack {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_has_no_room_is_told() {
-        let mut stack = Stack::default();
-        stack.begin(1, 0, None, 1);
-        let second = stack.begin(2, 1, None, 1);
-        assert_eq!(
-            (second.depth, second.parent, second.is_left_out),
-            (1, Some(1), true)
-        );
-        stack.end(3, Some(1));
-        assert_eq!((stack.len(), stack.top()), (1, Some((1, 0))));
-        stack.end(4, Some(0));
-        assert!(!stack.begin(3, 5, Some(1), 1).is_left_out);
-    }
-
     /// Each event used to go over all of them: an hour of it.
     #[test]
     fn many_begins_without_an_end_cost_little() {

@@ -7,32 +7,6 @@ use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-#[test]
-fn odd_values_are_kept() {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    let text = r#"{"traceEvents":[
-{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"q\"'\\ é","args":{"big":18446744073709551616,"min":-9223372036854775808,"max":9223372036854775807,"d":1,"d":2,"":3}},
-{"ph":"C","pid":1,"tid":1,"ts":2,"name":"c","args":{"a":1e300,"b":-0.0}}
-]}"#;
-    std::fs::write(file.path(), text).unwrap();
-    let tables = Tables::of(&[file.path().to_owned()]);
-    assert_eq!(tables.rows("slice")[0]["name"], "q\"'\\ é");
-    let cells = |row: &Row| ["key", "int_value", "real_value"].map(|of| row[of].clone());
-    let mut args: Vec<[Value; 3]> = tables.rows("args").iter().map(cells).collect();
-    args.sort_by_key(|row| row[0].to_string());
-    let expected = json!([
-        ["args.", 3, null],
-        ["args.big", null, 18_446_744_073_709_551_616.0],
-        ["args.d", 2, null],
-        ["args.max", i64::MAX, null],
-        ["args.min", i64::MIN, null],
-    ]);
-    assert_eq!(json!(args), expected);
-    let samples = tables.rows("counter");
-    let values = samples.iter().map(|row| row["value"].as_f64().unwrap());
-    assert_eq!(values.collect::<Vec<_>>(), [1e300, -0.0]);
-}
-
 /// More names, and more bytes of them, than are kept once; more rows than a row group has.
 #[test]
 fn very_many_names_and_keys_come_through() {

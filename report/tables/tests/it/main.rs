@@ -4,8 +4,9 @@
 #[path = "../../../tests/it/events.rs"]
 mod events;
 mod hostile;
-mod model;
 mod perfetto;
 mod recorded;
 mod report_tables;
 mod tables;
+#[path = "../../../tests/it/tool.rs"]
+mod tool;

@@ -118,21 +118,18 @@ fn losses_and_damage_are_tables() {
     let hosts = [(41, "a", "0b1f7a3e"), (41, "b", "1c2f7a3e")];
     let tables = tables_of(&run_on(&hosts));
     let losses = tables.rows("loss");
-    let lost = losses
-        .iter()
-        .map(|loss| json!([loss["cause"], loss["events"]]));
-    assert_eq!(
-        json!(lost.collect::<Vec<_>>()),
-        json!([["ring_full", 7], ["ring_full", 7]])
-    );
+    let damage = tables.rows("damage");
+    for (rows, columns, expected) in [
+        (&losses, ["cause", "events"], json!(["ring_full", 7])),
+        (&damage, ["kind", "count"], json!(["bad_json", 1])),
+    ] {
+        let cells = rows
+            .iter()
+            .map(|row| json!(columns.map(|column| &row[column])));
+        assert_eq!(cells.collect::<Vec<_>>(), [expected.clone(), expected]);
+    }
     let upids = longs(&tables.rows("process"), "upid");
     assert_eq!((upids.len(), longs(&losses, "upid")), (2, upids));
-    let damage = tables.rows("damage");
-    let damage = damage.iter().map(|row| json!([row["kind"], row["count"]]));
-    assert_eq!(
-        json!(damage.collect::<Vec<_>>()),
-        json!([["bad_json", 1], ["bad_json", 1]])
-    );
     let metadata = tables.rows("metadata");
     for (name, text, int) in [
         ("run", json!("run-a"), json!(null)),
