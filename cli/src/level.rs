@@ -73,23 +73,3 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     };
     obey::carry_out(&directory, wish, &deed, &arguments.wait)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_levels() {
-        for (given, expected) in [
-            ("e2e", "e2e"),
-            (" Kernel , E2E,", "kernel,e2e"),
-            ("VERBOSE", "verbose"),
-        ] {
-            assert_eq!(text(&list(given).ok().unwrap().0), expected, "{given:?}");
-        }
-        for given in ["", ",", "all", "e2e,all"] {
-            assert!(list(given).is_err(), "{given:?}");
-        }
-        assert_eq!(text(&[]), "off");
-    }
-}

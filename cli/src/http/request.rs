@@ -202,18 +202,4 @@ mod tests {
         assert_eq!(status(text, false), Some(200));
         assert_eq!(status(text, true), Some(403));
     }
-
-    #[test]
-    fn a_head_has_no_body_and_says_how_long_it_is() {
-        for (method, ending) in [("GET", "\r\n\r\nyes"), ("HEAD", "\r\n\r\n")] {
-            let text = format!("{method} / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-            let response = respond(text.as_bytes(), &Yes { is_loopback: true });
-            let sent = response.unwrap().sent().unwrap();
-            let sent = String::from_utf8(sent).unwrap();
-            assert!(
-                sent.contains("Content-Length: 3\r\n") && sent.ends_with(ending),
-                "{sent}"
-            );
-        }
-    }
 }

@@ -275,57 +275,57 @@ mod tests {
         }
     }
 
-    fn words(report: Report) -> String {
-        words_with(false, report)
-    }
-
-    fn words_with(preload: bool, report: Report) -> String {
-        let directory = Path::new("my out");
-        Recorded {
-            directory,
+    fn words(preload: bool, report: Report) -> String {
+        let recorded = Recorded {
+            directory: Path::new("my out"),
             merged: Ok(report),
             times: None,
             preload,
-        }
-        .text()
+        };
+        recorded.text()
     }
 
     #[test]
     fn a_run_in_which_the_preload_library_recorded_no_launch_says_so() {
-        let of = |process: ProcessReport| Report {
-            processes: vec![process],
-            ..Report::default()
-        };
-        let seen = ProcessReport {
-            seen_by_preload: true,
-            ..process("worker", 7)
+        let of = |is_seen: bool, lost: u64| {
+            let mut report = Report {
+                processes: vec![process("worker", 7)],
+                ..Report::default()
+            };
+            report.processes[0].seen_by_preload = is_seen;
+            report.losses.events = lost;
+            report
         };
         let line = "\nreach: the preload library recorded no launch, so";
-        assert!(words_with(true, of(process("worker", 7))).contains(line));
-        assert!(!words_with(false, of(process("worker", 7))).contains(line));
-        assert!(!words_with(true, of(seen)).contains(line));
         // What is missing may have said so.
-        let mut lossy = of(process("worker", 7));
-        lossy.losses.events = 1;
-        assert!(!words_with(true, lossy).contains(line));
-        let nothing = words_with(true, Report::default());
-        assert!(
-            nothing.contains("\n  - the preload library recorded no launch"),
-            "{nothing}"
-        );
+        for (preload, is_seen, lost, is_said) in [
+            (true, false, 0, true),
+            (false, false, 0, false),
+            (true, true, 0, false),
+            (true, false, 1, false),
+        ] {
+            let text = words(preload, of(is_seen, lost));
+            assert_eq!(text.contains(line), is_said, "{text}");
+        }
+        let nothing = words(true, Report::default());
+        let reason = "\n  - the preload library recorded no launch";
+        assert!(nothing.contains(reason), "{nothing}");
     }
 
     #[test]
     fn a_clean_run_in_words() {
-        let text = words(Report {
-            output: OutputReport {
-                path: Some(PathBuf::from("out/trace.json")),
-                bytes: 1_234_567,
-                ..OutputReport::default()
+        let text = words(
+            false,
+            Report {
+                output: OutputReport {
+                    path: Some(PathBuf::from("out/trace.json")),
+                    bytes: 1_234_567,
+                    ..OutputReport::default()
+                },
+                processes: vec![process("api-server", 12_000), process("wor\u{1b}ker", 1)],
+                ..Report::default()
             },
-            processes: vec![process("api-server", 12_000), process("wor\u{1b}ker", 1)],
-            ..Report::default()
-        });
+        );
         assert_eq!(
             text,
             "sa-profile: recorded 12,001 events of 2 processes in out/trace.json (1.2 MB)\n  \
@@ -337,35 +337,15 @@ mod tests {
         );
     }
 
+    /// Losses have their causes (issue 19), and processes that died have their signals or exit codes (issue 47).
     #[test]
-    fn every_loss_is_told() {
-        let mut report = Report {
-            processes: vec![process("a", 1); 40],
-            unfinished_spans: 1,
-            ..Report::default()
+    fn a_run_with_losses_and_deaths_in_words() {
+        let dead = |name: &str, open_spans, exit| ProcessReport {
+            end: Some(if open_spans > 0 { "killed" } else { "silent" }),
+            exit,
+            open_spans,
+            ..process(name, 1)
         };
-        report.losses.events = 2;
-        report.damage.total = 3;
-        report.damage.by_kind = [("bad_json", 3)].into();
-        report.left_out = vec![LeftOut {
-            run: "older".into(),
-            fragments: 1,
-        }];
-        let text = words(report);
-        for told in [
-            "and 8 more",
-            "lost: 2 events",
-            "damaged: 3 places (bad_json 3)",
-            "1 span still open",
-            "older",
-        ] {
-            assert!(text.contains(told), "{told} in {text}");
-        }
-        assert!(!text.contains("lost: nothing"));
-    }
-
-    #[test]
-    fn issue_19_whose_events_are_missing_is_said_with_the_cause() {
         let loss = LossReport {
             process: Some("api".into()),
             number: None,
@@ -381,50 +361,55 @@ mod tests {
             from_ns: Some(12_100_000_000),
             to_ns: Some(60_000_000_000),
         };
-        let text = words(Report {
-            processes: vec![process("api", 1)],
+        let mut report = Report {
+            processes: vec![
+                dead("api", 1, Some(Exit::Code(1))),
+                dead("core", 1, None),
+                dead("idle", 0, None),
+            ],
             losses: LossTotals {
                 events: 980,
                 list: vec![loss; 10],
                 refused_processes: 0,
             },
+            unfinished_spans: 1,
+            left_out: vec![LeftOut {
+                run: "older".into(),
+                fragments: 1,
+            }],
             ..Report::default()
-        });
-        let sentence = "  98 % of worker-3's events between 12.100 s and 60.000 s are missing (98 of api): the disk was full\n";
-        assert_eq!(text.matches(sentence).count(), LOSSES_LISTED, "{text}");
-        assert!(
-            text.contains("  and 2 more; trace-merge names them\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn issue_47_how_processes_ended_is_said() {
-        let dead = |name: &str, open_spans, exit| ProcessReport {
-            end: Some(if open_spans > 0 { "killed" } else { "silent" }),
-            exit,
-            open_spans,
-            ..process(name, 1)
         };
-        let of = |processes| {
-            words(Report {
-                processes,
-                ..Report::default()
-            })
-        };
-        let text = of(vec![
-            dead("api", 1, Some(Exit::Code(1))),
-            dead("core", 1, None),
-            dead("idle", 0, None),
-        ]);
-        let expected = "\
+        report.processes.extend(vec![process("a", 1); 37]);
+        report.damage.total = 3;
+        report.damage.by_kind = [("bad_json", 3)].into();
+        let line = |name: &str| format!("  {name:<28} pid 42              1 event, 1 thread\n");
+        let lines = ["api", "core", "idle"].map(line).concat() + &line("a").repeat(29);
+        let lost = "  98 % of worker-3's events between 12.100 s and 60.000 s are missing (98 of api): the disk was full\n";
+        let expected = format!(
+            "\
+sa-profile: recorded 40 events of 40 processes in 'my out' (0 B)
 killed: core (pid 42), in 1 open span. What they had recorded was recovered. Its signal is not known: another process waited for it.
 ended by itself with spans open: api (pid 42), with exit code 1, in 1 open span
 ended without closing its recording, with no span open (_exit, or a signal between two spans): idle (pid 42)
-";
-        assert!(text.contains(expected), "{text}");
+{lines}  and 8 more
+lost: 980 events; the trace shows when and why (sa_loss)
+{}  and 2 more; trace-merge names them
+damaged: 3 places (bad_json 3); trace-merge names them
+unfinished: 1 span still open at the end
+left out: another run in the same directory, older
+next: sa-profile open 'my out'    shows it in Perfetto
+      sa-profile report 'my out'    says where the time went",
+            lost.repeat(LOSSES_LISTED)
+        );
+        assert_eq!(words(false, report), expected);
         let signal = Some(Exit::Signal("SIGKILL".to_owned()));
-        let text = of(vec![dead("core", 1, signal)]);
+        let text = words(
+            false,
+            Report {
+                processes: vec![dead("core", 1, signal)],
+                ..Report::default()
+            },
+        );
         let expected = "\nkilled: core (pid 42), by SIGKILL, in 1 open span. What they had recorded was recovered.\n";
         assert!(text.contains(expected), "{text}");
     }

@@ -82,14 +82,8 @@ impl Ground {
                 command.env_remove(name);
             }
         }
-        for name in [
-            "DISPLAY",
-            "WAYLAND_DISPLAY",
-            "BROWSER",
-            "SSH_CONNECTION",
-            "LD_PRELOAD",
-            "VIRTUAL_ENV",
-        ] {
+        let others = "DISPLAY WAYLAND_DISPLAY BROWSER SSH_CONNECTION LD_PRELOAD VIRTUAL_ENV";
+        for name in others.split(' ') {
             command.env_remove(name);
         }
         command.current_dir(self.root.path());

@@ -46,14 +46,4 @@ fn who_was_killed_and_what_is_lost_comes_first() {
     let screen = ground.run(&["report", "out"]).stdout;
     let line = |name| screen.lines().position(|line| line.starts_with(name));
     assert!(line("missing") < line("names"), "{screen}");
-    let done = ground.run(&["report", "--html=page.html", "out"]);
-    assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{done:?}");
-    done.says(&["page.html ("]);
-    assert!(done.stderr.ends_with("open it in a browser\n"), "{done:?}");
-    let text = fs::read_to_string(ground.path("page.html")).unwrap();
-    assert!(text.contains(&format!("\"lost_events\":{lost}")));
-    assert!(!ground.path("page.html.tmp").exists());
-    let refused = ground.run(&["report", "--html=none/page.html", "out"]);
-    assert_eq!(refused.code, Some(2));
-    refused.says(&["page.html: No such file"]);
 }

@@ -9,25 +9,6 @@ use std::process::Stdio;
 /// Has a process begin with recording switched off.
 const PAUSED: [(&str, &str); 1] = [("SA_PROFILE_START", "paused")];
 
-/// Returns the table with `#` for every number, B for every unit of bytes, RUN for the run's id, and single spaces.
-fn table(ground: &Ground) -> String {
-    let shown = ground.run(&["status", "out"]);
-    assert_eq!(shown, Ended::done(shown.stdout.as_str()));
-    let mut text = String::new();
-    for line in shown.stdout.lines() {
-        let words = line.split_whitespace().map(|word| match word {
-            _ if word.len() == 24 && word.starts_with("20") => "RUN".to_owned(),
-            _ if word.starts_with(|first: char| first.is_ascii_digit()) => "#".to_owned(),
-            _ if word.starts_with('[') => "[#].".to_owned(),
-            "kB" | "MB" => "B".to_owned(),
-            "span." => "spans.".to_owned(), // one, if the kill comes between two spans of its loop
-            _ => word.to_owned(),
-        });
-        text += &(words.collect::<Vec<_>>().join(" ") + "\n");
-    }
-    text
-}
-
 fn json(ground: &Ground) -> Value {
     ground.json(&["status", "--json", "out"])
 }
@@ -37,19 +18,6 @@ fn a_healthy_run() {
     let ground = Ground::new();
     let _main = ground.host("engine-core");
     let other = ground.host_with(&["worker-0", "spans=1000"], &PAUSED);
-    assert_eq!(
-        table(&ground),
-        "\
-run RUN in out
-began # s ago
-recorded # events, # lost, # B
-alive # of #
-
-PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST
-engine-core # alive e2e,kernel # # # B # s ago -
-worker-0 # alive off # # # B # s ago -
-"
-    );
     let status = json(&ground);
     let [main, worker] = [&status["processes"][0], &status["processes"][1]];
     assert_eq!(
@@ -75,24 +43,10 @@ fn a_killed_process_is_named() {
     drop(ground.host_with(&["worker-0", "open"], &[]));
     // Paused, it had nothing open.
     drop(ground.host_with(&["worker-1"], &PAUSED));
-    assert_eq!(
-        table(&ground),
-        "\
-run RUN in out
-began # s ago
-recorded # events, # lost, # B
-alive # of #
-
-PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST
-engine-core # alive e2e,kernel # # # B # s ago -
-worker-0 # killed e2e,kernel # # # B # s ago -
-worker-1 # silent off # # # B # s ago -
-
-killed: worker-0 (pid # in # open spans. `trace-merge out` shows the spans they died in
-
-ended without closing its recording, with no span open (_exit, or a signal between two spans): worker-1 (pid #
-"
-    );
+    let shown = ground.run(&["status", "out"]);
+    assert_eq!(shown, Ended::done(shown.stdout.as_str()));
+    let line = "\n\nended without closing its recording, with no span open (_exit, or a signal between two spans): worker-1 (pid ";
+    assert!(shown.stdout.contains(line), "{shown:?}");
     let status = json(&ground);
     let states = |status: &Value| [1, 2].map(|nth| status["processes"][nth]["state"].clone());
     assert_eq!(states(&status), ["killed", "silent"]);

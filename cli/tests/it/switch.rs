@@ -41,7 +41,7 @@ fn all_processes_start_change_and_stop() {
         "out: run RUN: 2 of 2 processes record\n"
     );
     assert_eq!(
-        obeyed(&ground, "level e2e"),
+        obeyed(&ground, "level E2E,"),
         "out: run RUN: 2 of 2 processes record e2e\n"
     );
     assert_eq!(control(&ground).levels, Some(vec![Level::E2e]));

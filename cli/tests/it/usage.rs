@@ -16,6 +16,17 @@ fn bad_usage_says_what_was_expected() {
         ("start --step-name x", "--steps <N>"),
         ("start --wait --no-wait", "cannot be used with"),
         ("begin", "unrecognized subcommand"),
+        (
+            "run --level e2e,kernels -- true",
+            r#"unknown level "kernels", expected e2e, kernel, verbose"#,
+        ),
+        ("run --max-mb 3 -- true", "expected"),
+        ("run --max-mb 4.5 -- true", "expected"),
+        ("run --track step -- true", "MODULE:FUNCTION"),
+        ("run --track a:f,b:g -- true", "MODULE:FUNCTION"),
+        ("run --track a:f -- true", "--python"),
+        ("run --tasks -- true", "--python"),
+        ("tables --to t --host-id 16777216 out", "16777216"),
     ] {
         let ended = ground.run_words(words);
         assert_eq!(

@@ -2,13 +2,11 @@
 import fs from 'node:fs';
 import { Chromium } from '../../../tests/perfetto/chromium.mjs';
 
-const USAGE = 'usage: show URL (TEXT | --reload)...';
-/** Stands for a text: loads the address that the page has by then again, as F5 does. */
-const RELOAD = '--reload';
+const USAGE = 'usage: show URL TEXT...';
 const LIMIT_MS = 30_000;
 
-/** What the page shows and where it is, and each error of its scripts so far. */
-const shown = (page) => page.run(() => ({ text: document.body?.innerText ?? '', address: location.href, errors: self.errors ?? [] }));
+/** What the page shows, and each error of its scripts so far. */
+const shown = (page) => page.run(() => ({ text: document.body?.innerText ?? '', errors: self.errors ?? [] }));
 
 /** Waits until the page shows a text. */
 async function wait(page, text) {
@@ -35,10 +33,6 @@ async function main([url, ...texts]) {
     });
     await page.open(url);
     for (const text of texts) {
-      if (text === RELOAD) {
-        await page.open((await shown(page)).address);
-        continue;
-      }
       const found = await wait(page, text);
       fs.writeSync(1, `${JSON.stringify(found)}\n`);
       fs.writeSync(2, `show: shown: ${text}\n`); // so that a caller may go on
