@@ -25,7 +25,7 @@ mod lanes;
 mod link;
 mod pass;
 #[cfg(test)]
-#[path = "../reader/src/fragment/sample.rs"]
+#[path = "../reader/tests/support/sample.rs"]
 mod sample;
 mod select;
 mod span;

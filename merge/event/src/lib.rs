@@ -40,6 +40,7 @@ pub mod prefix_cache;
 mod profile;
 mod pypto;
 #[cfg(test)]
+#[path = "../tests/support/sample.rs"]
 mod sample;
 pub mod scan;
 pub mod verbatim;

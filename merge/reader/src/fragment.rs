@@ -12,5 +12,6 @@ pub mod recording;
 pub mod removal;
 pub mod ring;
 #[cfg(test)]
+#[path = "../tests/support/sample.rs"]
 pub mod sample;
 pub mod settle;
