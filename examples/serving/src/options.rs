@@ -75,24 +75,3 @@ fn parse_rate(text: &str) -> Result<f64, String> {
         Err("must be 0 or more".to_owned())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bad_values_are_refused() {
-        for arguments in [
-            ["--rate", "-1"],
-            ["--rate", "nan"],
-            ["--workers", "0"],
-            ["--requests", "x"],
-        ] {
-            assert!(
-                Options::try_parse_from(["serving-demo"].iter().chain(&arguments)).is_err(),
-                "{arguments:?}"
-            );
-        }
-        assert!(Options::try_parse_from(["serving-demo", "--no-merge", "-o", "x"]).is_err());
-    }
-}

@@ -203,20 +203,3 @@ fn read_start(stream: &mut impl Read, len: &mut [u8; 4]) -> io::Result<bool> {
     }
     stream.read_exact(&mut len[1..]).map(|()| true)
 }
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-
-    #[test]
-    fn an_end_that_leaves_our_message_unread_is_an_end() {
-        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
-        send(&mut theirs, &Hello::Worker(3)).unwrap();
-        send(&mut ours, &Hello::Api).unwrap();
-        drop(theirs);
-        assert_eq!(receive(&mut ours).unwrap(), Some(Hello::Worker(3)));
-        assert_eq!(receive::<Hello>(&mut ours).unwrap(), None);
-    }
-}

@@ -88,31 +88,3 @@ fn last_message(messages: &mut UnixStream, known: Status) -> io::Result<Status> 
     messages.set_nonblocking(false)?;
     Ok(last)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::{Command, Stdio};
-
-    #[test]
-    fn a_worker_between_steps_is_left_alone() {
-        let mut sleeper = Command::new("sleep")
-            .arg("60")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let pid = Pid::from_raw(sleeper.id().cast_signed());
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        for status in [Status::StepStarted(1), Status::StepFinished(1)] {
-            protocol::send(&mut theirs, &status).unwrap();
-        }
-        drop(theirs);
-        assert_eq!(in_mid_step("sleep", pid, ours, || true).unwrap(), None);
-        assert_eq!(sleeper.try_wait().unwrap(), None, "it still runs");
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        protocol::send(&mut theirs, &Status::StepStarted(2)).unwrap();
-        let killed = in_mid_step("sleep", pid, ours, || true).unwrap().unwrap();
-        assert_eq!((killed.step, killed.worker.as_str()), (2, "sleep"));
-        assert!(!sleeper.wait().unwrap().success());
-    }
-}

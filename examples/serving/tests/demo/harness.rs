@@ -104,6 +104,15 @@ impl Workplace {
         });
     }
 
+    /// The file name extensions of the fragments in the default place.
+    pub(crate) fn fragments(&self) -> Vec<String> {
+        let files = fs::read_dir(self.path("profile_out/fragments")).unwrap();
+        let extension = |path: PathBuf| path.extension().unwrap().to_str().unwrap().to_owned();
+        files
+            .map(|entry| extension(entry.unwrap().path()))
+            .collect()
+    }
+
     /// The merged trace in the default place.
     pub(crate) fn trace(&self) -> Trace {
         Trace::read(&self.path("profile_out/trace.json"))

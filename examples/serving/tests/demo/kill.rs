@@ -36,10 +36,6 @@ fn a_worker_killed_in_mid_step_leaves_the_step_open_and_the_others_serve_on() {
     assert_eq!(last, Some(step - 1), "all steps before that are whole");
     let later = trace.of("worker-0", "WorkerProcess.execute_step");
     assert!(later.into_iter().any(|event| step_of(event) > step));
-    let loads = trace.of("worker-0", "WorkerProcess.init_device_and_model");
-    let worlds = loads.iter().map(|event| event["args"]["world"].as_u64());
-    let worlds: Vec<_> = worlds.collect();
-    assert_eq!(worlds, [Some(2), Some(1)], "it took over the whole model");
     let (ok, failed) = finished.line("requests").split_once(" ok, ").unwrap();
     let failed = failed.split(' ').next().unwrap();
     let [ok, failed]: [usize; 2] = [ok, failed].map(|number| number.parse().unwrap());

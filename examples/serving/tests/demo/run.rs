@@ -1,7 +1,6 @@
 //! Runs in which nothing goes wrong.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use serde_json::Value;
 
@@ -28,46 +27,28 @@ fn every_request_is_answered_and_every_process_recorded() {
         finished.stdout
     );
     assert_eq!(finished.stderr, "");
-    let fragments = fs::read_dir(workplace.path("profile_out/fragments")).unwrap();
-    let names: Vec<String> = fragments
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
     assert_eq!(
-        names.len(),
-        5,
-        "a fragment for each process and no ring left: {names:?}"
-    );
-    assert!(
-        names.iter().all(|name| name.ends_with(".jsonl")),
-        "{names:?}"
+        workplace.fragments(),
+        ["jsonl"; 5],
+        "one for each process, and no ring left"
     );
 
     let trace = workplace.trace();
-    let spans = [
+    let count = |name: &str| trace.named(name).filter(|event| event["ph"] == "X").count();
+    for name in [
         "http.completions",
         "AsyncLLMEngine.add_request",
         "client.completions",
-    ];
-    for name in spans {
-        assert_eq!(
-            trace.named(name).filter(|event| event["ph"] == "X").count(),
-            8,
-            "{name}"
-        );
+    ] {
+        assert_eq!(count(name), 8, "{name}");
     }
+    let streamed = trace.named("http.stream_completion.finished");
+    assert_eq!(streamed.count(), 4, "every other request streams");
+    let tokens = trace.named("request.token").count();
     assert_eq!(
-        trace.named("http.stream_completion.finished").count(),
-        4,
-        "every other request streams"
+        finished.line("tokens").split(' ').next(),
+        Some(&*tokens.to_string())
     );
-    let tokens: usize = finished
-        .line("tokens")
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert_eq!(trace.named("request.token").count(), tokens);
     assert_eq!(workplace.processes(), [] as [i32; 0]);
 }
 
@@ -93,11 +74,6 @@ fn every_worker_executes_every_step_and_its_kernels_run_on_its_npu() {
         let runs = trace.of(&worker, "PyptoExecutor.run_prefill").len()
             + trace.of(&worker, "PyptoExecutor.run_decode").len();
         assert_eq!(trace.of(&worker, "lm_head").len(), runs, "{worker}");
-        let projections = trace.of(&worker, "qkv_proj").into_iter();
-        let columns: BTreeSet<String> = projections
-            .map(|kernel| kernel["args"]["n"].to_string())
-            .collect();
-        assert_eq!(columns, ["768".into()].into(), "a third of 3 x 768");
         let ran = trace.of(&format!("SIMULATED NPU {index} · {worker}"), "lm_head");
         assert_eq!(ran.len(), runs, "{worker}");
         for slice in ran {
@@ -120,31 +96,6 @@ fn timed(trace: &Trace) -> Vec<&Value> {
 }
 
 #[test]
-fn texts_depend_on_the_seed_and_not_on_batches_or_preemption() {
-    let digest = |arguments: &str| {
-        let workplace = Workplace::new();
-        let finished = workplace
-            .run(&format!("--requests 6 --tokens 10 {arguments}"))
-            .expect(0);
-        let preempted = workplace.trace().named("request.preempted").count();
-        (
-            finished
-                .line("digest")
-                .split(' ')
-                .next()
-                .unwrap()
-                .to_owned(),
-            preempted,
-        )
-    };
-    let (alone, none) = digest("--concurrency 1");
-    let (crowded, some) = digest("--concurrency 6 --kv-blocks 12");
-    assert_eq!((none, some > 0), (0, true), "only the small cache preempts");
-    assert_eq!(alone, crowded);
-    assert_ne!(alone, digest("--concurrency 1 --seed 2").0);
-}
-
-#[test]
 fn the_directory_and_the_output_can_be_chosen_and_the_merge_left_out() {
     let workplace = Workplace::new();
     let mut command = workplace.command("--requests 1 --tokens 1 -o chosen.json");
@@ -159,8 +110,7 @@ fn the_directory_and_the_output_can_be_chosen_and_the_merge_left_out() {
         .expect(0);
     finished.says("fragments", "trace-merge");
     assert!(!workplace.path("profile_out/trace.json").exists());
-    let fragments = fs::read_dir(workplace.path("profile_out/fragments")).unwrap();
-    assert_eq!(fragments.count(), 5);
+    assert_eq!(workplace.fragments().len(), 5);
 }
 
 #[test]
@@ -176,18 +126,11 @@ fn an_unmodified_worker_shows_its_launches_by_preload_alone() {
     );
     let slices = timed(&trace);
     assert!(!slices.is_empty());
-    let names: BTreeSet<&str> = slices
-        .iter()
-        .filter_map(|slice| slice["name"].as_str())
-        .collect();
-    assert!(
-        names.contains("qkv_proj") && names.contains("mlp_up"),
-        "{names:?}"
-    );
-    assert!(
-        slices.iter().all(|slice| slice["args"]["stands_for"] == 8),
-        "one in eight"
-    );
+    for name in ["qkv_proj", "mlp_up"] {
+        assert!(slices.iter().any(|slice| slice["name"] == name), "{name}");
+    }
+    let is_one_in_eight = |slice: &&Value| slice["args"]["stands_for"] == 8;
+    assert!(slices.iter().all(is_one_in_eight));
     let plain = Workplace::new();
     let plain = plain.run("--requests 6 --tokens 8 --device off").expect(0);
     assert_eq!(

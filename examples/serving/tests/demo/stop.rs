@@ -1,10 +1,8 @@
 //! Runs that end before their time: nothing is left running, and what was recorded is merged.
 
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use crate::harness::{Workplace, wait_for};
 
@@ -53,47 +51,4 @@ fn a_killed_launcher_leaves_no_orphan() {
     wait_for("the end of the last process", || {
         workplace.processes().is_empty().then_some(())
     });
-}
-
-#[test]
-fn a_second_interrupt_ends_at_once() {
-    let workplace = Workplace::new();
-    let running = workplace.start("--requests 5000 --tokens 24");
-    workplace.wait_for_steps();
-    // A worker that stands still cannot stop in order.
-    let worker = Pid::from_raw(workplace.child("\"Worker\":{\"index\":1"));
-    kill(worker, Signal::SIGSTOP).unwrap();
-    running.signal(Signal::SIGINT);
-    sleep(Duration::from_millis(300));
-    running.signal(Signal::SIGINT);
-    let finished = running.finish().expect(130);
-    assert_eq!(finished.stdout, "", "no merge, no report");
-    wait_for("the end of the last process", || {
-        workplace.processes().is_empty().then_some(())
-    });
-}
-
-#[test]
-fn an_interrupt_does_not_wait_for_a_worker_that_does_not_come_up() {
-    // A worker may come up before it is stopped. Then this run does not count.
-    let is_met = (0..5).any(|_| {
-        let workplace = Workplace::new();
-        let running = workplace.start("--requests 5000 --tokens 24");
-        let worker = Pid::from_raw(workplace.child("\"Worker\":{\"index\":1"));
-        kill(worker, Signal::SIGSTOP).unwrap();
-        sleep(Duration::from_millis(200));
-        running.signal(Signal::SIGINT);
-        let asked = Instant::now();
-        let finished = running.finish().expect(130);
-        let took = asked.elapsed();
-        assert_eq!(workplace.processes(), [] as [i32; 0]);
-        let words = "the processes were still coming up, and were killed";
-        let is_starting = finished.stdout.contains(words);
-        if is_starting {
-            assert!(took < STOP_LIMIT, "{took:?}");
-            workplace.trace().pid("engine-core");
-        }
-        is_starting
-    });
-    assert!(is_met, "no run was interrupted while a worker came up");
 }

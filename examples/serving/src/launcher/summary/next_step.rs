@@ -45,35 +45,3 @@ fn quoted(path: &Path) -> String {
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cargo_finds_the_workspace_from_any_folder() {
-        let manifest = Path::new("/src/Cargo.toml");
-        let inside = cargo_command(manifest, Path::new("/src/docs"));
-        assert!(
-            inside.ends_with("-p trace-report") && !inside.contains("/src"),
-            "{inside}"
-        );
-        let outside = cargo_command(manifest, Path::new("/tmp"));
-        assert!(
-            outside.contains("--manifest-path /src/Cargo.toml"),
-            "{outside}"
-        );
-    }
-
-    #[test]
-    fn a_path_is_one_word() {
-        for (path, expected) in [
-            ("profile_out", "profile_out"),
-            ("my run", "'my run'"),
-            ("it's", r"'it'\''s'"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), expected);
-        }
-        assert!(report_command(Path::new("/some/where")).ends_with(" /some/where"));
-    }
-}
