@@ -153,13 +153,11 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
-    use std::os::unix::net::UnixStream;
     use std::thread;
     use std::time::Duration;
 
     use super::super::awake::ThisThread;
     use super::super::clock::Clocks;
-    use super::super::ticks::tests::Random;
     use super::*;
 
     /// A client's end of a connection, and the server's.
@@ -205,15 +203,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tcp_connection_cannot_tell() {
-        let mut arrivals = Arrivals::new(ThisThread);
-        let (one, _other) = UnixStream::pair().unwrap();
-        for descriptor in [one.as_raw_fd(), -1] {
-            assert_eq!(arrivals.arrival(descriptor, 7, 0), at(7, 0));
-        }
-    }
-
-    #[test]
     fn an_arrival_is_placed_in_the_tick_in_which_it_came() {
         let ns = |ms: f64| (ms * 1e6).round() as i64;
         let tick = Some(100.0);
@@ -254,54 +243,6 @@ mod tests {
                 "{now} {awake} {answered}"
             );
         }
-    }
-
-    /// Four requests sent together, which a busy thread reads one after another. Returns by how many ticks each is off, as a median.
-    fn busy() -> Vec<f64> {
-        let (mut arrivals, mut random) = (Arrivals::new(ThisThread), Random::new(3));
-        let length_ns = arrivals.ticks.length_ns() as f64;
-        let connections: Vec<_> = (0..4).map(|_| connect()).collect();
-        let mut off = vec![Vec::new(); connections.len()];
-        for turn in 0..60 {
-            thread::sleep(Duration::from_millis(3));
-            work(&mut arrivals, 3.0 * random.share());
-            let sent = connections.iter().map(|(client, _)| {
-                ask(client);
-                Kernel.now_ns()
-            });
-            let sent: Vec<_> = sent.collect();
-            (0..5).for_each(|_| work(&mut arrivals, 1.3));
-            for (at, (_, server)) in connections.iter().enumerate() {
-                let found = arrivals.arrival(server.as_raw_fd(), Kernel.now_ns(), 0);
-                if turn >= 10 {
-                    off[at].push((found.ns - sent[at]) as f64 / length_ns);
-                }
-                read(server);
-            }
-        }
-        let median = |mut of: Vec<f64>| {
-            of.sort_by(f64::total_cmp);
-            of[of.len() / 2]
-        };
-        off.into_iter().map(median).collect()
-    }
-
-    #[test]
-    fn requests_that_lay_unread_together_are_placed_alike() {
-        if tick_length_ns() == 0 {
-            println!("SKIPPED requests that lay unread together: this machine has no coarse clock");
-            return;
-        }
-        // A machine with more to do than it can takes the thread off its core in the middle: one quiet run of some is enough.
-        let mut tried = Vec::new();
-        for _ in 0..10 {
-            let medians = busy();
-            if medians.iter().all(|off| off.abs() < 0.3) {
-                return;
-            }
-            tried.push(medians);
-        }
-        panic!("of a tick: {tried:?}");
     }
 
     /// Requests are read at once, by a thread that is taken off its core between its clock and the kernel's answer.

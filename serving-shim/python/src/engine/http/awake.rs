@@ -240,7 +240,6 @@ mod tests {
     use std::fs::{read_dir, read_link};
     use std::os::fd::AsRawFd;
     use std::thread;
-    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -342,21 +341,6 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_a_thread_that_has_not_slept_asks_for_no_more() {
-        let counts = Counts::default();
-        let mut awake = Awake::new(&counts);
-        awake.look_again();
-        counts.went_on(5, 0, 1);
-        awake.look_again();
-        for _ in 0..3 {
-            counts.went_on(2, 1, 0);
-            awake.look_again();
-        }
-        assert_eq!(awake.most_ns(), 5 + 3 * 3);
-        assert_eq!(counts.asked.get(), 2);
-    }
-
-    #[test]
     fn a_period_that_nobody_counts_or_of_another_thread_is_not_known() {
         let counts = Counts::default();
         let mut awake = Awake::new(&counts);
@@ -430,28 +414,5 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(link, path, "it is still the host's");
         assert!(ThisThread.delayed_ns().unwrap() >= second_ns);
-    }
-
-    #[test]
-    fn periods_of_this_machine() {
-        let mut awake = Awake::new(ThisThread);
-        awake.look_again();
-        thread::sleep(Duration::from_millis(200));
-        let asleep_ns = awake.most_ns();
-        if asleep_ns == ALWAYS_NS {
-            println!(
-                "SKIPPED the periods of this machine: it does not count how long a thread waits for a core"
-            );
-            return;
-        }
-        assert!(asleep_ns < 100_000_000, "{asleep_ns}");
-        let (began, used_ns) = (Instant::now(), ThisThread.used_ns());
-        while ThisThread.used_ns() < used_ns + 200_000_000 {}
-        let most_ns = awake.most_ns();
-        let passed_ns = i64::try_from(began.elapsed().as_nanos()).unwrap();
-        assert!(
-            (200_000_000..=passed_ns + asleep_ns + 10_000_000).contains(&most_ns),
-            "{most_ns}"
-        );
     }
 }
