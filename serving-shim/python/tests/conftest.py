@@ -66,6 +66,31 @@ class Recorded:
         return [one["args"]["name"] for one in self.named("process_name", "M")]
 
 
+class Process:
+    """Starts processes in an empty folder, without any variable of ours but those given."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def environment(self, variables):
+        ours = ("SA_PROFILE_", "LD_PRELOAD", "ASCEND_", "VLLM_", "PYTHONPATH")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
+        return {**kept, "PATH": path, "PYTHONWARNINGS": "error", **variables}
+
+    def run(self, *words, expected=0, **variables):
+        """Runs a command to its end; returns what it printed to stdout and to stderr."""
+        environment = self.environment(variables)
+        done = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == expected, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout, done.stderr
+
+    def python(self, *words, **variables):
+        stdout, stderr = self.run(sys.executable, *words, **variables)
+        assert stderr == ""
+        return stdout
+
+
 def _events(path):
     for line in path.read_text().splitlines():
         event = json.loads(line) if line.strip() else {"name": "sa_"}
@@ -81,19 +106,17 @@ def record(tmp_path):
     """
 
     def run(function, *arguments, code=0, **more):
-        environment = {name: value for name, value in more.items() if name.isupper()}
-        keywords = {name: value for name, value in more.items() if name not in environment}
+        variables = {name: value for name, value in more.items() if name.isupper()}
+        keywords = {name: value for name, value in more.items() if name not in variables}
         folder = tmp_path / "profile"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
         paths = [str(Path(inspect.getfile(inspect.unwrap(function))).parent), str(FAKES), *sys.path]
-        inherited |= {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)}
-        inherited |= environment
-        inherited = {name: value for name, value in inherited.items() if value is not None}
+        environment = Process(tmp_path).environment({"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)} | variables)
+        environment = {name: value for name, value in environment.items() if value is not None}
         module = function.__module__.rpartition(".")[2]
         program = f"import {module} as module; module.{function.__name__}(*{arguments!r}, **{keywords!r})"
-        command = [sys.executable, "-W", "error", "-c", program]
+        command = [sys.executable, "-c", program]
         # Elsewhere: the sources in the current folder would come before the installed package.
-        done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == code, done.stderr
         return Recorded(folder, done)
 

@@ -2,14 +2,14 @@
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from sa_profile import create_profile_config, recorder
+
+from ..conftest import Process
 
 
 def lines(path):
@@ -55,23 +55,10 @@ def config(tmp_path):
 
 @pytest.fixture
 def program(tmp_path):
-    """Runs a script in a process of its own; gives what it printed."""
+    """Runs a script in a process of its own, which finds packages in these folders too; gives what it printed."""
 
-    def run(script, *, path=None, **variables):
-        file = tmp_path / "program.py"
-        file.write_text(textwrap.dedent(script))
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-        if path is not None:
-            kept["PYTHONPATH"] = os.pathsep.join(map(str, [*path, *filter(None, [kept.get("PYTHONPATH")])]))
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(file)],
-            env={**kept, **variables},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert (done.returncode, done.stderr) == (0, ""), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+    def run(script, *, path=(), **variables):
+        (tmp_path / "program.py").write_text(textwrap.dedent(script))
+        return Process(tmp_path).python("program.py", PYTHONPATH=os.pathsep.join(map(str, path)), **variables)
 
     return run

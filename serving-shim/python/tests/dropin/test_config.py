@@ -1,14 +1,12 @@
 """The configuration: variables, levels, paths."""
 
 import dataclasses
-import os
 import pickle
 from pathlib import Path
 
 import pytest
 
 from sa_profile import ProfileConfig, create_profile_config, get_profiler, is_enabled, load_profile_config, profile_span
-from sa_profile.env import TURN_ON, asks_to_record
 from sa_profile.env import load_profile_config as of_submodule
 
 
@@ -59,28 +57,21 @@ def test_an_unknown_level_is_refused(monkeypatch):
         pass
 
 
-def test_paths_stay_as_they_were_given():
-    config = load_profile_config({"SA_PROFILE_OUTPUT": "some/where"})
-    assert config.output == Path("some/where")
-    assert config.trace_file == Path("some/where/trace.json")
-    assert config.fragments_dir == Path("some/where/fragments")
-    config = load_profile_config({"SA_PROFILE_OUTPUT": "some/x.json"})
-    assert config.output == config.trace_file == Path("some/x.json")
-    assert config.fragments_dir == Path("some/x.json.fragments")
-    assert load_profile_config({"SA_PROFILE_LEVEL": "e2e"}).output == Path("profile_out")
-
-
-def test_the_users_folder_is_found(monkeypatch):
+@pytest.mark.parametrize(
+    ("env", "output", "trace_file", "fragments_dir"),
+    [
+        ({"SA_PROFILE_OUTPUT": "some/where"}, "some/where", "some/where/trace.json", "some/where/fragments"),
+        ({"SA_PROFILE_OUTPUT": "some/x.json"}, "some/x.json", "some/x.json", "some/x.json.fragments"),
+        ({"SA_PROFILE_LEVEL": "e2e"}, "profile_out", "profile_out/trace.json", "profile_out/fragments"),
+        ({"SA_PROFILE_OUTPUT": "~/p"}, "/home/somebody/p", "/home/somebody/p/trace.json", "/home/somebody/p/fragments"),
+        ({"SA_PROFILE_OUTPUT": "~nobody-has-this-name"}, "~nobody-has-this-name", "~nobody-has-this-name/trace.json", "~nobody-has-this-name/fragments"),
+        ({"SA_PROFILE_DIR": "a.json", "SA_PROFILE_OUTPUT": "b"}, "a.json", "a.json/trace.json", "a.json/fragments"),
+    ],
+)
+def test_paths_stay_as_they_were_given(monkeypatch, env, output, trace_file, fragments_dir):
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert load_profile_config({"SA_PROFILE_OUTPUT": "~/p"}).output == Path("/home/somebody/p")
-    assert create_profile_config(enabled=True, output="~/p.json").fragments_dir == Path("/home/somebody/p.json.fragments")
-    unknown = "~nobody-has-this-name/p"
-    assert load_profile_config({"SA_PROFILE_OUTPUT": unknown}).output == Path(unknown)
-
-
-def test_the_run_directory_goes_first():
-    config = load_profile_config({"SA_PROFILE_DIR": "a.json", "SA_PROFILE_OUTPUT": "b"})
-    assert (config.enabled, config.trace_file) == (True, Path("a.json/trace.json"))
+    config = load_profile_config(env)
+    assert config.enabled and [config.output, config.trace_file, config.fragments_dir] == [Path(output), Path(trace_file), Path(fragments_dir)]
 
 
 def test_values_make_a_configuration():
@@ -89,18 +80,7 @@ def test_values_make_a_configuration():
         assert config == ProfileConfig(
             True, Path("o"), Path("o/trace.json"), Path("o/fragments"), frozenset({"e2e", "kernel"})
         )
+        assert pickle.loads(pickle.dumps(config)) == config
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            config.enabled = False
     assert not create_profile_config(enabled=False, output=None, levels=None).enabled
-
-
-def test_a_configuration_is_a_value():
-    config = create_profile_config(enabled=True, output="o", levels="e2e")
-    assert pickle.loads(pickle.dumps(config)) == config
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        config.enabled = False
-    assert "SA_PROFILE_OUTPUT" not in os.environ
-
-
-def test_any_of_three_variables_asks_to_record():
-    assert not asks_to_record({"SA_PROFILE_MAX_MB": "5", "PATH": "/"})
-    for name in TURN_ON:
-        assert asks_to_record({name: ""})

@@ -10,58 +10,42 @@ from sa_profile import configure_profiler, create_profile_config, get_profiler, 
 from .conftest import events
 
 
-def test_only_fragments_are_put_aside(config):
-    config.fragments_dir.mkdir(parents=True)
-    for name in ("trace.1.jsonl", "trace.2.s3.jsonl", "keep.txt", "trace.json", "other.1.jsonl"):
-        (config.fragments_dir / name).write_text("{}\n")
-    config.trace_file.write_text("kept")
-    recorder._prepare_run(config)
-    assert sorted(path.name for path in config.fragments_dir.iterdir()) == ["keep.txt", "other.1.jsonl", "trace.json"]
-    assert config.trace_file.read_text() == "kept"
-    aside = sorted(path.name for path in (config.output / "previous" / "unknown").iterdir())
-    assert aside == ["trace.1.jsonl", "trace.2.s3.jsonl"]
-
-
-def test_a_name_that_is_taken_is_passed_over(config):
+def test_fragments_alone_are_put_aside_and_a_name_that_is_taken_is_passed_over(config):
+    fragments = ("trace.1.jsonl", "trace.1.ring", "trace.2.s3.jsonl")
     for text in ("first", "second"):
         config.fragments_dir.mkdir(parents=True, exist_ok=True)
-        (config.fragments_dir / "trace.1.jsonl").write_text(text)
-        (config.fragments_dir / "trace.1.ring").write_text(text)
+        for name in (*fragments, "keep.txt", "trace.json", "other.1.jsonl"):
+            (config.fragments_dir / name).write_text(text)
+        config.trace_file.write_text("kept")
         recorder._prepare_run(config)
-    aside = config.output / "previous" / "unknown"
-    assert sorted(path.read_text() for path in aside.glob("trace.*.jsonl")) == ["first", "second"]
-    assert len(list(aside.glob("*.ring"))) == 2
+    assert sorted(path.name for path in config.fragments_dir.iterdir()) == ["keep.txt", "other.1.jsonl", "trace.json"]
+    assert config.trace_file.read_text() == "kept"
+    aside = list((config.output / "previous" / "unknown").iterdir())
+    assert sorted(path.read_text() for path in aside) == ["first"] * 3 + ["second"] * 3
+    assert set(fragments) < {path.name for path in aside} and len([path for path in aside if path.suffix == ".ring"]) == 2
 
 
-@pytest.mark.parametrize("link", ["previous", "previous/unknown"])
-def test_a_link_is_not_followed(config, tmp_path, link):
+@pytest.fixture
+def fragment(config):
+    """One of an earlier run."""
     config.fragments_dir.mkdir(parents=True)
     fragment = config.fragments_dir / "trace.1.jsonl"
     fragment.write_text("{}\n")
+    return fragment
+
+
+@pytest.mark.parametrize("link", ["previous", "previous/unknown", "fragments/trace.1.ring"])
+def test_a_link_is_not_followed(config, tmp_path, fragment, link):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     place = config.output / link
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(elsewhere)
     recorder._prepare_run(config)
-    assert fragment.exists() and list(elsewhere.iterdir()) == []
+    assert place.is_symlink() and fragment.exists() == link.startswith("previous") and list(elsewhere.iterdir()) == []
 
 
-def test_a_ring_that_is_a_link_stays(config, tmp_path):
-    config.fragments_dir.mkdir(parents=True)
-    (config.fragments_dir / "trace.1.jsonl").write_text("{}\n")
-    (tmp_path / "theirs").write_text("theirs")
-    ring = config.fragments_dir / "trace.1.ring"
-    ring.symlink_to(tmp_path / "theirs")
-    recorder._prepare_run(config)
-    assert ring.is_symlink()
-    assert [path.name for path in (config.output / "previous" / "unknown").iterdir()] == ["trace.1.jsonl"]
-
-
-def test_a_folder_of_another_user_is_left_alone(config):
-    config.fragments_dir.mkdir(parents=True)
-    fragment = config.fragments_dir / "trace.1.jsonl"
-    fragment.write_text("{}\n")
+def test_a_folder_of_another_user_is_left_alone(config, fragment):
     (config.output / "previous").mkdir()
     try:
         os.chown(config.output / "previous", 12345, -1)
@@ -102,10 +86,8 @@ def test_the_first_main_process_alone_begins_a_run(tmp_path, monkeypatch):
 
 def test_children_find_the_run_from_other_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("SA_PROFILE_OUTPUT", "relative.json")
-    profiler = get_profiler()
-    assert os.environ["SA_PROFILE_OUTPUT"] == str(tmp_path / "relative.json")
-    assert os.environ["SA_PROFILE_RUN"]
-    assert profiler.active and profiler._fragment_file.parent == tmp_path / "relative.json.fragments"
+    assert get_profiler()._fragment_file.parent == tmp_path / "relative.json.fragments"
+    assert os.environ["SA_PROFILE_OUTPUT"] == str(tmp_path / "relative.json") and os.environ["SA_PROFILE_RUN"]
 
 
 def test_values_do_not_change_the_users_variables(config, monkeypatch):

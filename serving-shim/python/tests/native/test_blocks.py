@@ -67,20 +67,6 @@ def test_a_finaliser_in_the_args_records_too(program):
     assert len(trace.spans("first")) == 100 and len(trace.spans("last")) == 100
 
 
-def test_many_blocks_are_open_at_once(program):
-    trace = program.record(
-        """
-        from contextlib import ExitStack
-
-        for _ in range(3):
-            with ExitStack() as stack:
-                for number in range(100):
-                    stack.enter_context(sa_profile.span("many", number=number))
-        """
-    )
-    assert len(trace.spans("many")) == 300 and trace.overlaps() == []
-
-
 def test_finalisers_record_while_the_interpreter_ends(program):
     trace = program.record(
         """

@@ -92,22 +92,10 @@ def switch_within():
     assert sa_profile.stop().members["events_by_phase"]["X"] == 1
 
 
-def test_other_ways_into_a_span(record):
-    assert len(record(enter_otherwise).named("span", "X")) == 3
-
-
-def test_other_ways_into_a_span_that_is_off(record):
-    recorded = record(enter_off, SA_PROFILE_DIR=None)
-    assert recorded.stderr == "" and not recorded.folder.exists()
-
-
-def enter_off():
-    span = enter_otherwise()
-    with sa_profile.recording("trace.json") as recorded:
-        with span:
-            pass
-        span.__exit__(None, None, None)
-    assert recorded.report.members["events_by_phase"]["X"] == 1 and recorded.report.unfinished_spans == 0
+@pytest.mark.parametrize("directory", ["profile", None])
+def test_other_ways_into_a_span(record, directory):
+    recorded = record(enter_otherwise, SA_PROFILE_DIR=directory)
+    assert recorded.stderr == "" and len(recorded.named("span", "X")) == (3 if directory else 0)
 
 
 def enter_otherwise():
@@ -118,7 +106,11 @@ def enter_otherwise():
     assert span.__exit__(None, None, None) is None
     type(span).__enter__(span)
     type(span).__exit__(span, None, None, None)
-    return span
+    with sa_profile.recording("trace.json") as recorded:
+        with span:
+            pass
+        span.__exit__(None, None, None)
+    assert recorded.report.members["events_by_phase"]["X"] == 1 and recorded.report.unfinished_spans == 0
 
 
 def test_a_span_that_is_nothing():
@@ -156,6 +148,10 @@ def keywords(*, a, b=2):
     return a, b
 
 
+async def coroutine():
+    pass
+
+
 def test_wrappers_take_what_the_function_takes():
     methods = Methods()
     assert methods.method(1) == (methods, 1, 2) and methods.method(b=3, a=1) == (methods, 1, 3)
@@ -164,20 +160,10 @@ def test_wrappers_take_what_the_function_takes():
     assert tracked(1, 2, 3, 4, wrap=5, more=6) == (1, 2, 3, (4,), 1, 5, {"more": 6})
     assert sa_profile.track(keywords)(a=1) == (1, 2)
     assert inspect.signature(tracked) == inspect.signature(everything)
+    assert inspect.iscoroutinefunction(sa_profile.track(coroutine))
     assert (tracked.__name__, tracked.__wrapped__, tracked.__kwdefaults__) == ("everything", everything, {"call": 1})
     assert sa_profile.track(len)([1]) == 1 and sa_profile.track(dict)(a=1) == {"a": 1}
     assert sa_profile.track(lambda a, b=[]: (a, b))(1) == (1, [])
     for options in ({}, {"inputs": True}):
         with pytest.raises(TypeError, match=r"keywords\(\) missing 1 required keyword-only argument: 'a'"):
             sa_profile.track(keywords, **options)()
-
-
-def test_wrapped_coroutine_functions_are_ones():
-    async def coroutine(a, *, b):
-        return a, b
-
-    tracked = sa_profile.track(coroutine)
-    assert inspect.iscoroutinefunction(tracked)
-    call = tracked(1, b=2)
-    with pytest.raises(StopIteration, match=r"\(1, 2\)"):
-        call.send(None)

@@ -84,30 +84,6 @@ def test_a_forked_child_is_named_after_its_parent_and_the_programs_own_name_goes
         assert [names[event["pid"]] for event in trace.instants(instant)] == [name]
 
 
-def test_a_pool_and_an_executor(program):
-    trace = program.record(
-        """
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-
-        @sa_profile.track
-        def work(n):
-            return n
-
-        if __name__ == "__main__":
-            with multiprocessing.Pool(2) as pool:
-                assert pool.map(work, range(100)) == list(range(100))
-                pool.close()
-                pool.join()
-            with ProcessPoolExecutor(2) as pool:
-                assert sum(pool.map(work, range(100))) == 4950
-            with ThreadPoolExecutor(4) as pool:
-                assert sum(pool.map(work, range(100))) == 4950
-        """
-    )
-    assert trace.counts() == {"work": 300}
-
-
 def test_forks_while_other_threads_record(program):
     trace = program.record(
         """
@@ -152,32 +128,6 @@ def test_forks_while_other_threads_record(program):
     assert trace.overlaps() == []
 
 
-def test_a_fork_within_tasks(program):
-    trace = program.record(
-        """
-        import asyncio, os
-
-        async def one(n):
-            with sa_profile.span("held", n=n):
-                await asyncio.sleep(0)
-                if n == 5:
-                    pid = os.fork()
-                    if pid == 0:
-                        with sa_profile.span("child"):
-                            pass
-                        os._exit(0)
-                    os.waitpid(pid, 0)
-
-        async def main():
-            await asyncio.gather(*(one(n) for n in range(10)))
-
-        asyncio.run(main())
-        """
-    )
-    assert trace.counts() == {"held": 10, "child": 1}
-    assert trace.overlaps() == []
-
-
 def test_issue_19_a_killed_process_keeps_the_args_of_what_was_open(program):
     trace = program.record(
         """
@@ -217,30 +167,6 @@ def test_children_by_subprocess_join_the_run(program):
     run = parent.split()[0]
     assert (child, parent) == (f"{run} False", f"{run} True")
     assert program.merge().counts() == {"parent": 1, "child": 1}
-
-
-def test_programs_that_start_together_are_one_run(program):
-    program.run(
-        """
-        import os, subprocess, sys
-        child = "import sys, sa_profile\\nprint(flush=True)\\nsys.stdin.readline()\\nwith sa_profile.span('one'): sys.stdin.readline()"
-        kept = {name: value for name, value in os.environ.items() if name not in ("SA_PROFILE_RUN", "SA_PROFILE_MAIN_PID")}
-        pipe = subprocess.PIPE
-        servers = [subprocess.Popen([sys.executable, "-c", child], env=kept, cwd="/", stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
-        for server in servers:
-            server.stdout.readline()
-        for server in servers:
-            server.stdin.write("record\\n")
-            server.stdin.flush()
-        import time
-        time.sleep(0.5)
-        for server in servers:
-            server.communicate("end\\n")
-            assert server.returncode == 0
-        """,
-        PYTHONWARNINGS="ignore",
-    )
-    assert program.merge().counts() == {"one": 3}
 
 
 RAISED = """

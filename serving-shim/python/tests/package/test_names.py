@@ -22,6 +22,8 @@ def test_dir_shows_the_api_alone():
     assert all(hasattr(sa_profile, name) for name in sa_profile.__all__)
     assert not {name for name in sa_profile.__all__ if name.startswith("_")} - {"__version__"}
     assert not set(DROP_IN) & set(sa_profile.__all__)
+    with pytest.raises(AttributeError, match="module 'sa_profile' has no attribute 'nothing'"):
+        _ = sa_profile.nothing
     assert sa_profile.__version__ == metadata.version("sa-profile")
 
 
@@ -44,18 +46,6 @@ def test_the_drop_in_s_names_are_taken_from_both(name):
     found = {}
     exec(f"from sa_profile import {name}", found)
     assert found[name] is getattr(compat, name)
-
-
-def test_the_module_and_the_function_merge_share_a_name():
-    from sa_profile.merge import merge_fragments, merge_profile
-
-    assert sa_profile.merge.merge_fragments is merge_fragments is compat.merge_fragments
-    assert sa_profile.merge.merge_profile is merge_profile
-
-
-def test_what_there_is_not_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'sa_profile' has no attribute 'nothing'"):
-        _ = sa_profile.nothing
 
 
 @pytest.mark.parametrize("name", [name for name in sa_profile.__all__ if name != "__version__"])

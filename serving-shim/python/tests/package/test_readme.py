@@ -18,13 +18,18 @@ asyncio.run(use())
 """
 
 
-def test_the_example_records(process, tmp_path):
-    (example,) = re.findall(r"```python\n(.*?)```", (SOURCES / "README.md").read_text(), re.DOTALL)
-    (tmp_path / "example.py").write_text(example + "\nimport asyncio\nasyncio.run(generate('a'))\n")
+def recorded(process, tmp_path, program):
+    """Returns the args of what a program records, by name."""
+    (tmp_path / "example.py").write_text(program)
     process.python("example.py", SA_PROFILE_DIR="out")
     process.run("trace-merge", "-q", "out")
     events = json.loads((tmp_path / "out" / "trace.json").read_text())["traceEvents"]
-    names = {event["name"]: event.get("args", {}) for event in events}
+    return {event["name"]: event.get("args", {}) for event in events}
+
+
+def test_the_example_records(process, tmp_path):
+    (example,) = re.findall(r"```python\n(.*?)```", (SOURCES / "README.md").read_text(), re.DOTALL)
+    names = recorded(process, tmp_path, example + "\nimport asyncio\nasyncio.run(generate('a'))\n")
     assert names["execute_step"] == {"tokens": 8}
     assert names["request"] == {"request_id": "cmpl-1", "prompt_tokens": 12, "reason": "stop"}
     assert names["sampled"] == {"finished": False}
@@ -60,11 +65,7 @@ def test_the_example_for_notebooks_records(process, tmp_path):
 @pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the examples of docs/python.md: the page is not beside the package")
 def test_the_examples_of_the_page_record(process, tmp_path):
     examples = [example for example in examples_of_the_page() if "recording(" not in example]
-    (tmp_path / "example.py").write_text("\n".join([*examples, USE_OF_THE_PAGE]))
-    process.python("example.py", SA_PROFILE_DIR="out")
-    process.run("trace-merge", "-q", "out")
-    events = json.loads((tmp_path / "out" / "trace.json").read_text())["traceEvents"]
-    names = {event["name"]: event.get("args", {}) for event in events}
+    names = recorded(process, tmp_path, "\n".join([*examples, USE_OF_THE_PAGE]))
     assert names["step"] == {"finished": 3} and names["requests"] == {"running": 1}
     assert names["execute_step"] == {"tokens": 128, "request_ids": ["a"]}
     assert {"generate", "stream", "stream.item"} <= names.keys()

@@ -10,6 +10,8 @@ import pytest
 
 import sa_profile
 
+from ..native.trace import Trace
+
 STARTUP = Path(sa_profile.__file__).parent / "startup"
 
 
@@ -38,17 +40,6 @@ class Slices:
 
     def named(self, name):
         return [event for event in self.events if event["name"] == name]
-
-    def assert_nested(self):
-        """Slices of a row lie within each other or beside each other."""
-        for events in self.rows.values():
-            open_ends = []
-            for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
-                begin, end = round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)
-                while open_ends and open_ends[-1] <= begin:
-                    open_ends.pop()
-                assert not open_ends or end <= open_ends[-1], event
-                open_ends.append(end)
 
 
 class Script:
@@ -103,7 +94,7 @@ class Script:
         """Runs it, and gives what was sampled of its one process."""
         self.succeeds(*words, **variables)
         (process,) = self.all_processes()
-        process.assert_nested()
+        assert Trace(process.events).overlaps() == []
         return process
 
 

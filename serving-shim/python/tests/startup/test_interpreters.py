@@ -36,7 +36,7 @@ def test_the_end_of_another_interpreter_ends_no_samples(script):
 OWN_LOCKS = (
     BUSY
     + """
-import sys, threading, types
+import threading
 
 LOOP = '''
 import time
@@ -47,7 +47,7 @@ while time.monotonic() < end:
     deep(50)
 '''
 
-def by_python():
+def run():
     try:
         import _interpreters as interpreters
     except ImportError:
@@ -56,20 +56,10 @@ def by_python():
     interpreters.run_string(interpreter, LOOP)
     interpreters.destroy(interpreter)
 
-def by_c():
-    settings = dict.fromkeys(["use_main_obmalloc", "allow_fork", "allow_exec", "allow_daemon_threads"], False)
-    settings |= dict.fromkeys(["allow_threads", "check_multi_interp_extensions"], True)
-    if sys.version_info < (3, 13):
-        from _testcapi import run_in_subinterp_with_config as run
-        run(LOOP, **settings, gil=2)
-    else:
-        from _testinternalcapi import run_in_subinterp_with_config as run
-        run(LOOP, types.SimpleNamespace(**settings, gil="own"))
-
 def later():
     busy(0.5)
 
-threads = [threading.Thread(target=globals()[sys.argv[1]]) for _ in range(4)]
+threads = [threading.Thread(target=run) for _ in range(4)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -80,11 +70,8 @@ later()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there interpreters share one lock")
-@pytest.mark.parametrize("made", ["by_python", "by_c"])
-def test_interpreters_with_locks_of_their_own_do_no_harm(script, made):
-    pytest.importorskip("_testcapi")
-    process = script(OWN_LOCKS).sampled(made, SA_PROFILE_SAMPLE_MS="1")
-    assert process.ms("MainThread", "later") > 300
+def test_interpreters_with_locks_of_their_own_do_no_harm(script):
+    assert script(OWN_LOCKS).sampled(SA_PROFILE_SAMPLE_MS="1").ms("MainThread", "later") > 300
 
 
 def pythons():
@@ -109,18 +96,3 @@ def test_a_python_that_is_too_old_runs_the_program_and_says_so(script):
     text = (STARTUP / "sitecustomize.py").read_text(encoding="ascii")
     newer = (ast.JoinedStr, ast.NamedExpr, ast.AnnAssign, ast.Nonlocal, ast.Starred, ast.AsyncFunctionDef, ast.YieldFrom, ast.MatMult)
     assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, newer)]
-
-
-ODD_PATH = """
-import sys
-sys.path[:0] = [sys.argv[1], None]
-try:
-    import sitecustomize
-except ImportError as error:
-    print(error.name, sys.argv[1] in sys.path)
-"""
-
-
-def test_a_search_path_that_is_odd_harms_nothing(script):
-    done = script(ODD_PATH).run(str(STARTUP), sampled=False)
-    assert (done.stdout, done.stderr, done.returncode) == ("sitecustomize False\n", "", 0)

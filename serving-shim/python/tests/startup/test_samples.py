@@ -200,26 +200,6 @@ def test_a_fork_is_two_processes(script):
     assert parent == "plain.py" and child.startswith("plain.py fork ")
 
 
-NAMED = """
-import os, time
-import sa_profile
-
-sa_profile.set_process_name("worker-0")
-if (pid := os.fork()) == 0:
-    time.sleep(0.2)
-    os._exit(0)
-os.waitpid(pid, 0)
-time.sleep(0.2)
-"""
-
-
-def test_a_name_of_the_programs_own_outlasts_forks(script):
-    plain = script(NAMED)
-    plain.succeeds(before=["-W", "ignore::DeprecationWarning"])
-    parent, child = sorted(process.name for process in plain.all_processes())
-    assert parent == "worker-0" and child.startswith("worker-0 fork ")
-
-
 def test_a_fork_finds_no_thread_of_ours(script):
     """Python 3.12 and later warn of any."""
     script(FORK).succeeds(before=["-W", "error"], SA_PROFILE_THREADS="0")
@@ -270,29 +250,6 @@ def test_two_threads_may_fork_at_once(script):
     names = [{name for thread in process.rows for name in process.names(thread)} for process in plain.all_processes()]
     assert sum("child" in one for one in names) == 2
     assert sum("later" in one for one in names) == 1
-
-
-AUDITED = (
-    BUSY
-    + """
-import gc, sys
-seen = []
-def hook(event, _):
-    if event == "sys._current_frames":
-        seen.append(gc.isenabled())
-        if len(seen) == 3:
-            gc.disable()
-sys.addaudithook(hook)
-busy(0.5)
-assert len(seen) > 5 and seen[:3] == [True] * 3, seen
-assert not gc.isenabled() and not any(seen[3:]), seen
-"""
-)
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="there the collector runs on the thread that samples, unless it is off")
-def test_an_audit_hook_finds_the_collector_as_it_left_it(script):
-    script(AUDITED).sampled()
 
 
 def test_a_process_that_begins_paused_is_sampled_when_it_is_switched_on(script, tmp_path):

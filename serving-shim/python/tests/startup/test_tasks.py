@@ -66,27 +66,6 @@ def test_spans_of_a_task_lie_in_its_life(script):
         assert len(around) == 1
 
 
-RECURSION = """
-import asyncio
-
-async def deep(left):
-    if left:
-        await deep(left - 1)
-    await asyncio.sleep(0)
-
-async def main():
-    await asyncio.gather(*(deep(3) for _ in range(3)))
-
-asyncio.run(main())
-"""
-
-
-def test_the_coroutine_of_a_task_may_be_tracked_and_call_itself(script):
-    process = script(RECURSION).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_TRACK="__main__:deep", SA_PROFILE_SAMPLE_MS="0")
-    assert len(lives(process, "deep")) == 3
-    assert len([event for event in process.named("deep") if event.get("cat") == "track"]) == 12
-
-
 @pytest.mark.parametrize("tasks", ["0", "1"])
 def test_a_program_sees_nothing_of_it(script, tasks):
     plain = script(PROGRAM)
@@ -155,68 +134,3 @@ def test_tasks_that_never_end_do_no_harm(script):
     (process,) = plain.all_processes()
     assert len(lives(process, "step")) == 2
     assert len(lives(process, "waits")) == 2
-
-
-UVLOOP = """
-import asyncio, uvloop
-
-async def handle():
-    await asyncio.sleep(0.02)
-
-async def main():
-    await asyncio.gather(handle(), asyncio.create_task(handle()))
-
-uvloop.run(main())
-"""
-
-
-def test_tasks_of_uvloop_are_seen_but_the_first(script):
-    pytest.importorskip("uvloop")
-    process = script(UVLOOP).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
-    assert [len(lives(process, name)) for name in ("main", "handle")] == [0, 2]  # its loop makes the first one in C
-
-
-THREADS = """
-import asyncio, threading
-
-async def handle():
-    await asyncio.sleep(0.01)
-
-async def main():
-    await asyncio.gather(*(handle() for _ in range(20)))
-
-threads = [threading.Thread(target=lambda: asyncio.run(main())) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
-
-
-def test_each_loop_has_its_tasks(script):
-    process = script(THREADS).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
-    assert [len(lives(process, name)) for name in ("main", "handle")] == [4, 80]
-
-
-DROPPED_WITHIN = """
-import asyncio, gc
-
-async def waits():
-    await asyncio.get_running_loop().create_future()
-
-async def main():
-    task = asyncio.create_task(waits())
-    await asyncio.sleep(0)
-    task._log_destroy_pending = False
-    del task
-    gc.collect()
-    await asyncio.sleep(0.05)
-
-asyncio.run(main())
-"""
-
-
-def test_a_task_that_is_collected_while_another_one_runs_has_ended(script):
-    process = script(DROPPED_WITHIN).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
-    (waits,), (main,) = lives(process, "waits"), lives(process, "main")
-    assert waits["args"]["error"] == "GeneratorExit" and waits["dur"] < main["dur"] - 40_000

@@ -143,15 +143,3 @@ def test_a_program_may_have_another_version_of_the_package(script, other_version
     events = [event for process in plain.all_processes() for event in process.events]
     names = [event["name"] for event in events]
     assert names.count("own") == names.count("free") == 1 and "<module> __main__" in names
-
-
-OTHER_API = "from ._sa_profile import only_there\n"
-
-
-def test_a_program_gets_the_extension_of_its_own_version(script, tmp_path):
-    package = tmp_path / "other" / "sa_profile"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text(OTHER_API)
-    (package / "_sa_profile.py").write_text("only_there = 3\n")
-    done = script("import sa_profile\nprint(sa_profile.only_there)\n").run(PYTHONPATH=str(package.parent))
-    assert (done.stdout, done.stderr) == ("3\n", "")
