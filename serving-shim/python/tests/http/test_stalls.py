@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import threading
 import time
 
 import sa_profile
@@ -61,48 +60,6 @@ def test_no_stall_of_20_ms_falls_between_two_beats(record):
     assert len(causes) == 10
     for cause in causes:
         assert any(is_end_of(cause, stall) for stall in stalls)
-
-
-def two_loops():
-    """Two servers, each with an event loop and a thread of its own; the second begins while the first is busy."""
-
-    timers, wrong = [], []
-
-    class Loop(asyncio.SelectorEventLoop):
-        def call_later(self, delay, callback, *args, **kwargs):
-            if getattr(callback, "__name__", "") == "quietly":
-                timers.append(self)
-                wrong.extend([self] * (threading.get_ident() != self.thread))
-            return super().call_later(delay, callback, *args, **kwargs)
-
-    def serve():
-        loop = Loop()
-        loop.thread = threading.get_ident()
-
-        async def app(_scope, _receive, _send):
-            await asyncio.sleep(0.3)
-
-        async def main():
-            for _ in range(3):
-                await HttpSpans(app)({"type": "http"}, None, None)
-
-        loop.run_until_complete(main())
-        loop.close()
-
-    sa_profile.instant("begun")
-    threads = [threading.Thread(target=serve) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.05)
-    for thread in threads:
-        thread.join()
-    counts = sorted(timers.count(loop) for loop in set(timers))
-    print(len(counts), counts[0] > 5, counts[1] < 100, len(wrong))
-
-
-def test_each_loop_has_one_beat_of_its_own(record):
-    trace = record(two_loops, SA_PROFILE_LEVEL="verbose")
-    assert trace.stdout == "2 True True 0\n" and trace.stderr == ""
 
 
 def forked_amid_a_request():

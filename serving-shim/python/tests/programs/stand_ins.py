@@ -6,6 +6,7 @@ Each stand-in is an attribute of this module. It is imported at its first use, b
 import asyncio
 import functools
 import importlib
+import os
 import sys
 
 from sa_profile.vllm import register
@@ -36,6 +37,11 @@ def __getattr__(name):
 
 
 fake = sys.modules[__name__]
+
+# Removes attributes that another version does not have.
+for path in filter(None, os.environ.get("FAKE_VLLM_WITHOUT", "").split(",")):
+    owner, attribute = path.split(".")
+    delattr(getattr(fake, owner), attribute)
 
 
 # Engines

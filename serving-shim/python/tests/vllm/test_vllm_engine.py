@@ -1,19 +1,19 @@
 """The engine's side of the plugin, on stand-ins with the shape of vLLM's classes."""
 
+import contextlib
 import gc
 import json
 import multiprocessing
 import os
 import signal
 import time
+import types
 import weakref
 
 import pytest
 import stand_ins as fake
 from sa_profile.vllm import register
 from switching import command, switch
-
-import sa_profile
 
 LIFE = ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
 
@@ -154,106 +154,21 @@ def test_speculation_is_counted(record):
     assert [one["decode_tokens"] for one in trace.args("scheduler.schedule")] == [0, 5, 5]
 
 
-def evict():
-    """Blocks are given up for new ones, and because somebody asks for it."""
-    core = fake.run("a-1", tokens=2, cached=3)
-    pool = core.scheduler.kv_cache_manager.block_pool
-    per_block = pool._maybe_evict_cached_block
-    pool.evict_blocks({50, 51, 52})
-    print(pool.get_new_blocks(3), pool._maybe_evict_cached_block == per_block, sorted(vars(pool)))
-    fake.answer(core, "b-2", "c-3", prompt=6, tokens=2)
-
-
-def test_the_prefix_cache_is_counted_once_for_many_blocks(record):
-    trace = record(evict)
-    assert trace.stdout == "[2, 3, 4] True ['cached_block_hash_to_block', 'given']\n", "nothing is done for each block"
-    assert trace.args("prefix_cache") == [dict(queries=5, hits=3, evictions=0), dict(queries=17, hits=9, evictions=5)]
-
-
-def evict_a_checkpoint():
-    """Mamba's manager caches two states, and gives a block up itself."""
-    core = fake.run("a-1", tokens=2, cached=3)
-    (manager,) = core.scheduler.kv_cache_manager.coordinator.single_type_managers
-    manager._checkpoints["a-1"] = 50
-    for request_id in ("b-2", "a-1", "c-3"):
-        manager.cache_blocks(request_id)
-    fake.answer(core, "b-2", tokens=2)
-
-
-def test_a_block_that_its_manager_gives_up_is_counted(record):
-    trace = record(evict_a_checkpoint)
-    assert trace.stderr == "" and [one["evictions"] for one in trace.args("prefix_cache")] == [0, 2]
-
-
-def evict_while_paused():
-    from sa_profile._vllm.prefix_cache import PrefixCache
-
-    scheduler = fake.Scheduler()
-    cache, pool = PrefixCache(scheduler), scheduler.kv_cache_manager.block_pool
-    print(sa_profile.levels(), pool.get_new_blocks(4), cache.counts["evictions"])
-
-
-def test_evictions_are_not_counted_while_paused(record):
-    assert record(evict_while_paused, SA_PROFILE_START="paused").stdout == "frozenset() [1, 2, 3, 4] 0\n"
-
-
-def another_pool():
-    scheduler = fake.Scheduler(cached=3)
-    del scheduler.kv_cache_manager.block_pool.cached_block_hash_to_block
-    scheduler.kv_cache_manager.block_pool._maybe_evict_cached_block = lambda block: False
-    fake.answer(fake.engine(scheduler=scheduler), "a-1", tokens=2)
-
-
-def test_a_pool_of_another_kind_has_no_evictions(record):
-    trace = record(another_pool)
-    assert trace.args("prefix_cache") == [dict(queries=5, hits=3)] and trace.stderr == ""
-
-
-def queue_one():
-    core = fake.engine()
-    ready, _ = core.preprocess_add_request(fake.request("a-1"))
-    time.sleep(0.02)
-    core.add_request(ready)
-    fake.turn(core)
-
-
-def test_the_wait_in_the_input_queue_is_a_span(record):
-    trace = record(queue_one)
-    (ready,), (wait,), (added,) = (trace.named(f"EngineCore.{name}") for name in ("preprocess_add_request", "input_queue", "add_request"))
-    assert {one["args"]["request_id"] for one in (ready, wait, added)} == {"a-1"}
-    assert wait["dur"] >= 20_000 and wait["ts"] >= ready["ts"] and wait["ts"] + wait["dur"] <= added["ts"]
-
-
-def crowd():
-    """More requests wait than are followed, and the engine takes them meanwhile."""
-    from sa_profile._vllm import engine as plugin
-
-    core = fake.engine()
-    plugin.MOST_WAITING = 2
-    ready = [core.preprocess_add_request(fake.request(f"r-{n}"))[0] for n in range(4)]
-    for one in ready:
-        core.add_request(one)
-    core.add_request(core.preprocess_add_request(fake.request("r-4"))[0])
-
-
-def test_beyond_the_bound_a_wait_is_not_followed_and_says_so(record):
-    trace = record(crowd)
-    assert trace.args("EngineCore.input_queue") == [dict(request_id=f"r-{n}") for n in (0, 1, 4)]
-    ready = trace.args("EngineCore.preprocess_add_request")
-    assert [one["request_id"] for one in ready if one.get("wait_not_recorded")] == ["r-2", "r-3"]
-    assert len(trace.named("EngineCore.add_request")) == 5 and trace.stderr == ""
-
-
 def loop():
+    """An engine's loop, and messages between its process and the server's."""
     core = fake.process()
     fake.add(core, "a-1")
     core.busy_loop()
+    encoder, buffer = fake.MsgpackEncoder(), bytearray()
+    print(fake.MsgpackDecoder().decode(encoder.encode_into([1], buffer)), fake.MsgpackDecoder().decode(encoder.encode([2])))
 
 
 def test_an_engines_loop_has_no_holes(record):
-    trace = record(loop)
+    trace = record(loop, SA_PROFILE_LEVEL="verbose")
+    assert trace.stdout == "[1] [2]\n"
     for name in ("process_input_queue", "step", "post_step"):
         assert len(trace.named(f"EngineCore.{name}")) == 3, name
+    assert [len(trace.named(f"Msgpack{name}")) for name in ("Encoder.encode", "Encoder.encode_into", "Decoder.decode")] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("lacking", [None, "StructuredOutputManager._create_grammar"])  # before 0.13 it had another name
@@ -262,18 +177,6 @@ def test_grammars_and_their_masks_are_spans(record, lacking):
     assert trace.stdout == "['grammar of a-1']\n"
     assert trace.one("StructuredOutputManager.create_grammar") == dict(request_id="a-1")
     assert trace.one("StructuredOutputManager.grammar_bitmask") == dict(request_ids=["a-1"])
-
-
-def send():
-    register()
-    encoder, buffer = fake.MsgpackEncoder(), bytearray()
-    print(fake.MsgpackDecoder().decode(encoder.encode_into([1], buffer)), fake.MsgpackDecoder().decode(encoder.encode([2])))
-
-
-def test_messages_between_the_processes_are_spans(record):
-    trace = record(send, SA_PROFILE_LEVEL="verbose")
-    assert trace.stdout == "[1] [2]\n"
-    assert [len(trace.named(f"Msgpack{name}")) for name in ("Encoder.encode", "Encoder.encode_into", "Decoder.decode")] == [1, 1, 2]
 
 
 def named_while_paused():
@@ -311,63 +214,6 @@ def test_aborted_requests_end_once(record):
     assert {one["reason"] for one in finished} == {"abort"} and {one["output_tokens"] for one in finished} == {1}
 
 
-def fail():
-    core = fake.engine()
-    fake.add(core, "a-1")
-    core.step_fn()
-    core.model_executor.fail = ConnectionError("a worker has died")
-    try:
-        core.step_fn()
-    except ConnectionError as error:
-        print(error)
-
-
-def test_a_step_that_fails_fails_as_before_and_says_so(record):
-    trace = record(fail)
-    assert trace.stdout == "a worker has died\n" and trace.stderr == ""
-    assert [one.get("error") for one in trace.args("EngineCore.step")] == [None, "ConnectionError"]
-    assert trace.named("batch", "X")[-1]["args"]["error"] == "ConnectionError"
-
-
-def reject():
-    core = fake.engine()
-    core.scheduler.add_request = lambda request: 1 / 0
-    try:
-        fake.add(core, "a-1")
-    except ZeroDivisionError:
-        print("rejected")
-
-
-def test_a_request_that_is_rejected_ends(record):
-    trace = record(reject)
-    assert trace.stdout == "rejected\n" and trace.one("request.finished")["reason"] == "error"
-
-
-def subclass():
-    """As a plug-in platform does it: a class of its own, with its own step, and an own scheduler."""
-    fake.run("a-1", "b-2")
-
-    class PlatformScheduler(fake.Scheduler):
-        def schedule(self, throttle_prefills=False):
-            return super().schedule(throttle_prefills)
-
-    class PlatformCore(fake.EngineCore):
-        def step(self):
-            scheduled = self.scheduler.schedule()
-            output = self.model_executor.execute_model(scheduled).result()
-            return self.scheduler.update_from_output(scheduled, output), True
-
-    fake.answer(PlatformCore(PlatformScheduler(), fake.Executor()), "a-1")
-
-
-def test_a_scheduler_and_one_that_extends_it_are_each_seen_once(record):
-    trace = record(subclass)
-    for name in ("EngineCore.step", "scheduler.schedule", "scheduler.update_from_output"):
-        assert len(trace.named(name)) == 6, name
-    assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3] * 2
-    assert sum(one["output_tokens"] for one in trace.args("scheduler.update_from_output")) == 9
-
-
 def observe_from_outside():
     core = fake.engine()
     seen = [core.scheduler, core.scheduler.kv_cache_manager]
@@ -402,7 +248,117 @@ def test_a_request_prefills_until_it_has_an_output_whoever_had_its_id_before(rec
     assert kinds == ["prefill", "prefill", "prefill", "decode", "decode"] * 2, steps
 
 
-def replace():
+def look_at_wrappers():
+    core = fake.run("a-1")
+    print(hasattr(core.scheduler.schedule, "__wrapped__"), hasattr(type(core).step, "__wrapped__"))
+
+
+def test_without_a_variable_nothing_is_wrapped(record):
+    trace = record(look_at_wrappers, SA_PROFILE_DIR=None)
+    assert trace.stdout == "False False\n" and not trace.folder.exists()
+
+
+def test_no_file_before_the_first_event(record):
+    assert not record(fake.engine).folder.exists()
+
+
+def evict():
+    """Blocks are given up for new ones, because somebody asks for it, and by the manager of Mamba's states, which caches two and gives one up."""
+    core = fake.run("a-1", tokens=2, cached=3)
+    manager = core.scheduler.kv_cache_manager
+    pool = manager.block_pool
+    per_block = pool._maybe_evict_cached_block
+    pool.evict_blocks({50, 51, 52})
+    print(pool.get_new_blocks(3), pool._maybe_evict_cached_block == per_block, sorted(vars(pool)))
+    fake.answer(core, "b-2", "c-3", prompt=6, tokens=2)
+    (states,) = manager.coordinator.single_type_managers
+    states._checkpoints["a-1"] = 60
+    for request_id in ("b-2", "a-1", "c-3"):
+        states.cache_blocks(request_id)
+    fake.answer(core, "d-4", tokens=2)
+
+
+def test_the_prefix_cache_is_counted_once_for_many_blocks(record):
+    trace = record(evict)
+    assert trace.stdout == "[2, 3, 4] True ['cached_block_hash_to_block', 'given']\n", "nothing is done for each block"
+    counts = [tuple(one.values()) for one in trace.args("prefix_cache")]
+    assert counts == [(5, 3, 0), (17, 9, 5), (22, 12, 6)] and list(trace.args("prefix_cache")[0]) == ["queries", "hits", "evictions"]
+
+
+def crowd():
+    """More requests wait than are followed, and the engine takes them meanwhile."""
+    from sa_profile._vllm import engine as plugin
+
+    core = fake.engine()
+    plugin.MOST_WAITING = 2
+    ready = [core.preprocess_add_request(fake.request(f"r-{n}"))[0] for n in range(4)]
+    time.sleep(0.02)
+    for one in ready:
+        core.add_request(one)
+    core.add_request(core.preprocess_add_request(fake.request("r-4"))[0])
+
+
+def test_the_wait_in_the_input_queue_is_a_span_and_one_beyond_the_bound_says_that_it_is_none(record):
+    trace = record(crowd)
+    ready, waits, added = (trace.named(f"EngineCore.{name}") for name in ("preprocess_add_request", "input_queue", "add_request"))
+    assert [one["args"] for one in waits] == [dict(request_id=f"r-{n}") for n in (0, 1, 4)]
+    assert waits[0]["dur"] >= 20_000 and waits[0]["ts"] >= ready[0]["ts"] and waits[0]["ts"] + waits[0]["dur"] <= added[0]["ts"]
+    assert [one["args"]["request_id"] for one in ready if one["args"].get("wait_not_recorded")] == ["r-2", "r-3"]
+    assert len(added) == 5 and trace.stderr == ""
+
+
+def trouble():
+    """The scheduler rejects a request, and then a worker dies."""
+    core = fake.engine()
+    accepts, core.scheduler.add_request = core.scheduler.add_request, lambda request: 1 / 0
+    with contextlib.suppress(ZeroDivisionError):
+        fake.add(core, "a-1")
+    core.scheduler.add_request = accepts
+    fake.add(core, "b-2")
+    core.step_fn()
+    core.model_executor.fail = ConnectionError("a worker has died")
+    try:
+        core.step_fn()
+    except ConnectionError as error:
+        print(error)
+
+
+def test_what_fails_fails_as_before_and_says_so(record):
+    trace = record(trouble)
+    assert trace.stdout == "a worker has died\n" and trace.stderr == ""
+    assert [(one["request_id"], one["reason"]) for one in trace.args("request.finished")] == [("a-1", "error")]
+    assert [one.get("error") for one in trace.args("EngineCore.step")] == [None, "ConnectionError"]
+    assert trace.named("batch", "X")[-1]["args"]["error"] == "ConnectionError"
+
+
+def extended():
+    """As a plug-in platform does it: a class of its own, with its own step, and an own scheduler."""
+    register()
+
+    class PlatformScheduler(fake.Scheduler):
+        def schedule(self, throttle_prefills=False):
+            return super().schedule(throttle_prefills)
+
+    class PlatformCore(fake.EngineCore):
+        def step(self):
+            scheduled = self.scheduler.schedule()
+            output = self.model_executor.execute_model(scheduled).result()
+            return self.scheduler.update_from_output(scheduled, output), True
+
+    fake.answer(PlatformCore(PlatformScheduler(), fake.Executor()), "a-1")
+
+
+def patched():
+    """As a platform patches one object."""
+    register()
+    scheduler = fake.Scheduler()
+    for name in ("schedule", "update_from_output"):
+        theirs = getattr(fake.Scheduler, name)
+        setattr(scheduler, name, types.MethodType(lambda self, *args, theirs=theirs: theirs(self, *args), scheduler))
+    fake.answer(fake.engine(scheduler=scheduler), "a-1")
+
+
+def replaced():
     """As a platform does it that patches the class after the plugins were loaded."""
     register()
     theirs = fake.EngineCore.__dict__["step"].__wrapped__
@@ -410,36 +366,35 @@ def replace():
     fake.run("a-1")
 
 
-def test_a_method_replaced_later_is_seen(record):
-    assert len(record(replace).named("EngineCore.step")) == 3
-
-
-def register_often():
+def registered_often():
     from sa_profile._vllm import plugin
 
     for _ in range(3):
         register()
-    fake.run("a-1")
     plugin._registered = False  # another copy of the plugin
     fake.run("a-1")
 
 
-def test_registering_again_records_nothing_twice(record):
-    trace = record(register_often)
-    assert len(trace.named("EngineCore.step")) == 6 and len(trace.named("scheduler.schedule")) == 6
+@pytest.mark.parametrize("program", [extended, patched, replaced, registered_often])
+def test_each_call_is_seen_once(record, program):
+    trace = record(program)
+    assert len(trace.named("EngineCore.step")) == 3 and trace.stderr == ""
+    assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3]
+    assert [one["output_tokens"] for one in trace.args("scheduler.update_from_output")] == [1, 1, 1]
 
 
 def lack():
     core = fake.engine()
     del type(core.scheduler).get_kv_cache_usage, type(core.scheduler).get_request_counts
     del type(core.scheduler.kv_cache_manager).usage
+    type(core.scheduler).finish_requests = None
     fake.run("a-1")
 
 
 def test_what_a_version_lacks_is_told_once_and_costs_only_its_events(record):
-    trace = record(lack, FAKE_VLLM_WITHOUT="EngineCore.step_with_batch_queue,EngineCore.abort_requests")
-    assert trace.stderr.count("EngineCore.step_with_batch_queue") == 1
-    assert len(trace.stderr.splitlines()) == 1
+    trace = record(lack, FAKE_VLLM_WITHOUT="EngineCore.step_with_batch_queue")
+    said = "sa_profile: vLLM plugin: this vLLM has no {}: its spans are missing\n"
+    assert trace.stderr == said.format("EngineCore.step_with_batch_queue") + said.format("Scheduler.finish_requests")
     assert len(trace.named("EngineCore.step")) == 3
     assert trace.args("requests")[0] == dict(running=1, waiting=0)
     assert not trace.named("kv_cache")
@@ -465,31 +420,13 @@ def test_facts_that_are_not_there_cost_no_step(record):
     assert len(trace.named("EngineCore.step")) == 3
 
 
-def test_paused_records_nothing(record):
-    trace = record(fake.run, "a-1", SA_PROFILE_START="paused")
-    assert not [one for one in trace.events if one["ph"] != "M"]
-
-
-def look_at_wrappers():
-    core = fake.run("a-1")
-    print(hasattr(core.scheduler.schedule, "__wrapped__"), hasattr(type(core).step, "__wrapped__"))
-
-
-def test_without_a_variable_nothing_is_wrapped(record):
-    trace = record(look_at_wrappers, SA_PROFILE_DIR=None)
-    assert trace.stdout == "False False\n" and not trace.folder.exists()
-
-
-def test_no_file_before_the_first_event(record):
-    assert not record(fake.engine).folder.exists()
-
-
 def start_while_paused():
-    fake.engine()
-    switch("start")
     fake.run("a-1")
+    switch("start")
+    fake.run("b-2")
 
 
-def test_an_engine_that_waits_paused_can_be_switched_on(record):
+def test_an_engine_that_waits_paused_records_nothing_and_can_be_switched_on(record):
     trace = record(start_while_paused, SA_PROFILE_START="paused")
-    assert [one for one in trace.events if one["ph"] == "X" and one["name"] == "EngineCore.step"]
+    assert len(trace.named("EngineCore.step", "X")) == 3
+    assert {one["args"]["request_id"] for one in trace.events if "request_id" in one.get("args", {})} == {"b-2"}

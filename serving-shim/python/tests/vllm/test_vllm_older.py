@@ -1,7 +1,6 @@
 """What versions of vLLM lack that are still in use, and where the plugin finds the same facts there."""
 
 import queue
-import sys
 import time
 import types
 from types import SimpleNamespace
@@ -15,15 +14,21 @@ WITHOUT_PREPROCESSING = dict(FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_reques
 VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 
 
-def without_usage():
+def the_same_elsewhere():
+    """The cache's use, the processor of inputs, and metrics that the client counts itself."""
+    fake.AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
     core = fake.engine()
     del type(core.scheduler).get_kv_cache_usage
     fake.answer(core, "a-1")
+    text, request = fake.Processor().process_inputs("cmpl-1", [1, 2], 3, 0.0)
+    print(text, request.request_id, fake.AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
 
 
-def test_the_cache_is_read_where_the_scheduler_does_not_tell_its_use(record):
-    trace = record(without_usage)
-    assert [one["used_percent"] for one in trace.args("kv_cache")] == [1.0, 1.0, 1.0] and trace.stderr == ""
+def test_what_is_elsewhere_in_older_versions_is_the_same(record):
+    trace = record(the_same_elsewhere, **VERBOSE)
+    assert trace.stdout == "[1, 2] cmpl-1 ['logger']\n" and trace.stderr == ""
+    assert [one["used_percent"] for one in trace.args("kv_cache")] == [1.0, 1.0, 1.0]
+    assert len(trace.named("InputProcessor.process_inputs")) == len(trace.named("StatLoggerManager.record")) == 1
 
 
 def output_of_0_11(output):
@@ -84,53 +89,24 @@ def test_a_step_that_samples_with_its_model_is_no_lack(record):
     assert len(trace.named("model_runner.execute_model")) == 1
 
 
-def processed_before_0_13():
-    register()
-    text, request = fake.Processor().process_inputs("cmpl-1", [1, 2], 3, 0.0)
-    print(text, request.request_id)
-
-
-def test_the_processor_of_older_versions_is_the_same(record):
-    trace = record(processed_before_0_13, **VERBOSE)
-    assert trace.stdout == "[1, 2] cmpl-1\n" and trace.stderr == ""
-    assert len(trace.named("InputProcessor.process_inputs")) == 1
-
-
-def counted_by_the_client():
-    fake.AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
-    register()
-    print(fake.AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
-
-
-def test_metrics_that_the_client_counts_itself_are_the_same(record):
-    trace = record(counted_by_the_client, **VERBOSE)
-    assert trace.stdout == "['logger']\n" and len(trace.named("StatLoggerManager.record")) == 1
-
-
 @serves
-async def several_answers(server):
+async def of_older_clients(server):
+    """A request is asked for two answers, and each output has the count of its cached tokens."""
     parent = SimpleNamespace(request_id="cmpl-1", sampling_params=SimpleNamespace(n=2))
     for index in range(2):
-        child = SimpleNamespace(request_id=f"{index}_cmpl-1", prompt_token_ids=[1, 2])
+        child = SimpleNamespace(request_id=f"{index}_cmpl-1", prompt_token_ids=[1, 2, 3])
         server.processor.add_request(child, None, parent, index)
-
-
-def test_several_answers_have_the_id_of_the_one_that_was_asked(record):
-    found = record(several_answers).args("OutputProcessor.add_request")
-    assert {one["request_id"]: one["external_id"] for one in found} == {"0_cmpl-1": "cmpl-1", "1_cmpl-1": "cmpl-1"}
-
-
-@serves
-async def cached_tokens_of_outputs(server):
-    server.processor.add_request(SimpleNamespace(request_id="a-1", prompt_token_ids=[1, 2, 3]), None)
     for reason in (None, fake.FinishReason.LENGTH):
-        output = SimpleNamespace(request_id="a-1", new_token_ids=[5], finish_reason=reason, num_cached_tokens=2)
+        output = SimpleNamespace(request_id="1_cmpl-1", new_token_ids=[5], finish_reason=reason, num_cached_tokens=2)
         server.processor.process_outputs([output])
 
 
-def test_cached_tokens_are_those_that_each_output_has(record):
-    (span,) = record(cached_tokens_of_outputs).named("request", "X")
-    assert (span["args"]["cached_tokens"], span["args"]["output_tokens"]) == (2, 2)
+def test_several_answers_have_the_id_of_the_one_that_was_asked_and_cached_tokens_are_those_of_each_output(record):
+    trace = record(of_older_clients)
+    found = trace.args("OutputProcessor.add_request")
+    assert {one["request_id"]: one["external_id"] for one in found} == {"0_cmpl-1": "cmpl-1", "1_cmpl-1": "cmpl-1"}
+    answered = {one["request_id"]: one for one in trace.awaited()}["1_cmpl-1"]
+    assert (answered["cached_tokens"], answered["output_tokens"]) == (2, 2)
 
 
 def unprepared():
@@ -145,12 +121,12 @@ def test_an_engine_that_prepares_requests_itself_is_no_lack(record):
     assert trace.stderr == "" and trace.one("request.finished")["prompt_tokens"] == 3
 
 
-def queued(*ids, most_waiting=None):
-    """The engine's thread puts requests into its queue as they came. `most_waiting` are followed."""
+def queued(most_waiting):
+    """The engine's thread puts requests into its queue as they came."""
     from sa_profile._vllm import engine as plugin
 
-    plugin.MOST_WAITING = most_waiting or plugin.MOST_WAITING
-    core = fake.process()
+    plugin.MOST_WAITING = most_waiting
+    core, ids = fake.process(), [f"r-{n}" for n in range(4)]
     core.input_queue = queue.Queue()
     core.process_input_sockets([*(("ADD", fake.request(one)) for one in ids), ("ABORT", ["other"]), ("FAILED", b"")])
     time.sleep(0.02)
@@ -159,19 +135,13 @@ def queued(*ids, most_waiting=None):
     fake.turn(core)
 
 
-def test_the_wait_of_a_request_that_nobody_prepares_is_a_span(record):
-    trace = record(queued, "a-1", **WITHOUT_PREPROCESSING)
-    (wait,), (added,) = trace.named("EngineCore.input_queue"), trace.named("EngineCore.add_request")
-    assert trace.stderr == "" and wait["args"] == dict(request_id="a-1")
-    assert wait["dur"] >= 20_000 and wait["ts"] + wait["dur"] <= added["ts"]
-    assert record(queued, "a-1").named("EngineCore.input_queue") == []
-
-
-def test_beyond_the_bound_a_wait_that_nobody_prepares_is_said_by_what_ends_it(record):
-    trace = record(queued, "r-0", "r-1", "r-2", "r-3", most_waiting=2, **WITHOUT_PREPROCESSING)
-    assert trace.args("EngineCore.input_queue") == [dict(request_id="r-0"), dict(request_id="r-1")]
-    added = trace.args("EngineCore.add_request")
-    assert [one["request_id"] for one in added if one.get("wait_not_recorded")] == ["r-2", "r-3"] and len(added) == 4
+def test_the_wait_of_a_request_that_nobody_prepares_is_a_span_and_one_beyond_the_bound_is_said_by_what_ends_it(record):
+    trace = record(queued, 2, **WITHOUT_PREPROCESSING)
+    waits, added = trace.named("EngineCore.input_queue"), trace.named("EngineCore.add_request")
+    assert trace.stderr == "" and [one["args"] for one in waits] == [dict(request_id="r-0"), dict(request_id="r-1")]
+    assert waits[0]["dur"] >= 20_000 and waits[0]["ts"] + waits[0]["dur"] <= added[0]["ts"]
+    assert [one["args"]["request_id"] for one in added if one["args"].get("wait_not_recorded")] == ["r-2", "r-3"] and len(added) == 4
+    assert record(queued, 2).named("EngineCore.input_queue") == []
 
 
 def in_an_older_module():
@@ -187,7 +157,7 @@ def in_an_older_module():
 
 
 def test_the_wrapper_of_older_versions_is_the_same(record):
-    trace = record(in_an_older_module, FAKE_VLLM_WITHOUT="WorkerWrapperBase")
+    trace = record(in_an_older_module, FAKE_VLLM_OLDER_WORKER="1")
     assert trace.stdout == "False model output model output\n" and trace.stderr == ""
     steps = trace.args("WorkerWrapperBase.execute_model")
     assert [one["request_ids"] for one in steps] == [["a-1"], ["b-2"]]
@@ -233,25 +203,3 @@ def compiled_model():
 @pytest.mark.parametrize("start", [None, "paused"])
 def test_the_model_stays_itself(record, start):
     assert record(compiled_model, SA_PROFILE_START=start).stdout == "{} True model output\n"
-
-
-def without_a_context():
-    forget_scopes()
-    module = sys.modules[fake.Runner.__module__]
-    module.set_forward_context = "no function"
-    fake.loaded()
-    print(module.set_forward_context)
-
-
-def test_a_runner_without_the_context_has_no_such_span(record):
-    trace = record(without_a_context)
-    assert trace.stdout == "no function\n" and trace.stderr.count("\n") == 1
-
-
-def with_scopes():
-    print(fake.loaded().execute_model(fake.scheduled("a-1")))
-
-
-def test_a_model_with_scopes_has_no_second_span(record):
-    trace = record(with_scopes)
-    assert trace.stdout == "model output\n" and trace.stderr == "" and len(trace.named("gpu_model_runner: forward", "X")) == 1

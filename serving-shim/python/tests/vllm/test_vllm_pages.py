@@ -72,12 +72,3 @@ def test_the_table_is_what_is_made_of_it(versions, capsys):
     page = versions.PAGE.read_text()
     versions.table(versions.on_page(page))
     assert capsys.readouterr().out in page
-
-
-@with_cases
-def test_the_table_of_versions_has_each_name_of_the_page(versions):
-    documented = importlib.import_module("documented")
-    listed = {name for _, name in documented.names()}
-    assert {"request.answered", "request.queued", "BaseRenderer.render_cmpl_async", "MsgpackEncoder.encode_into", "prefix_cache"} <= listed
-    _, _, table = documented.PAGE.read_text().partition("## Versions")
-    assert not [name for name in listed if f"`{name}`" not in table]

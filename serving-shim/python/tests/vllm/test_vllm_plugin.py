@@ -5,8 +5,8 @@ import subprocess
 import sys
 import time
 import zipfile
-from pathlib import Path
 
+import pytest
 import stand_ins as fake
 from sa_profile._hooks.sources import Sources
 from sa_profile._vllm import plugin
@@ -53,26 +53,21 @@ def test_the_plugin_imports_nothing_of_vllm(tmp_path):
     assert done.stdout == "[]\n"
 
 
-def test_hook_points_are_read_from_sources(tmp_path, capsys):
+@pytest.mark.parametrize("is_wheel", [False, True])
+def test_hook_points_are_read_from_sources(tmp_path, capsys, is_wheel):
     core = tmp_path / "0.99" / "vllm" / "v1" / "engine" / "core.py"
     core.parent.mkdir(parents=True)
     core.write_text("from elsewhere import one as other\nclass EngineCore:\n    def step(self): ...\nclass Other:\n    def add_request(self): ...\n")
-    assert hook_points.main([str(tmp_path / "0.99")]) == 1
-    rows = dict(line.split("|")[1:3] for line in capsys.readouterr().out.splitlines())
+    place = tmp_path / "0.99"
+    if is_wheel:
+        place = tmp_path / "vllm-0.99-py3-none-any.whl"
+        with zipfile.ZipFile(place, "w") as archive:
+            archive.write(core, core.relative_to(tmp_path / "0.99"))
+    assert hook_points.main([str(place)]) == 1
+    header, *lines = capsys.readouterr().out.splitlines()
+    rows = dict(line.split("|")[1:3] for line in lines)
     assert rows[" `EngineCore.step` "] == " yes " and rows[" `EngineCore.add_request` "] == " **no** "
-    assert rows[" `vllm.v1.utils._PROFILER_FUNC` "] == " **no** "
-    sources = Sources(tmp_path / "0.99")
+    assert rows[" `vllm.v1.utils._PROFILER_FUNC` "] == " **no** " and " 0.99 " in header
+    sources = Sources(place)
     assert sources.has("vllm.v1.engine.core", None, "other") and not sources.has("vllm.v1.engine.core", None, "one")
     assert hook_points.main([]) == 2 and hook_points.main([str(tmp_path / "absent")]) == 2
-
-
-def test_a_wheel_is_read_as_a_folder_is(tmp_path):
-    folder = Path(__file__).parent / "fake"
-    wheel = tmp_path / "vllm-0.99-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for path in folder.rglob("*.py"):
-            archive.write(path, path.relative_to(folder))
-    of_wheel, of_folder = Sources(wheel), Sources(folder)
-    assert of_wheel.label == "0.99"
-    assert [of_wheel.has(*point) for point in hook_points.POINTS] == [of_folder.has(*point) for point in hook_points.POINTS]
-    assert of_wheel.has("vllm.v1.engine.core", "EngineCore", "step")

@@ -68,27 +68,15 @@ def test_no_hash_is_the_engines_own(record):
     assert record(hashed_twice, **VERBOSE).args("request.prompt_blocks")[0]["hashes"] != a
 
 
-def test_other_levels_say_nothing_of_prompts(record):
-    trace = record(alike, SA_PROFILE_LEVEL="e2e,kernel")
-    assert len(trace.named("request.queued")) == 4 and trace.named("request.prompt_blocks") == []
-
-
 def test_of_a_long_prompt_the_first_512_blocks_are_recorded(record):
     told = record(hand_in, {"long": list(range(4 * 5000))}, **VERBOSE).one("request.prompt_blocks")
     assert (told["blocks"], len(told["hashes"]), told["prompt_tokens"]) == (5000, 512 * 16, 20000)
     assert len(json.dumps(told)) < 8500
 
 
-def scheduler_without(*sizes):
-    register()
-    scheduler = fake.Scheduler()
-    for name in sizes:
-        delattr(scheduler, name)
-    return scheduler
-
-
 def odd():
     """As other versions, other settings and other schedulers have it."""
+    register()
     prompt = {"a-1": list(range(9))}
     hand_in(prompt, lambda one: delattr(one, "block_hashes"))
     for hashes in ([], [7, 8], ["text", "text"], None):
@@ -96,18 +84,16 @@ def odd():
     other_size = fake.Scheduler()
     other_size.hash_block_size = 2
     hand_in(prompt, scheduler=other_size)
-    hand_in(prompt, scheduler=scheduler_without("hash_block_size", "block_size"))
+    older = fake.Scheduler()
+    del older.hash_block_size
+    hand_in({"of an older scheduler": prompt["a-1"]}, scheduler=older)
+    del older.block_size
+    hand_in(prompt, scheduler=older)
 
 
 def test_nothing_is_recorded_where_it_is_not_known(record):
     trace = record(odd, **VERBOSE)
-    assert len(trace.named("request.queued")) == 7 and trace.named("request.prompt_blocks") == []
-    assert trace.stderr == ""
-
-
-def of_older_schedulers():
-    hand_in({"a-1": list(range(9))}, scheduler=scheduler_without("hash_block_size"))
-
-
-def test_of_a_scheduler_with_one_block_size_they_are_recorded_too(record):
-    assert record(of_older_schedulers, **VERBOSE).one("request.prompt_blocks")["blocks"] == 2
+    found = trace.one("request.prompt_blocks")
+    assert (found["request_id"], found["blocks"]) == ("of an older scheduler", 2)
+    assert len(trace.named("request.queued")) == 8 and trace.stderr == ""
+    assert record(alike, SA_PROFILE_LEVEL="e2e,kernel").named("request.prompt_blocks") == []

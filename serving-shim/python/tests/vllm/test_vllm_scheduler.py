@@ -1,7 +1,6 @@
-"""Schedulers that are not as vLLM's own: patched, extended, lacking something, or interrupted."""
+"""Schedulers that are not as vLLM's own, and several of them."""
 
 import copy
-import types
 
 import stand_ins as fake
 from sa_profile.vllm import register
@@ -13,38 +12,6 @@ def answer(scheduler, *ids, tokens=3, preempt=()):
     core.step_fn()
     scheduler.preempt.update(preempt)
     fake.turn(core)
-
-
-def patched_with_methods():
-    """As a platform patches one object."""
-    register()
-    scheduler = fake.Scheduler()
-    for name in ("schedule", "update_from_output"):
-        theirs = getattr(fake.Scheduler, name)
-        patched = lambda self, *args, theirs=theirs: theirs(self, *args)  # noqa: E731
-        setattr(scheduler, name, types.MethodType(patched, scheduler))
-    answer(scheduler, "a-1")
-
-
-def test_a_scheduler_that_is_patched_with_methods_is_seen_once(record):
-    trace = record(patched_with_methods)
-    assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3]
-    assert [one["output_tokens"] for one in trace.args("scheduler.update_from_output")] == [1, 1, 1]
-    assert trace.stderr == ""
-
-
-def lacking():
-    register()
-
-    class Platform(fake.Scheduler):
-        finish_requests = None
-
-    fake.KVCacheManager.free = None
-    fake.add(fake.engine(scheduler=Platform()), "a-1")
-
-
-def test_what_every_scheduler_has_is_told_where_it_is_missing(record):
-    assert record(lacking).stderr == "sa_profile: vLLM plugin: this vLLM has no Platform.finish_requests: its spans are missing\n"
 
 
 def extended_managers():
@@ -93,25 +60,6 @@ def test_an_update_that_hands_on_a_copy_of_the_output_is_one(record):
     assert [one["output_tokens"] for one in trace.args("request.finished")] == [3, 3]
 
 
-def interrupted():
-    """A signal's handler raises where our code is between two of its steps: what it noted stays."""
-    from sa_profile._vllm import scheduler as plugin
-
-    core = fake.engine()
-    fake.add(core, "a-1")
-    known = plugin._observers[id(core.scheduler)]
-    known.freed, known.updating = {}, False
-    fake.turn(core)
-    known.updating = True
-    fake.answer(core, "b-2")
-
-
-def test_after_an_interrupt_the_spans_come_back(record):
-    trace = record(interrupted)
-    assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3, 4, 5], "the first step's was lost"
-    assert [one.get("batch") for one in trace.args("scheduler.update_from_output")] == [None, 1, 2, 3, 4, 5]
-
-
 def unread():
     from sa_profile._vllm import batch
 
@@ -129,43 +77,6 @@ def test_an_update_that_cannot_be_read_costs_its_own_span(record):
     trace = record(unread)
     assert [one["batch"] for one in trace.args("scheduler.update_from_output")] == [1, 3]
     assert trace.stderr.count("its events are missing") == 1
-
-
-def without_weak_references():
-    register()
-
-    class Slotted:
-        __slots__ = ("block_pool", "coordinator", "prefix_cache_stats")
-        __init__ = fake.KVCacheManager.__init__
-        free = fake.KVCacheManager.free
-        make_prefix_cache_stats = fake.KVCacheManager.make_prefix_cache_stats
-
-    scheduler = fake.Scheduler()
-    scheduler.kv_cache_manager = Slotted()
-    answer(scheduler, "a-1")
-
-
-def test_a_manager_that_cannot_be_observed_costs_no_step(record):
-    trace = record(without_weak_references)
-    for name in ("EngineCore.step", "scheduler.schedule", "scheduler.update_from_output"):
-        assert len(trace.named(name)) == 3
-    assert len(trace.stderr.splitlines()) == 1 and "weak reference" in trace.stderr
-
-
-def unlucky():
-    """What a step brought cannot be counted; what it speculated is known all the same."""
-    from sa_profile._vllm import requests
-
-    def produced(*_args):
-        raise LookupError
-
-    requests.EngineRequests.produced = produced
-    fake.run("a-1", tokens=7, drafts=4)
-
-
-def test_what_was_speculated_is_told_though_the_outputs_cannot_be_counted(record):
-    found = record(unlucky).args("scheduler.update_from_output")
-    assert [one["accepted"] for one in found if "accepted" in one] == [2, 2]
 
 
 def two_engines():

@@ -11,36 +11,30 @@ from sa_profile.vllm import register
 from switching import command
 
 
-def two_steps():
-    made = fake.loaded()
+def steps():
+    made, process = fake.loaded(), fake.WorkerProc()
     print(made.execute_model(fake.scheduled("a-1", "b-2")), made.sample_tokens(None))
     made.execute_model(fake.scheduled())
+    made.worker.model_runner.execute_model(fake.scheduled("c-3"), None)  # Ray's compiled graph calls the runner past the wrapper
+    process.enqueue_output("tokens")
+    print(process.sent)
 
 
 def test_steps_carry_their_facts_once_and_are_linked(record):
-    trace = record(two_steps)
-    assert trace.stdout == "model output tokens\n" and trace.stderr == ""
+    trace = record(steps)
+    assert trace.stdout == "model output tokens\n['tokens']\n" and trace.stderr == ""
     step, empty = trace.args("WorkerWrapperBase.execute_model")
     assert step == dict(
         tokens=8, prefill_requests=2, prefill_tokens=8, decode_requests=0, decode_tokens=0, request_ids=["a-1", "b-2"],
     )
     assert empty["tokens"] == 0
-    assert trace.args("model_runner.execute_model") == [{}, {}]
+    *inside, called_directly = trace.args("model_runner.execute_model")
+    assert inside == [{}, {}] and called_directly["request_ids"] == ["c-3"]
     assert trace.args("model_runner.sample_tokens") == [{}]
-    assert len(trace.named("WorkerWrapperBase.init_worker")) == 1
-    assert [phase for phase, _ in trace.flows("request")] == ["t", "t"]
-    assert [phase for phase, _ in trace.flows("batch")] == ["t"]
-
-
-def ray():
-    """Ray's compiled graph calls the runner past the wrapper."""
-    fake.loaded().worker.model_runner.execute_model(fake.scheduled("a-1"), None)
-
-
-def test_a_runner_called_directly_carries_the_facts(record):
-    trace = record(ray)
-    assert trace.one("model_runner.execute_model")["request_ids"] == ["a-1"]
-    assert [phase for phase, _ in trace.flows("batch")] == ["t"]
+    assert len(trace.named("WorkerWrapperBase.init_worker")) == len(trace.named("WorkerProc.enqueue_output")) == 1
+    assert [phase for phase, _ in trace.flows("request")] == ["t", "t", "t"]
+    assert [phase for phase, _ in trace.flows("batch")] == ["t", "t"]
+    assert len(trace.named("gpu_model_runner: forward", "X")) == 3, "vLLM's own scope alone"
 
 
 def failing():
@@ -77,18 +71,6 @@ def test_a_worker_that_is_killed_while_it_samples_names_its_step(record):
     step = trace.one("WorkerWrapperBase.execute_model")
     assert step["request_ids"] == ["a-1", "b-2"]
     assert trace.unfinished() == {"model_runner.sample_tokens": step}
-
-
-def with_queue():
-    register()
-    process = fake.WorkerProc()
-    process.enqueue_output("tokens")
-    print(process.sent)
-
-
-def test_answers_on_their_way_back(record):
-    trace = record(with_queue)
-    assert trace.stdout == "['tokens']\n" and len(trace.named("WorkerProc.enqueue_output")) == 1
 
 
 # vLLM's own scopes
@@ -139,47 +121,30 @@ def test_scopes_tell_what_ended_them_and_the_users_own_profiler_still_gets_them(
 # Names
 
 
-def named(worker):
-    from sa_profile._vllm import names
-
-    return names.worker_name(worker), names.engine_name(), names.api_server_name()
-
-
 def titled():
     from sa_profile._vllm import names
 
-    parallel = SimpleNamespace(tensor_parallel_size=4, pipeline_parallel_size=2, data_parallel_size=1, data_parallel_rank=0)
-    worker = SimpleNamespace(rank=7, parallel_config=parallel)
+    def named(title, parent="", rank=0, **sizes):
+        parallel = SimpleNamespace(**dict(tensor_parallel_size=1, pipeline_parallel_size=1, data_parallel_size=1, data_parallel_rank=0) | sizes)
+        with mock.patch.multiple(names, title=lambda: title, _parent_title=lambda: parent):
+            print(names.worker_name(SimpleNamespace(rank=rank, parallel_config=parallel)), names.engine_name(), names.api_server_name())
+
     for title in ("Worker_TP3", "EngineCore_DP0", None):
-        with mock.patch.object(names, "title", lambda title=title: title):
-            print(*named(worker))
-    with mock.patch.object(names, "title", lambda: None), mock.patch.dict("os.environ", RAY_JOB_ID="1"):
-        print(names.worker_name(worker))
+        named(title)
+    for title in ("Worker", "Worker_TP3", "Worker_DP0_TP3"):
+        for parent in ("VLLM::EngineCore_DP1\0", "VLLM::EngineCore\0", "python\0EngineCore_DP1.py\0"):
+            named(title, parent, data_parallel_index=3)
+    os.environ["RAY_JOB_ID"] = "1"
+    named(None, rank=7, tensor_parallel_size=4, pipeline_parallel_size=2)
 
 
-def test_names_are_vllms_titles(record):
-    assert record(titled).stdout == (
-        "Worker_TP3 Worker_TP3 Worker_TP3\nEngineCore_DP0 EngineCore_DP0 EngineCore_DP0\nNone None APIServer\nWorker_PP1_TP3\n"
-    )
-
-
-def titled_without_the_engine():
+def test_names_are_vllms_titles_and_have_the_engine_of_a_worker(record):
     """vLLM tells the workers of a dense model nothing of other engines."""
-    from sa_profile._vllm import names
-
-    parallel = SimpleNamespace(tensor_parallel_size=1, pipeline_parallel_size=1, data_parallel_size=1, data_parallel_rank=0, data_parallel_index=3)
-    worker = SimpleNamespace(rank=0, parallel_config=parallel)
-    for parent in ("VLLM::EngineCore_DP1\0", "VLLM::EngineCore\0", "python\0EngineCore_DP1.py\0"):
-        with mock.patch.object(names, "_parent_title", lambda parent=parent: parent):
-            for title in ("Worker", "Worker_TP3", "Worker_DP0_TP3"):
-                with mock.patch.object(names, "title", lambda title=title: title):
-                    print(names.worker_name(worker), end=" ")
-
-
-def test_a_workers_engine_is_in_its_name(record):
-    of_title = "Worker_DP1 Worker_DP1_TP3 Worker_DP0_TP3 "
-    of_index = "Worker_DP3 Worker_DP3_TP3 Worker_DP0_TP3 "
-    assert record(titled_without_the_engine).stdout == of_title + of_index * 2
+    workers, engines, servers = zip(*(line.split() for line in record(titled).stdout.splitlines()), strict=True)
+    titles = ["Worker_TP3", "EngineCore_DP0", "None"]
+    of_engines = [f"Worker{engine}" for engine in ("_DP1", "_DP3", "_DP3", "_DP1_TP3", "_DP3_TP3", "_DP3_TP3", *["_DP0_TP3"] * 3)]
+    assert [*workers] == [*titles, *of_engines, "Worker_PP1_TP3"]
+    assert [*engines[:3]] == titles and [*servers[:3]] == [*titles[:2], "APIServer"]
 
 
 def named_while_paused():

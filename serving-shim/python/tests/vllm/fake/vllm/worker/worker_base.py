@@ -1,14 +1,3 @@
-"""As in versions where the wrapper has no step of its own."""
+"""The module of the wrapper in older versions."""
 
-
-class WorkerWrapperBase:
-    def init_worker(self, all_kwargs):
-        from vllm.v1.worker.worker_base import Worker
-
-        self.worker = Worker()
-
-    def initialize_from_config(self, kv_cache_configs):
-        return None
-
-    def __getattr__(self, name):
-        return getattr(self.worker, name)
+from vllm.v1.worker.worker_base import OlderWrapper as WorkerWrapperBase  # noqa: F401

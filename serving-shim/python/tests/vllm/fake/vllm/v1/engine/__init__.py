@@ -4,9 +4,7 @@ from dataclasses import dataclass, field
 
 
 class FinishReason(enum.IntEnum):
-    STOP = 0
     LENGTH = 1
-    ABORT = 2
 
 
 class EngineCoreEventType(enum.IntEnum):

@@ -1,12 +1,10 @@
 import asyncio
 import time
 
-from vllm import without
 from vllm.v1.engine.input_processor import InputProcessor
 from vllm.v1.engine.output_processor import OutputProcessor
 
 
-@without
 class AsyncLLM:
     """With the engine core in the same process: `send` is what is told of a new request."""
 

@@ -1,10 +1,8 @@
 from collections import deque
 
-from vllm import without
 from vllm.v1.core.sched.scheduler import Request, RequestStatus
 
 
-@without
 class EngineCore:
     def __init__(self, scheduler, model_executor, queue=0):
         self.scheduler = scheduler
@@ -47,7 +45,6 @@ class EngineCore:
         return self.scheduler.update_from_output(scheduled, future.result()), True
 
 
-@without
 class EngineCoreProc(EngineCore):
     """One in a process of its own."""
 

@@ -1,8 +1,6 @@
-from vllm import without
 from vllm.v1.engine import EngineCoreRequest
 
 
-@without
 class InputProcessor:
     def process_inputs(self, request_id, prompt, params, arrival_time):
         return EngineCoreRequest(request_id, prompt, params, arrival_time=arrival_time)

@@ -1,7 +1,5 @@
 from dataclasses import dataclass, field
 
-from vllm import without
-
 
 @dataclass
 class OutputProcessorOutput:
@@ -9,7 +7,6 @@ class OutputProcessorOutput:
     reqs_to_abort: list = field(default_factory=list)
 
 
-@without
 class OutputProcessor:
     """Hands each output to the queue of its request; `stop` holds ids that a stop string ends."""
 

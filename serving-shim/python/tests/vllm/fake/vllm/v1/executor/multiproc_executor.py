@@ -1,7 +1,3 @@
-from vllm import without
-
-
-@without
 class WorkerProc:
     def __init__(self):
         self.sent = []

@@ -1,7 +1,3 @@
-from vllm import without
-
-
-@without
 class StructuredOutputManager:
     """Compiles in the calling thread."""
 

@@ -2,7 +2,6 @@ import contextlib
 import os
 
 import vllm.v1.utils as utils
-from vllm import without
 
 
 @contextlib.contextmanager
@@ -56,8 +55,9 @@ class Worker:
         return self.model_runner.sample_tokens(grammar_output)
 
 
-@without
-class WorkerWrapperBase:
+class OlderWrapper:
+    """As in versions where the wrapper has no step of its own."""
+
     def init_worker(self, all_kwargs):
         self.worker = Worker()
 
@@ -67,11 +67,13 @@ class WorkerWrapperBase:
     def __getattr__(self, name):
         return getattr(self.worker, name)
 
+
+class WorkerWrapperBase(OlderWrapper):
     def execute_model(self, scheduler_output):
         return self.worker.execute_model(scheduler_output)
 
 
-if os.environ.get("FAKE_VLLM_WITHOUT") == "WorkerWrapperBase":  # an older version: it is in another module, which this one imports
+if "FAKE_VLLM_OLDER_WORKER" in os.environ:  # an older version: it is in another module, which this one imports
     import vllm.worker.worker_base
 
     del WorkerWrapperBase

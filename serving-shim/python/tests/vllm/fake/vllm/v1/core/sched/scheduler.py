@@ -19,7 +19,6 @@ class SchedulerStats:
 
 
 class RequestStatus(enum.IntEnum):
-    RUNNING = 1
     FINISHED_ABORTED = 7
 
 

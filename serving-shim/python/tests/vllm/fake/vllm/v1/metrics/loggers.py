@@ -1,3 +1,0 @@
-class StatLoggerManager:
-    def record(self, scheduler_stats, iteration_stats=None):
-        return None
