@@ -92,3 +92,39 @@ impl Pending {
         self.set(layout::LOSS_TOLD_AT, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss(from: u64, to: u64, events: u64, tid: u32) -> Loss {
+        Loss {
+            cause: Cause::DiskFull,
+            tid,
+            from,
+            to,
+            events,
+            first_ns: from,
+            last_ns: to,
+        }
+    }
+
+    #[test]
+    fn issue_19_losses_are_joined_until_they_are_told() {
+        let pending = Pending::new(Map::wiped_by_fork().unwrap(), 64);
+        assert_eq!(pending.loss(), None);
+        pending.add(&loss(10, 20, 2, 5));
+        assert_eq!(pending.loss(), Some(loss(10, 20, 2, 5)));
+        pending.add(&loss(30, 50, 3, 5));
+        assert_eq!(pending.loss(), Some(loss(10, 50, 5, 5)));
+        assert_eq!(pending.get(layout::LOSS_BEFORE_AT), 2);
+        pending.add(&loss(50, 60, 1, 6));
+        assert_eq!(pending.loss(), Some(loss(10, 60, 6, 0)), "of two threads");
+        pending.tell_by(99);
+        pending.clear();
+        assert_eq!(pending.loss(), None);
+        pending.add(&loss(60, 70, 1, 6));
+        assert_eq!(pending.loss(), Some(loss(60, 70, 1, 6)));
+        assert_eq!(pending.get(layout::LOSS_TOLD_AT), 0);
+    }
+}
