@@ -435,4 +435,13 @@ mod tests {
             assert_eq!(text, r#""v":null,"list":[null,2],"n":1"#, "{bad:?}");
         }
     }
+
+    #[test]
+    fn long_lists_are_cut_and_marked() {
+        let mut out = Vec::new();
+        vec![0u8; MAX_LIST + 3].write(&mut out);
+        let list: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
+        assert_eq!(list.len(), MAX_LIST + 1);
+        assert_eq!(list.last(), Some(&json!("…[+3 more]")));
+    }
 }
