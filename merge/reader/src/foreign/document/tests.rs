@@ -84,3 +84,53 @@ fn cut_at_every_byte_a_document_loses_at_most_its_last_event() {
         }
     }
 }
+
+/// Mutates documents at random. Only whole events come out, and what is lost is reported as damage.
+#[test]
+fn mutated_documents_give_whole_events_and_damage() {
+    let all = events(6);
+    let seeds = forms(&all);
+    let alphabet = b"{}[]\",:\\eE+-.019tfnu \t\n\x00\x01\xff\xc3";
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut next = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 16).unwrap() % limit
+    };
+    let (mut kept, mut damaged) = (0, 0);
+    for round in 0..1500 {
+        let mut text = seeds[round % 3].clone().into_bytes();
+        for _ in 0..=next(3) {
+            let at = next(text.len());
+            match next(4) {
+                0 => drop(text.drain(at..(at + next(60)).min(text.len()))),
+                1 => text[at] = alphabet[next(alphabet.len())],
+                2 => text.insert(at, alphabet[next(alphabet.len())]),
+                _ => text.splice(at..at, *b"\0\0\0{\"").for_each(drop),
+            }
+            if text.is_empty() {
+                break;
+            }
+        }
+        let (lines, places) = outcome(&text);
+        for line in &lines {
+            assert!(crate::event::line::parse(line.as_bytes()).is_ok(), "{line}");
+        }
+        let is_whole = lines.len() == all.len();
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        let is_told = !places.is_empty() || lines.len() > all.len();
+        assert!(is_whole || is_told || is_cut(&text, &all), "{shown}");
+        let is_inside = |(at, _): &(u64, Kind)| *at <= text.len() as u64;
+        assert!(places.iter().all(is_inside), "{shown}");
+        kept += lines.len();
+        damaged += places.len();
+    }
+    assert!(kept > 1500 * 4 && damaged > 500, "{kept} {damaged}");
+}
+
+/// Returns true if the mutations removed an event from the text.
+fn is_cut(text: &[u8], all: &[String]) -> bool {
+    let is_there = |event: &&String| memmem::find(text, event.as_bytes()).is_some();
+    all.iter().filter(is_there).count() < all.len()
+}
