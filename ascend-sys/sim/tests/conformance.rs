@@ -44,6 +44,8 @@ fn the_rules_hold() {
         ("capture_broken", &[]),
         ("capture_streams", &[]),
         ("last_error", &[]),
+        ("last_task", &[("ASCEND_SIM_SOC", "910b")]),
+        ("last_task", &[("ASCEND_SIM_SOC", "950")]),
         ("fault_of_a_kernel", &[(faults, "kernel:2=507015")]),
         ("fault_of_a_device", &lost),
     ] {

@@ -26,3 +26,21 @@ CASE(last_error) {
   IS(aclrtPeekAtLastError(1), 100000);
   IS(aclrtPeekAtLastError(0), 0); /* an error of ACL's own */
 }
+
+/* ASCEND_SIM_SOC */
+CASE(last_task) {
+  OK(aclrtSetDevice(0));
+  int in_process = strcmp(getenv("ASCEND_SIM_SOC"), "950") == 0;
+  aclrtStream streams[] = {stream(), stream()};
+  aclrtEvent event = timed();
+  uint32_t task, same, own;
+  for (unsigned index = 0; index < 6; index++) {
+    aclrtStream on = streams[index % 2];
+    OK(index < 4 ? launch(kernel("k"), on) : aclrtRecordEvent(event, on)); /* is a task too */
+    OK(aclrtGetThreadLastTaskId(&task));
+    IS(task, in_process ? index + 1 : index / 2 + 1);
+  }
+  IS(launch(kernel("k"), (void *)0x10), 107017); /* submits nothing */
+  OK(rtGetTaskIdAndStreamID(&same, &own));
+  IS(same, task);
+}
