@@ -118,9 +118,14 @@ fn alone_a_page_is_used_in_a_browser() {
     let count = |of: &Value| of.as_array().unwrap().len();
     assert!(count(&stacks["zoomed"]) < count(&stacks["all"]));
     assert_eq!(stacks["back"], json!(count(&stacks["all"])));
+    assert_eq!(seen["names"], 0);
     let sql = seen["sql"].as_array().unwrap();
     let is_shown = |length: &Value| length.as_u64() > Some(100);
     assert!(sql.len() > 5 && sql.iter().all(is_shown), "{sql:?}");
+    let [light, dark, print] = [0, 1, 2].map(|nth| &seen["looks"][nth]);
+    assert_ne!(light[0], dark[0]);
+    assert_eq!((&light[1], &light[2]), (&json!(true), &json!(true)));
+    assert_eq!(print[1], false, "navigation on paper");
 }
 
 /// Without data it is less than 300 kB, and has nothing to fetch.

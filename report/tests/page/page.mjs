@@ -1,4 +1,4 @@
-// Opens a page of a report and uses it: sorts, filters, zooms, unfolds. Started by the script `page`.
+// Opens a page of a report and uses it: sorts, filters, zooms, unfolds, in the dark and on paper. Started by the script `page`.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -26,10 +26,12 @@ async function use(page, file, picture) {
   if (has('each')) seen.requests = await useRequests(page);
   if (has('time')) seen.time = await useTimeline(page);
   if (has('stacks')) seen.stacks = await useStacks(page);
+  if (has('names')) seen.names = await filterNames(page);
   seen.sql = await page.run(() => [...document.querySelectorAll('details.sql')].map((details) => {
     details.querySelector('summary').click();
     return details.open && details.querySelector('pre').checkVisibility() && details.querySelector('pre').textContent.length;
   }));
+  seen.looks = await looks(page);
   seen.problems = await page.run(() => self.problems);
   return seen;
 }
@@ -103,6 +105,27 @@ async function useStacks(page) {
   await page.run(() => document.querySelector('#flame .frame').focus());
   await page.press('Escape');
   seen.back = (await frames()).length;
+  return seen;
+}
+
+/** How many names a filter leaves that no name passes. */
+function filterNames(page) {
+  return page.run(() => {
+    const filter = document.querySelector('#names input');
+    filter.value = 'no such name';
+    filter.dispatchEvent(new Event('input'));
+    return document.querySelectorAll('#names tbody tr').length;
+  });
+}
+
+/** The color of the page, whether it has navigation, and whether it fits into the window: in daylight, in the dark and on paper. */
+async function looks(page) {
+  const seen = [];
+  for (const [media, scheme] of [['', 'light'], ['', 'dark'], ['print', 'light']]) {
+    await page.emulate(media, [{ name: 'prefers-color-scheme', value: scheme }]);
+    seen.push(await page.run(() => [getComputedStyle(document.body).backgroundColor, document.querySelector('nav').checkVisibility(), document.documentElement.scrollWidth <= innerWidth]));
+  }
+  await page.emulate('', []);
   return seen;
 }
 
