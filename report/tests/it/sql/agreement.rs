@@ -159,20 +159,23 @@ fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
     }
 }
 
-/// Checks all columns of a row but some: each has the report's member of its name, or if it is in µs, the one in ns.
-fn has_members(row: &Value, of: &Value, others: &[&str]) {
-    for (column, cell) in row.as_object().unwrap() {
+/// Checks the columns of a row except for `others`. Each has the report's member of its name, or if it is in µs, the one in ns.
+fn has_members(row: &Value, of: &Value, others: &[&str], count: usize) {
+    let columns = row.as_object().unwrap().iter();
+    let checked = columns.filter(|(column, _)| !others.contains(&column.as_str()));
+    assert_eq!(checked.clone().count(), count, "columns of {row}");
+    for (column, cell) in checked {
         let in_ns = column.strip_suffix("_us");
         let in_ns = in_ns.and_then(|name| of[format!("{name}_ns")].as_f64());
         let expected = in_ns.map_or(of[column].clone(), |ns| json!(ns / 1e3));
-        let is_checked = !others.contains(&column.as_str());
-        assert!(!is_checked || *cell == expected, "{column} of {row}: {of}");
+        assert_eq!(*cell, expected, "{column} of {row}: {of}");
     }
 }
 
 /// Checks the calls and times of every name.
 fn names_agree(rows: &Rows, report: &RunReport) {
-    for table in ["names", "every name"] {
+    let others = ["host", "max_concurrency"];
+    for (table, columns) in [("names", 12), ("every name", 20)] {
         assert_eq!(rows[table].len(), report.names.len());
         for name in &report.names {
             let mut of = serde_json::to_value(name).unwrap();
@@ -187,7 +190,7 @@ fn names_agree(rows: &Rows, report: &RunReport) {
                 let keys = ["name", "row_kind", "category"];
                 keys.iter().all(|key| row[key] == of[key])
             };
-            has_members(row(&rows[table], is_its), &of, &["host", "max_concurrency"]);
+            has_members(row(&rows[table], is_its), &of, &others, columns);
         }
     }
 }
@@ -196,7 +199,7 @@ fn names_agree(rows: &Rows, report: &RunReport) {
 fn devices_agree(rows: &Rows, report: &RunReport) {
     let devices = report.device.iter().map(|of| (of, 0));
     let devices = devices.chain(report.worker.iter().map(|of| (of, 1)));
-    for table in ["devices", "every device"] {
+    for (table, columns) in [("devices", 15), ("every device", 22)] {
         assert_eq!(rows[table].len(), devices.clone().count());
         for (device, is_worker) in devices.clone() {
             let name = |process: usize| json!(report.recorded.process_name(process));
@@ -217,7 +220,7 @@ fn devices_agree(rows: &Rows, report: &RunReport) {
             let is_its =
                 |row: &Value| row["process"] == of["process"] && row["is_worker"] == is_worker;
             let others = ["busy_percent", "engine_upid", "host", "upid", "worker_upid"];
-            has_members(row(&rows[table], is_its), &of, &others);
+            has_members(row(&rows[table], is_its), &of, &others, columns);
         }
     }
     idle_agrees(rows, report);
@@ -298,7 +301,7 @@ fn steps_agree(rows: &Rows, report: &RunReport) {
         let name = report.recorded.process_name(of.process);
         let found = row(&rows["batching"], |row| row["process"] == name.as_str());
         let others = ["decode_step_us", "mixed_step_us", "process"];
-        has_members(found, &serde_json::to_value(of).unwrap(), &others);
+        has_members(found, &serde_json::to_value(of).unwrap(), &others, 5);
         for (key, expected) in [
             ("decode_step_us", of.decode_step_ns),
             ("mixed_step_us", of.mixed_step_ns),
