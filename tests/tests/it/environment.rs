@@ -1,7 +1,8 @@
-//! The modes of a recording's files, whatever the umask of its host.
+//! Settings in the environment: the modes of a recording's files, whatever the umask of its host, and the CPU time of spans.
 
 use crate::host;
 use e2e::host_support::{make_folder, mode, scratch};
+use format_oracle::reader::read_dir;
 
 /// Runs a host that dies, so that its ring is still there, and gives the modes of directory, folder, run file, fragment and ring.
 fn modes(umask: &str, asked: &str) -> [u32; 5] {
@@ -37,5 +38,17 @@ fn folders_keep_the_group_that_their_parent_shares() {
     let _outcome = host.variable("SA_PROFILE_MODE", "0640").run().quiet();
     for folder in [shared.join("new"), dir.clone(), dir.join("fragments")] {
         assert_eq!(mode(&folder), 0o2750, "{}", folder.display());
+    }
+}
+
+#[test]
+fn spans_have_cpu_time_if_asked() {
+    for (asked, expected) in [("", 0), ("1", 10)] {
+        let dir = scratch();
+        let host = host(dir.path(), &["spans", "work", "10"]);
+        let _outcome = host.variable("SA_PROFILE_CPU", asked).run().quiet();
+        let spans = read_dir(dir.path()).events;
+        let timed = |span: &&serde_json::Value| span["tts"].is_number() && span["tdur"].is_number();
+        assert_eq!(spans.iter().filter(timed).count(), expected, "{asked}");
     }
 }
