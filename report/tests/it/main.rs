@@ -14,7 +14,6 @@ mod nat_files;
 mod oracle;
 mod page;
 mod prefixes;
-mod random_server;
 mod ranks;
 mod reports;
 mod request_lives;

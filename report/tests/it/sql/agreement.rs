@@ -1,10 +1,10 @@
 //! Comparisons of the rows of statements with a report, and of engines with each other.
 
 use super::{Rows, WHOLE};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::{Value, json, to_value};
+use std::collections::BTreeMap;
 use trace_report::live::LiveStats;
-use trace_report::{LongGap, Quantiles, Request, RunReport};
+use trace_report::{LongGap, Quantiles, RunReport};
 
 /// Returns a row for a comparison of engines. They add doubles in orders of their own.
 fn comparable(row: &Value) -> String {
@@ -75,7 +75,7 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
     let expected = report.request.iter().map(|request| {
         let process = request.process;
         let process = process.map(|process| report.recorded.process_name(process));
-        plain(&serde_json::to_value(request).unwrap(), process)
+        plain(&to_value(request).unwrap(), process)
     });
     let (mut found, mut expected) = (found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     found.sort();
@@ -117,40 +117,24 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
 
 /// Checks the sums and counts of vLLM's histograms. Those of the engine are of requests whose answer came back.
 fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
-    type Ends = fn(&Request) -> [Option<i64>; 2];
-    let metrics: [(&str, bool, Ends); 6] = [
-        ("time_to_first_token", false, |of| {
-            [of.read_ns, of.first_token_ns]
-        }),
-        ("e2e_request_latency", false, |of| {
-            [of.read_ns, of.answered_ns]
-        }),
-        ("request_queue_time", true, |of| {
-            [of.queued_ns, of.scheduled_ns]
-        }),
-        ("request_prefill_time", true, |of| {
-            [of.scheduled_ns, of.engine_first_token_ns]
-        }),
-        ("request_decode_time", true, |of| {
-            [of.engine_first_token_ns, of.last_token_ns]
-        }),
-        ("request_inference_time", true, |of| {
-            [of.scheduled_ns, of.last_token_ns]
-        }),
-    ];
+    let metrics = "time_to_first_token read_ns first_token_ns
+        e2e_request_latency read_ns answered_ns
+        request_queue_time queued_ns scheduled_ns
+        request_prefill_time scheduled_ns engine_first_token_ns
+        request_decode_time engine_first_token_ns last_token_ns
+        request_inference_time scheduled_ns last_token_ns";
+    let requests = to_value(&report.request).unwrap();
     let found = &rows["vllm_metrics"];
-    assert_eq!(found.len(), metrics.len());
-    for (metric, is_of_answered, ends) in metrics {
-        let (mut n, mut sum_ns) = (0, 0);
-        for request in &report.request {
-            let is_counted = !is_of_answered || request.answered_ns.is_some();
-            let [from_ns, to_ns] = ends(request);
-            let times = from_ns.zip(to_ns);
-            if let Some((from_ns, to_ns)) = times.filter(|_| is_counted) {
-                n += 1;
-                sum_ns += to_ns - from_ns;
-            }
-        }
+    assert_eq!(found.len(), metrics.lines().count());
+    for line in metrics.lines() {
+        let [metric, from, to] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let is_counted = |of: &&Value| from == "read_ns" || !of["answered_ns"].is_null();
+        let counted = requests.as_array().unwrap().iter().filter(is_counted);
+        let times = counted.filter_map(|of| Some(of[to].as_i64()? - of[from].as_i64()?));
+        let times: Vec<i64> = times.collect();
+        let (n, sum_ns) = (times.len(), times.iter().sum::<i64>());
         let row = row(found, |row| row["metric"] == metric);
         assert_eq!(row["n"], json!(n), "{row}");
         let is_null = n == 0 && row["sum_s"].is_null();
@@ -178,7 +162,7 @@ fn names_agree(rows: &Rows, report: &RunReport) {
     for (table, columns) in [("names", 12), ("every name", 20)] {
         assert_eq!(rows[table].len(), report.names.len());
         for name in &report.names {
-            let mut of = serde_json::to_value(name).unwrap();
+            let mut of = to_value(name).unwrap();
             let mut duration = of["duration"].take();
             if name.duration.n > 0 {
                 let members = of.as_object_mut().unwrap();
@@ -204,7 +188,7 @@ fn devices_agree(rows: &Rows, report: &RunReport) {
         for (device, is_worker) in devices.clone() {
             let name = |process: usize| json!(report.recorded.process_name(process));
             let idle = report.idle.iter().find(|of| of.process == device.process);
-            let mut of = serde_json::to_value(device).unwrap();
+            let mut of = to_value(device).unwrap();
             of["process"] = name(device.process);
             of["is_worker"] = json!(is_worker);
             of["worker"] = json!(idle.map(|of| name(of.worker)));
@@ -236,7 +220,6 @@ fn idle_agrees(rows: &Rows, report: &RunReport) {
     }
     for row in &rows["every interval"] {
         *intervals.entry(key(row).into()).or_default() += ns(&row["dur_us"]);
-        assert!(row["gap_start_ns"].as_i64() <= row["start_ns"].as_i64());
     }
     for idle in &report.idle {
         for time in &idle.causes {
@@ -256,7 +239,18 @@ fn idle_agrees(rows: &Rows, report: &RunReport) {
         (key, gap.start_ns, [gap.dur_ns, gap.cause_ns])
     });
     assert_eq!(gaps.collect::<Vec<_>>(), longest.collect::<Vec<_>>());
-    intervals_are_apart(&rows["every interval"]);
+    // Intervals fill their gap, one after the other.
+    let is_of_gap = |one: &Value, next: &Value| {
+        let keys = ["upid", "gap_start_ns"];
+        keys.iter().all(|key| one[*key] == next[*key])
+    };
+    for gap in rows["every interval"].chunk_by(is_of_gap) {
+        let mut end_ns = gap[0]["gap_start_ns"].as_i64().unwrap();
+        for row in gap {
+            assert_eq!(row["start_ns"], end_ns, "{row}");
+            end_ns += ns(&row["dur_us"]);
+        }
+    }
     for gap in &report.long_gaps {
         let of_gap = rows["every interval"].iter().filter(|row| {
             row["process"] == name(gap).as_str() && row["gap_start_ns"] == gap.start_ns
@@ -264,33 +258,6 @@ fn idle_agrees(rows: &Rows, report: &RunReport) {
         let sum_ns: i64 = of_gap.map(|row| ns(&row["dur_us"])).sum();
         assert_eq!(sum_ns, gap.dur_ns, "{gap:?}");
     }
-}
-
-/// Checks that intervals are in the order of their processes and starts, that no two of a process overlap, and that those of a gap fill it from its start.
-fn intervals_are_apart(rows: &[Value]) {
-    let int = |row: &Value, column: &str| row[column].as_i64().unwrap();
-    for rows in of_files(rows) {
-        let mut last: Option<(i64, i64, i64)> = None;
-        for row in rows {
-            let (upid, gap_start_ns) = (int(row, "upid"), int(row, "gap_start_ns"));
-            let start_ns = int(row, "start_ns");
-            let end_ns = start_ns + ns(&row["dur_us"]);
-            assert!(start_ns < end_ns, "{row}");
-            assert!(last.is_none_or(|last| (last.0, last.1) <= (upid, start_ns)));
-            let goes_on = last == Some((upid, start_ns, gap_start_ns));
-            assert!(goes_on || gap_start_ns == start_ns, "{row}");
-            last = Some((upid, end_ns, gap_start_ns));
-        }
-    }
-}
-
-/// Returns the rows of a table by file, in order: each host has one.
-fn of_files(rows: &[Value]) -> impl Iterator<Item = &[Value]> {
-    let hosts = rows.iter().map(|row| row["host"].as_str().unwrap());
-    let hosts: BTreeSet<&str> = hosts.collect();
-    let files = || rows.chunk_by(|one, next| one["host"] == next["host"]);
-    assert_eq!(files().count(), hosts.len());
-    files()
 }
 
 /// Checks what engines put into their steps, and the longest steps of workers.
@@ -301,7 +268,7 @@ fn steps_agree(rows: &Rows, report: &RunReport) {
         let name = report.recorded.process_name(of.process);
         let found = row(&rows["batching"], |row| row["process"] == name.as_str());
         let others = ["decode_step_us", "mixed_step_us", "process"];
-        has_members(found, &serde_json::to_value(of).unwrap(), &others, 5);
+        has_members(found, &to_value(of).unwrap(), &others, 5);
         for (key, expected) in [
             ("decode_step_us", of.decode_step_ns),
             ("mixed_step_us", of.mixed_step_ns),
@@ -323,13 +290,6 @@ fn steps_agree(rows: &Rows, report: &RunReport) {
         (texts, step.start_ns, step.dur_ns, step.requests as u64)
     });
     assert_eq!(steps.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-    for rows in of_files(&rows["every step"]) {
-        let place = |row: &Value| {
-            let (upid, start_ns) = (row["upid"].as_i64(), row["start_ns"].as_i64());
-            (upid, row["role"] == "engine", start_ns)
-        };
-        assert!(rows.is_sorted_by_key(place), "{rows:?}");
-    }
 }
 
 /// Checks the events of each process, and what was lost.
@@ -363,17 +323,18 @@ pub(super) fn all_agree(rows: &Rows, report: &RunReport) {
 
 /// Checks the figures of requests that a live reader shows.
 pub(super) fn live_agrees(live: &LiveStats, report: &RunReport) {
-    let of = &report.requests;
-    let counts = [live.requests.ok, live.mixed];
-    assert_eq!(counts, [of.ok, of.mixed]);
-    for (name, live, of) in [
-        ("ttft", &live.requests.ttft, &of.ttft),
-        ("itl", &live.requests.itl, &of.itl),
-        ("e2e", &live.requests.e2e, &of.e2e),
-        ("queue", &live.requests.queue, &of.queue),
-    ] {
-        let mean_ns = live.sum_ns as f64 / live.n.max(1) as f64;
-        let is_same = live.n == of.n && (mean_ns - of.mean_ns).abs() < 1e-3;
-        assert!(is_same, "{name}: {mean_ns} {of:?}");
+    assert_eq!(live.mixed, report.requests.mixed);
+    let [served, reported] = [to_value(&live.requests), to_value(&report.requests)];
+    let [served, reported] = [served, reported].map(Result::unwrap);
+    for key in ["ok", "aborted", "failed"] {
+        assert_eq!(served[key], reported[key], "{key}");
+    }
+    for key in "ttft engine_ttft tpot itl e2e queue prefill decode".split(' ') {
+        let (live, of) = (&served[key], &reported[key]);
+        let n = of["n"].as_f64().unwrap();
+        let sum_ns = n * of["mean_ns"].as_f64().unwrap();
+        let off = (live["sum_ns"].as_f64().unwrap() - sum_ns).abs();
+        let is_same = live["n"] == of["n"] && off <= 1e-3 * n;
+        assert!(is_same, "{key}: {live} {of}");
     }
 }
