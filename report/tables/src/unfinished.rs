@@ -191,15 +191,4 @@ mod tests {
         clear_away(to.path(), |_| true);
         assert!(!path.exists());
     }
-
-    #[test]
-    fn a_folder_without_old_tables_goes() {
-        let to = tempfile::tempdir().unwrap();
-        let new = NewFolder::make(to.path()).unwrap();
-        fs::create_dir_all(new.path.join(OLD).join("slice")).unwrap();
-        let_old_go(&new.path).unwrap();
-        let path = new.path.clone();
-        drop(new);
-        assert!(!path.exists());
-    }
 }
