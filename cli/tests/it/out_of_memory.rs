@@ -1,7 +1,6 @@
 //! The commands where there is little memory: they end with what was asked for, or say that memory ran out.
 
 use crate::program::PROGRAM;
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -17,22 +16,15 @@ fn limited(kb: u64, words: &[&str]) -> Output {
 
 /// A trace of requests, each with a name of its own.
 fn trace(path: &Path) {
-    let mut text = String::from("[\n");
-    for n in 0..10_000 {
+    let request = |n: u32| {
         let at = n * 10;
-        let _ = writeln!(
-            text,
-            r#"{{"ph":"X","pid":1,"tid":1,"ts":{at},"dur":5,"cat":"c","name":"span {n}","args":{{"request_id":"request-{n}"}}}},"#
-        );
-        let _ = writeln!(
-            text,
-            r#"{{"ph":"i","s":"t","pid":1,"tid":1,"ts":{at},"cat":"request","name":"request.arrived","args":{{"request_id":"request-{n}"}}}},"#
-        );
-    }
-    text.push_str(
-        "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"a\"}}]\n",
-    );
-    fs::write(path, text).unwrap();
+        format!(
+            r#"{{"ph":"X","pid":1,"tid":1,"ts":{at},"dur":5,"cat":"c","name":"span {n}","args":{{"request_id":"request-{n}"}}}},
+            {{"ph":"i","s":"t","pid":1,"tid":1,"ts":{at},"cat":"request","name":"request.arrived","args":{{"request_id":"request-{n}"}}}}"#
+        )
+    };
+    let requests: Vec<String> = (0..10_000).map(request).collect();
+    fs::write(path, format!("[{}]", requests.join(",\n"))).unwrap();
 }
 
 #[test]

@@ -60,50 +60,42 @@ fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
     assert_eq!(process["state"], "ended");
 }
 
-/// Returns the number of spans of a command and of its daemon.
-fn spans_of_both(ground: &Ground) -> (usize, usize) {
-    let spans = |name| ground.spans("out/trace.json", name);
-    (spans("parent"), spans("parent-daemon"))
-}
-
-/// Starts a command that ends with code 4 and leaves a daemon, which waits for the file `go`. Returns what is said of the daemon.
-fn leave_a_daemon(ground: &Ground) -> (Started, String) {
-    let daemon = format!("daemon={}", ground.path("go").display());
-    let mut command = ground.recording("-d out", &format!("parent spans=2 {daemon} exit=4"));
-    // What a process of one thread has recorded is seen at once only with a helper.
-    let started = Started::of(command.env("SA_PROFILE_THREADS", "1"));
-    let line =
-        started.wait_for_line("the command has ended, waiting for what it left running: pid ");
-    (started, line)
-}
-
+/// A command ends with code 4 and leaves a daemon, which waits for the file `go`. An interrupt ends the waiting.
 #[test]
-fn a_daemon_is_waited_for_and_told_of() {
-    let ground = Ground::new();
-    let (started, line) = leave_a_daemon(&ground);
-    assert!(line.contains(" (worker)"), "{line}");
-    fs::write(ground.path("go"), "").unwrap();
-    assert_eq!(started.end().code, Some(4));
-    assert_eq!(spans_of_both(&ground), (2, 10));
-}
-
-#[test]
-fn an_interrupt_ends_the_waiting_for_a_daemon_and_merges_it_live() {
-    let ground = Ground::new();
-    let (started, line) = leave_a_daemon(&ground);
-    let (_, daemon) = line.split_once("pid ").unwrap();
-    let daemon = daemon.split(' ').next().unwrap();
-    let written = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
-    started.wait_until(|| {
-        let text: String = ground.fragments("out").iter().map(written).collect();
-        text.matches(r#""name":"work""#).count() == 7
-    });
-    started.signal("INT");
-    let ended = started.end();
-    program::signal("KILL", daemon);
-    assert_eq!(ended.code, Some(4));
-    ended.says(&["1 process still running"]);
-    assert_eq!(spans_of_both(&ground), (2, 5));
+fn a_daemon_is_waited_for_until_an_interrupt_merges_it_live() {
+    for (is_interrupted, spans_of_daemon) in [(false, 10), (true, 5)] {
+        let ground = Ground::new();
+        let words = format!(
+            "parent spans=2 daemon={} exit=4",
+            ground.path("go").display()
+        );
+        // What a process of one thread has recorded is seen at once only with a helper.
+        let mut command = ground.recording("-d out", &words);
+        let started = Started::of(command.env("SA_PROFILE_THREADS", "1"));
+        let line =
+            started.wait_for_line("the command has ended, waiting for what it left running: pid ");
+        let (_, daemon) = line.split_once("pid ").unwrap();
+        let (daemon, name) = daemon.split_once(' ').unwrap();
+        assert!(name.starts_with("(worker)"), "{line}");
+        let ended = if is_interrupted {
+            let written = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
+            started.wait_until(|| {
+                let text: String = ground.fragments("out").iter().map(written).collect();
+                text.matches(r#""name":"work""#).count() == 7
+            });
+            started.signal("INT");
+            let ended = started.end();
+            program::signal("KILL", daemon);
+            ended.says(&["1 process still running"]);
+            ended
+        } else {
+            fs::write(ground.path("go"), "").unwrap();
+            started.end()
+        };
+        assert_eq!(ended.code, Some(4));
+        let spans = ["parent", "parent-daemon"].map(|name| ground.spans("out/trace.json", name));
+        assert_eq!(spans, [2, spans_of_daemon]);
+    }
 }
 
 #[test]

@@ -13,11 +13,12 @@ fn paused(ground: &Ground, name: &str) -> Started {
     ground.host_with(&[name], &[("SA_PROFILE_START", "paused")])
 }
 
-/// Returns what a command says that all obeyed; the run's id is RUN.
-fn obeyed(ground: &Ground, words: &str) -> String {
+/// Checks that a command succeeds and says this of the run.
+#[track_caller]
+fn obeyed(ground: &Ground, words: &str, expected: &str) {
     let ended = ground.run_words(&format!("{words} out"));
-    assert_eq!(ended, Ended::done(ended.stdout.as_str()));
-    ended.stdout.replace(&control(ground).run, "RUN")
+    let run = control(ground).run;
+    assert_eq!(ended, Ended::done(format!("out: run {run}: {expected}\n")));
 }
 
 fn control(ground: &Ground) -> Control {
@@ -36,19 +37,10 @@ fn written(ground: &Ground) -> u64 {
 fn all_processes_start_change_and_stop() {
     let ground = Ground::new();
     let _hosts = ["a", "b"].map(|name| paused(&ground, name));
-    assert_eq!(
-        obeyed(&ground, "start"),
-        "out: run RUN: 2 of 2 processes record\n"
-    );
-    assert_eq!(
-        obeyed(&ground, "level E2E,"),
-        "out: run RUN: 2 of 2 processes record e2e\n"
-    );
+    obeyed(&ground, "start", "2 of 2 processes record");
+    obeyed(&ground, "level E2E,", "2 of 2 processes record e2e");
     assert_eq!(control(&ground).levels, Some(vec![Level::E2e]));
-    assert_eq!(
-        obeyed(&ground, "stop"),
-        "out: run RUN: 2 of 2 processes record nothing\n"
-    );
+    obeyed(&ground, "stop", "2 of 2 processes record nothing");
     let file = fs::metadata(ground.path("out").join(CONTROL_FILE)).unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
     thread::sleep(Duration::from_millis(300)); // what was recorded before is flushed
@@ -66,10 +58,8 @@ fn a_start_has_bounds() {
     let ground = Ground::new();
     let host = paused(&ground, "a");
     let words = "start --level verbose --for 30s --events 1M --steps 100";
-    assert_eq!(
-        obeyed(&ground, words),
-        "out: run RUN: 1 of 1 process record verbose for 30s 1,000,000 events each 100 steps (scheduler.schedule)\n"
-    );
+    let expected = "1 of 1 process record verbose for 30s 1,000,000 events each 100 steps (scheduler.schedule)";
+    obeyed(&ground, words, expected);
     let stored = control(&ground);
     assert_eq!(
         (stored.cause, stored.events),
@@ -80,7 +70,7 @@ fn a_start_has_bounds() {
         Some(stored.from_realtime_ns + 30_000_000_000)
     );
     let words = "start --steps=5 --step-name=step --step-category=engine";
-    obeyed(&ground, words);
+    obeyed(&ground, words, "1 of 1 process record 5 steps (step)");
     host.wait_until(|| control(&ground).cause == SwitchCause::Steps);
 }
 
@@ -99,15 +89,9 @@ fn who_does_not_obey_is_named() {
         ..Ended::refusal(&why)
     };
     assert_eq!(ended, expected);
-    assert_eq!(
-        obeyed(&ground, "start --no-wait"),
-        "out: run RUN: 2 processes told to record\n"
-    );
+    obeyed(&ground, "start --no-wait", "2 processes told to record");
     stuck.signal("CONT");
-    assert_eq!(
-        obeyed(&ground, "stop"),
-        "out: run RUN: 2 of 2 processes record nothing\n"
-    );
+    obeyed(&ground, "stop", "2 of 2 processes record nothing");
 }
 
 #[test]
