@@ -69,7 +69,7 @@ fn a_daemon_is_waited_for_until_an_interrupt_merges_it_live() {
             "parent spans=2 daemon={} exit=4",
             ground.path("go").display()
         );
-        // What a process of one thread has recorded is seen at once only with a helper.
+        // The helper flushes the events of a process that has one thread.
         let mut command = ground.recording("-d out", &words);
         let started = Started::of(command.env("SA_PROFILE_THREADS", "1"));
         let line =

@@ -305,7 +305,7 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
     assert_eq!(run("SELECT 1"), Ended::refusal(newer));
 }
 
-/// Views take the hosts that are whole, whichever version wrote them, and count all times from one begin; with `SA_PROFILE_FULL=1` also those of DataFusion and Spark.
+/// Views show every host with complete tables, whichever version wrote them, and count all times from one start. With `SA_PROFILE_FULL=1`, DataFusion and Spark are checked too.
 #[test]
 fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     let test = "clocks_of_hosts_are_in_the_views_of_each_engine";
