@@ -1,14 +1,12 @@
 //! Ids that several requests use, moments in an order that cannot be, when a request arrived, and the outputs of steps.
 
-use crate::events::events;
 use crate::reports::of_lines;
 use crate::sql::Run;
 use crate::traces::case;
 use format_oracle::writer::Process as FragmentProcess;
-use serde_json::Value;
 use tempfile::TempDir;
 use trace_merge::{Options, Progress, Runs};
-use trace_report::{ReportOptions, RunReport, SeriesKind, read};
+use trace_report::{ReportOptions, SeriesKind, read};
 
 #[test]
 fn the_same_id_in_another_run_is_another_request() {
