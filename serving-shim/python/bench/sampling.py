@@ -67,10 +67,8 @@ asyncio.run(main())
 class Way:
     """A way to run a script."""
 
-    def __init__(self, name, words, variables=None, program=None):
+    def __init__(self, name, words, variables=None):
         self.name, self.words, self.variables = name, words, variables or {}
-        self.program = program
-        self.missing = program is not None and not Path(program).exists()
 
     def run(self, script, folder):
         """CPU and wall time in s of the whole tree, and the bytes that it left."""
@@ -96,9 +94,9 @@ def ways(peers):
         Way("our samples, every ms", ["{python}", "{script}"], ours | {"SA_PROFILE_SAMPLE_MS": "1"}),
         Way("our samples, and tasks", ["{python}", "{script}"], ours | {"SA_PROFILE_TASKS": "1"}),
         Way("our samples, and --track", ["{python}", "{script}"], ours | {"SA_PROFILE_TRACK": "__main__:add,__main__:handle"}),
-        Way("py-spy, 100 a second", spy, program=spy[0]),
-        Way("pyinstrument, every 10 ms", inst, program=inst[0]),
-        Way("viztracer", [f"{peers}/viztracer", "-o", "{output}/o.json", "{script}"], program=f"{peers}/viztracer"),
+        Way("py-spy, 100 a second", spy),
+        Way("pyinstrument, every 10 ms", inst),
+        Way("viztracer", [f"{peers}/viztracer", "-o", "{output}/o.json", "{script}"]),
     ]
 
 
@@ -131,7 +129,7 @@ def main():
     parser.add_argument("--ours", action="store_true", help="leave the other profilers out")
     parser.add_argument("--peers", default=str(Path(sys.executable).parent), help="where the other profilers' commands are")
     options = parser.parse_args()
-    all_ways = [way for way in ways(options.peers) if not (way.missing or options.ours and way.program)]
+    all_ways = [way for way in ways(options.peers) if way.words[0] == "{python}" or not options.ours and Path(way.words[0]).exists()]
     for name, text in SCRIPTS.items():
         with tempfile.TemporaryDirectory(prefix="sa-profile-bench-") as folder:
             measure(name, text, all_ways, options.turns, folder)

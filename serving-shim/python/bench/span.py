@@ -61,42 +61,30 @@ class Subject:
             raise SystemExit(f"span.py: the process of {self.name} failed: exit {self.process.returncode}")
 
 
-class Series:
-    """The turns of a case."""
-
-    def __init__(self):
-        self.ns = []
-        self.ratios = []
-        self.floors = []
-
-    def add(self, ns, floor_ns):
-        self.ns.append(ns)
-        self.floors.append(floor_ns)
-        self.ratios.append(ns / floor_ns)
-
-
 def measure(subjects, wanted, count, turns):
-    """Gives every case of every subject its turns; returns the series by case."""
+    """Gives every case of every subject its turns; returns the ns of an event and of the floor in each turn, by case."""
     found = {}
     for turn in range(turns + 1):
         for subject in subjects:
             for case in subject.cases:
                 if wanted and case not in wanted:
                     continue
-                ns, floor_ns = subject.turn(case, count)
+                measured = subject.turn(case, count)
                 if turn > 0:  # the first one warms up
-                    found.setdefault(case, Series()).add(ns, floor_ns)
+                    found.setdefault(case, []).append(measured)
     return found
 
 
 def show(found):
-    floors = [floor for series in found.values() for floor in series.floors]
+    floors = [floor for turns in found.values() for _, floor in turns]
     print(f"Python {platform.python_version()}; two time.monotonic_ns(): {min(floors):.0f} / {statistics.median(floors):.0f} ns (least / median)")
     print(f"{'case':<36} {'least ns':>10} {'median ns':>10} {'ratio':>7}")
-    for case, series in found.items():
-        print(f"{case:<36} {min(series.ns):>10.0f} {statistics.median(series.ns):>10.0f} {statistics.median(series.ratios):>7.2f}")
-    for case, series in found.items():
-        print(f"RESULT {case} {statistics.median(series.ns):.0f} {statistics.median(series.ratios):.2f}")
+    results = []
+    for case, turns in found.items():
+        ns, ratio = statistics.median(ns for ns, _ in turns), statistics.median(ns / floor for ns, floor in turns)
+        print(f"{case:<36} {min(turns)[0]:>10.0f} {ns:>10.0f} {ratio:>7.2f}")
+        results.append(f"RESULT {case} {ns:.0f} {ratio:.2f}")
+    print(*results, sep="\n")
 
 
 def main():
