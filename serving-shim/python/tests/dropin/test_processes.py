@@ -157,22 +157,3 @@ def test_a_fork_of_the_api_process_does_not_clean_its_run(program, tmp_path):
     found = events(tmp_path / "out" / "trace.json")
     assert sorted(event["name"] for event in found if event["ph"] == "i") == ["api", "chip", "chip again"]
     assert not (tmp_path / "out" / "previous").exists()
-
-
-def test_a_program_that_executes_itself_goes_on_with_its_run(program, tmp_path):
-    program(
-        """
-        import os, sys
-        from sa_profile import get_profiler, merge_profile, profile_instant
-
-        get_profiler(process_name="server")
-        if len(sys.argv) == 1:
-            profile_instant("first")
-            os.execv(sys.executable, [sys.executable, "-W", "error", __file__, "again"])
-        profile_instant("second")
-        assert merge_profile() == 6
-        """,
-        SA_PROFILE_OUTPUT="out",
-    )
-    names = [event["name"] for event in events(tmp_path / "out" / "trace.json") if event["ph"] == "i"]
-    assert sorted(names) == ["first", "second"]

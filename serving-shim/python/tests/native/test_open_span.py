@@ -99,3 +99,21 @@ def test_a_span_that_ends_while_recording_is_off_is_whole_and_marked(record):
     assert trace.one("without args") == dict(sa_across_stop=True)
     assert not trace.named("while off") and trace.one("inner") == dict(last=3)
     assert len(trace.named("after")) == 1
+
+
+def switched_within():
+    shared = sa_profile.span("shared")
+    with shared:
+        shared.arg(n=1)
+        switch("stop")
+        with shared:
+            shared.arg(n=2)
+            switch("start")
+            with shared:
+                shared.arg(n=3)
+    with shared:
+        shared.arg(n=4)
+
+
+def test_spans_of_one_object_survive_being_switched_within(record):
+    assert sorted(args["n"] for args in record(switched_within).args("shared")) == [1, 3, 4]

@@ -196,34 +196,3 @@ def test_levels_that_are_off_are_not_recorded(program):
 def test_nothing_is_written_before_the_first_event(program):
     program.run("import sa_profile; sa_profile.span('made'); assert sa_profile.is_enabled()")
     assert not program.directory.exists()
-
-
-def test_spans_survive_being_switched_within(program):
-    trace = program.record(
-        """
-        import os, subprocess, time
-        SPAN = sa_profile.span("shared")
-        directory = os.environ["SA_PROFILE_DIR"]
-
-        def switch(word):
-            subprocess.run(["sa-profile", word, directory], check=True, capture_output=True)
-            deadline = time.monotonic() + 20
-            while sa_profile.is_enabled() != (word == "start"):
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-
-        with SPAN:
-            SPAN.arg(n=1)
-            switch("stop")
-            with SPAN:
-                SPAN.arg(n=2)
-                switch("start")
-                with SPAN:
-                    SPAN.arg(n=3)
-        with SPAN:
-            SPAN.arg(n=4)
-        """,
-        SA_PROFILE_THREADS="1",  # one thread that waits, and obeys all the same
-    )
-    assert sorted(span["args"]["n"] for span in trace.spans("shared")) == [1, 3, 4]
-    assert trace.overlaps() == []
