@@ -39,8 +39,7 @@ class Subject:
     def turn(self, requests):
         """CPU ns of a step, by role."""
         try:
-            print(requests, file=self._process.stdin)
-            self._process.stdin.flush()
+            print(requests, file=self._process.stdin, flush=True)
         except BrokenPipeError:
             raise self._failed() from None
         line = self._process.stdout.readline()

@@ -49,8 +49,7 @@ class Subject:
 
     def turn(self, case, count):
         """Measures a case; returns the ns of an event and of the floor."""
-        self.process.stdin.write(f"{case} {count}\n")
-        self.process.stdin.flush()
+        print(case, count, file=self.process.stdin, flush=True)
         while (words := self.read())[0] != "TURN":
             pass  # what a library prints is its own business
         return float(words[1]), float(words[2])
