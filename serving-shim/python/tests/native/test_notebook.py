@@ -57,7 +57,9 @@ def start_and_stop():
     sa_profile.instant("of the environment")
     late = sa_profile.span("made before", cat="c")
     assert sa_profile.start("out", levels="e2e")
-    assert not sa_profile.is_enabled("kernel")
+    assert sa_profile.levels() == {"e2e"} and not sa_profile.is_enabled("kernel")
+    with sa_profile.span("of a level that is off", level="kernel"):
+        sa_profile.instant("of another one", level="verbose")
     sa_profile.instant("first")
     with late:
         sa_profile.track(len)("")

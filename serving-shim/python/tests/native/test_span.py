@@ -180,19 +180,6 @@ def test_instants_counters_flows_durations(program):
     assert round(trace.span("told")["dur"] * 1000) == 1000 and trace.args("told") == {"a": 2}
 
 
-def test_levels_that_are_off_are_not_recorded(program):
-    trace = program.record(
-        """
-        for level in ("e2e", "kernel", "verbose"):
-            with sa_profile.span(level, level=level):
-                sa_profile.instant(level, level=level)
-        assert sa_profile.levels() == {"kernel"} and sa_profile.is_enabled("kernel") and not sa_profile.is_enabled("e2e")
-        """,
-        SA_PROFILE_LEVEL="kernel",
-    )
-    assert trace.counts() == {"kernel": 1} and len(trace.instants()) == 1
-
-
 def test_nothing_is_written_before_the_first_event(program):
     program.run("import sa_profile; sa_profile.span('made'); assert sa_profile.is_enabled()")
     assert not program.directory.exists()
