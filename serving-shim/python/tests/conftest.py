@@ -18,12 +18,11 @@ ANNOUNCED = "sa_profile: vLLM plugin: recording to "  # of each server, as its l
 class Recorded:
     """What a process left: its events, its output. What a server says in any case is `announced`, all else of stderr is a complaint."""
 
-    def __init__(self, folder, done):
-        self.folder = folder
-        lines = done.stderr.splitlines(keepends=True)
+    def __init__(self, folder, stdout, stderr):
+        self.folder, self.stdout = folder, stdout
+        lines = stderr.splitlines(keepends=True)
         self.announced = [line for line in lines if line.startswith(ANNOUNCED)]
         self.stderr = "".join(line for line in lines if line not in self.announced)
-        self.stdout, self.code = done.stdout, done.returncode
         self.fragments = sorted(folder.glob("fragments/trace.*.jsonl"))
         self.events = [event for path in self.fragments for event in _events(path)]
 
@@ -73,10 +72,12 @@ class Process:
         self.folder = folder
 
     def environment(self, variables):
+        """The variables of a process; `None` removes one."""
         ours = ("SA_PROFILE_", "LD_PRELOAD", "ASCEND_", "VLLM_", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
-        return {**kept, "PATH": path, "PYTHONWARNINGS": "error", **variables}
+        every = {**kept, "PATH": path, "PYTHONWARNINGS": "error", **variables}
+        return {name: value for name, value in every.items() if value is not None}
 
     def run(self, *words, expected=0, **variables):
         """Runs a command to its end; returns what it printed to stdout and to stderr."""
@@ -110,14 +111,11 @@ def record(tmp_path):
         keywords = {name: value for name, value in more.items() if name not in variables}
         folder = tmp_path / "profile"
         paths = [str(Path(inspect.getfile(inspect.unwrap(function))).parent), str(FAKES), *sys.path]
-        environment = Process(tmp_path).environment({"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)} | variables)
-        environment = {name: value for name, value in environment.items() if value is not None}
+        variables = {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)} | variables
         module = function.__module__.rpartition(".")[2]
         program = f"import {module} as module; module.{function.__name__}(*{arguments!r}, **{keywords!r})"
-        command = [sys.executable, "-c", program]
         # Elsewhere: the sources in the current folder would come before the installed package.
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stderr
-        return Recorded(folder, done)
+        stdout, stderr = Process(tmp_path).run(sys.executable, "-c", program, expected=code, **variables)
+        return Recorded(folder, stdout, stderr)
 
     return run
