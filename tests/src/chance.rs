@@ -1,7 +1,7 @@
 //! Random choices that a test can repeat: the seed is part of what it prints, and `SA_PROFILE_SEED` sets it.
 
 use crate::host_support::full;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A source of random numbers (splitmix64).
 #[derive(Clone, Debug)]
@@ -18,9 +18,8 @@ impl Chance {
             .ok()
             .and_then(|text| text.parse().ok());
         let clock = || {
-            SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(1, |since| u64::from(since.subsec_nanos()))
+            let since = UNIX_EPOCH.elapsed();
+            since.map_or(1, |since| u64::from(since.subsec_nanos()))
         };
         Chance::of(given.unwrap_or_else(clock))
     }

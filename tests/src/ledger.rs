@@ -1,6 +1,5 @@
 //! Holds what can be read of a victim's recording against what the victim acknowledged: lost, doubled, torn and wrongly open spans.
 
-use std::fmt;
 use std::ops::AddAssign;
 use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
@@ -142,8 +141,6 @@ pub struct Verdict {
     pub read: u64,
     /// Spans that went with removed segments.
     pub removed: u64,
-    /// Open spans shown.
-    pub open: u64,
     /// Descriptions of the errors.
     pub wrong: Vec<String>,
 }
@@ -167,21 +164,7 @@ impl AddAssign for Verdict {
         self.acknowledged += other.acknowledged;
         self.read += other.read;
         self.removed += other.removed;
-        self.open += other.open;
         self.wrong.extend(other.wrong);
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (acknowledged, read, removed) = (self.acknowledged, self.read, self.removed);
-        let (open, wrong) = (self.open, self.wrong.len());
-        write!(
-            out,
-            "acknowledged={acknowledged} read={read} removed={removed} open={open} wrong={wrong}"
-        )?;
-        let mut first = self.wrong.iter().take(8);
-        first.try_for_each(|line| write!(out, "\n    {line}"))
     }
 }
 
@@ -313,7 +296,6 @@ fn judge_open(
         args.any(|args| args.t == Some(thread) && args.n == Some(n))
     };
     let flat = shown(FLAT).len();
-    verdict.open += as_u64(flat);
     if flat > 1 {
         let wrong = format!("thread {thread} shows {flat} open flat spans");
         verdict.wrong.push(wrong);
@@ -335,7 +317,6 @@ fn judge_open(
         if !expected.contains(&starts.len()) || !is_within {
             verdict.wrong.push(format!("thread {thread} {name}: {expected:?} expected, starts {starts:?}, before {before} after {after} closing {closing} acknowledged {acknowledged}"));
         }
-        verdict.open += as_u64(starts.len());
     }
 }
 

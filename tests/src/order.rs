@@ -60,3 +60,14 @@ pub struct Order {
     /// How the process ends.
     pub ending: Ending,
 }
+
+impl Order {
+    /// Makes an order from its parts.
+    pub fn new(threads: usize, pattern: Pattern, ending: Ending) -> Self {
+        Order {
+            threads,
+            pattern,
+            ending,
+        }
+    }
+}

@@ -55,12 +55,7 @@ impl Stepped {
     ///
     /// Returns the error of the kernel if it does not permit tracing.
     pub fn start(program: &str, pattern: Pattern) -> Result<Self, Errno> {
-        let order = Order {
-            threads: 1,
-            pattern,
-            ending: Ending::Never,
-        };
-        let victim = Victim::start(program, order, &[]);
+        let victim = Victim::start(program, Order::new(1, pattern, Ending::Never), &[]);
         victim.wait_ready();
         let tid = victim.progress.tid(0);
         while tid.load(Acquire) == 0 {

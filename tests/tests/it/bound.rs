@@ -66,11 +66,11 @@ fn threads_at_full_rate_stay_within_the_bound_and_a_kill_loses_only_whole_segmen
         all += autopsy(&victim, Lack::First);
     }
     println!(
-        "BOUND 4 MiB seed={} samples={samples} most={most} bytes: {all}",
+        "BOUND 4 MiB seed={} samples={samples} most={most} bytes: {all:?}",
         chance.seed
     );
     assert!(samples > 20 && most <= 5 * MIB, "the bound and one segment");
-    assert!(all.removed > 10_000 && all.is_clean(), "{all}");
+    assert!(all.removed > 10_000 && all.is_clean(), "{all:?}");
 }
 
 #[test]

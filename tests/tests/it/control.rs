@@ -1,11 +1,11 @@
 //! Recording is switched while processes run: by the control file, at one instant, without a loss, and by nothing that is no control.
 
-use crate::{HOST, host};
+use crate::{HOST, host, listening_script};
 use e2e::host_support::stage::{DEADLINE, Stage, plants, snapshot};
 use e2e::host_support::switch::{
     Event, Told, anchor, control, ns, store, switch, switches, wait_for,
 };
-use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch};
+use e2e::host_support::{Found, Live, Merged, is_root, scratch};
 use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{Control, Steps, SwitchCause};
@@ -19,20 +19,15 @@ use std::time::{Duration, Instant};
 const AHEAD: Duration = Duration::from_millis(350);
 const BOTH: [Level; 2] = [Level::E2e, Level::Kernel];
 
-/// Prepares one that is idle, with a single thread, and obeys too.
-fn listening(dir: &Path, arguments: &[&str]) -> Host {
-    host(dir, arguments).variable("SA_PROFILE_THREADS", "1")
-}
-
+/// Starts one that is paused and obeys, although it is idle, with a single thread.
 fn paused(dir: &Path, arguments: &[&str]) -> Live {
-    listening(dir, arguments)
-        .variable("SA_PROFILE_START", "paused")
-        .start()
+    let host = host(dir, arguments).variable("SA_PROFILE_THREADS", "1");
+    host.variable("SA_PROFILE_START", "paused").start()
 }
 
 /// Starts one that does what it is asked, and waits until it has begun.
 fn script(dir: &Path) -> Live {
-    let mut host = listening(dir, &["script"]).start();
+    let mut host = listening_script(dir);
     host.who();
     host
 }

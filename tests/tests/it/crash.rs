@@ -28,12 +28,7 @@ fn wait_for_threads(victim: &Victim) {
 
 /// Ends a victim at a random moment, and judges what it left. It never ends by itself, but by SIGTERM.
 fn end(ending: Ending, pattern: Pattern, chance: &mut Chance) -> (Verdict, Outcome) {
-    let order = Order {
-        threads: THREADS,
-        pattern,
-        ending,
-    };
-    let mut victim = Victim::start(HOST, order, &[]);
+    let mut victim = Victim::start(HOST, Order::new(THREADS, pattern, ending), &[]);
     victim.wait_ready();
     std::thread::sleep(chance.pause(Duration::from_millis(20)));
     if ending == Ending::ThreadsEnd {
@@ -77,8 +72,8 @@ fn however_a_process_ends_nothing_acknowledged_is_lost() {
                 assert_eq!(status, (code, signal), "{ending:?}");
                 all += verdict;
             }
-            println!("END {ending:?} {pattern:?} seed={}: {all}", chance.seed);
-            assert!(all.acknowledged > 0 && all.is_clean(), "{all}");
+            println!("END {ending:?} {pattern:?} seed={}: {all:?}", chance.seed);
+            assert!(all.acknowledged > 0 && all.is_clean(), "{all:?}");
         }
     }
 }
@@ -105,10 +100,10 @@ fn a_kill_at_full_speed_loses_nothing_acknowledged() {
             all += verdict;
         }
         println!(
-            "KILL {pattern:?} threads={threads} seed={}: {all}",
+            "KILL {pattern:?} threads={threads} seed={}: {all:?}",
             chance.seed
         );
-        assert!(all.acknowledged > 0 && all.is_clean(), "{all}");
+        assert!(all.acknowledged > 0 && all.is_clean(), "{all:?}");
     }
 }
 
@@ -118,11 +113,7 @@ fn a_kill_while_it_starts_loses_nothing_acknowledged() {
     let mut chance = Chance::new();
     let (mut all, mut silent) = (Verdict::default(), 0);
     for _ in 0..rounds(8, 60) {
-        let order = Order {
-            threads: 1,
-            pattern: Pattern::Flat,
-            ending: Ending::Never,
-        };
+        let order = Order::new(1, Pattern::Flat, Ending::Never);
         let mut victim = Victim::start(HOST, order, &[]);
         std::thread::sleep(Duration::from_micros(chance.below(5_000) as u64));
         victim.kill();
@@ -134,6 +125,6 @@ fn a_kill_while_it_starts_loses_nothing_acknowledged() {
             all += autopsy(&victim, Lack::Nothing);
         }
     }
-    println!("KILL start seed={} silent={silent}: {all}", chance.seed);
-    assert!(all.is_clean(), "{all}");
+    println!("KILL start seed={} silent={silent}: {all:?}", chance.seed);
+    assert!(all.is_clean(), "{all:?}");
 }

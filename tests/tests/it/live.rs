@@ -33,7 +33,7 @@ fn bursts_and_flushes() {
     let flushes = victim.progress.control(Control::Flushes).load(Relaxed);
     victim.kill();
     let last = autopsy(&victim, Lack::Nothing);
-    println!("LIVE bursts own_flushes={flushes}: {seen}\n  after the kill: {last}");
+    println!("LIVE bursts own_flushes={flushes}: {seen:?}\n  after the kill: {last:?}");
     assert!(flushes > 0 && seen.is_clean() && last.is_clean());
 }
 
@@ -50,7 +50,7 @@ fn full_speed() {
             seen += read(&victim);
             victim.kill();
         }
-        println!("LIVE {pattern:?} seed={}: {seen}", chance.seed);
-        assert!(seen.is_clean(), "{seen}");
+        println!("LIVE {pattern:?} seed={}: {seen:?}", chance.seed);
+        assert!(seen.is_clean(), "{seen:?}");
     }
 }

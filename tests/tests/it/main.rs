@@ -66,11 +66,7 @@ fn listening_script(dir: &Path) -> Live {
 
 /// Starts a victim that goes on recording, and waits until all of its threads do.
 fn victim(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) -> Victim {
-    let order = Order {
-        threads,
-        pattern,
-        ending: Ending::Never,
-    };
+    let order = Order::new(threads, pattern, Ending::Never);
     let victim = Victim::start(HOST, order, variables);
     victim.wait_ready();
     victim

@@ -13,11 +13,11 @@ fn host_with_pages(bytes: usize, dir: &Path, arguments: &[&str]) -> Host {
     host.variable("SA_TEST_PAGE_BYTES", bytes.to_string())
 }
 
-/// More threads than get a large ring, all of them only in the ring at the kill.
 #[test]
-fn small_and_large_slots_are_recovered_on_any_page_size() {
+fn slots_are_recovered_and_a_fork_is_noticed_on_any_page_size() {
     for page_bytes in PAGES {
         let dir = scratch();
+        // More threads than get a large ring, all of them only in the ring at the kill.
         let arguments = ["threads-then-killed", "40", "20"];
         let host = host_with_pages(page_bytes, dir.path(), &arguments);
         let _killed = host.run().was_killed();
@@ -26,13 +26,7 @@ fn small_and_large_slots_are_recovered_on_any_page_size() {
         let found = Found::accounted(dir.path(), 800);
         assert_eq!(found.header_values("page_bytes"), [page_bytes.to_string()]);
         assert_eq!(found.recorded(), 800, "page size {page_bytes}");
-    }
-}
-
-/// The page that the kernel wipes in the child of a fork.
-#[test]
-fn a_fork_is_noticed_on_any_page_size() {
-    for page_bytes in PAGES {
+        // The kernel wipes a page in the child of a fork.
         let dir = scratch();
         let mut host = host_with_pages(page_bytes, dir.path(), &["script"]).start();
         host.ask("spans before 500");

@@ -48,41 +48,33 @@ fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous_with_all_its_segment
 }
 
 #[test]
-fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
-    for (asked, kept) in [("0", 0), ("2", 2)] {
+fn issue_19_the_cleaning_keeps_the_newest_runs_and_those_that_it_removes_are_named() {
+    for (asked, kept) in [("0", 0), ("2", 2), ("", 20)] {
         let dir = scratch();
-        let runs = (0..4).map(|_| run(dir.path(), "work", asked));
+        let runs = (0..kept + 4).map(|_| run(dir.path(), "work", asked));
         let (said, runs): (String, Vec<String>) = runs.unzip();
-        // It is said once that runs are removed.
-        let is_said = said.contains("removed 1 earlier run") && said.lines().count() == 1;
-        assert!(is_said, "{said}");
-        let mut expected = runs[3 - kept..3].to_vec();
+        let mut expected = runs[3..kept + 3].to_vec();
         expected.sort();
         assert_eq!(previous_runs(dir.path()), expected, "{asked}");
         Found::in_dir(dir.path()).assert_exactly(&[("work", 10)]);
+        // It is said once that runs are removed.
+        let is_said = said.contains("removed 1 earlier run") && said.lines().count() == 1;
+        assert!(
+            is_said && said.contains(&format!("{}: 10 events", runs[0])),
+            "{said}"
+        );
+        let removed = fs::read_to_string(dir.path().join("removed")).unwrap();
+        let removed: Value = serde_json::from_str(&removed).unwrap();
+        let told = removed["runs"].as_array().unwrap().iter().map(|run| {
+            let name = run["run"].as_str().unwrap().to_owned();
+            (name, run["events"].as_u64(), run["estimated"] == false)
+        });
+        let named = runs[..3].iter().map(|name| (name.clone(), Some(10), true));
+        assert!(told.eq(named), "{asked}: {removed}");
+        let text = Merged::newest(dir.path()).words();
+        let names_them = text.contains("3 earlier runs with 30 events") && text.contains(&runs[2]);
+        assert!(names_them, "{text}");
     }
-}
-
-#[test]
-fn issue_19_runs_that_are_removed_are_named() {
-    let dir = scratch();
-    let runs = (0..24).map(|_| run(dir.path(), "work", ""));
-    let (said, runs): (String, Vec<String>) = runs.unzip();
-    assert_eq!(previous_runs(dir.path()).len(), 20);
-    let names = [&runs[0], &runs[1], &runs[2]];
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains(&format!("{}: 10 events", names[0])), "{said}");
-    let removed = fs::read_to_string(dir.path().join("removed")).unwrap();
-    let removed: Value = serde_json::from_str(&removed).unwrap();
-    let told = removed["runs"].as_array().unwrap().iter().map(|run| {
-        let name = run["run"].as_str().unwrap().to_owned();
-        (name, run["events"].as_u64(), run["estimated"] == false)
-    });
-    let expected = names.map(|name| (name.clone(), Some(10), true));
-    assert_eq!(told.collect::<Vec<_>>(), expected);
-    let text = Merged::newest(dir.path()).words();
-    let names_them = text.contains("3 earlier runs with 30 events") && text.contains(names[2]);
-    assert!(names_them, "{text}");
 }
 
 #[test]

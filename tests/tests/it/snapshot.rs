@@ -30,7 +30,7 @@ fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
     victim.kill();
     let rest = autopsy(&victim, Lack::First);
     let seed = chance.seed;
-    println!("SNAPSHOT {pattern:?} seed={seed}: {all}\n  the run itself: {rest}");
+    println!("SNAPSHOT {pattern:?} seed={seed}: {all:?}\n  the run itself: {rest:?}");
     assert!(all.read > 0 && all.is_clean() && rest.is_clean());
 }
 

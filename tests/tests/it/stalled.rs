@@ -18,7 +18,7 @@ const UNTIL_IT_WRITES: Duration = Duration::from_millis(600);
 const LATE: Duration = Duration::from_millis(1500);
 const HANGING_WRITES: &[&str] = &["writev=hang@1+"];
 
-/// A host that has recorded ten spans, and plans for its calls that do not hold yet.
+/// A host that has recorded ten spans. At first, only the first plan for its calls is in force.
 struct Stalled {
     dir: TempDir,
     switch: fs::File,
@@ -28,7 +28,7 @@ struct Stalled {
 }
 
 impl Stalled {
-    /// Starts it with the recorder's threads as asked.
+    /// Starts it with the given value of `SA_PROFILE_THREADS`, and lets the first plan hold.
     fn new(threads: &str, plans: &[&str]) -> Stalled {
         let dir = scratch();
         let told = dir.path().join("told");
@@ -46,6 +46,7 @@ impl Stalled {
         };
         stalled.hold(0);
         stalled.host.ask("exit-on-term, spans begun 10, flush");
+        stalled.hold(1);
         stalled
     }
 
@@ -81,7 +82,6 @@ fn found(dir: &TempDir) -> Found {
 fn a_write_that_hangs_does_not_hang_the_host_also_if_it_records_fast() {
     for (threads, spans) in [("", 10), ("1", 10), ("", 10_000)] {
         let mut stalled = Stalled::new(threads, HANGING_WRITES);
-        stalled.hold(1);
         stalled.host.ask(&format!("spans later {spans}"));
         if spans == 10 {
             std::thread::sleep(UNTIL_IT_WRITES);
@@ -96,7 +96,6 @@ fn a_write_that_hangs_does_not_hang_the_host_also_if_it_records_fast() {
 fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
     for threads in ["", "1"] {
         let mut stalled = Stalled::new(threads, &["control=hang@1+", "writev=hang@1+"]);
-        stalled.hold(1);
         // Events of more than two seconds: with the first one in each the control file is looked at.
         for number in 0..50 {
             stalled.host.ask(&format!("spans {number} 1"));
@@ -112,7 +111,6 @@ fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
 #[test]
 fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
     let mut stalled = Stalled::new("", HANGING_WRITES);
-    stalled.hold(1);
     stalled.host.ask("spans within 10, flush");
     stalled.hold(0);
     while stalled.host.threads() > 1 {
@@ -128,7 +126,6 @@ fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
 fn a_span_larger_than_a_ring_is_written_late_or_counted() {
     for (is_late, threads, lost) in [(true, "", 0), (false, "", 1), (false, "1", 1)] {
         let mut stalled = Stalled::new(threads, HANGING_WRITES);
-        stalled.hold(1);
         if is_late {
             stalled.host.tell("large");
             std::thread::sleep(LATE);
@@ -158,7 +155,6 @@ fn a_span_larger_than_a_ring_is_written_late_or_counted() {
 fn a_signal_handler_may_exit_within_a_write() {
     for threads in ["", "0", "1"] {
         let mut stalled = Stalled::new(threads, &["writev=term@1+"]);
-        stalled.hold(1);
         stalled.host.tell("spans later 10000, flush");
         stalled.end(8);
     }
@@ -174,7 +170,6 @@ fn events_that_end_with_the_process_are_said() {
     ] {
         // A thread's events wait in memory, for the file has no room for its ring, and the last write never ends.
         let mut stalled = Stalled::new(threads, &["fallocate=28@1+", "writev=hang@1+"]);
-        stalled.hold(1);
         stalled.host.ask("thread parked, spans later 10");
         stalled.hold(2);
         std::thread::sleep(rest);

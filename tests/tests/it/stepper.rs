@@ -58,12 +58,12 @@ fn sweep(pattern: Pattern, least_stores: usize) {
     for number in (0..stores).step_by(stride) {
         let one = kill_after(start().unwrap(), number);
         let is_clean = one.is_clean();
-        assert!(is_clean, "{pattern:?} killed after store {number}: {one}");
+        assert!(is_clean, "{pattern:?} killed after store {number}: {one:?}");
         killed += one;
     }
-    println!("STEP {pattern:?} stores={stores}\n  watched: {verdict}\n  killed: {killed}");
+    println!("STEP {pattern:?} stores={stores}\n  watched: {verdict:?}\n  killed: {killed:?}");
     assert!(stores >= least_stores, "{stores} stores were seen");
-    assert!(verdict.is_clean(), "{verdict}");
+    assert!(verdict.is_clean(), "{verdict:?}");
 }
 
 #[test]

@@ -6,26 +6,28 @@ use sa_recorder::{
     Args, AsyncSpan, Level, Recorder, Site, SpanGuard, Value, counter, instant, span,
 };
 
-/// A value of more bytes than a line may have.
-struct Endless;
+/// A value that a function writes.
+struct Written(fn(&mut Vec<u8>));
 
-impl Value for Endless {
+impl Value for Written {
     fn write(&self, out: &mut Vec<u8>) {
-        out.push(b'"');
-        out.resize(out.len() + (17 << 20), b'x');
-        out.push(b'"');
+        (self.0)(out);
     }
 }
 
-/// A value whose code is wrong.
-struct Panicking;
-
-impl Value for Panicking {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"\"half");
-        panic!("a value's own panic");
-    }
-}
+/// Writes more bytes than a line may have.
+const ENDLESS: Written = Written(|out| {
+    out.push(b'"');
+    out.resize(out.len() + (17 << 20), b'x');
+    out.push(b'"');
+});
+/// Panics amid its text.
+const PANICKING: Written = Written(|out| {
+    out.extend_from_slice(b"\"half");
+    panic!("a value's own panic");
+});
+/// Writes invalid JSON.
+const NO_JSON: Written = Written(|out| out.extend_from_slice(b"\"half\n"));
 
 /// Records names and a span larger than a slot takes, and an event larger than a line may be.
 pub(crate) fn oversized() {
@@ -37,7 +39,7 @@ pub(crate) fn oversized() {
         large.arg(&format!("key{number}"), "x".repeat(16 << 10));
     }
     drop(large);
-    instant!("host", "endless", value = Endless);
+    instant!("host", "endless", value = ENDLESS);
     record("after", 10);
 }
 
@@ -73,18 +75,9 @@ pub(crate) fn panicking() {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..10 {
         // Only a recorded value is written.
-        let _panic = std::panic::catch_unwind(|| instant!("host", "panic", value = Panicking));
+        let _panic = std::panic::catch_unwind(|| instant!("host", "panic", value = PANICKING));
     }
     record("after", 100);
-}
-
-/// A value that writes invalid JSON.
-struct NoJson;
-
-impl Value for NoJson {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"\"half\n");
-    }
 }
 
 /// Records a text and two lists that are too long, three invalid values, and counters with eight values that cannot be drawn.
@@ -92,7 +85,7 @@ pub(crate) fn unfit() {
     let (text, list) = ("x".repeat(20 << 10), vec![7; 5000]);
     instant!("host", "cut", text = text, list = list, lists = [&list[..]]);
     for _ in 0..3 {
-        instant!("host", "no json", before = 1, value = NoJson, after = 2);
+        instant!("host", "no json", before = 1, value = NO_JSON, after = 2);
     }
     counter!("odd", nan = f64::NAN, busy = true, idle = false, n = 2);
     counter!("odd", text = "7", list = [1], none = None::<u8>, half = 0.5);

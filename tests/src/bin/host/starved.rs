@@ -63,7 +63,8 @@ pub(crate) fn run(number: u64) -> String {
     if was_refused { "refused" } else { "all" }.to_owned()
 }
 
-fn record(large: &str) {
+/// Makes every kind of call.
+pub(crate) fn record(large: &str) {
     let recorder = Recorder::get();
     recorder.set_thread_name("starved");
     recorder.set_process_name("the process");
