@@ -134,3 +134,22 @@ def test_tasks_that_never_end_do_no_harm(script):
     (process,) = plain.all_processes()
     assert len(lives(process, "step")) == 2
     assert len(lives(process, "waits")) == 2
+
+
+UVLOOP = """
+import asyncio, uvloop
+
+async def handle():
+    await asyncio.sleep(0.02)
+
+async def main():
+    await asyncio.gather(handle(), asyncio.create_task(handle()))
+
+uvloop.run(main())
+"""
+
+
+def test_tasks_of_uvloop_are_seen_but_the_first(script):
+    pytest.importorskip("uvloop")
+    process = script(UVLOOP).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
+    assert [len(lives(process, name)) for name in ("main", "handle")] == [0, 2]  # its loop makes the first one in C
