@@ -9,13 +9,20 @@
 #include "check.h"
 
 #define E2E SA_PROFILE_LEVEL_E2E
-enum { BOUND = 65536 }; /* async spans that may be open at a time */
+enum { BOUND = 65536 /* async spans that may be open at a time */, RACED = 500 };
 
-static sa_profile_async_span_t handed_on;
+static sa_profile_async_span_t handed_on, raced[RACED];
+static pthread_barrier_t both;
+
+static void *end_raced(void *unused) {
+  pthread_barrier_wait(&both);
+  for (int at = 0; at < RACED; at++) sa_profile_async_span_end(raced[at]);
+  return unused;
+}
 
 static void *end_there(void *of_another_thread) {
   const sa_profile_span_t span = *(const sa_profile_span_t *)of_another_thread;
-  sa_profile_async_span_arg_int(handed_on, "elsewhere", 1);
+  sa_profile_async_span_arg_bool(handed_on, "elsewhere", true);
   sa_profile_async_span_end(handed_on);
   sa_profile_span_arg_int(span, "elsewhere", 1);
   sa_profile_span_end(span);
@@ -81,6 +88,11 @@ static void handles(void) {
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, end_there, &elsewhere) == 0 && pthread_join(thread, NULL) == 0);
   sa_profile_span_end(elsewhere);
+
+  for (int at = 0; at < RACED; at++) raced[at] = sa_profile_async_span_begin(E2E, "test", "raced");
+  CHECK(pthread_barrier_init(&both, NULL, 2) == 0 && pthread_create(&thread, NULL, end_raced, NULL) == 0);
+  end_raced(NULL);
+  CHECK(pthread_join(thread, NULL) == 0);
 
   sa_profile_async_span_t async = sa_profile_async_span_begin(E2E, "test", "async twice");
   sa_profile_async_span_arg_int(async, "before", 1);

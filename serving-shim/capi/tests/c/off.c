@@ -20,6 +20,12 @@ int main(void) {
   CHECK(async.id == 0);
   sa_profile_async_span_end(async);
   sa_profile_instant(E2E, "test", "off", SA_PROFILE_NO_ARGS);
+  sa_profile_counter(E2E, "off", SA_PROFILE_ARGS(SA_PROFILE_ARG("k", 1)));
+  sa_profile_flow(E2E, SA_PROFILE_FLOW_START, "test", "off", 1);
+  sa_profile_flow_text(E2E, SA_PROFILE_FLOW_START, "test", "off", "cmpl-0");
+  sa_profile_duration(E2E, "test", "off", SA_PROFILE_ENDS_NOW, 1, SA_PROFILE_NO_ARGS);
+  sa_profile_process_set_name("off");
+  sa_profile_thread_set_name("off");
   char path[16] = "unchanged";
   CHECK(sa_profile_directory(path, sizeof path) == 0 && strcmp(path, "") == 0);
   sa_profile_flush();
