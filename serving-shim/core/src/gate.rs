@@ -249,4 +249,19 @@ mod tests {
         (1..=2).for_each(|stream| assert!(gate.open(Stream(stream)).is_some()));
         assert_eq!(close(1, 7), News::Capture);
     }
+
+    #[test]
+    fn a_context_that_goes_takes_its_streams_with_it() {
+        let gate = Gate::default();
+        let begin = |stream| gate.begin_update(Stream(stream), Some(Context(stream)));
+        let under_way = || [1, 2].map(|stream| gate.is_updating(Stream(stream)));
+        begin(1);
+        begin(2);
+        gate.close(Stream(1), Some(Context(1)), None);
+        gate.forget_context(Some(Context(1)));
+        assert_eq!(under_way(), [false, true]);
+        assert!(!gate.is_closed());
+        gate.forget_all();
+        assert_eq!(under_way(), [false, false]);
+    }
 }
