@@ -43,8 +43,20 @@ int main(void) {
   launches("by_another_thread-1");
   OK(aclrtDestroyStream(stream));
 
-  made(0);
+  aclrtContext context, other;
+  OK(aclrtCreateContext(&context, 0));
+  OK(aclrtCreateStream(&stream));
   void *old = stream;
+  launches("of_a_context-0");
+  OK(aclrtDestroyContext(context));
+  OK(aclrtCreateContext(&other, 1));
+  OK(aclrtCreateStream(&stream));
+  if (stream != old || other != context) return 2;
+  launches("of_another_context-1");
+  OK(aclrtDestroyContext(other));
+
+  made(0);
+  old = stream;
   launches("before_a_reset-0");
   OK(aclrtResetDeviceForce(0));
   made(1);

@@ -121,7 +121,7 @@ fn a_launch_is_on_its_own_device_although_handles_come_again() {
             timed += 1;
         }
     }
-    assert_eq!(timed, 5 * 20);
+    assert_eq!(timed, 7 * 20);
 }
 
 /// A runtime that does not say that streams go.

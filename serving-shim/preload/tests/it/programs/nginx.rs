@@ -109,6 +109,14 @@ fn nginx_serves_reloads_and_ends_and_its_workers_record_where_their_group_may_wr
     let processes = allowed.assert_whole().processes().len();
     assert_eq!(processes, 5, "the master and four workers");
 
+    // Workers that launch before they change their user go on recording, in a directory of root's own.
+    let Some(early) = subject(test) else { return };
+    let answers = assert_served(&early, Way::Recording, &[]);
+    assert_eq!(Some(answers), expected);
+    assert_eq!(logged(&early.work(Way::Recording), "sa-profile"), 0);
+    early.assert_no_process_left();
+    assert_eq!(early.assert_whole().processes().len(), 5);
+
     // Workers that first launch after they have changed their user may not write into any other directory. They serve all the same.
     let Some(refused) = subject(test) else { return };
     let answers = assert_served(&refused, Way::Recording, &[late]);
