@@ -176,6 +176,7 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
         let _outcome = host.end().quiet();
         let found = Found::in_dir(dir.path());
         assert_eq!((found.damage.len(), found.lost), (0, 0));
+        assert_eq!(found.header_values("levels"), [r#"["e2e","kernel"]"#]);
         let counts = found.counts();
         assert_eq!((counts["early"], counts["work"]), (10, 10));
         let late = counts.get("late").copied();

@@ -194,6 +194,11 @@ fn workers_are_in_the_run_that_their_main_process_has_now_or_begins_next() {
     assert_ne!(fourth["run"], third.as_str());
     assert!(previous_runs(dir).contains(&third));
     worker.ask("spans later 10"); // it is left alone, where it is
+    let joined = start(&mut worker, dir);
+    assert_eq!(
+        (&joined["run"], &joined["main"]),
+        (&fourth["run"], &false.into())
+    );
     main.ask("spans main-4 10");
     let _ended = [worker, main].map(|host| host.end().quiet());
     assert_eq!(Merged::newest(dir).labels(), ["main-4"]);
