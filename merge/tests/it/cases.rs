@@ -1,62 +1,36 @@
-//! Merges that text files in `tests/cases` describe, each with its inputs and what comes of it. The README there explains their form.
+//! Runs the commands that text files in `tests/cases` list, and compares exactly what they lead to with what is written there. The README there explains
+//! the form. `UPDATE_GOLDEN=1` writes the files anew.
 
 use crate::foreign::fixture;
-use crate::fuzzed;
 use crate::invocation::{Ended, RunDir, packed, trace_merge};
 use crate::perfetto::{ERRORS, query_bytes};
-use crate::trace::Trace;
+use crate::trace::{Trace, whole};
+use crate::usage::mkfifo;
+use crate::{fuzzed, output, runs, segments, settle};
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Fragment, Process};
 use rayon::prelude::*;
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tempfile::TempDir;
 
-/// Merges of the same inputs that give the same.
-struct Merges<'a> {
-    commands: Vec<&'a str>,
-    expected: Vec<&'a str>,
-}
-
-struct Case<'a> {
-    name: &'a str,
-    /// Name and lines of each input.
-    files: Vec<(&'a str, Vec<&'a str>)>,
-    merges: Vec<Merges<'a>>,
-}
-
-fn parse(text: &str) -> Vec<Case<'_>> {
-    let mut cases: Vec<Case> = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        if let Some(name) = line.strip_prefix("=== ") {
-            cases.push(Case {
-                name,
-                files: Vec::new(),
-                merges: Vec::new(),
-            });
-            continue;
-        }
-        let Some(case) = cases.last_mut() else {
-            continue;
-        };
-        let merges = case.merges.last_mut();
-        if let Some(name) = line.strip_prefix("--- ") {
-            case.files.push((name, Vec::new()));
-        } else if let Some(command) = line.strip_prefix("$ ") {
-            match merges.filter(|merges| merges.expected.is_empty()) {
-                Some(merges) => merges.commands.push(command),
-                None => case.merges.push(Merges {
-                    commands: vec![command],
-                    expected: Vec::new(),
-                }),
-            }
-        } else if let Some(merges) = merges {
-            merges.expected.push(line);
-        } else if let Some((_, lines)) = case.files.last_mut() {
-            lines.push(line);
-        }
+/// Makes a run by its name in a line `@run`.
+fn begin(name: &str) -> RunDir {
+    let (kind, details) = name.split_once(' ').unwrap_or((name, ""));
+    let mut numbers = details.split(' ').map_while(|word| word.parse().ok());
+    match kind {
+        "spans" => output::run(numbers.next().unwrap()),
+        "runs" => runs::three_runs(),
+        "segments" => segments::run(numbers.map(|number| u32::try_from(number).unwrap())),
+        "killed" => settle::killed_in(details != "before a boot", details != "in a container"),
+        _ => panic!("no run is called {name:?}"),
     }
-    cases
 }
 
 /// Returns a line as bytes, and replaces `<hex ff 00*4096>` by the bytes that it lists.
@@ -81,6 +55,7 @@ fn process(pid: u32, members: &[&str]) -> Process {
     for member in members {
         match member.split_once('=').unwrap() {
             ("main", value) => process.main = value.parse().unwrap(),
+            ("offset", value) => process.offset_ns = value.parse().unwrap(),
             ("nonce", value) => process.nonce = value.parse().unwrap(),
             ("ring", _) => process.ring = "file",
             ("run", value) => process.run = value.into(),
@@ -91,8 +66,9 @@ fn process(pid: u32, members: &[&str]) -> Process {
     process
 }
 
-/// Returns the bytes of the input `trace.<pid>.jsonl`, or of one with another name.
-fn input(name: &str, lines: &[&str]) -> Vec<u8> {
+/// Returns the bytes of an input, which may be `trace.<pid>.jsonl`.
+fn input(path: &str, lines: &[&str]) -> Vec<u8> {
+    let name = path.rsplit('/').next().unwrap();
     let pid = name.split('.').nth(1).and_then(|pid| pid.parse().ok());
     let pid = pid.unwrap_or_default();
     let mut fragment = Fragment::foreign(pid);
@@ -106,6 +82,11 @@ fn input(name: &str, lines: &[&str]) -> Vec<u8> {
             "@process" => stream(&[process(pid, &words[1..]).header(0)]),
             "@anchor" => stream(&[Process::new(pid).anchor(number(1))]),
             "@end" => stream(&[Process::new(pid).end(number(1))]),
+            "@times" => stream(&vec![words[2]; words[1].parse().unwrap()]),
+            "@cut" => {
+                fragment.bytes.pop();
+                continue;
+            }
             "@block" => {
                 block = Some((words[1], number(2), Vec::new()));
                 continue;
@@ -124,51 +105,139 @@ fn input(name: &str, lines: &[&str]) -> Vec<u8> {
             None => _ = fragment.raw(&bytes),
         }
     }
-    fragment.bytes
+    match name.ends_with(".gz") {
+        true => packed(&fragment.bytes),
+        false => fragment.bytes,
+    }
 }
 
-impl Case<'_> {
-    /// Writes the fragments into a run, and other inputs next to it.
-    fn dir(&self) -> RunDir {
-        let dir = RunDir::new();
-        for (name, lines) in &self.files {
-            let folder = match name.starts_with("trace.") {
-                true => dir.fragments(),
-                false => dir.path().to_owned(),
-            };
-            let mut bytes = input(name, lines);
-            if name.ends_with(".gz") {
-                bytes = packed(&bytes);
-            }
-            fs::write(folder.join(name), bytes).unwrap();
+/// Keys of `otherData`, and the keys of the report with the same values.
+const TOLD: [(&str, &str); 4] = [
+    ("base_ns", "base_ns"),
+    ("damage", "damage_by_kind"),
+    ("lost_events", "lost_events"),
+    ("repaired", "repaired_by_kind"),
+];
+
+/// Identity and time of change of each file, by path.
+type Files = BTreeMap<PathBuf, (u64, SystemTime)>;
+
+fn list(folder: &Path, files: &mut Files) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let data = path.symlink_metadata().unwrap();
+        if data.is_dir() {
+            list(&path, files);
+        } else if data.is_file() {
+            files.insert(path, (data.ino(), data.modified().unwrap()));
         }
-        dir
+    }
+}
+
+struct Case {
+    run: RunDir,
+    /// The working directory of commands that name the run by `~`, and what merges of [`Case::merged`] write into.
+    elsewhere: TempDir,
+}
+
+impl Case {
+    fn new(run: RunDir) -> Case {
+        Case {
+            run,
+            elsewhere: tempfile::tempdir().unwrap(),
+        }
     }
 
-    /// Returns the outcome of a merge, with all that `expected` asks for. Returns `None` if only Perfetto knows and cannot be set up.
-    fn outcome(&self, command: &str, expected: &[&str]) -> Option<String> {
-        let dir = self.dir();
+    /// Adds a file, `folder/`, `path -> target` or the pipe `path |`.
+    fn add(&self, name: &str, lines: &[&str]) {
+        let (name, kind) = name.split_once(' ').unwrap_or((name, ""));
+        let path = self.run.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match kind.strip_prefix("-> ") {
+            Some(target) => symlink(target, path).unwrap(),
+            None if kind == "|" => mkfifo(&path),
+            None if name.ends_with('/') => fs::create_dir(path).unwrap(),
+            None => fs::write(path, input(name, lines)).unwrap(),
+        }
+    }
+
+    fn files(&self) -> Files {
+        let mut files = Files::new();
+        list(self.run.path(), &mut files);
+        list(self.elsewhere.path(), &mut files);
+        files
+    }
+
+    /// Returns what the program says and writes.
+    fn said(&self, line: &str) -> String {
+        let mut command = trace_merge();
+        command.current_dir(self.elsewhere.path());
+        let folder = self.run.path().to_str().unwrap();
+        let is_variable = |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'_'));
+        for word in words(line) {
+            let word = word.replace('~', folder);
+            match word.split_once('=') {
+                Some((name, value)) if is_variable(name) => command.env(name, value),
+                _ => command.arg(&word),
+            };
+        }
+        let before = self.files();
+        let ended = Ended::of(&mut command);
+        let after = self.files();
+        let mut text = ended.stderr;
+        if ended.code != 0 {
+            text.insert_str(0, &format!("exit {}\n", ended.code));
+        }
+        if !ended.stdout.is_empty() {
+            writeln!(text, "stdout: {}", content(&ended.stdout)).unwrap();
+        }
+        let is_changed = |(path, file): &(&PathBuf, _)| before.get(*path) != Some(*file);
+        for (path, _) in after.iter().filter(is_changed) {
+            let is_trace = path.extension().is_some_and(|end| end != "jsonl");
+            let found = is_trace.then(|| content(&fs::read(path).unwrap()));
+            let found = found.unwrap_or("changed".to_owned());
+            writeln!(text, "{}: {found}", path.display()).unwrap();
+        }
+        for path in before.keys().filter(|path| !after.contains_key(*path)) {
+            writeln!(text, "{} is gone", path.display()).unwrap();
+        }
+        let cores = std::thread::available_parallelism().unwrap();
+        text.replace(folder, "~")
+            .replace(self.elsewhere.path().to_str().unwrap(), ".")
+            .replace(&format!("{} are taken", 4 * cores.get()), "N are taken")
+            .replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    }
+
+    /// Returns the events of a merge, with all that `expected` asks for. Returns `None` if only Perfetto knows and cannot be set up.
+    fn merged(&self, line: &str, expected: &[&str]) -> Option<String> {
+        let output = self.elsewhere.path().join("out.json");
         let ended = |report: &str| {
             let mut merge = trace_merge();
-            merge.args(command.split(' ')).current_dir(dir.path());
-            Ended::of(merge.args(["--report", report, "-o", "out.json"]))
+            merge.args(words(line)).current_dir(self.run.path());
+            Ended::of(merge.args(["--report", report, "-o"]).arg(&output))
         };
         let json = ended("json");
         if json.code != 0 {
-            return Some(format!("code {}\n{}", json.code, json.stderr));
+            return Some(format!("exit {}\n{}", json.code, json.stderr));
         }
-        let bytes = fs::read(dir.path().join("out.json")).unwrap();
+        let bytes = fs::read(&output).unwrap();
         let (report, text) = (json.report(), String::from_utf8(bytes.clone()).unwrap());
-        // Whatever is shown of it, the whole trace is valid JSON.
-        Trace::parse(&bytes);
+        // Whatever is shown of it, the whole trace is valid JSON, and says of itself what the report says.
+        let trace = Trace::parse(&bytes);
+        let told = &trace.document["otherData"];
+        for (key, of_report) in TOLD {
+            let is_told = told[key] == report.0[of_report] || told[key].is_null();
+            assert!(is_told, "{line}: {key}: {told}");
+        }
         let mut found = Vec::new();
-        for line in expected {
+        for line in expected.iter().map(|line| line.trim_start()) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             match word {
-                "report" => {
+                "report" | "trace" => {
                     let place = rest.split(' ').next().unwrap();
-                    let value = report.0.pointer(place).unwrap_or(&serde_json::Value::Null);
-                    found.push(format!("report {place} {value}"));
+                    let of = [&trace.document, &report.0][usize::from(word == "report")];
+                    let value = of.pointer(place).unwrap_or(&Value::Null);
+                    found.push(format!("{word} {place} {value}"));
                 }
                 "says" => {
                     let said = ended("text").stderr;
@@ -176,8 +245,8 @@ impl Case<'_> {
                     found.push(format!("says {}", if is_said { rest } else { &said }));
                 }
                 "perfetto" => {
-                    let rows = query_bytes(self.name, &bytes, &[ERRORS, rest])?;
-                    found.push((*line).to_owned());
+                    let rows = query_bytes("cases", &bytes, &[ERRORS, rest])?;
+                    found.push(line.to_owned());
                     found.extend(rows.iter().flatten().map(|row| format!("row {row}")));
                 }
                 _ => {}
@@ -190,41 +259,151 @@ impl Case<'_> {
         for (kind, count) in repaired.into_iter().flatten() {
             found.push(format!("repaired {kind} {count}"));
         }
-        let has_names = expected.contains(&"names");
+        let has_names = expected.contains(&"  names");
         found.extend(has_names.then(|| "names".to_owned()));
         let events = text.lines().skip(1).map(|line| line.trim_end_matches(','));
         let is_shown =
             |line: &&str| line.starts_with('{') && (has_names || !line.starts_with(r#"{"ph":"M""#));
         found.extend(events.filter(is_shown).map(str::to_owned));
-        Some(found.join("\n") + "\n")
+        Some(found.join("\n"))
     }
 
-    /// Returns the outcomes that are not as expected. A case without a merge is compared with the naive reader.
-    fn check(&self) -> Vec<String> {
-        if self.merges.is_empty() {
-            fuzzed::check(&|| self.dir(), self.name);
-        }
-        let mut unexpected = Vec::new();
-        for Merges { commands, expected } in &self.merges {
-            let whole = expected.join("\n") + "\n";
-            for command in commands {
-                let found = self.outcome(command, expected);
-                let found = found.filter(|found| found.trim_end() != whole.trim_end());
-                unexpected
-                    .extend(found.map(|found| format!("=== {}\n$ {command}\n{found}", self.name)));
-            }
-        }
-        unexpected
+    /// Returns what a command leads to, as the case shows it.
+    fn outcome(&self, command: &str, expected: &[&str]) -> String {
+        let outcome = match command.split_at(1) {
+            ("$", line) => Some(self.said(line)),
+            (_, line) => self.merged(line, expected),
+        };
+        let indented = |text: String| {
+            let lines = text.lines().filter(|line| !line.is_empty());
+            lines.map(|line| format!("  {line}\n")).collect()
+        };
+        outcome.map_or_else(|| expected.join("\n") + "\n", indented)
     }
 }
 
+/// Words separated by spaces; those in quotes may contain some.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('"').enumerate();
+    let words = parts.map(|(nth, part)| match nth % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    words.flatten().collect()
+}
+
+/// The rows of a trace with the names of their events, a report with few of its damages, or another text as it is.
+fn content(bytes: &[u8]) -> String {
+    let mut unpacked = Vec::new();
+    let mut member = flate2::bufread::GzDecoder::new(bytes);
+    if member.read_to_end(&mut unpacked).is_ok() {
+        return format!("packed {}", content(&unpacked));
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(document)) if document.contains_key("traceEvents") => {
+            rows(&Trace::parse(bytes))
+        }
+        Ok(Value::Object(mut report)) => {
+            if let Some(Value::Array(damage)) = report.get_mut("damage") {
+                let left_out = damage.len().saturating_sub(3);
+                damage.truncate(3);
+                damage.extend((left_out > 0).then(|| format!("and {left_out} more").into()));
+            }
+            format!("{:#}", Value::Object(report))
+        }
+        _ => String::from_utf8_lossy(bytes).trim_end().to_owned(),
+    }
+}
+
+fn rows(trace: &Trace) -> String {
+    let (processes, threads) = (trace.process_names(), trace.thread_names());
+    let mut rows: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for event in trace.shown() {
+        let pid = event["pid"].to_string();
+        let thread = threads.get(&format!("{pid}/{}", event["tid"]));
+        let named = processes.get(&pid).into_iter().chain(thread);
+        let row = named.cloned().collect::<Vec<_>>().join(" | ");
+        let cut = if whole(event).1 { " (cut)" } else { "" };
+        let name = format!("{}{cut}", event["name"].as_str().unwrap_or(""));
+        *rows.entry(row).or_default().entry(name).or_default() += 1;
+    }
+    let times = |(name, count): (&String, &usize)| match count {
+        1 => name.clone(),
+        _ => format!("{name} × {count}"),
+    };
+    let row = |(row, names): (&String, &BTreeMap<String, usize>)| {
+        let names = names.iter().map(times).collect::<Vec<_>>().join(", ");
+        format!("[{row}] {names}")
+    };
+    rows.iter().map(row).collect::<Vec<_>>().join(" ")
+}
+
+fn is_command(line: &str) -> bool {
+    line.starts_with(['$', '%'])
+}
+
+/// Returns the text of a case with what its commands lead to. A case without a command is compared with the naive reader.
+fn replay(text: &str) -> String {
+    let mut lines = text.split('\n').peekable();
+    let mut found = format!("{}\n", lines.next().unwrap());
+    let (mut case, mut files, mut has_command) = (Case::new(RunDir::new()), Vec::new(), false);
+    while let Some(line) = lines.next() {
+        writeln!(found, "{line}").unwrap();
+        let mut next = |is_next: fn(&str) -> bool| {
+            let lines = std::iter::from_fn(|| lines.next_if(|line| is_next(line)));
+            lines.collect::<Vec<&str>>()
+        };
+        if let Some(run) = line.strip_prefix("@run ") {
+            case = Case::new(begin(run));
+        } else if let Some(path) = line.strip_prefix("--- ") {
+            let content = next(|line| {
+                !is_command(line) && !line.starts_with('#') && !line.starts_with("--- ")
+            });
+            found.extend(content.iter().map(|line| format!("{line}\n")));
+            case.add(path, &content);
+            files.push((path, content));
+        } else if is_command(line) {
+            has_command = true;
+            let others = next(is_command);
+            let expected = next(|line| line.starts_with("  "));
+            found.extend(others.iter().map(|line| format!("{line}\n")));
+            let commands = [&[line], &others[..]].concat();
+            let outcomes = commands.iter().map(|line| case.outcome(line, &expected));
+            let mut outcomes: Vec<String> = outcomes.collect();
+            outcomes.dedup();
+            found.extend(outcomes);
+        }
+    }
+    if !has_command {
+        let run = || {
+            let case = Case::new(RunDir::new());
+            files.iter().for_each(|(path, lines)| case.add(path, lines));
+            case.run
+        };
+        fuzzed::check(&run, text);
+    }
+    found.pop();
+    found
+}
+
 #[test]
-fn merges_give_what_their_cases_say() {
+fn commands_lead_to_what_their_cases_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let entries = fs::read_dir(folder).unwrap();
-    let read = |entry: fs::DirEntry| fs::read_to_string(entry.path()).unwrap();
-    let texts: Vec<String> = entries.map(|entry| read(entry.unwrap())).collect();
-    let cases: Vec<Case> = texts.iter().flat_map(|text| parse(text)).collect();
-    let unexpected: Vec<String> = cases.par_iter().flat_map_iter(Case::check).collect();
-    assert!(unexpected.is_empty(), "found:\n{}", unexpected.join("\n"));
+    let mut files = Files::new();
+    list(&folder, &mut files);
+    files.retain(|path, _| path.extension().is_some_and(|end| end == "txt"));
+    let unexpected = files.par_iter().map(|(path, _)| {
+        let expected = fs::read_to_string(path).unwrap();
+        let cases: Vec<&str> = expected.split("\n=== ").collect();
+        let found: Vec<String> = cases.par_iter().map(|case| replay(case)).collect();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(path, found.join("\n=== ")).unwrap();
+            return String::new();
+        }
+        let pairs = found.into_iter().zip(cases);
+        let apart = pairs.filter(|(found, case)| found != case);
+        apart.map(|(found, _)| format!("=== {found}\n")).collect()
+    });
+    let unexpected: String = unexpected.collect();
+    assert!(unexpected.is_empty(), "found:\n{unexpected}");
 }

@@ -1,6 +1,6 @@
 //! NPUs of hosts whose wall clocks differ, brought together by the collectives that they ended together, against the truth.
 
-use crate::hosts::{Host, SECOND_NS, Simulation};
+use crate::clocks::{Host, SECOND_NS, Simulation};
 use crate::invocation::Merged;
 
 /// Collectives that hosts begin at different times, all but host 1 early, and end together.

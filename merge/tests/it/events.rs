@@ -1,8 +1,8 @@
 //! What consumers read ([`trace_merge::events`]) against the trace that a merge writes, which a naive reader takes apart.
 
 use crate::clashing::{Clashing, Order};
+use crate::clocks::{Host, Simulation};
 use crate::foreign;
-use crate::hosts::{Host, Simulation};
 use crate::invocation::RunDir;
 use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};

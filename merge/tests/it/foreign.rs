@@ -1,9 +1,8 @@
 //! Traces of other profilers: each form gives all its events, however it is packed, laid out or cut off.
 
-use crate::invocation::{Merged, RunDir, packed, trace_merge};
+use crate::invocation::{Merged, RunDir, packed};
 use crate::random::{self, Rng};
 use crate::trace::assert_same;
-use crate::usage::refuses;
 use format_oracle::writer::Process;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -28,16 +27,6 @@ pub(crate) fn put(dir: &RunDir, name: &str, text: &[u8]) -> PathBuf {
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
     path
-}
-
-/// Many a profiler calls its own trace `trace.json`.
-#[test]
-fn nothing_is_written_beside_a_trace_unless_asked_for() {
-    let dir = RunDir::new();
-    let path = dir.path().join("kineto.json");
-    std::fs::copy(fixture("kineto.json"), &path).unwrap();
-    refuses(trace_merge().arg(&path), &["name one with -o"]);
-    assert!(!dir.path().join("trace.json").exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Requests linked by the ids in their events: held against a naive reader.
 
 use crate::full::cases;
-use crate::invocation::{Merged, RunDir, one_block};
+use crate::invocation::{Merged, RunDir};
 use crate::oracle::links::{expected, found};
 use crate::random::{Rng, write_foreign, write_own};
 use format_oracle::writer::line::{On, stream};
@@ -22,15 +22,6 @@ pub(crate) fn check(merged: &Merged, what: &str) -> usize {
     let told = &trace.document["otherData"]["linked_requests"];
     assert_eq!(*told, flows.len(), "{what}");
     flows.len()
-}
-
-/// A run of processes, each with its lines in a block.
-pub(crate) fn run_of(processes: &[(Process, Vec<String>)]) -> RunDir {
-    let dir = RunDir::new();
-    for (process, lines) in processes {
-        one_block(process, lines).write_here(&dir.fragments());
-    }
-    dir
 }
 
 /// Ids of a few requests, each in one of the forms in which engines know it.

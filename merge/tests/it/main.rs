@@ -7,7 +7,6 @@
 )]
 
 mod clashing;
-mod hosts;
 mod invocation;
 mod memory;
 mod oracle;
@@ -19,7 +18,6 @@ mod cases;
 mod catapult;
 mod check;
 mod clocks;
-mod clocks_apart;
 mod collectives;
 mod cuts;
 mod damaged_blocks;
@@ -57,11 +55,9 @@ mod placed;
 mod program_flows;
 mod progress;
 mod pypto;
-mod report;
 mod rows;
 mod runs;
 mod segments;
-mod sessions;
 mod settle;
 mod split;
 mod streams;

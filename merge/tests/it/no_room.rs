@@ -3,7 +3,7 @@
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::many_spans::many;
 use crate::trace::Trace;
-use crate::usage::{merges, refuses};
+use crate::usage::merges;
 use std::path::Path;
 use std::process::Command;
 
@@ -59,8 +59,10 @@ fn without_any_folder_for_temporary_files_spans_stay_and_no_trace_is_sorted() {
     let nowhere = Path::new("/nowhere");
     let ended = Ended::of(merge_with(&dir, nowhere).args(["-o", "-"]));
     assert_left(&ended, count, "/nowhere: No such file");
+    let refused = Ended::of(merge_with(&dir, nowhere).args(SORT).arg("-"));
     let told = "trace-merge: temporary file in /nowhere: No such file";
-    refuses(merge_with(&dir, nowhere).args(SORT).arg("-"), &[told]);
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    assert!(refused.code == 2 && refused.stdout.is_empty());
     let merge = merge_with(&dir, &std::env::temp_dir());
     let mut command = Command::new("sh");
     // The standard output is a pipe, which has no limit.

@@ -4,8 +4,10 @@ use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::usage::merges;
 use format_oracle::writer::line::On;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
@@ -119,4 +121,14 @@ fn a_link_to_a_descriptor_is_written_as_it_is() {
     let bytes = fs::read(&file).unwrap();
     let trace = bytes.strip_prefix(b"before\n").unwrap();
     assert_eq!(Trace::parse(trace).shown().count(), 10);
+}
+
+#[test]
+fn a_path_that_is_not_utf8_is_reported() {
+    let dir = run(1);
+    let odd = dir.path().join(OsStr::from_bytes(b"odd\xff"));
+    fs::rename(dir.fragments(), &odd).unwrap();
+    let ended = merges(trace_merge().args(["--report", "json"]).arg(&odd));
+    let path = ended.report().0["inputs"][0]["path"].to_string();
+    assert!(path.contains("odd\u{fffd}"), "{path}");
 }

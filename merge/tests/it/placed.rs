@@ -1,6 +1,6 @@
 //! Windows that lie elsewhere than the first and the newest anchors say: they are found all the same.
 
-use crate::hosts::fragment_on;
+use crate::clocks::fragment_on;
 use crate::invocation::{Merged, RunDir};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;

@@ -1,9 +1,8 @@
-//! Runs of several recordings. `sessions` has which of them a merge takes.
+//! Runs of several recordings. `tests/cases/runs.txt` has which of them a merge takes.
 
 use crate::invocation::{RunDir, trace_merge};
 use crate::usage::merges;
-use format_oracle::writer::line::stream;
-use format_oracle::writer::{Process, Ring, Slot};
+use format_oracle::writer::Process;
 use std::path::Path;
 
 /// Ids of runs, the oldest first.
@@ -34,26 +33,6 @@ pub(crate) fn three_runs() -> RunDir {
         write(&dir.path().join("previous").join(run), pid, run, name);
     }
     write(&dir.fragments(), 30, RUNS[2], "newest");
-    dir
-}
-
-/// A folder with the fragments of two runs.
-pub(crate) fn two_in_one_folder() -> RunDir {
-    let dir = RunDir::new();
-    write(&dir.fragments(), 20, RUNS[1], "middle");
-    write(&dir.fragments(), 30, RUNS[2], "newest");
-    dir
-}
-
-/// A run of one process, all of whose events are in its ring.
-pub(crate) fn with_ring() -> RunDir {
-    let process = Process::with_ring(13);
-    let dir = RunDir::of(&process.fragment());
-    let slot = Slot {
-        stream: stream(&[process.main_thread().span(1000, 5, "tail", "")]),
-        ..Slot::flushed(13, 0)
-    };
-    Ring::of_thread(&process, slot).write_here(&dir.fragments());
     dir
 }
 

@@ -1,4 +1,4 @@
-//! Help, version, completions and empty traces. `sessions` has bad usage and unusable input.
+//! Help, version, completions and empty traces. `tests/cases/usage.txt` has bad usage and unusable input.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
@@ -13,16 +13,6 @@ pub(crate) fn merges(command: &mut Command) -> Ended {
     let ended = Ended::of(command);
     assert_eq!(ended.code, 0, "{command:?}: {}", ended.stderr);
     ended
-}
-
-/// Runs a merge that is refused with these words.
-pub(crate) fn refuses(command: &mut Command, says: &[&str]) {
-    let ended = Ended::of(command);
-    assert_eq!(ended.code, 2, "{command:?}: {}", ended.stderr);
-    for says in says {
-        assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
-    }
-    assert!(ended.stdout.is_empty(), "{command:?}");
 }
 
 /// What the program prints with this option, and whether a line of it is too long for a terminal.

@@ -1,8 +1,6 @@
-//! A naive filter of the whole trace, which windows are held against, and runs for the windows of `sessions`.
+//! A naive filter of the whole trace, which windows are held against.
 
-use crate::hosts::fragment_on;
 use crate::invocation::{Merged, RunDir};
-use crate::links::run_of;
 use crate::random::Rng;
 use crate::trace::{content, ns, whole};
 use format_oracle::writer::Process;
@@ -75,39 +73,4 @@ pub(crate) fn is_unfinished(event: &Value) -> bool {
 /// Returns the end of the newest event, in ns from the begin of the trace.
 pub(crate) fn newest_ns(merged: &Merged) -> i64 {
     merged.trace.shown().map(end_ns).max().unwrap()
-}
-
-/// Two processes with an event each, on hosts whose monotonic clocks differ by a day, ten seconds apart by their wall clocks.
-pub(crate) fn two_hosts() -> RunDir {
-    let dir = RunDir::new();
-    let day = 86_400_000_000_000;
-    for (pid, host, monotonic_ns, wall_s) in [(50, "a", day, 100), (51, "b", 2 * day, 110)] {
-        let process = Process {
-            main: pid == 50,
-            ..Process::new(pid)
-        };
-        let mut fragment = fragment_on(host, &process);
-        fragment.line(&format!(
-            r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{},"uncertainty_ns":10}}}}"#,
-            wall_s * 1_000_000_000_u64
-        ));
-        let on = process.main_thread();
-        let line = on.instant(monotonic_ns, &format!("on {host}"), "");
-        fragment.block(1, 0, &stream(&[line]));
-        fragment.write_here(&dir.fragments());
-    }
-    dir
-}
-
-/// Writes two processes. The first one ends long before the second.
-pub(crate) fn two_processes() -> RunDir {
-    run_of(&[(70, 1), (71, 60)].map(|(pid, second)| {
-        let process = Process::new(pid);
-        let (on, at) = (process.main_thread(), second * 1_000_000_000);
-        let lines = vec![
-            on.span(at, 2_000_000_000, "long", ""),
-            on.instant(at + 2_500_000_000, "late", ""),
-        ];
-        (process, lines)
-    }))
 }
