@@ -238,14 +238,18 @@ fn what_is_damaged_is_counted_and_its_good_lines_are_read() {
         from = to;
     }
     file.line("no event");
+    // The next thread in the slot loses its first lines.
+    let place = r#","slot":1,"gen":2,"from":0,"to":50"#;
+    file.line(&process.main_thread().loss(2_000, "disk_full", 1, place));
+    file.block_of(1, 2, 50, &stream(&[span(13)]));
     file.block(0, 0, &stream(&[process.end(20_000)]));
     let (follower, heard, found) = write(&RunDir::new(), &file);
     let Skipped { blocks, lines, .. } = found.skipped;
     // The line that is no event, that with the wrong byte, and what was cut short for good.
-    assert_eq!((heard.0.len(), blocks, lines), (11, 4, 3));
+    assert_eq!((heard.0.len(), blocks, lines), (13, 4, 3));
     let missing = 3 * stream(&[span(4)]).len() as u64;
     assert_eq!(found.skipped.missing_bytes, missing);
-    assert_eq!(lost(&follower), "disk_full 1");
+    assert_eq!(lost(&follower), "disk_full 2");
 }
 
 /// What a follower says that a process lost.

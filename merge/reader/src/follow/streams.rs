@@ -5,21 +5,20 @@ use crate::fragment::assembly::StreamKey;
 use crate::fragment::assembly::stream::Stream;
 use crate::fragment::blocks::Positions;
 use sa_format::BlockHeader;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
 /// Most stretches of one stream that are told apart: what lies before the newest of them counts as taken.
 const STRETCHES: usize = 64;
-/// Most damaged blocks that may turn out to be written again; most older streams that lack something.
+/// Maximum number of damaged blocks that may still be written again, and of other streams that are kept.
 const MOST: usize = 1_024;
 
 /// The streams of one recorder, of each slot the newest generation.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     newest: HashMap<u32, SlotStream>,
-    /// Of older generations those that lack positions, by slot and generation: a loss may still explain them.
-    older: BTreeMap<(u32, u32), KnownPositions>,
+    /// By slot and generation: older streams that lack positions, which a loss may still explain, and losses of newer streams before their first block.
+    others: BTreeMap<(u32, u32), KnownPositions>,
     /// Blocks that did not match, and may be written again.
     broken: VecDeque<BlockHeader>,
     /// What streams lacked that are forgotten.
@@ -84,17 +83,19 @@ impl Streams {
         let mends = (before - self.broken.len()) as u64;
         let stream = self.newest.entry(header.slot).or_default();
         if header.generation > stream.generation {
+            let lost = self.others.remove(&(header.slot, header.generation));
             let new = SlotStream {
                 generation: header.generation,
+                known: lost.unwrap_or_default(),
                 ..SlotStream::default()
             };
             let old = std::mem::replace(stream, new);
             if old.known.missing() > 0 {
-                self.older.insert((header.slot, old.generation), old.known);
+                self.others.insert((header.slot, old.generation), old.known);
             }
         }
-        if self.older.len() > MOST {
-            let oldest = self.older.pop_first();
+        if self.others.len() > MOST {
+            let oldest = self.others.pop_first();
             self.forgotten += oldest.map_or(0, |(_, known)| known.missing());
         }
         let mut fresh = Vec::new();
@@ -157,28 +158,31 @@ impl Streams {
         if lost.is_empty() {
             return;
         }
-        if let Some(stream) = self.newest.get_mut(&slot)
-            && stream.generation == generation
-        {
-            stream.known.add(lost);
-        } else if let Some(known) = self.older.get_mut(&(slot, generation)) {
-            known.add(lost);
-        } else if let Entry::Vacant(vacant) = self.newest.entry(slot) {
+        let Some(stream) = self.newest.get_mut(&slot) else {
             // It has not been seen yet: what it lacks at its begin is explained.
             let mut stream = SlotStream {
                 generation,
                 ..SlotStream::default()
             };
             stream.known.add(lost);
-            vacant.insert(stream);
+            self.newest.insert(slot, stream);
+            return;
+        };
+        let key = (slot, generation);
+        if generation == stream.generation {
+            stream.known.add(lost);
+        } else if generation > stream.generation && self.others.len() < MOST {
+            self.others.entry(key).or_default().add(lost);
+        } else if let Some(known) = self.others.get_mut(&key) {
+            known.add(lost);
         }
     }
 
     /// How many bytes are nowhere, below the newest ones of their streams, without a record that says so.
     pub(super) fn missing(&self) -> u64 {
         let newest = self.newest.values().map(|stream| stream.known.missing());
-        let older = self.older.values().map(KnownPositions::missing);
-        self.forgotten + newest.sum::<u64>() + older.sum::<u64>()
+        let others = self.others.values().map(KnownPositions::missing);
+        self.forgotten + newest.sum::<u64>() + others.sum::<u64>()
     }
 }
 
