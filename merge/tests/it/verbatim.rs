@@ -1,7 +1,7 @@
 //! `--verbatim` against the simplest merge there is: every line that is a JSON object, as it stands, in the order of the files' names.
 
 use crate::invocation::{Merged, RunDir};
-use crate::random::{Rng, write_foreign};
+use crate::random::{Rng, write_foreign, write_own};
 use serde_json::Value;
 use std::path::Path;
 
@@ -74,5 +74,25 @@ fn random_fragments_of_others_stay_as_they_are() {
             std::fs::write(&path, lines.join("\n") + end).unwrap();
         }
         assert_as_naive(&dir.fragments(), &format!("seed {seed}"));
+    }
+}
+
+/// They have the same events in the same order as in another merge, with the same ids.
+#[test]
+fn fragments_of_ours_lose_only_the_records_of_the_format() {
+    for seed in 0..60 {
+        let (mut rng, dir) = (Rng::new(1000 + seed), RunDir::new());
+        for pid in [7, 10] {
+            write_own(&mut rng, &dir.fragments(), pid, true);
+        }
+        let events = |option| {
+            let merged = Merged::of(&["--no-settle", option], &[dir.path()]);
+            let shown = merged.trace.shown();
+            let members =
+                |event: &Value| ["name", "args", "id", "id2"].map(|key| event[key].clone());
+            shown.map(members).collect::<Vec<_>>()
+        };
+        let (found, expected) = (events("--verbatim"), events("--no-link-requests"));
+        assert_eq!(found, expected, "seed {seed}");
     }
 }
