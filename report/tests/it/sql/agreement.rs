@@ -163,6 +163,7 @@ fn names_agree(rows: &Rows, report: &RunReport) {
         assert_eq!(rows[table].len(), report.names.len());
         for name in &report.names {
             let mut of = to_value(name).unwrap();
+            of["group_name"] = of["group"].clone();
             let mut duration = of["duration"].take();
             if name.duration.n > 0 {
                 let members = of.as_object_mut().unwrap();

@@ -14,6 +14,7 @@ fn costs(times: u32, sample: &str, more: f64, calls: impl Fn(&str) -> f64) -> Re
         .env("ASCEND_SIM_KERNEL_US", "0"));
     assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
     let mut lines = ended.stdout.lines();
+    assert_eq!(lines.clone().count(), 6, "{ended:?}");
     let is_so = lines.all(|line| {
         let [what, least, mean] = line.split(": ").collect::<Vec<_>>()[..] else {
             panic!("{line}")
