@@ -218,27 +218,43 @@ def write_host(number, host, version, base):
 os.chdir(sys.argv[1])
 "#;
 
-/// Tables of two hosts with clocks of their own, of one that is not whole, and of two that version 1 wrote, which had fewer columns in `process` and no tables of the report.
+/// Tables of two hosts with clocks of their own, and of a third one that is not whole.
 const BY_HAND: &str = r#"
 for number, host in [(1, "n%2F1"), (2, "7"), (3, "half")]:
     write_host(number, host, 2 if host != "half" else None, 1000 * number)
     upid = (number << 16) + 1
     write("loss", host, f"SELECT 'busy' AS cause, 1::BIGINT AS events, x AS upid, 5::BIGINT AS ts, 0::BIGINT AS dur FROM (VALUES ({upid}::BIGINT), (NULL)) t(x)")
-for number, host in [(4, "0"), (5, "z")]:
-    write_host(number, host, 1, 1000 * number)
 write("args", "7", """SELECT 1::BIGINT AS arg_set_id, k AS flat_key, k AS key, t AS value_type, i::BIGINT AS int_value, s::VARCHAR AS string_value, r::DOUBLE AS real_value
     FROM (VALUES ('a', 'bool', 1, NULL, NULL), ('b', 'bool', 0, NULL, NULL), ('c', 'int', 1, NULL, NULL), ('d', 'string', NULL, 'x', NULL), ('e', 'real', NULL, NULL, 1.5)) v(k, t, i, s, r)""")
 "#;
 
-/// Writes a folder of tables with the Python of DuckDB.
-fn write_by_hand(tables: &Path, duckdb: &str) {
+/// Writes a folder of tables by a script with the Python of DuckDB.
+fn write_by_hand(tables: &Path, duckdb: &str, script: &str) {
     fs::create_dir(tables).unwrap();
     let mut python = Command::new(Path::new(duckdb).join("python3"));
-    python
-        .args(["-c", &format!("{WRITE}{BY_HAND}")])
-        .arg(tables);
+    python.args(["-c", &format!("{WRITE}{script}")]).arg(tables);
     let made = python.output().unwrap();
     assert!(made.status.success(), "{made:?}");
+}
+
+/// Returns the engines whose views are checked: DuckDB, and all of them with `SA_PROFILE_FULL=1`.
+fn checked_engines() -> &'static [&'static str] {
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    match is_full {
+        true => &["duckdb", "datafusion", "spark"],
+        false => &["duckdb"],
+    }
+}
+
+/// Returns the rows of a statement on the folder `tables` in an engine; nothing (said loudly) where it cannot be had.
+fn rows_in(engine: &str, ground: &Ground, statement: &str, test: &str) -> Option<Value> {
+    // Spark needs Java.
+    let path = path_with(engine, test)?;
+    let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
+    let words = ["tables", statement, "--format", "json", "--engine", engine];
+    let ended = asked(ground, &path, &words);
+    assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
+    Some(serde_json::from_str(&ended.stdout).unwrap())
 }
 
 #[test]
@@ -249,7 +265,7 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
     };
     let ground = ground();
     let tables = ground.path("tables");
-    write_by_hand(&tables, &path);
+    write_by_hand(&tables, &path, BY_HAND);
     let run = |statement: &str| asked(&ground, &path, &["tables", statement, "--format", "json"]);
     let rows = |statement: &str| {
         let ended = run(statement);
@@ -305,7 +321,7 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
     assert_eq!(run("SELECT 1"), Ended::refusal(newer));
 }
 
-/// Views show every host with complete tables, whichever version wrote them, and count all times from one start. With `SA_PROFILE_FULL=1`, DataFusion and Spark are checked too.
+/// Views take the hosts that are whole, and count all times from one begin; with `SA_PROFILE_FULL=1` also those of DataFusion and Spark.
 #[test]
 fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     let test = "clocks_of_hosts_are_in_the_views_of_each_engine";
@@ -313,42 +329,59 @@ fn clocks_of_hosts_are_in_the_views_of_each_engine() {
         return;
     };
     let ground = ground();
-    write_by_hand(&ground.path("tables"), &duckdb);
+    write_by_hand(&ground.path("tables"), &duckdb, BY_HAND);
     // Null comes first in some engines.
     let losses = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
     let lost = [(Some("n/1"), 5), (Some("7"), 1005), (None, 5), (None, 1005)];
     let lost = lost.map(|(host, ts)| json!({"host": host, "ts": ts}));
-    let times = "SELECT p.pid, r.host, r.arrival_ns, r.finished_ns, s.start_ns AS step_ns, d.from_ns, d.longest_gap_at_ns, i.gap_start_ns, i.start_ns, p.last_ns, \
+    let times = "SELECT r.host, r.arrival_ns, r.finished_ns, s.start_ns AS step_ns, d.from_ns, d.longest_gap_at_ns, i.gap_start_ns, i.start_ns, p.last_ns, \
         r.e2e_us, s.dur_us AS step_us, d.wall_us, d.slices, i.dur_us, p.clock_uncertainty_ns \
-        FROM process p LEFT JOIN request r ON r.upid = p.upid LEFT JOIN step s ON s.upid = p.upid LEFT JOIN device d ON d.upid = p.upid \
-        LEFT JOIN idle i ON i.upid = p.upid ORDER BY p.upid";
+        FROM request r JOIN step s ON s.upid = r.upid JOIN device d ON d.upid = r.upid JOIN idle i ON i.upid = r.upid JOIN process p ON p.upid = r.upid \
+        ORDER BY r.upid";
     let of_host = |host: &str, shift_ns: i64| {
         json!({
-            "pid": 1, "host": host, "arrival_ns": 11 + shift_ns, "finished_ns": null, "step_ns": 21 + shift_ns, "from_ns": 31 + shift_ns,
+            "host": host, "arrival_ns": 11 + shift_ns, "finished_ns": null, "step_ns": 21 + shift_ns, "from_ns": 31 + shift_ns,
             "longest_gap_at_ns": 32 + shift_ns, "gap_start_ns": 41 + shift_ns, "start_ns": 42 + shift_ns, "last_ns": 70 + shift_ns,
             "e2e_us": 1.5, "step_us": 2.5, "wall_us": 3.5, "slices": 33, "dur_us": 4.5, "clock_uncertainty_ns": 80,
         })
     };
-    let mut of_version_1 = of_host("", 0);
-    let cells = of_version_1.as_object_mut().unwrap().iter_mut();
-    let others = cells.filter(|(column, _)| *column != "pid");
-    others.for_each(|(_, cell)| *cell = Value::Null);
-    let [first, second] = [of_host("n/1", 0), of_host("7", 1000)];
-    let counted = [first, second, of_version_1.clone(), of_version_1];
-    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
-    let engines = ["duckdb", "datafusion", "spark"];
-    for engine in &engines[..if is_full { 3 } else { 1 }] {
-        let Some(path) = path_with(engine, test) else {
+    let counted = [of_host("n/1", 0), of_host("7", 1000)];
+    for engine in checked_engines() {
+        let rows = |statement: &str| rows_in(engine, &ground, statement, test);
+        let (Some(losses), Some(times)) = (rows(losses), rows(times)) else {
             continue;
         };
-        // Spark needs Java.
-        let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
-        for (statement, expected) in [(losses, json!(lost)), (times, json!(counted))] {
-            let words = ["tables", statement, "--format", "json", "--engine", engine];
-            let ended = asked(&ground, &path, &words);
-            assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
-            let rows: Value = serde_json::from_str(&ended.stdout).unwrap();
-            assert_eq!(rows, expected, "{engine}");
+        assert_eq!(losses, json!(lost), "{engine}");
+        assert_eq!(times, json!(counted), "{engine}");
+    }
+}
+
+/// The hosts of one folder may have been written by several versions. Version 1 had fewer columns in `process`, and no tables of the report.
+#[test]
+fn tables_of_several_versions_are_read_together() {
+    let test = "tables_of_several_versions_are_read_together";
+    let Some(duckdb) = path_with("duckdb", test) else {
+        return;
+    };
+    let statement = "SELECT p.pid, p.last_ns, p.clock_uncertainty_ns, r.request_id, r.arrival_ns FROM process p LEFT JOIN request r ON r.upid = p.upid ORDER BY p.upid";
+    let of_host = |version: u32, shift_ns: u32| match version {
+        1 => {
+            json!({"pid": 1, "last_ns": null, "clock_uncertainty_ns": null, "request_id": null, "arrival_ns": null})
+        }
+        _ => {
+            json!({"pid": 1, "last_ns": 70 + shift_ns, "clock_uncertainty_ns": 80, "request_id": "r", "arrival_ns": 11 + shift_ns})
+        }
+    };
+    for [first, last] in [[1, 2], [2, 1]] {
+        let script =
+            format!("write_host(1, 'a', {first}, 1000)\nwrite_host(2, 'b', {last}, 2000)\n");
+        let ground = ground();
+        write_by_hand(&ground.path("tables"), &duckdb, &script);
+        let expected = json!([of_host(first, 0), of_host(last, 1000)]);
+        for engine in checked_engines() {
+            if let Some(rows) = rows_in(engine, &ground, statement, test) {
+                assert_eq!(rows, expected, "{engine}: {first}, {last}");
+            }
         }
     }
 }
