@@ -235,7 +235,7 @@ def create_views(engine, folder, text):
             engine.hint = ". An older version wrote these tables, and the run must be written again to have all of them"
             continue
         try:
-            source = engine.source(table, None if there <= whole and not is_remote else whole)
+            source = engine.source(table, None if there <= whole and not is_remote else there & whole)
         except engine.failure:
             if is_remote:
                 continue
