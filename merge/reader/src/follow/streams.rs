@@ -93,10 +93,14 @@ impl Streams {
             if old.known.missing() > 0 {
                 self.others.insert((header.slot, old.generation), old.known);
             }
+            // Losses of generations that never had a block.
+            self.others.retain(|(slot, generation), known| {
+                *slot != header.slot || *generation > header.generation || known.missing() > 0
+            });
         }
         if self.others.len() > MOST {
-            let oldest = self.others.pop_first();
-            self.forgotten += oldest.map_or(0, |(_, known)| known.missing());
+            let first = self.others.pop_first();
+            self.forgotten += first.map_or(0, |(_, known)| known.missing());
         }
         let mut fresh = Vec::new();
         if header.generation == stream.generation {
