@@ -36,8 +36,8 @@ start_times=(
   'native/test_notebook.py::test_a_program_finds[children_of_a_block_belong_to_it'
   native/test_off.py::test_what_a_paused_process_makes_has_its_args_when_it_is_on
   native/test_open_span.py::test_a_span_that_ends_while_recording_is_off_is_whole_and_marked
+  native/test_open_span.py::test_spans_of_one_object_survive_being_switched_within
   native/test_processes.py
-  native/test_span.py::test_spans_survive_being_switched_within
   package/test_commands.py
   package/test_main.py::test_it_knows_the_run_it_would_join_and_that_it_was_switched_off
   vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_records_nothing_and_can_be_switched_on
