@@ -317,7 +317,7 @@ fuzz_targets() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# vllm WHAT ARGUMENT...: the plugin in a real vLLM server, on the wheel that the Python tests built. Names the cases that skipped.
+# vllm WHAT ARGUMENT...: the plugin in a real vLLM server, on the wheel in $WHEEL or one that tests/vllm/run builds. Names the cases that skipped.
 vllm() {
   local version line rc=0 what=$1
   shift

@@ -14,7 +14,7 @@ once() {
   command -v flock > /dev/null || unavailable 'flock (util-linux) is needed'
   mkdir -p "$cache" 2> /dev/null && : 2> /dev/null 9>> "$cache/lock" || unavailable "cannot write to $cache"
   if ! (flock 9 && { [ -d "$folder" ] || { rm -rf "$folder.new" && "${@:2}" "$folder.new" && mv "$folder.new" "$folder"; } > "$folder.log" 2>&1; }) 9>> "$cache/lock"; then
-    tail -n 5 "$folder.log" >&2
+    tail -n 5 "$folder.log" >&2 || true
     unavailable "installing ${folder##*/} failed (all of it: $folder.log)"
   fi
 }

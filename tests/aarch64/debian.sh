@@ -20,7 +20,7 @@ unpack() {
 fetch() {
   local folder=$cache/$1
   options=(-o "Dir::State::lists=$folder.new.lists" -o "Dir::Cache=$folder.new.apt" -o Debug::NoLocking=1 -o APT::Sandbox::User= "${@:2}")
-  command -v apt-get > /dev/null && command -v dpkg > /dev/null || unavailable 'apt-get and dpkg are needed'
+  [ -d "$folder" ] || { command -v apt-get > /dev/null && command -v dpkg > /dev/null ; } || unavailable 'apt-get and dpkg are needed'
   once "$folder" unpack
   echo "$folder"
 }

@@ -3,8 +3,8 @@
 //! In: bytes that may be anything, and paths that others may change meanwhile. Out: numbers with what they leave open, and files that were opened without
 //! following links.
 //!
-//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`folder`] opens a folder once, and all below it by its descriptor. [`access`] says who may read what was made of it.
-//! [`span_stack`] and [`begun_spans`] nest spans for the merge, the tables and the report.
+//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`folder`] opens a folder once, and all below it by
+//! its descriptor. [`access`] says who may read what was made of it. [`span_stack`] and [`begun_spans`] nest spans for the merge, the tables and the report.
 //! Only this crate knows how a time in microseconds becomes whole nanoseconds and back.
 //!
 //! ```
