@@ -1,5 +1,6 @@
 //! A run that is read while it is written ([`trace_merge::follow`]) against what is read of the whole ([`trace_merge::events`]).
 
+use crate::full::cases;
 use crate::invocation::{RunDir, one_block};
 use crate::paced::{self, Course, End};
 use crate::random::{self, Rng};
@@ -163,7 +164,7 @@ fn read_piece_by_piece(rng: &mut Rng, dir: &RunDir, mut plans: Vec<Plan>) -> (He
 /// Most runs are small: what was wrong with polls was found with many of them.
 #[test]
 fn what_is_read_piece_by_piece_is_the_whole_once() {
-    for seed in 0..60 {
+    for seed in 0..cases(150) {
         let mut rng = Rng::new(seed);
         let dir = RunDir::new();
         let pids = (100..).step_by(200);
