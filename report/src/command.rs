@@ -41,6 +41,9 @@ pub struct ReportArgs {
     /// Count the requests that keep these: ttft=500ms,tpot=50ms,e2e=2s
     #[arg(long, value_name = "LIST", value_parser = parse_slo)]
     slo: Option<Slo>,
+    /// Report on the whole run, with start-up, pauses and shutdown [default: the time in which it had requests]
+    #[arg(long)]
+    whole: bool,
     /// Order the names by this
     #[arg(long, value_enum, value_name = "BY", default_value_t = NameOrder::Tsub, requires = "names")]
     sort: NameOrder,
@@ -104,6 +107,7 @@ impl ReportArgs {
             concurrency: self.bottlenecks,
             most_events: None,
             slo: self.slo,
+            whole: self.whole,
         };
         let report = read(&self.options(), &report_options, progress)?;
         match &self.html {

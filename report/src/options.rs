@@ -29,6 +29,8 @@ pub struct ReportOptions {
     pub most_events: Option<u64>,
     /// What requests have to keep to be good.
     pub slo: Option<Slo>,
+    /// Report on the whole run instead of the time in which it had requests.
+    pub whole: bool,
 }
 
 /// Service level objectives: what a request has to keep to be good. What is `None` is not asked for.

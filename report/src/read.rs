@@ -29,7 +29,8 @@ use crate::options::ReportOptions;
 use crate::rows::RowSink;
 use crate::stack_tree::StackTree;
 use crate::table::{
-    DeviceTime, NameTime, Recorded, RecordedProcess, Request, RunReport, SlowStep, StackTime,
+    DeviceTime, NameTime, Recorded, RecordedProcess, Request, RunReport, ServingTime, SlowStep,
+    StackTime, StartUp, Verdict,
 };
 use std::io;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ use trace_store::sorter::{Record, Sorted, Sorter};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of what `--json` prints.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Reads a run, fragments or any Chrome trace, and says where the time went. The fragments of dead processes stay as they are, whatever the options say.
 ///
@@ -232,6 +233,17 @@ impl Run<'_> {
         let (worker, device) = of.device.into_iter().partition(|of| of.is_runner);
         let mut report = RunReport {
             schema: SCHEMA,
+            verdict: Verdict::default(),
+            run_phases: Vec::new(),
+            serving: ServingTime {
+                from_ns: first_ns,
+                to_ns: end_ns,
+                wall_ns: end_ns - first_ns,
+                pauses: Vec::new(),
+                is_whole: true,
+            },
+            start_up: StartUp::default(),
+            settings: Vec::new(),
             crash: crash(&recorded.processes, gathered.open),
             rank,
             recorded,

@@ -33,6 +33,9 @@ mod request;
 mod request_summary;
 mod run_diff;
 mod run_report;
+mod serving_time;
+mod settings;
+mod verdict;
 
 pub use activity::*;
 pub use devices::*;
@@ -43,3 +46,6 @@ pub use request::*;
 pub use request_summary::*;
 pub use run_diff::*;
 pub use run_report::*;
+pub use serving_time::*;
+pub use settings::*;
+pub use verdict::*;

@@ -182,6 +182,8 @@ fn idle(report: &RunReport) -> Vec<Finding> {
             cost: report.idle_share(cause),
             of: CostOf::DeviceTime,
             advice,
+            waited: 0.0,
+            place: None,
         })
     };
     let found = IdleCause::ALL.into_iter().filter_map(finding);
@@ -197,6 +199,8 @@ fn load(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::DeviceTime,
         advice: "nothing: this is no bottleneck; --from and --to leave such times out",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -212,6 +216,8 @@ fn communication(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::DeviceTime,
         advice: "overlap of communication and computing, a smaller parallel group, a slow rank that others wait for",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -235,6 +241,8 @@ fn late_rank(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::DeviceTime,
         advice: "its worker's cores, its share of the work, its device's frequency and temperature",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -274,6 +282,8 @@ fn uneven_devices(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::DeviceTime,
         advice: "the split of the model or of the experts over the devices",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -308,6 +318,8 @@ fn uneven_engines(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::Requests,
         advice: "how requests are given to the engines: by load instead of in turn",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -325,6 +337,8 @@ fn requests(report: &RunReport) -> Vec<Finding> {
             cost: queue,
             of: CostOf::RequestTime,
             advice: "more sequences in a batch if keys and values have room; else more replicas",
+            waited: 0.0,
+            place: None,
         });
     }
     let all = report.request.iter();
@@ -350,6 +364,8 @@ fn requests(report: &RunReport) -> Vec<Finding> {
             cost,
             of,
             advice: "more memory for keys and values, fewer sequences in a batch",
+            waited: 0.0,
+            place: None,
         });
     }
     let lost = (summary.aborted + summary.failed) as f64;
@@ -368,6 +384,8 @@ fn requests(report: &RunReport) -> Vec<Finding> {
             cost: lost / n,
             of: CostOf::Requests,
             advice,
+            waited: 0.0,
+            place: None,
         });
     }
     found
@@ -410,6 +428,8 @@ fn gc(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::WallTime,
         advice: "gc.freeze() after the start, or a higher gc.set_threshold()",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -437,6 +457,8 @@ fn stalled(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::RequestTime,
         advice: "smaller chunks of prompts (--max-num-batched-tokens); prefill on other devices",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -494,6 +516,8 @@ fn crash(report: &RunReport) -> Option<Finding> {
         cost: unanswered as f64 / summary.n.max(1) as f64,
         of: CostOf::Requests,
         advice: "the kernel's log and the core dump say why; docs/crash.md",
+        waited: 0.0,
+        place: None,
     })
 }
 
@@ -506,5 +530,7 @@ fn losses(report: &RunReport) -> Option<Finding> {
         cost: lost as f64 / all.max(1) as f64,
         of: CostOf::Figures,
         advice: "docs/troubleshooting.md#losses",
+        waited: 0.0,
+        place: None,
     })
 }

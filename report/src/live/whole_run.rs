@@ -33,6 +33,7 @@ impl WholeRun {
         };
         let report_options = ReportOptions {
             most_events: Some(MOST_EVENTS),
+            whole: true,
             ..ReportOptions::default()
         };
         let ((report, gaps), _) = events::read(&options, &Progress::default(), |events| {

@@ -8,6 +8,9 @@ use super::names::{NameTime, SlowStep, StackTime};
 use super::recorded::{Crash, Recorded};
 use super::request::Request;
 use super::request_summary::{Confidence, Phases, Prefixes, RequestParts, RequestSummary};
+use super::serving_time::{RunPhase, ServingTime, StartUp};
+use super::settings::EngineSettings;
+use super::verdict::{Place, Verdict};
 use serde::Serialize;
 
 /// A device waits clearly longer than the mean one from so many times its time on.
@@ -18,8 +21,18 @@ const CLEARLY: f64 = 1.2;
 pub struct RunReport {
     /// Version of the schema of this: it changes when a field changes its meaning or goes.
     pub schema: u32,
+    /// What limited the server, and what to try.
+    pub verdict: Verdict,
     /// What was recorded, and what is missing.
     pub recorded: Recorded,
+    /// The phases of the run, in order.
+    pub run_phases: Vec<RunPhase>,
+    /// The part of the run that all figures are about, except for `recorded`, `crash` and `start_up`.
+    pub serving: ServingTime,
+    /// What took how long until the server was ready.
+    pub start_up: StartUp,
+    /// The settings of each engine.
+    pub settings: Vec<EngineSettings>,
     /// Which process died first, where one was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash: Option<Crash>,
@@ -118,6 +131,11 @@ pub struct Finding {
     pub of: CostOf,
     /// The advice, in words.
     pub advice: &'static str,
+    /// The cost as a share of the time that users waited, by which findings are ordered.
+    pub waited: f64,
+    /// A time that shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 /// A kind of event that the report recognizes by its name, and that a run has none of.

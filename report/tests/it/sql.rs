@@ -157,6 +157,7 @@ impl Run {
     pub(crate) fn report(&self) -> RunReport {
         let options = ReportOptions {
             concurrency: true,
+            whole: true,
             ..ReportOptions::default()
         };
         report_with(self.input(), &options)

@@ -1,0 +1,79 @@
+//! The phases of a run, and the part of it that the figures are about.
+
+use super::named_enum;
+use serde::Serialize;
+
+named_enum! {
+    /// What a server does during a part of a run.
+    pub RunPhaseKind {
+        /// It starts, until it is ready or the first request arrives.
+        StartUp = "start_up",
+        /// No request is in flight for a long time.
+        Idle = "idle",
+        /// Requests are in flight, with at most short pauses between them.
+        Serving = "serving",
+        /// It ends, after the last request.
+        Shutdown = "shutdown",
+    }
+}
+
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RunPhase {
+    /// What the server did.
+    pub kind: RunPhaseKind,
+    /// Start, in ns from the begin of the trace.
+    pub from_ns: i64,
+    /// End, in ns from the begin of the trace.
+    pub to_ns: i64,
+}
+
+/// The part of a run that the figures are about: the time in which the server had requests, or the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServingTime {
+    /// Start, in ns from the begin of the trace.
+    pub from_ns: i64,
+    /// End, in ns from the begin of the trace.
+    pub to_ns: i64,
+    /// Length without the pauses, in ns. Shares of time are shares of this.
+    pub wall_ns: i64,
+    /// Long pauses between requests, in order. Figures and charts leave them out.
+    pub pauses: Vec<Pause>,
+    /// True if this is the whole run: it has no requests, or the whole was asked for.
+    pub is_whole: bool,
+}
+
+/// A long time in which no request was in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Pause {
+    /// Start, in ns from the begin of the trace.
+    pub from_ns: i64,
+    /// End, in ns from the begin of the trace.
+    pub to_ns: i64,
+}
+
+/// What took how long until the server was ready.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StartUp {
+    /// Length of the start-up, in ns; 0 if the trace does not contain it.
+    pub wall_ns: i64,
+    /// The spans with the most time of their own, longest first.
+    pub spans: Vec<StartUpSpan>,
+}
+
+/// All spans of one name in one process during the start-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StartUpSpan {
+    /// The name.
+    pub name: String,
+    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    pub process: usize,
+    /// Start of the first one, in ns from the begin of the trace.
+    pub start_ns: i64,
+    /// Number of calls.
+    pub ncall: u64,
+    /// Total time, in ns.
+    pub ttot_ns: i64,
+    /// Time outside the spans inside them, in ns.
+    pub tsub_ns: i64,
+}

@@ -1,0 +1,29 @@
+//! The settings of engines, as their plugins recorded them.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The settings of one engine process (FORMAT.md, `engine_settings`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EngineSettings {
+    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    pub process: usize,
+    /// Names of settings and their values.
+    pub values: BTreeMap<String, serde_json::Value>,
+}
+
+/// Names of settings that rules use. The complete list is in FORMAT.md.
+pub mod setting {
+    /// Maximum number of requests that run at once.
+    pub const MAX_NUM_SEQS: &str = "max_num_seqs";
+    /// Maximum number of tokens in one step.
+    pub const MAX_NUM_BATCHED_TOKENS: &str = "max_num_batched_tokens";
+    /// Number of blocks of the KV cache.
+    pub const NUM_KV_BLOCKS: &str = "num_kv_blocks";
+    /// Number of tokens in a block of the KV cache.
+    pub const KV_BLOCK_SIZE: &str = "kv_block_size";
+    /// Maximum number of tokens of a request, prompt and output together.
+    pub const MAX_MODEL_LEN: &str = "max_model_len";
+    /// Number of API server processes.
+    pub const API_SERVER_COUNT: &str = "api_server_count";
+}

@@ -1,0 +1,73 @@
+//! What limited the server, in one or two sentences.
+
+use super::named_enum;
+use serde::Serialize;
+
+named_enum! {
+    /// What limited the server.
+    pub VerdictRule {
+        /// A process was killed.
+        Crash = "crash",
+        /// Requests waited because the number of running ones is limited.
+        ConcurrencyCapped = "concurrency_capped",
+        /// Requests waited or were preempted because the KV cache was full.
+        KvFull = "kv_full",
+        /// A process did not run although it had work: it was stopped, or had no core.
+        ProcessStalled = "process_stalled",
+        /// Requests spent their time in the frontend: reading, tokenizing or returning.
+        FrontendBound = "frontend_bound",
+        /// Devices waited for the host to launch or prepare work.
+        HostBound = "host_bound",
+        /// Python's garbage collector stopped a process.
+        Gc = "gc",
+        /// Devices waited for another worker.
+        WaitingForRank = "waiting_for_rank",
+        /// Steps did not replay a graph although graphs are on.
+        GraphFallback = "graph_fallback",
+        /// Requests waited for keys and values from another instance.
+        TransferBound = "transfer_bound",
+        /// The server was idle most of the time.
+        LittleLoad = "little_load",
+        /// No rule applies.
+        Nothing = "nothing",
+        /// The run has no requests or no events to judge.
+        Unknown = "unknown",
+    }
+}
+
+/// The answer to "what limited the server".
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The rule that gave the answer.
+    pub rule: VerdictRule,
+    /// What limited the server and by how much, as one sentence.
+    pub text: String,
+    /// What to try, as one sentence; empty if there is nothing to do.
+    pub advice: String,
+    /// The figures behind the answer, as one line.
+    pub evidence: String,
+    /// A time that shows it, for `sa-profile open RUN --at … --for …`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// A time in a trace that shows what a text says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Start, in ns from the begin of the trace.
+    pub from_ns: i64,
+    /// Length, in ns.
+    pub dur_ns: i64,
+}
+
+impl Default for Verdict {
+    fn default() -> Verdict {
+        Verdict {
+            rule: VerdictRule::Unknown,
+            text: String::new(),
+            advice: String::new(),
+            evidence: String::new(),
+            place: None,
+        }
+    }
+}
