@@ -1,8 +1,10 @@
 //! Slices of one row inside each other: what each took by itself.
 
 use crate::covered::Covered;
+use crate::fold::serving::ServingClock;
 use crate::gather::slice_record::SliceRecord;
 use crate::stack_tree::StackTree;
+use std::cmp::Reverse;
 use std::io;
 use trace_base::span_stack::{OpenSpan, SpanStack};
 use trace_store::sorter::Sorted;
@@ -70,9 +72,22 @@ impl OpenSlice {
     }
 }
 
-/// Calls `found` with each slice, and counts it in `stacks`. Slices nest by containment within one row, never across rows.
+/// Returns the part of a slice that `clock` has. The CPU time of a part is not known.
+fn clipped(slice: &SliceRecord, clock: &ServingClock) -> Option<SliceRecord> {
+    let (start_ns, end_ns) = clock.clip((slice.start_ns, slice.end_ns.0))?;
+    let is_whole = end_ns - start_ns == slice.end_ns.0 - slice.start_ns;
+    Some(SliceRecord {
+        start_ns,
+        end_ns: Reverse(end_ns),
+        cpu_ns: if is_whole { slice.cpu_ns } else { -1 },
+        ..*slice
+    })
+}
+
+/// Calls `found` with the part of each slice that `clock` has, and counts it in `stacks`. Slices nest by containment within one row, never across rows.
 pub(crate) fn nest(
     slices: &Sorted<SliceRecord>,
+    clock: &ServingClock,
     stacks: &mut StackTree<'_>,
     mut found: impl FnMut(NestedSlice) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -80,7 +95,7 @@ pub(crate) fn nest(
     // How many open slices of each key there are.
     let mut keys: Vec<u32> = Vec::new();
     for row in slices.chunk_by(|one, next| one.row == next.row) {
-        for slice in row.iter().copied() {
+        for slice in row.iter().filter_map(|slice| clipped(slice, clock)) {
             while let Some(ended) = open.pop_ended(slice.start_ns) {
                 found(ended.value.close(&mut keys, stacks))?;
             }

@@ -11,10 +11,12 @@ use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::rank_times;
 use crate::fold::recorded::{ends, recorded};
 use crate::fold::request_summary::{confidences, request_parts, summary};
-use crate::fold::requests::TokenSink;
 use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
+use crate::fold::requests::{Scheduling, SortedRequests, TokenSink};
+use crate::fold::serving::{ServingClock, run_phases, serving_time, whole_time};
 use crate::fold::sizings::sizings;
 use crate::fold::spikes::spikes;
+use crate::fold::start_up::start_up;
 use crate::fold::steps::{InSteps, steps};
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::fold::value_sorter::ValueSorter;
@@ -22,6 +24,7 @@ use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::device_slice::{CollectiveRecord, DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind, number};
 use crate::gather::name_keys::NameKey;
+use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::step_record::StepRecord;
 use crate::nest::nest;
@@ -29,8 +32,8 @@ use crate::options::ReportOptions;
 use crate::rows::RowSink;
 use crate::stack_tree::StackTree;
 use crate::table::{
-    DeviceTime, NameTime, Recorded, RecordedProcess, Request, RunReport, ServingTime, SlowStep,
-    StackTime, StartUp, Verdict,
+    DeviceTime, NameTime, Prefixes, Recorded, RecordedProcess, Request, RunPhase, RunReport,
+    ServingTime, SlowStep, StackTime, StartUp, Verdict,
 };
 use std::io;
 use std::path::PathBuf;
@@ -173,6 +176,23 @@ struct Run<'a> {
     folders: &'a [PathBuf],
 }
 
+/// The time to report on.
+struct Times {
+    /// The ends of the trace.
+    ends_ns: (i64, i64),
+    serving: ServingTime,
+    phases: Vec<RunPhase>,
+    clock: ServingClock,
+}
+
+/// What the slices on threads say.
+struct SliceTables {
+    names: Vec<NameTime>,
+    stacks: Vec<StackTime>,
+    slow_steps: Vec<SlowStep>,
+    start_up: StartUp,
+}
+
 /// What the slices of devices say.
 struct DeviceTables {
     device: Vec<DeviceTime>,
@@ -187,62 +207,48 @@ impl Run<'_> {
         if let Some(rows) = &mut streams.rows {
             rows.begin(&recorded)?;
         }
+        let records = gathered.requests.sort()?;
+        let times = self.times(&records, &gathered.ready, streams.rows.is_some())?;
+        let (clock, end_ns) = (&times.clock, times.ends_ns.1);
         let keys = gathered.keys.into_keys();
         let (sorted, rows) = (gathered.steps.finish()?, streams.rows.as_deref_mut());
-        let slow_steps = steps(&sorted, &keys, rows)?;
-        let slices = gathered.slices.finish()?;
-        let (names, stacks, slow_steps) =
-            self.slice_tables(&keys, &gathered.unfinished, slow_steps, &slices)?;
+        let slow_steps = steps(&sorted, &keys, clock, rows)?;
+        let (slices, unfinished) = (gathered.slices.finish()?, &gathered.unfinished);
+        let tables = self.slice_tables(&keys, unfinished, slow_steps, &slices, &times)?;
         drop((slices, keys));
-        let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
-        let mut tokens = Tokens {
-            timeline: TimelineFold::new(Parts::new(first_ns, end_ns)),
-            of_gap: streams.of_gap.take(),
-        };
-        let (records, runs) = (gathered.requests, runs(self.events));
+        let mut tokens = Tokens::new(&times, streams.of_gap.take());
+        let runs = runs(self.events);
         let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
+        drop(records);
         let requests = summary(&folded, self.options.slo);
         let (request, phases) = (folded.requests, folded.phases);
         recorded.cautions.extend(mixed_ids(folded.mixed));
-        let hashed = HashedPrompts {
-            prompts: &gathered.prompts,
-            blocks: &gathered.blocks.finish()?,
-            processes: &recorded.processes,
-        };
-        let prefixes = prefixes(&hashed, &folded.scheduling, self.sorter())?;
+        let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);
+        let prefixes = self.prefixes(prompts, &blocks, &recorded, &folded.scheduling)?;
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
-        let of_devices = self.device_tables(&on_devices, gathered.launch_ends, &mut edges)?;
-        recorded.cautions.extend(early_words(&of_devices.device));
-        let edges = with_edges(edges, &of_devices.device, &request, &recorded)?;
+        let of = self.device_tables(&on_devices, gathered.launch_ends, &mut edges, clock)?;
+        recorded.cautions.extend(early_words(&of.device));
+        let edges = with_edges(edges, &of.device, &request, &recorded, clock)?;
         let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
         let roles = Roles {
             processes: recorded.processes.len(),
-            recorders: of_devices.device.iter().map(host).collect(),
+            recorders: of.device.iter().map(host).collect(),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
             recorded: &recorded,
+            clock,
         };
         let records = Sorter::in_any(self.folders, ROW_BYTES);
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
-        let ends = request.iter().filter_map(|request| request.finished_ns);
-        let last_ns = ends.max().unwrap_or(0);
-        let load = load_levels(&edges, last_ns);
-        let of = of_devices;
+        let last_ns = last_end_ns(&request);
+        let load = load_levels(&edges, clock, last_ns);
         let rank = rank_times(&of.collectives, &of.counts, &idle.devices, &recorded);
         let stream = of.streams.finish(&of.device, self.events.threads());
         let (worker, device) = of.device.into_iter().partition(|of| of.is_runner);
         let mut report = RunReport {
             schema: SCHEMA,
             verdict: Verdict::default(),
-            run_phases: Vec::new(),
-            serving: ServingTime {
-                from_ns: first_ns,
-                to_ns: end_ns,
-                wall_ns: end_ns - first_ns,
-                pauses: Vec::new(),
-                is_whole: true,
-            },
-            start_up: StartUp::default(),
+            start_up: tables.start_up,
             settings: Vec::new(),
             crash: crash(&recorded.processes, gathered.open),
             rank,
@@ -264,15 +270,50 @@ impl Run<'_> {
             worker,
             idle: idle.devices,
             idle_together: idle.together,
-            slow_steps,
+            slow_steps: tables.slow_steps,
             long_gaps: idle.long_gaps,
-            timeline: tokens.timeline.finish(&edges, end_ns),
-            stacks,
-            names,
+            timeline: tokens.timeline.finish(&edges, clock, end_ns),
+            stacks: tables.stacks,
+            names: tables.names,
+            run_phases: times.phases,
+            serving: times.serving,
         };
         report.findings = findings(&report);
         report.unrecognized = unrecognized(&report);
         Ok(report)
+    }
+
+    /// Returns the time to report on.
+    fn times(&self, records: &SortedRequests, ready: &[i64], has_rows: bool) -> io::Result<Times> {
+        // Rows are about the whole run.
+        let is_whole = self.options.whole || has_rows;
+        let ends_ns = ends(self.events).unwrap_or_default();
+        let found = serving_time(records.in_flight()?, ends_ns);
+        let mut ready = ready.to_vec();
+        ready.retain(|ns| *ns <= found.from_ns);
+        let phases = run_phases(&found, ends_ns, ready.into_iter().max());
+        let serving = if is_whole { whole_time(ends_ns) } else { found };
+        Ok(Times {
+            ends_ns,
+            phases,
+            clock: ServingClock::new(&serving),
+            serving,
+        })
+    }
+
+    fn prefixes(
+        &self,
+        prompts: &[Prompt],
+        blocks: &Sorted<PromptBlock>,
+        recorded: &Recorded,
+        scheduling: &Scheduling,
+    ) -> io::Result<Prefixes> {
+        let hashed = HashedPrompts {
+            prompts,
+            blocks,
+            processes: &recorded.processes,
+        };
+        prefixes(&hashed, scheduling, self.sorter())
     }
 
     fn sorter<R: Record>(&self) -> Sorter<'_, R> {
@@ -285,7 +326,8 @@ impl Run<'_> {
         unfinished: &[u64],
         slow_steps: Vec<StepRecord>,
         slices: &Sorted<SliceRecord>,
-    ) -> io::Result<(Vec<NameTime>, Vec<StackTime>, Vec<SlowStep>)> {
+        times: &Times,
+    ) -> io::Result<SliceTables> {
         let is_counted = self.options.concurrency;
         let by_time = is_counted.then(|| Sorter::in_any(self.folders, SLICE_BYTES));
         let mut names = NameTimes::new(keys, unfinished, self.sorter(), by_time);
@@ -293,11 +335,16 @@ impl Run<'_> {
         let processes: Vec<usize> = threads.map(|thread| thread.process).collect();
         let mut stacks = StackTree::new(keys, &processes);
         let mut in_steps = InSteps::new(slow_steps);
-        nest(slices, &mut stacks, |slice| {
+        nest(slices, &times.clock, &mut stacks, |slice| {
             in_steps.take(&slice);
             names.take(&slice)
         })?;
-        Ok((names.finish()?, stacks.finish(), in_steps.finish(keys)))
+        Ok(SliceTables {
+            names: names.finish()?,
+            stacks: stacks.finish(),
+            slow_steps: in_steps.finish(keys, &times.clock),
+            start_up: start_up(slices, keys, &processes, &times.phases)?,
+        })
     }
 
     /// Adds the gaps to the edges.
@@ -306,6 +353,7 @@ impl Run<'_> {
         slices: &Sorted<DeviceSlice>,
         launch_ends: Sorter<'_, LaunchEnd>,
         edges: &mut Sorter<'_, Edge>,
+        clock: &ServingClock,
     ) -> io::Result<DeviceTables> {
         let host = |device: u32| number(self.devices.host(device as usize));
         let launches = launches(&launch_ends.finish()?, host, self.sorter(), edges)?;
@@ -317,6 +365,7 @@ impl Run<'_> {
                 slices,
                 launches: &launches,
             },
+            clock,
             |gap| {
                 // Launches recorded here may be sampled, so the next one says little.
                 let is_foreign = self.devices.launch_scope(gap.device as usize).is_some();
@@ -351,15 +400,35 @@ impl Run<'_> {
     }
 }
 
-/// Receives the tokens while requests are folded.
-struct Tokens<'a> {
-    timeline: TimelineFold,
-    of_gap: Option<&'a mut dyn FnMut(i64)>,
+/// Returns when the last request ended; 0 if none did.
+fn last_end_ns(requests: &[Request]) -> i64 {
+    let ends = requests.iter().filter_map(|request| request.finished_ns);
+    ends.max().unwrap_or(0)
 }
 
-impl TokenSink for Tokens<'_> {
+/// Receives the tokens while requests are folded.
+struct Tokens<'c, 's> {
+    timeline: TimelineFold,
+    clock: &'c ServingClock,
+    of_gap: Option<&'s mut dyn FnMut(i64)>,
+}
+
+impl<'c, 's> Tokens<'c, 's> {
+    fn new(times: &'c Times, of_gap: Option<&'s mut dyn FnMut(i64)>) -> Tokens<'c, 's> {
+        let ServingTime {
+            from_ns, wall_ns, ..
+        } = times.serving;
+        Tokens {
+            timeline: TimelineFold::new(Parts::new(from_ns, from_ns + wall_ns)),
+            clock: &times.clock,
+            of_gap,
+        }
+    }
+}
+
+impl TokenSink for Tokens<'_, '_> {
     fn tokens(&mut self, ns: i64, tokens: u32) {
-        self.timeline.take_tokens(ns, tokens);
+        self.timeline.take_tokens(self.clock.serving_ns(ns), tokens);
     }
 
     fn gap(&mut self, ns: i64) {
@@ -387,6 +456,7 @@ fn with_edges(
     devices: &[DeviceTime],
     requests: &[Request],
     recorded: &Recorded,
+    clock: &ServingClock,
 ) -> io::Result<Sorted<Edge>> {
     let mut put = |times: (i64, i64), [begin, end]: [EdgeKind; 2], of: usize| {
         let of = u32::try_from(of).map_err(io::Error::other)?;
@@ -394,7 +464,8 @@ fn with_edges(
         edges.extend(edges_of.into_iter().filter(|_| times.0 < times.1))
     };
     for device in devices {
-        let times = (device.from_ns, device.from_ns + device.wall_ns);
+        let end_ns = clock.serving_ns(device.from_ns) + device.wall_ns;
+        let times = (device.from_ns, clock.trace_ns(end_ns));
         put(
             times,
             [EdgeKind::DeviceBegin, EdgeKind::DeviceEnd],

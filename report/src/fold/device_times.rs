@@ -1,6 +1,7 @@
 //! Slices on tracks → how busy each device and each of its streams was.
 
 use super::launches::LaunchedSlices;
+use super::serving::ServingClock;
 use crate::covered::Covered;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
@@ -43,23 +44,39 @@ impl Gap {
     }
 }
 
-/// Returns the times of each device. `gap` is called with each time in which nothing ran between its slices, `each` with each slice.
+/// Returns the times of each device, of the parts of its slices that `clock` has. Calls `gap` with each time in which nothing ran between them, and `each` with each
+/// part in serving time.
 pub(crate) fn device_times(
     slices: &LaunchedSlices<'_>,
+    clock: &ServingClock,
     mut gap: impl FnMut(Gap) -> io::Result<()>,
     mut each: impl FnMut(&DeviceSlice) -> io::Result<()>,
 ) -> io::Result<Vec<DeviceTime>> {
     let (mut times, mut sweep): (Vec<DeviceTime>, Option<Sweep>) = (Vec::new(), None);
-    slices.each(|slice| {
+    let to_trace = |of: Gap| Gap {
+        start_ns: clock.trace_ns(of.start_ns),
+        end_ns: clock.trace_ns(of.end_ns),
+        launch_ns: of.launch_ns.map(|ns| clock.trace_ns(ns)),
+        ..of
+    };
+    slices.each(|mut slice| {
+        let Some((start_ns, end_ns)) = clock.clip((slice.start_ns, slice.end_ns.0)) else {
+            return Ok(());
+        };
+        (slice.start_ns, slice.end_ns.0) = (start_ns, end_ns);
         let is_of = |sweep: &Sweep| sweep.time.process == slice.device as usize;
         if !sweep.as_ref().is_some_and(is_of) {
             times.extend(sweep.replace(Sweep::new(&slice)).map(Sweep::finish));
         }
         each(&slice)?;
         let found = sweep.as_mut().and_then(|sweep| sweep.take(&slice));
-        found.map_or(Ok(()), &mut gap)
+        found.map_or(Ok(()), |found| gap(to_trace(found)))
     })?;
     times.extend(sweep.map(Sweep::finish));
+    for time in &mut times {
+        time.from_ns = clock.trace_ns(time.from_ns);
+        time.longest_gap_at_ns = clock.trace_ns(time.longest_gap_at_ns);
+    }
     Ok(times)
 }
 

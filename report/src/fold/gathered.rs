@@ -34,6 +34,8 @@ pub(crate) struct Gathered<'a> {
     pub(crate) edges: Sorter<'a, Edge>,
     pub(crate) requests: RequestRecords<'a>,
     pub(crate) process_ids: ProcessIds,
+    /// Ends of the spans in which engines start.
+    pub(crate) ready: Vec<i64>,
     pub(crate) steps: Sorter<'a, StepRecord>,
     pub(crate) batchings: Batchings,
     pub(crate) prompts: Vec<Prompt>,
@@ -52,6 +54,7 @@ impl<'a> Gathered<'a> {
             edges: Sorter::in_any(folders, VALUE_BYTES),
             requests: RequestRecords::new(folders),
             process_ids: ProcessIds::default(),
+            ready: Vec::new(),
             steps: Sorter::in_any(folders, ROW_BYTES),
             batchings: Batchings::default(),
             prompts: Vec::new(),
@@ -87,6 +90,7 @@ impl<'a> Gathered<'a> {
             self.batchings.speculated(step);
         }
         self.process_ids.take(facts.process_ids);
+        self.ready.extend(facts.ready);
         let mut prompts = facts.prompts.into_iter();
         prompts.try_for_each(|(prompt, hashes)| self.take_prompt(prompt, &hashes))
     }

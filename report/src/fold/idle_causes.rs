@@ -6,6 +6,7 @@ mod long_gaps;
 mod process_state;
 
 use super::feed::{Feed, feeds};
+use super::serving::ServingClock;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::rows::{IdleInterval, RowSink};
@@ -60,6 +61,8 @@ pub(crate) struct Roles<'a> {
     pub(crate) has_requests: bool,
     /// Knows what the clocks of two processes may be off.
     pub(crate) recorded: &'a Recorded,
+    /// Clock of the time to report on.
+    pub(crate) clock: &'a ServingClock,
 }
 
 /// The idle time of all devices.
@@ -92,8 +95,15 @@ pub(crate) fn idle_causes(
     for caller in callers {
         sweep.run.processes[caller].has_calls = true;
     }
-    edges.iter().for_each(|edge| sweep.take(edge));
-    sweep.finish(rows)
+    for edge in edges.iter() {
+        let ns = roles.clock.serving_ns(edge.ns);
+        sweep.take(&Edge { ns, ..*edge });
+    }
+    let mut found = sweep.finish(rows)?;
+    for gap in &mut found.long_gaps {
+        gap.start_ns = roles.clock.trace_ns(gap.start_ns);
+    }
+    Ok(found)
 }
 
 struct Sweep<'f> {

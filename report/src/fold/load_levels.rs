@@ -1,5 +1,6 @@
 //! Edges in the order of time → how much there was to do. Counters of steps → what each engine put into its steps.
 
+use super::serving::ServingClock;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::step_record::{StepSpeculation, StepTokens};
 use crate::table::{Batching, LoadLevel, SeriesKind};
@@ -58,13 +59,17 @@ impl Level {
     }
 }
 
-/// The levels of requests, and of each engine. That of all requests ends with the last end of one at `last_ns`.
-pub(crate) fn load_levels(edges: &Sorted<Edge>, last_ns: i64) -> Vec<LoadLevel> {
+/// Returns the levels of requests and of each engine in serving time. The level of all requests ends with the last end of one at `last_ns`.
+pub(crate) fn load_levels(
+    edges: &Sorted<Edge>,
+    clock: &ServingClock,
+    last_ns: i64,
+) -> Vec<LoadLevel> {
     let mut levels: BTreeMap<(SeriesKind, Option<usize>), Level> = BTreeMap::new();
     for edge in edges.iter() {
         if let Some(of) = edge.kind.level() {
             let level = levels.entry((of, Some(edge.of as usize))).or_default();
-            level.set(edge.ns, edge.value);
+            level.set(clock.serving_ns(edge.ns), edge.value);
         }
         if matches!(edge.kind, EdgeKind::RequestBegin | EdgeKind::RequestEnd) {
             let level = levels.entry((SeriesKind::UnderWay, None)).or_default();
@@ -72,7 +77,7 @@ pub(crate) fn load_levels(edges: &Sorted<Edge>, last_ns: i64) -> Vec<LoadLevel> 
                 EdgeKind::RequestBegin => level.now.saturating_add(1),
                 _ => level.now.saturating_sub(1),
             };
-            level.set(edge.ns.min(last_ns), now);
+            level.set(clock.serving_ns(edge.ns.min(last_ns)), now);
         }
     }
     let levels = levels.into_iter();

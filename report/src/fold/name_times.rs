@@ -84,6 +84,7 @@ impl<'a> NameTimes<'a> {
         for time in &mut times {
             time.tavg_ns = time.ttot_ns as f64 / time.ncall.max(1) as f64;
         }
+        times.retain(|of| of.ncall > 0 || of.unfinished > 0);
         times.sort_by(|one, other| order(one).cmp(&order(other)));
         Ok(times)
     }

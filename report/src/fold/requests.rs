@@ -5,6 +5,7 @@ pub(crate) mod lives;
 pub(crate) mod prefixes;
 
 use super::phases::PhaseSequences;
+use super::serving::InFlight;
 use super::value_sorter::ValueSorter;
 use crate::fold::value_sorter::ValueRecord;
 use crate::gather::chunk_facts::ChunkFacts;
@@ -20,7 +21,7 @@ use std::io;
 use std::iter::Peekable;
 use std::path::PathBuf;
 use std::slice::Iter;
-use trace_store::sorter::Sorter;
+use trace_store::sorter::{Sorted, Sorter};
 
 /// Memory for each kind of record. Further records go to temporary files.
 const BYTES: usize = 8 << 20;
@@ -34,6 +35,17 @@ pub(crate) struct RequestRecords<'f> {
     /// The processes that listed outputs.
     listing: BTreeSet<u32>,
     names: Sorter<'f, NamePiece>,
+    reasons: Reasons,
+}
+
+/// The same events, sorted.
+pub(crate) struct SortedRequests {
+    moments: Sorted<RequestMoment>,
+    tokens: Sorted<RequestToken>,
+    outputs: Sorted<RequestOutput>,
+    names: Sorted<NamePiece>,
+    pauses: Pauses,
+    listing: BTreeSet<u32>,
     reasons: Reasons,
 }
 
@@ -103,25 +115,75 @@ impl<'f> RequestRecords<'f> {
         self.moments.push(moment)
     }
 
+    /// Sorts all records.
+    pub(crate) fn sort(self) -> io::Result<SortedRequests> {
+        Ok(SortedRequests {
+            moments: self.moments.finish()?,
+            tokens: self.tokens.finish()?,
+            outputs: self.outputs.finish()?,
+            names: self.names.finish()?,
+            pauses: self.pauses,
+            listing: self.listing,
+            reasons: self.reasons,
+        })
+    }
+}
+
+impl SortedRequests {
+    /// Calls `begin` with each id, and `found` with each request that used it.
+    fn each<T>(
+        &self,
+        target: &mut T,
+        begin: impl Fn(&mut T, u64),
+        found: impl Fn(&mut T, Life) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (mut moments, mut tokens) = (&self.moments[..], &self.tokens[..]);
+        loop {
+            let next = [
+                moments.first().map(|of| of.request),
+                tokens.first().map(|of| of.request),
+            ];
+            let Some(request) = next.into_iter().flatten().min() else {
+                return Ok(());
+            };
+            begin(target, request);
+            let of_moments = take_front(&mut moments, |of| of.request == request);
+            let of_tokens = take_front(&mut tokens, |of| of.request == request);
+            Lives::each(of_moments, of_tokens, |life| found(target, life))?;
+        }
+    }
+
+    /// Returns when each request was in flight.
+    pub(crate) fn in_flight(&self) -> io::Result<Vec<InFlight>> {
+        let mut times = Vec::with_capacity(ids(&self.moments));
+        self.each(
+            &mut times,
+            |_, _| (),
+            |times, life| {
+                times.extend(life.in_flight());
+                Ok(())
+            },
+        )?;
+        Ok(times)
+    }
+
     /// Folds one request after another. `prompts` is the number of prompts whose blocks have hashes, and `runs` has the run of each process.
     pub(crate) fn fold(
-        self,
+        &self,
         prompts: usize,
         runs: &[u64],
         gaps: Sorter<'_, ValueRecord>,
         sink: &mut dyn TokenSink,
     ) -> io::Result<FoldedRequests> {
-        let (moments, tokens) = (self.moments.finish()?, self.tokens.finish()?);
-        let names = self.names.finish()?;
         let mut gaps = Gaps {
             gaps: ValueSorter::new(gaps),
             runs,
             listing: self.listing.iter().map(|of| run(runs, *of)).collect(),
-            pauses: self.pauses,
+            pauses: &self.pauses,
             sink,
         };
         let mut requests = Requests {
-            names: names.iter().peekable(),
+            names: self.names.iter().peekable(),
             reasons: &self.reasons,
             sequences: PhaseSequences::default(),
             scheduling: Scheduling {
@@ -130,25 +192,17 @@ impl<'f> RequestRecords<'f> {
                 ..Scheduling::default()
             },
             // A vector that grows is there twice for a moment.
-            requests: Vec::with_capacity(ids(&moments)),
+            requests: Vec::with_capacity(ids(&self.moments)),
             name: Vec::new(),
             mixed: 0,
         };
-        let (mut moments, mut tokens) = (&moments[..], &tokens[..]);
-        loop {
-            let next = [
-                moments.first().map(|of| of.request),
-                tokens.first().map(|of| of.request),
-            ];
-            let Some(request) = next.into_iter().flatten().min() else {
-                break;
-            };
-            requests.begin(request);
-            let of_moments = take_front(&mut moments, |of| of.request == request);
-            let of_tokens = take_front(&mut tokens, |of| of.request == request);
-            Lives::each(of_moments, of_tokens, |life| requests.take(life, &mut gaps))?;
-        }
-        gaps.outputs(self.outputs)?;
+        let mut target = (&mut requests, &mut gaps);
+        self.each(
+            &mut target,
+            |(requests, _), request| requests.begin(request),
+            |(requests, gaps), life| requests.take(life, gaps),
+        )?;
+        gaps.outputs(&self.outputs)?;
         let itl = gaps.finish()?;
         let mut found = requests.requests;
         found.sort_unstable_by(|one, other| {
@@ -247,7 +301,7 @@ struct Gaps<'s, 'f> {
     runs: &'s [u64],
     /// The runs in which a frontend listed the outputs of its steps. They include every token, so recorded tokens would count twice.
     listing: BTreeSet<u64>,
-    pauses: Pauses,
+    pauses: &'s Pauses,
     sink: &'s mut dyn TokenSink,
 }
 
@@ -271,8 +325,7 @@ impl Gaps<'_, '_> {
     }
 
     /// Takes the outputs of all requests.
-    fn outputs(&mut self, outputs: Sorter<'_, RequestOutput>) -> io::Result<()> {
-        let outputs = outputs.finish()?;
+    fn outputs(&mut self, outputs: &Sorted<RequestOutput>) -> io::Result<()> {
         for of in outputs.chunk_by(|one, next| one.of == next.of) {
             of.iter()
                 .for_each(|of| self.sink.tokens(of.ts_ns, of.tokens));
@@ -376,7 +429,11 @@ mod tests {
             records.take(&mut facts).unwrap();
         }
         let gaps = Sorter::in_any(&folders, 32 << 20);
-        let folded = records.fold(0, &[], gaps, &mut Nowhere).unwrap();
+        let folded = records
+            .sort()
+            .unwrap()
+            .fold(0, &[], gaps, &mut Nowhere)
+            .unwrap();
         let requests = &folded.requests;
         let summary = summary(&folded, None);
         assert_eq!((summary.ok, summary.itl.n), (n, 4 * n));

@@ -1,5 +1,6 @@
 //! Steps in the order of their processes and start times → each step once, and the longest ones with the names inside them.
 
+use super::serving::ServingClock;
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;
 use crate::nest::NestedSlice;
@@ -14,14 +15,16 @@ use trace_store::sorter::Sorted;
 /// Steps that a report has.
 const SHOWN: usize = 10;
 
-/// Puts each step into `sink`, and returns the longest steps of workers. A span inside another step of its process is the same step.
+/// Puts each step into `sink`, and returns the longest steps of workers in serving time. A span inside another step of its process is the same step.
 pub(crate) fn steps(
     records: &Sorted<StepRecord>,
     keys: &[NameKey],
+    clock: &ServingClock,
     sink: Option<&mut (dyn RowSink + '_)>,
 ) -> io::Result<Vec<StepRecord>> {
     let mut steps = Steps {
         keys,
+        clock,
         names: BTreeMap::new(),
         sink,
         longest: Vec::new(),
@@ -48,6 +51,7 @@ pub(crate) fn steps(
 
 struct Steps<'a, 's> {
     keys: &'a [NameKey],
+    clock: &'a ServingClock,
     names: BTreeMap<u32, Arc<str>>,
     sink: Option<&'a mut (dyn RowSink + 's)>,
     longest: Vec<StepRecord>,
@@ -56,7 +60,8 @@ struct Steps<'a, 's> {
 impl Steps<'_, '_> {
     fn put(&mut self, record: &StepRecord) -> io::Result<()> {
         if record.key().is_some() {
-            self.longest.push(*record);
+            let times = self.clock.clip((record.start_ns, record.end_ns.0));
+            self.longest.extend(times.map(|times| record.at(times)));
             if self.longest.len() >= 8 * SHOWN {
                 self.shorten();
             }
@@ -122,7 +127,7 @@ impl InSteps {
         }
     }
 
-    pub(crate) fn finish(self, keys: &[NameKey]) -> Vec<SlowStep> {
+    pub(crate) fn finish(self, keys: &[NameKey], clock: &ServingClock) -> Vec<SlowStep> {
         let of = |(step, names): (StepRecord, BTreeMap<u32, i64>)| {
             let name = |key: u32| keys[key as usize].name.clone();
             let mut inside: Vec<InStep> = names
@@ -137,7 +142,7 @@ impl InSteps {
             SlowStep {
                 process: step.process as usize,
                 name: step.key().map(name).unwrap_or_default(),
-                start_ns: step.start_ns,
+                start_ns: clock.trace_ns(step.start_ns),
                 dur_ns: step.dur_ns(),
                 requests: step.requests as usize,
                 inside,

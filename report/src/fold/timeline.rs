@@ -1,5 +1,6 @@
 //! Edges in the order of time, and tokens → what changed while the run went on.
 
+use super::serving::ServingClock;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::{Activity, Series, SeriesKind, Timeline};
 use std::collections::{BTreeMap, BTreeSet};
@@ -145,9 +146,17 @@ impl TimelineFold {
         self.tokens[self.parts.of(ns)] += u64::from(tokens);
     }
 
-    /// All series. What has no end goes on to the end of the run.
-    pub(crate) fn finish(mut self, edges: &Sorted<Edge>, end_ns: i64) -> Timeline {
-        edges.iter().for_each(|edge| self.take(edge, end_ns));
+    /// Returns all series in serving time. A level without an end goes on to the end of the run.
+    pub(crate) fn finish(
+        mut self,
+        edges: &Sorted<Edge>,
+        clock: &ServingClock,
+        end_ns: i64,
+    ) -> Timeline {
+        for edge in edges.iter() {
+            let ns = clock.serving_ns(edge.ns);
+            self.take(&Edge { ns, ..*edge }, end_ns);
+        }
         let mut series: BTreeMap<Key, Vec<Option<f64>>> = BTreeMap::new();
         let levels = self.levels.into_iter();
         series.extend(levels.map(|(key, level)| (key, level.finish())));
@@ -285,7 +294,11 @@ mod tests {
             edge(1_020, EdgeKind::DeviceEnd, 7, 0),
             edge(1_020, EdgeKind::Running, 3, 0),
         ];
-        let found = fold.finish(&Sorted::Memory(edges), 6_000);
+        let found = fold.finish(
+            &Sorted::Memory(edges),
+            &ServingClock::between((0, i64::MAX)),
+            6_000,
+        );
         assert_eq!((found.from_ns, found.part_ns), (1_000, 10));
         let series = found.series.iter();
         let first = series.map(|series| (series.of, series.process, &series.values[..3]));
@@ -330,7 +343,11 @@ mod tests {
         edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of, 1)));
         edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0, 1));
         let fold = TimelineFold::new(Parts::new(0, 5_000));
-        let found = fold.finish(&Sorted::Memory(edges), 5_000);
+        let found = fold.finish(
+            &Sorted::Memory(edges),
+            &ServingClock::between((0, i64::MAX)),
+            5_000,
+        );
         let counts = (found.series.len(), found.left_out);
         assert_eq!(counts, (1 + SERIES, 1_000 - SERIES));
         let requests = &found.series[0];

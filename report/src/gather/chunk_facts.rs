@@ -25,6 +25,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The category of a graph's replay on a device (FORMAT.md §2).
 const REPLAY: &str = "graph";
 
+/// Spans in which an engine starts. A server is ready when the last one of them ends.
+const STARTS: [&str; 3] = ["AsyncLLM.__init__", "LLMEngine.__init__", "LLM.__init__"];
+
 /// What a chunk is read with.
 pub(crate) struct ChunkContext<'a> {
     pub(crate) threads: &'a [TraceThread],
@@ -60,6 +63,8 @@ pub(crate) struct ChunkFacts {
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) step_tokens: Vec<StepTokens>,
     pub(crate) speculations: Vec<StepSpeculation>,
+    /// Ends of the spans in which engines start.
+    pub(crate) ready: Vec<i64>,
     /// With the hashes of their blocks.
     pub(crate) prompts: Vec<(Prompt, Vec<u64>)>,
 }
@@ -167,6 +172,9 @@ impl ChunkFacts {
             return;
         };
         let end_ns = end_ns.max(event.ts_ns);
+        if STARTS.contains(&&*name) {
+            self.ready.push(end_ns);
+        }
         self.slices.push(SliceRecord {
             row: row(event, process),
             start_ns: event.ts_ns,

@@ -69,6 +69,15 @@ impl StepRecord {
         }
     }
 
+    /// Returns the step with another start and end.
+    pub(crate) fn at(self, (start_ns, end_ns): (i64, i64)) -> StepRecord {
+        StepRecord {
+            start_ns,
+            end_ns: Reverse(end_ns),
+            ..self
+        }
+    }
+
     /// Returns the number of a worker's key. An engine's step has none.
     pub(crate) fn key(&self) -> Option<u32> {
         (!self.is_engine).then_some(self.key)

@@ -48,13 +48,13 @@ fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
     let mut order: Vec<&StackTime> = stacks.iter().filter(|of| of.tsub_ns > 0).collect();
     order.sort_by_key(|of| (Reverse(of.tsub_ns), Reverse(of.ttot_ns)));
     out.push_str(
-        "stacks     by tsub, the time without what lies in them; share is of the run's wall time\n",
+        "stacks     by tsub, the time without what lies in them; shares are of the serving time\n",
     );
     let mut rows = vec![cells("tsub|share|ttot|ncall|process|stack")];
     for stack in order.into_iter().take(top) {
         rows.push(vec![
             duration(stack.tsub_ns as f64),
-            share(stack.tsub_ns as f64, report.recorded.wall_ns as f64),
+            share(stack.tsub_ns as f64, report.serving.wall_ns as f64),
             duration(stack.ttot_ns as f64),
             grouped(stack.ncall),
             shown(&report.process_name(stack.process)),

@@ -38,7 +38,7 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     };
     let (of, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
     let mut out =
-        format!("names      {shown_count} of {of} by {by}; share is of the run's wall time\n");
+        format!("names      {shown_count} of {of} by {by}; shares are of the serving time\n");
     let has_cpu = names.iter().any(|name| name.tsub_cpu_ns.is_some());
     let by_process = names.iter().any(|name| name.process.is_some());
     let by_group = names.iter().any(|name| name.group.is_some());
@@ -61,7 +61,7 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
 }
 
 fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
-    let wall_ns = report.recorded.wall_ns as f64;
+    let wall_ns = report.serving.wall_ns as f64;
     let process = name.process.map(|process| report.process_name(process));
     let calls = match name.ncall == name.ncall_outermost {
         true => grouped(name.ncall),

@@ -1,6 +1,5 @@
 //! The phases of a run, and the part of it that the figures are about.
 
-use super::named_enum;
 use serde::Serialize;
 
 named_enum! {

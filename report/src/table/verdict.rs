@@ -1,6 +1,5 @@
 //! What limited the server, in one or two sentences.
 
-use super::named_enum;
 use serde::Serialize;
 
 named_enum! {

@@ -43,7 +43,7 @@ fn the_screen_and_tables_are_printed() {
         serde_json::from_str(&text).unwrap()
     };
     let all = json(&[]);
-    assert_eq!((&all["schema"], requests(&all)), (&json!(2), 4));
+    assert_eq!((&all["schema"], requests(&all)), (&json!(3), 4));
     assert_eq!(requests(&json(&["--request", "r1"])), 1);
     let first = |table: &[&str]| {
         let csv = stdout(&[&[path, "--csv"], table].concat());

@@ -13,8 +13,13 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Returns the report of a whole trace.
 pub(crate) fn report(path: impl Into<PathBuf>) -> RunReport {
-    report_with(path, &ReportOptions::default())
+    let options = ReportOptions {
+        whole: true,
+        ..ReportOptions::default()
+    };
+    report_with(path, &options)
 }
 
 pub(crate) fn report_with(path: impl Into<PathBuf>, options: &ReportOptions) -> RunReport {

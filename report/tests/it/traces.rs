@@ -1,7 +1,7 @@
 //! Checks what the report has for each trace in `tests/traces`.
 //!
 //! A case has a name after `==`, then its inputs, and after `--` a line for each expectation. A first line `with` names options: `concurrency`, `by=thread`,
-//! `slo=e2e=1s`, and `merged`, which also checks the trace that a merge writes of the inputs. The first input is a trace of [`events`]; events after
+//! `slo=e2e=1s`, `serving` for serving time instead of the whole run, and `merged`, which also checks the trace that a merge writes of the inputs. The first input is a trace of [`events`]; events after
 //! `npu 4711 0` are of the groups of that process's [`npu`] 0. More inputs follow `+ trace`, `+ fixture` with a path, or `+ recorded` with a host, whose
 //! processes recorded these events.
 //!
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use trace_merge::{Options, Output};
 use trace_report::{NamesBy, ReportOptions, RunReport, parse_slo, screen};
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("../traces/crash.txt"),
     include_str!("../traces/devices.txt"),
     include_str!("../traces/fixtures.txt"),
@@ -32,6 +32,7 @@ const FILES: [&str; 7] = [
     include_str!("../traces/names.txt"),
     include_str!("../traces/prefixes.txt"),
     include_str!("../traces/requests.txt"),
+    include_str!("../traces/serving.txt"),
 ];
 
 /// A trace, and what its report must have.
@@ -73,9 +74,11 @@ fn cases() -> impl Iterator<Item = Case> {
 /// Reads the options of a report, and whether a merged trace has the same.
 fn options(with: &str) -> (ReportOptions, bool) {
     let (mut options, mut is_merged) = (ReportOptions::default(), false);
+    options.whole = true;
     for word in with.split_whitespace() {
         match word.split_once('=') {
             None if word == "merged" => is_merged = true,
+            None if word == "serving" => options.whole = false,
             None if word == "concurrency" => options.concurrency = true,
             Some(("by", by)) => options.names_by = NamesBy::from_str(by, false).unwrap(),
             Some(("slo", slo)) => options.slo = Some(parse_slo(slo).unwrap()),

@@ -1,6 +1,7 @@
 //! One request from its arrival to its end, from the events of all processes.
 
 use crate::fold::phases::{PhaseChange, PhaseChanges};
+use crate::fold::serving::InFlight;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment, RequestToken};
 use crate::table::{Request, RequestStatus};
@@ -187,6 +188,17 @@ impl Life {
     /// Returns true if a begin of this kind was taken.
     pub(super) fn has(&self, kind: MomentKind) -> bool {
         self.begins.iter().any(|(known, ..)| *known == kind)
+    }
+
+    /// Returns when it began and ended, or `None` if it has neither an arrival nor a queue.
+    pub(crate) fn in_flight(&self) -> Option<InFlight> {
+        let processes = self.processes.iter();
+        let queued_ns = || processes.filter_map(|(_, of)| of.queued_ns).min();
+        let arrival_ns = self.arrival().map(|span| span.start_ns);
+        Some(InFlight {
+            from_ns: arrival_ns.or_else(queued_ns)?,
+            to_ns: self.end_ns(),
+        })
     }
 
     /// Returns when it ended, if the trace says so.

@@ -1,0 +1,244 @@
+//! When requests were in flight → the part of a run that the figures are about, and the phases of the run.
+
+use crate::table::{Pause, RunPhase, RunPhaseKind, ServingTime};
+
+/// Minimum length of a time without requests that figures leave out.
+const PAUSE_NS: i64 = 10_000_000_000;
+
+/// When a request began, and when it ended if the trace says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct InFlight {
+    pub(crate) from_ns: i64,
+    pub(crate) to_ns: Option<i64>,
+}
+
+/// Converts times of the trace to serving time and back. Serving time begins at the first request with that request's own time, and stands still in a pause.
+/// Without pauses it is the time of the trace, limited to the time with requests.
+#[derive(Clone, Debug)]
+pub(crate) struct ServingClock {
+    from_ns: i64,
+    to_ns: i64,
+    pauses: Vec<Pause>,
+}
+
+/// Returns the serving time between two times of the trace. It is the whole time between them if no request was in flight there.
+pub(crate) fn serving_time(mut requests: Vec<InFlight>, ends_ns: (i64, i64)) -> ServingTime {
+    let (first_ns, last_ns) = ends_ns;
+    requests.sort_unstable();
+    let times = requests.iter().map(|request| {
+        let to_ns = request.to_ns.unwrap_or(last_ns).min(last_ns);
+        (request.from_ns.max(first_ns), to_ns)
+    });
+    let (mut found, mut pauses) = (None::<(i64, i64)>, Vec::new());
+    for (from_ns, to_ns) in times.filter(|(from_ns, to_ns)| from_ns < to_ns) {
+        let (_, end_ns) = found.get_or_insert((from_ns, to_ns));
+        if from_ns.saturating_sub(*end_ns) >= PAUSE_NS {
+            pauses.push(Pause {
+                from_ns: *end_ns,
+                to_ns: from_ns,
+            });
+        }
+        *end_ns = to_ns.max(*end_ns);
+    }
+    let Some((from_ns, to_ns)) = found else {
+        return whole_time(ends_ns);
+    };
+    let paused_ns: i64 = pauses.iter().map(|of| of.to_ns - of.from_ns).sum();
+    ServingTime {
+        from_ns,
+        to_ns,
+        wall_ns: to_ns - from_ns - paused_ns,
+        pauses,
+        is_whole: false,
+    }
+}
+
+/// Returns the time of a whole trace as its serving time.
+pub(crate) fn whole_time((from_ns, to_ns): (i64, i64)) -> ServingTime {
+    ServingTime {
+        from_ns,
+        to_ns,
+        wall_ns: to_ns.saturating_sub(from_ns),
+        pauses: Vec::new(),
+        is_whole: true,
+    }
+}
+
+/// Returns the phases of a run between its ends, in order. `ready_ns` is when the server was ready, if the trace says so.
+pub(crate) fn run_phases(
+    serving: &ServingTime,
+    (first_ns, last_ns): (i64, i64),
+    ready_ns: Option<i64>,
+) -> Vec<RunPhase> {
+    if serving.is_whole {
+        return Vec::new();
+    }
+    let ready_ns = ready_ns.map_or(serving.from_ns, |ns| ns.clamp(first_ns, serving.from_ns));
+    let mut at_ns = first_ns;
+    let mut phases = Vec::new();
+    let mut add = |kind, to_ns: i64| {
+        if to_ns > at_ns {
+            phases.push(RunPhase {
+                kind,
+                from_ns: at_ns,
+                to_ns,
+            });
+            at_ns = to_ns;
+        }
+    };
+    add(RunPhaseKind::StartUp, ready_ns);
+    add(RunPhaseKind::Idle, serving.from_ns);
+    for pause in &serving.pauses {
+        add(RunPhaseKind::Serving, pause.from_ns);
+        add(RunPhaseKind::Idle, pause.to_ns);
+    }
+    add(RunPhaseKind::Serving, serving.to_ns);
+    // Nothing says when a server begins to end, and an idle one stays up for long.
+    let after = match last_ns.saturating_sub(serving.to_ns) >= PAUSE_NS {
+        true => RunPhaseKind::Idle,
+        false => RunPhaseKind::Shutdown,
+    };
+    add(after, last_ns);
+    phases
+}
+
+impl ServingClock {
+    /// Returns the clock of some serving time. The clock of a whole run changes no time.
+    pub(crate) fn new(serving: &ServingTime) -> ServingClock {
+        match serving.is_whole {
+            true => ServingClock::between((i64::MIN, i64::MAX)),
+            false => ServingClock {
+                pauses: serving.pauses.clone(),
+                ..ServingClock::between((serving.from_ns, serving.to_ns))
+            },
+        }
+    }
+
+    /// Returns the clock of the time between two times, without pauses.
+    pub(crate) fn between((from_ns, to_ns): (i64, i64)) -> ServingClock {
+        ServingClock {
+            from_ns,
+            to_ns,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// Converts a time of the trace. A time outside becomes the nearest one inside.
+    pub(crate) fn serving_ns(&self, ns: i64) -> i64 {
+        let ns = ns.clamp(self.from_ns, self.to_ns);
+        let before = |pause: &&Pause| pause.from_ns < ns;
+        let pauses = self.pauses.iter().take_while(before);
+        let paused_ns: i64 = pauses.map(|of| of.to_ns.min(ns) - of.from_ns).sum();
+        ns - paused_ns
+    }
+
+    /// Converts a serving time back. The time of a pause becomes the pause's end.
+    pub(crate) fn trace_ns(&self, serving_ns: i64) -> i64 {
+        let mut ns = serving_ns;
+        for pause in &self.pauses {
+            if pause.from_ns > ns {
+                break;
+            }
+            ns += pause.to_ns - pause.from_ns;
+        }
+        ns
+    }
+
+    /// Returns the part of a span that is inside, in serving time; `None` if it is outside.
+    pub(crate) fn clip(&self, (start_ns, end_ns): (i64, i64)) -> Option<(i64, i64)> {
+        let is_short = start_ns == end_ns && (self.from_ns..=self.to_ns).contains(&start_ns);
+        let (from_ns, to_ns) = (self.serving_ns(start_ns), self.serving_ns(end_ns));
+        let is_paused = || {
+            let mut pauses = self.pauses.iter();
+            pauses.any(|pause| pause.from_ns < start_ns && start_ns < pause.to_ns)
+        };
+        (from_ns < to_ns || is_short && !is_paused()).then_some((from_ns, to_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn in_flight(times: &[(i64, i64)]) -> Vec<InFlight> {
+        let request = |(from_s, to_s): &(i64, i64)| InFlight {
+            from_ns: from_s * S,
+            to_ns: (*to_s > 0).then_some(to_s * S),
+        };
+        times.iter().map(request).collect()
+    }
+
+    /// Two bursts with a long pause, then a request after a short one.
+    #[test]
+    fn long_pauses_are_cut_out() {
+        let requests = in_flight(&[(100, 103), (120, 121), (101, 110), (125, 126)]);
+        let serving = serving_time(requests, (0, 200 * S));
+        let pause = Pause {
+            from_ns: 110 * S,
+            to_ns: 120 * S,
+        };
+        let times = (serving.from_ns, serving.to_ns, serving.wall_ns);
+        assert_eq!(times, (100 * S, 126 * S, 16 * S));
+        assert_eq!(serving.pauses, [pause]);
+        let clock = ServingClock::new(&serving);
+        let times = [0, 100, 109, 110, 115, 120, 121, 126, 500];
+        let found = times.map(|s| clock.serving_ns(s * S) / S);
+        assert_eq!(found, [100, 100, 109, 110, 110, 110, 111, 116, 116]);
+        assert_eq!(
+            [100, 109, 110, 111].map(|s| clock.trace_ns(s * S) / S),
+            [100, 109, 120, 121]
+        );
+        let clips = [
+            (0, 50),
+            (0, 105),
+            (105, 130),
+            (111, 119),
+            (115, 115),
+            (105, 105),
+        ];
+        let found = clips.map(|(from, to)| clock.clip((from * S, to * S)));
+        let found = found.map(|clip| clip.map(|(from_ns, to_ns)| (from_ns / S, to_ns / S)));
+        let expected = [
+            None,
+            Some((100, 105)),
+            Some((105, 116)),
+            None,
+            None,
+            Some((105, 105)),
+        ];
+        assert_eq!(found, expected);
+        let phases = run_phases(&serving, (0, 200 * S), Some(90 * S));
+        let phases: Vec<(&str, i64)> = phases
+            .iter()
+            .map(|of| (of.kind.name(), of.to_ns / S))
+            .collect();
+        let expected = [
+            ("start_up", 90),
+            ("idle", 100),
+            ("serving", 110),
+            ("idle", 120),
+            ("serving", 126),
+            ("idle", 200),
+        ];
+        assert_eq!(phases, expected);
+    }
+
+    #[test]
+    fn a_request_without_an_end_is_in_flight_to_the_end() {
+        let serving = serving_time(in_flight(&[(5, 0), (3, 4)]), (0, 30 * S));
+        assert_eq!((serving.from_ns, serving.to_ns), (3 * S, 30 * S));
+        assert_eq!(serving.pauses, []);
+    }
+
+    #[test]
+    fn without_requests_the_whole_run_counts() {
+        let serving = serving_time(Vec::new(), (2, 7));
+        assert_eq!((serving.wall_ns, serving.is_whole), (5, true));
+        let clock = ServingClock::new(&serving);
+        assert_eq!(clock.serving_ns(i64::MIN), i64::MIN);
+        assert_eq!(clock.clip((0, 1)), Some((0, 1)));
+        assert_eq!(run_phases(&serving, (2, 7), None), []);
+    }
+}

@@ -1,0 +1,62 @@
+//! Slices before the first request → what took how long until the server was ready.
+
+use super::serving::ServingClock;
+use crate::gather::name_keys::NameKey;
+use crate::gather::slice_record::{SliceRecord, thread_of};
+use crate::nest::nest;
+use crate::stack_tree::StackTree;
+use crate::table::{RunPhase, RunPhaseKind, StartUp, StartUpSpan};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+use trace_store::sorter::Sorted;
+
+/// Maximum number of spans that a report has.
+const SHOWN: usize = 20;
+
+/// Returns the spans of a run's first phase, if that is a start-up. `processes` has the process of each thread.
+pub(crate) fn start_up(
+    slices: &Sorted<SliceRecord>,
+    keys: &[NameKey],
+    processes: &[usize],
+    phases: &[RunPhase],
+) -> io::Result<StartUp> {
+    let first = phases.first().filter(|of| of.kind == RunPhaseKind::StartUp);
+    let Some(phase) = first else {
+        return Ok(StartUp::default());
+    };
+    let clock = ServingClock::between((phase.from_ns, phase.to_ns));
+    let mut spans: BTreeMap<(usize, &str), StartUpSpan> = BTreeMap::new();
+    nest(
+        slices,
+        &clock,
+        &mut StackTree::new(keys, processes),
+        |slice| {
+            let process = thread_of(slice.row).and_then(|thread| processes.get(thread));
+            let Some(process) = process.copied() else {
+                return Ok(()); // an async span may only have waited
+            };
+            let name = keys[slice.key as usize].name.as_str();
+            let span = spans.entry((process, name)).or_insert_with(|| StartUpSpan {
+                name: name.to_owned(),
+                process,
+                start_ns: slice.start_ns,
+                ncall: 0,
+                ttot_ns: 0,
+                tsub_ns: 0,
+            });
+            span.start_ns = span.start_ns.min(slice.start_ns);
+            span.ncall += 1;
+            span.ttot_ns += if slice.is_outermost { slice.dur_ns } else { 0 };
+            span.tsub_ns += slice.self_ns;
+            Ok(())
+        },
+    )?;
+    let mut spans: Vec<StartUpSpan> = spans.into_values().collect();
+    spans.sort_by_key(|span| (Reverse(span.tsub_ns), span.start_ns));
+    spans.truncate(SHOWN);
+    Ok(StartUp {
+        wall_ns: phase.to_ns - phase.from_ns,
+        spans,
+    })
+}
