@@ -220,7 +220,7 @@ impl Run<'_> {
         let runs = runs(self.events);
         let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
         drop(records);
-        let requests = summary(&folded, self.options.slo);
+        let requests = summary(&folded, self.options.slo, &times.serving);
         let (request, phases) = (folded.requests, folded.phases);
         recorded.cautions.extend(mixed_ids(folded.mixed));
         let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);

@@ -6,14 +6,18 @@ use crate::options::Slo;
 use crate::quantiles::Quantiles;
 use crate::table::{
     Confidence, ConfidenceOf, Goodput, OutOfOrder, PARTS, Request, RequestPart, RequestParts,
-    RequestStatus, RequestSummary,
+    RequestStatus, RequestSummary, ServingTime,
 };
 
 /// Number of ids that are named as examples.
 const NAMED: usize = 5;
 
-/// Sums all requests up in a few figures.
-pub(crate) fn summary(folded: &FoldedRequests, slo: Option<Slo>) -> RequestSummary {
+/// Sums all requests up in a few figures. Rates leave out the pauses of the serving time.
+pub(crate) fn summary(
+    folded: &FoldedRequests,
+    slo: Option<Slo>,
+    serving: &ServingTime,
+) -> RequestSummary {
     let requests = folded.requests.as_slice();
     let of = |figure: fn(&Request) -> Option<i64>| {
         Quantiles::of(requests.iter().filter_map(figure).collect())
@@ -28,7 +32,10 @@ pub(crate) fn summary(folded: &FoldedRequests, slo: Option<Slo>) -> RequestSumma
         .iter()
         .filter_map(|request| request.finished_ns)
         .max();
-    let wall_ns = first_ns.zip(last_ns).map(|(first, last)| last - first);
+    let paused_ns: i64 = serving.pauses.iter().map(|of| of.to_ns - of.from_ns).sum();
+    let wall_ns = first_ns
+        .zip(last_ns)
+        .map(|(first, last)| last - first - paused_ns);
     let seconds = wall_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
     let per_s = |number: u64| seconds.map(|seconds| number as f64 / seconds);
     let ok = count(RequestStatus::Ok);

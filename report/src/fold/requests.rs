@@ -355,7 +355,7 @@ mod tests {
     use crate::fold::spikes::spikes;
     use crate::gather::request_moment::MomentKind;
     use crate::gather::request_moment::RequestArgs;
-    use crate::table::{LoadLevel, SeriesKind};
+    use crate::table::{LoadLevel, SeriesKind, ServingTime};
     use std::cmp::Reverse;
 
     /// Number of requests in the test; a million with `SA_PROFILE_FULL=1`.
@@ -435,7 +435,7 @@ mod tests {
             .fold(0, &[], gaps, &mut Nowhere)
             .unwrap();
         let requests = &folded.requests;
-        let summary = summary(&folded, None);
+        let summary = summary(&folded, None, &ServingTime::default());
         assert_eq!((summary.ok, summary.itl.n), (n, 4 * n));
         assert_eq!(request_parts(requests).n, n);
         assert!(!sizings(requests, None).is_empty());
