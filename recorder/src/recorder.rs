@@ -141,6 +141,14 @@ impl Recorder {
         }
     }
 
+    /// Records the settings of the engine in this process, replacing earlier ones. FORMAT.md lists the names; readers ignore all others. Call it once the
+    /// settings are final. They are in the trace even if recording is switched off at that time, or if earlier segments are removed.
+    pub fn set_engine_settings(self, settings: &Args) {
+        if let Some(process) = start::current() {
+            process.set_engine_settings(settings);
+        }
+    }
+
     /// Tells a record about the process, or about the thread of this id, such as `process_labels`; `args` is what it says.
     pub fn metadata(self, name: &str, tid: Option<u64>, args: &Args) {
         if let Some(process) = start::current() {

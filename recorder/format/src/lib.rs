@@ -35,8 +35,8 @@ pub use header::{FRAGMENT_START, FragmentHeader, RingKind, VERSION};
 pub use phase::Phase;
 pub use reach::Reach;
 pub use record::{
-    Anchor, End, Exit, InstantPlace, Name, OWN_CATEGORY, PROCESS_NAME, Record, RemovedStreams,
-    THREAD_NAME, TrackRecord, parse_name, write_instant, write_metadata,
+    Anchor, ENGINE_SETTINGS, End, Exit, InstantPlace, Name, OWN_CATEGORY, PROCESS_NAME, Record,
+    RemovedStreams, THREAD_NAME, TrackRecord, parse_name, write_instant, write_metadata,
 };
 pub use visible::{is_invisible, try_visible, visible, visible_json, visible_lines};
 

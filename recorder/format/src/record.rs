@@ -12,6 +12,8 @@ pub const OWN_CATEGORY: &str = "sa_profile";
 pub const PROCESS_NAME: &str = "process_name";
 /// Name of the metadata record that names a thread or lane.
 pub const THREAD_NAME: &str = "thread_name";
+/// Name of the metadata record with the settings of the engine in a process.
+pub const ENGINE_SETTINGS: &str = "engine_settings";
 
 /// The args of one of the recorder's own metadata records.
 pub trait Record: Serialize + DeserializeOwned {

@@ -14,7 +14,7 @@ use crate::sys::wait;
 use crate::text::name::cut_name;
 use crate::text::record::{Growing, process_name_line};
 use crate::text::value::Args;
-use sa_format::{OWN_CATEGORY, try_visible};
+use sa_format::{ENGINE_SETTINGS, OWN_CATEGORY, try_visible};
 
 /// A longer record of the program's own is not told: the process's own slot holds names and losses.
 const MAX_METADATA_BYTES: usize = 16 << 10;
@@ -64,12 +64,28 @@ impl Process {
         self.tell(&lane_name_line(self.pid, lane, name));
     }
 
+    /// Records the settings of the engine; later ones replace them.
+    pub(crate) fn set_engine_settings(&self, settings: &Args) {
+        let line = self.metadata_line(ENGINE_SETTINGS, None, settings);
+        if look_for_room(line.len()).is_err() {
+            return leave_out();
+        }
+        if let Some(mut kept) = wait::lock(&self.names.engine_settings) {
+            kept.clone_from(&line);
+        }
+        self.tell(&line);
+    }
+
     /// Tells a record of the program's own; one that no block holds is left out.
     pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
+        self.tell(&self.metadata_line(name, tid, args));
+    }
+
+    fn metadata_line(&self, name: &str, tid: Option<u64>, args: &Args) -> Vec<u8> {
         let pid = self.pid;
         let tid = tid.unwrap_or_else(|| u64::from(pid));
         let front = format_args!(r#"{{"ph":"M","pid":{pid},"tid":{tid}"#);
-        self.tell_record(front, name, "", args);
+        record_line(front, name, "", args)
     }
 
     /// Tells an instant of the process, which whoever looks at it finds among what the recorder says of itself.
@@ -77,25 +93,29 @@ impl Process {
         let (pid, now) = (self.pid, now_ns());
         let (us, ns) = (now / 1000, now % 1000);
         let front = format_args!(r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{ns:03},"s":"p""#);
-        self.tell_record(front, name, OWN_CATEGORY, args);
+        self.tell(&record_line(front, name, OWN_CATEGORY, args));
     }
+}
 
-    fn tell_record(&self, front: Arguments<'_>, name: &str, category: &str, args: &Args) {
-        if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
-            return leave_out();
-        }
-        let mut line = Growing::default();
-        let _ = write!(line, r#"{front},"name":"#); // it takes everything
-        let _ = serde_json::to_writer(&mut line, name);
-        if !category.is_empty() {
-            let _ = write!(line, r#","cat":"{category}""#);
-        }
-        line.add(br#","args":{"#);
-        line.add(args.text());
-        line.add(b"}}\n");
-        let line = line.into_line();
-        if line.len() <= MAX_METADATA_BYTES {
-            self.tell(&line);
-        }
+/// Returns the line of a record; an empty one if it is too long or there is no memory for it.
+fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Vec<u8> {
+    if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
+        leave_out();
+        return Vec::new();
+    }
+    let mut line = Growing::default();
+    let _ = write!(line, r#"{front},"name":"#); // it takes everything
+    let _ = serde_json::to_writer(&mut line, name);
+    if !category.is_empty() {
+        let _ = write!(line, r#","cat":"{category}""#);
+    }
+    line.add(br#","args":{"#);
+    line.add(args.text());
+    line.add(b"}}\n");
+    let line = line.into_line();
+    if line.len() <= MAX_METADATA_BYTES {
+        line
+    } else {
+        Vec::new()
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Names {
     pub(crate) forked_from: Option<String>,
     pub(crate) lanes: Named,
     pub(crate) tracks: Tracks,
+    /// The line with the settings of the engine; empty if there are none.
+    pub(crate) engine_settings: Mutex<Vec<u8>>,
 }
 
 impl Names {
@@ -33,6 +35,8 @@ impl Names {
         let mut lines = name.map_or_else(Vec::new, |name| process_name_line(pid, &name));
         lines.extend(self.lanes.lines(pid));
         lines.extend(self.tracks.lines(pid));
+        let settings = wait::try_lock(&self.engine_settings);
+        lines.extend(settings.iter().flat_map(|line| line.iter()));
         // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
         for ended in [true, false] {
             lines.extend(thread_names(pid, ring, ended));

@@ -7,6 +7,7 @@ use e2e::host_support::{
 };
 use e2e::ledger::{Lack, Seen, Verdict, autopsy, snapshot};
 use e2e::order::Pattern;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -76,7 +77,8 @@ fn threads_at_full_rate_stay_within_the_bound_and_a_kill_loses_only_whole_segmen
 #[test]
 fn a_clean_exit_leaves_the_newest_segments_with_their_names_and_no_ring() {
     let dir = scratch();
-    let host = bounded(dir.path(), &["spans", "work", "200000"]);
+    let line = "init, engine-settings 1, engine-settings 2, spans work 200000";
+    let host = bounded(dir.path(), &["--lazy", line]);
     let _outcome = host.run().quiet();
     assert!(space(dir.path()).unwrap() <= 4 * MIB);
     assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
@@ -89,6 +91,10 @@ fn a_clean_exit_leaves_the_newest_segments_with_their_names_and_no_ring() {
     found.assert_merged(&merged);
     assert_eq!(merged.losses(), 1, "one record tells of all removed");
     assert_eq!(merged.rows_of("work"), ["host"].into());
+    let settings: Vec<_> = merged.of_name("engine_settings").collect();
+    assert!(!settings.is_empty());
+    let is_last = |of: &&Value| of["args"]["max_num_seqs"] == 2;
+    assert!(settings.iter().all(is_last), "{settings:?}");
 }
 
 /// With a limit on the size of files, the last segment is full at the limit, beyond which the kernel answers with a deadly signal.

@@ -78,6 +78,10 @@ impl Script {
             ["flush"] => Recorder::get().flush(),
             ["finish"] => Recorder::get().finish(),
             ["process-name", name] => Recorder::get().set_process_name(name),
+            ["engine-settings", seqs] => {
+                let settings = Args::new().with("max_num_seqs", number(seqs));
+                Recorder::get().set_engine_settings(&settings);
+            }
             ["thread-name", name] => Recorder::get().set_thread_name(name),
             ["who"] => return Some(who()),
             ["start", dir] => return Some(restarts::start(dir.as_ref())),
