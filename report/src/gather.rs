@@ -9,5 +9,6 @@ pub(crate) mod prompt_blocks;
 pub(crate) mod reasons;
 pub(crate) mod request_moment;
 pub(crate) mod request_output;
+pub(crate) mod settings_record;
 pub(crate) mod slice_record;
 pub(crate) mod step_record;

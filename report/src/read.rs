@@ -32,9 +32,11 @@ use crate::options::ReportOptions;
 use crate::rows::RowSink;
 use crate::stack_tree::StackTree;
 use crate::table::{
-    DeviceTime, NameTime, Prefixes, Recorded, RecordedProcess, Request, RunPhase, RunReport,
-    ServingTime, SlowStep, StackTime, StartUp, Verdict,
+    DeviceTime, EngineSettings, NameTime, Prefixes, Recorded, RecordedProcess, Request, RunPhase,
+    RunReport, ServingTime, SlowStep, StackTime, StartUp, Verdict,
 };
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use trace_merge::collective::CollectiveCounts;
@@ -249,7 +251,7 @@ impl Run<'_> {
             schema: SCHEMA,
             verdict: Verdict::default(),
             start_up: tables.start_up,
-            settings: Vec::new(),
+            settings: engine_settings(gathered.settings),
             crash: crash(&recorded.processes, gathered.open),
             rank,
             recorded,
@@ -436,6 +438,12 @@ impl TokenSink for Tokens<'_, '_> {
             of_gap(ns);
         }
     }
+}
+
+fn engine_settings(by_process: BTreeMap<usize, BTreeMap<String, Value>>) -> Vec<EngineSettings> {
+    let settings = by_process.into_iter();
+    let settings = settings.map(|(process, values)| EngineSettings { process, values });
+    settings.collect()
 }
 
 /// Returns a caution if requests could not be separated.

@@ -11,6 +11,8 @@ use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::request_moment::RequestMoment;
 use crate::gather::slice_record::{MOST_OPEN, OpenSpan, SliceRecord};
 use crate::gather::step_record::StepRecord;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use trace_store::sorter::Sorter;
@@ -20,6 +22,9 @@ pub(crate) const SLICE_BYTES: usize = 64 << 20;
 pub(crate) const VALUE_BYTES: usize = 32 << 20;
 /// Memory for steps, and for idle intervals.
 pub(crate) const ROW_BYTES: usize = 8 << 20;
+
+/// Maximum number of processes whose settings are kept.
+const MAX_ENGINES: usize = 1024;
 
 /// What all chunks say.
 pub(crate) struct Gathered<'a> {
@@ -40,6 +45,8 @@ pub(crate) struct Gathered<'a> {
     pub(crate) batchings: Batchings,
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) blocks: Sorter<'a, PromptBlock>,
+    /// Settings of engines, by the number of the process.
+    pub(crate) settings: BTreeMap<usize, BTreeMap<String, Value>>,
 }
 
 impl<'a> Gathered<'a> {
@@ -59,6 +66,7 @@ impl<'a> Gathered<'a> {
             batchings: Batchings::default(),
             prompts: Vec::new(),
             blocks: Sorter::in_any(folders, VALUE_BYTES),
+            settings: BTreeMap::new(),
         }
     }
 
@@ -91,6 +99,11 @@ impl<'a> Gathered<'a> {
         }
         self.process_ids.take(facts.process_ids);
         self.ready.extend(facts.ready);
+        for (process, settings) in facts.settings {
+            if self.settings.len() < MAX_ENGINES || self.settings.contains_key(&process) {
+                self.settings.insert(process, settings);
+            }
+        }
         let mut prompts = facts.prompts.into_iter();
         prompts.try_for_each(|(prompt, hashes)| self.take_prompt(prompt, &hashes))
     }

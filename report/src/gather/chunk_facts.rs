@@ -11,13 +11,15 @@ use super::request_moment::{
     request_key, rounded_ns,
 };
 use super::request_output::{Pauses, RequestOutput, outputs};
+use super::settings_record::settings;
 use super::slice_record::{MOST_OPEN, OpenSpan, SliceRecord, row};
 use super::step_record::{StepRecord, StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::{Activity, RowKind};
-use sa_format::Phase;
+use sa_format::{ENGINE_SETTINGS, Phase};
+use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use trace_merge::collective::Collective;
 use trace_merge::events::{Devices, EventUse, PlacedEvent, TraceThread, Work};
 use xxhash_rust::xxh3::xxh3_64;
@@ -67,6 +69,8 @@ pub(crate) struct ChunkFacts {
     pub(crate) ready: Vec<i64>,
     /// With the hashes of their blocks.
     pub(crate) prompts: Vec<(Prompt, Vec<u64>)>,
+    /// Settings of engines, with the number of the process.
+    pub(crate) settings: Vec<(usize, BTreeMap<String, Value>)>,
 }
 
 impl ChunkFacts {
@@ -88,6 +92,9 @@ impl ChunkFacts {
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
                 let end = LaunchEnd::of_arrow(context.devices, event, process);
                 self.launch_ends.extend(end);
+            }
+            Phase::Metadata if event.name() == ENGINE_SETTINGS => {
+                self.settings.push((process, settings(event)));
             }
             _ => {}
         }

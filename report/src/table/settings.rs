@@ -12,8 +12,31 @@ pub struct EngineSettings {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-/// Names of settings that rules use. The complete list is in FORMAT.md.
+/// Names of settings. FORMAT.md says what they mean.
 pub mod setting {
+    /// All settings. A report ignores other names.
+    pub const ALL: [&str; 20] = [
+        "engine",
+        "engine_version",
+        "vllm_ascend_version",
+        "torch_version",
+        "torch_npu_version",
+        "cann_version",
+        MAX_NUM_SEQS,
+        MAX_NUM_BATCHED_TOKENS,
+        MAX_MODEL_LEN,
+        "async_scheduling",
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "data_parallel_size",
+        API_SERVER_COUNT,
+        NUM_KV_BLOCKS,
+        KV_BLOCK_SIZE,
+        "enable_prefix_caching",
+        "kv_role",
+        GRAPH_MODE,
+        "capture_sizes",
+    ];
     /// Maximum number of requests that run at once.
     pub const MAX_NUM_SEQS: &str = "max_num_seqs";
     /// Maximum number of tokens in one step.
@@ -24,6 +47,8 @@ pub mod setting {
     pub const KV_BLOCK_SIZE: &str = "kv_block_size";
     /// Maximum number of tokens of a request, prompt and output together.
     pub const MAX_MODEL_LEN: &str = "max_model_len";
+    /// Mode of graph capture, such as `FULL_AND_PIECEWISE`; `NONE` if steps use no graphs.
+    pub const GRAPH_MODE: &str = "graph_mode";
     /// Number of API server processes.
     pub const API_SERVER_COUNT: &str = "api_server_count";
 }

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use trace_merge::{Options, Output};
 use trace_report::{NamesBy, ReportOptions, RunReport, parse_slo, screen};
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     include_str!("../traces/crash.txt"),
     include_str!("../traces/devices.txt"),
     include_str!("../traces/fixtures.txt"),
@@ -33,6 +33,7 @@ const FILES: [&str; 8] = [
     include_str!("../traces/prefixes.txt"),
     include_str!("../traces/requests.txt"),
     include_str!("../traces/serving.txt"),
+    include_str!("../traces/settings.txt"),
 ];
 
 /// A trace, and what its report must have.
