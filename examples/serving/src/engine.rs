@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::{io, thread};
 
-use sa_recorder::{Recorder, counter, instant, span};
+use sa_recorder::{Args, Recorder, counter, instant, span};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
@@ -59,10 +59,25 @@ pub(crate) fn serve(socket: &Path, options: &EngineOptions, control: &Control) -
     thread::Builder::new()
         .name("accept".into())
         .spawn(move || inbox::accept(&listener, connections, &events))?;
-    Recorder::get().set_thread_name("scheduler");
+    let recorder = Recorder::get();
+    recorder.set_thread_name("scheduler");
+    recorder.set_engine_settings(&settings(options));
     control.tell(Status::Ready { port: None });
     Core::new(options, inbox).run();
     Ok(())
+}
+
+/// Returns the settings of the engine, as the trace has them.
+fn settings(options: &EngineOptions) -> Args {
+    Args::new()
+        .with("engine", "serving-demo")
+        .with("engine_version", env!("CARGO_PKG_VERSION"))
+        .with("tensor_parallel_size", options.workers)
+        .with("api_server_count", 1)
+        .with("max_num_seqs", options.max_batch)
+        .with("max_num_batched_tokens", PREFILL_TOKENS)
+        .with("num_kv_blocks", options.kv_blocks)
+        .with("kv_block_size", BLOCK_TOKENS)
 }
 
 /// The state of the loop.

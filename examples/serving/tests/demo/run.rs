@@ -49,6 +49,14 @@ fn every_request_is_answered_and_every_process_recorded() {
         finished.line("tokens").split(' ').next(),
         Some(&*tokens.to_string())
     );
+    let settings = &trace.of("engine-core", "engine_settings")[0]["args"];
+    assert_eq!(
+        (
+            settings["max_num_seqs"].as_u64(),
+            settings["kv_block_size"].as_u64()
+        ),
+        (Some(8), Some(4))
+    );
     assert_eq!(workplace.processes(), [] as [i32; 0]);
 }
 
