@@ -3,6 +3,7 @@
 pub(crate) mod chunk_facts;
 pub(crate) mod device_slice;
 pub(crate) mod edge;
+pub(crate) mod event_times;
 pub(crate) mod name_keys;
 pub(crate) mod process_ids;
 pub(crate) mod prompt_blocks;

@@ -12,6 +12,7 @@
 //! One pass over the events ([`trace_merge::events`]) gathers slices and the moments of requests (`gather`). Both are sorted beyond memory. Slices are nested
 //! row by row (`nest`), and folded into the tables ([`RunReport`]), which `screen` prints.
 
+mod amount;
 pub mod command;
 mod condition;
 mod covered;

@@ -16,13 +16,16 @@ use crate::fold::requests::{Scheduling, SortedRequests, TokenSink};
 use crate::fold::serving::{ServingClock, run_phases, serving_time, whole_time};
 use crate::fold::sizings::sizings;
 use crate::fold::spikes::spikes;
+use crate::fold::stalls::{LEAST_NS, Silences, stalls};
 use crate::fold::start_up::start_up;
 use crate::fold::steps::{InSteps, steps};
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::fold::value_sorter::ValueSorter;
+use crate::fold::verdict::verdict;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::device_slice::{CollectiveRecord, DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind, number};
+use crate::gather::event_times::RunParts;
 use crate::gather::name_keys::NameKey;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::slice_record::SliceRecord;
@@ -149,7 +152,9 @@ fn fold_matched(
         source,
     };
     let devices = events.devices();
+    let (first_ns, end_ns) = ends(events).unwrap_or_default();
     let context = ChunkContext {
+        parts: RunParts::new(first_ns, end_ns),
         threads: events.threads(),
         names_by: options.names_by,
         devices,
@@ -204,6 +209,10 @@ struct DeviceTables {
 }
 
 impl Run<'_> {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "each table is made in one or two lines, in the order in which they need each other"
+    )]
     fn tables(&self, gathered: Gathered<'_>, mut streams: Streams<'_>) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
         if let Some(rows) = &mut streams.rows {
@@ -244,6 +253,16 @@ impl Run<'_> {
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
         let last_ns = last_end_ns(&request);
         let load = load_levels(&edges, clock, last_ns);
+        let stalls = stalls(&Silences {
+            silences: gathered.event_times.silences(LEAST_NS),
+            edges: &edges,
+            steps: &sorted,
+            requests: &request,
+            idle: &idle.devices,
+            long_gaps: &idle.long_gaps,
+            recorded: &recorded,
+            last_ns,
+        });
         let rank = rank_times(&of.collectives, &of.counts, &idle.devices, &recorded);
         let stream = of.streams.finish(&of.device, self.events.threads());
         let (worker, device) = of.device.into_iter().partition(|of| of.is_runner);
@@ -279,9 +298,11 @@ impl Run<'_> {
             names: tables.names,
             run_phases: times.phases,
             serving: times.serving,
+            stalls,
         };
         report.findings = findings(&report);
         report.unrecognized = unrecognized(&report);
+        report.verdict = verdict(&report);
         Ok(report)
     }
 

@@ -5,6 +5,7 @@ use super::requests::RequestRecords;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::device_slice::{DeviceSlice, LaunchEnd};
 use crate::gather::edge::Edge;
+use crate::gather::event_times::EventTimes;
 use crate::gather::name_keys::NameKeys;
 use crate::gather::process_ids::ProcessIds;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
@@ -47,6 +48,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) blocks: Sorter<'a, PromptBlock>,
     /// Settings of engines, by the number of the process.
     pub(crate) settings: BTreeMap<usize, BTreeMap<String, Value>>,
+    pub(crate) event_times: EventTimes,
 }
 
 impl<'a> Gathered<'a> {
@@ -67,6 +69,7 @@ impl<'a> Gathered<'a> {
             prompts: Vec::new(),
             blocks: Sorter::in_any(folders, VALUE_BYTES),
             settings: BTreeMap::new(),
+            event_times: EventTimes::default(),
         }
     }
 
@@ -97,6 +100,7 @@ impl<'a> Gathered<'a> {
         for step in facts.speculations {
             self.batchings.speculated(step);
         }
+        self.event_times.merge(facts.event_times);
         self.process_ids.take(facts.process_ids);
         self.ready.extend(facts.ready);
         for (process, settings) in facts.settings {

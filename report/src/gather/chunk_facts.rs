@@ -2,6 +2,7 @@
 
 use super::device_slice::{DeviceSlice, LaunchEnd};
 use super::edge::{Edge, EdgeKind, number};
+use super::event_times::{EventTimes, RunParts};
 use super::name_keys::{NameKeys, NamePlace};
 use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
@@ -37,6 +38,7 @@ pub(crate) struct ChunkContext<'a> {
     pub(crate) devices: &'a Devices,
     /// The number of each process's run. Beyond the last one it is 0.
     pub(crate) runs: &'a [u64],
+    pub(crate) parts: RunParts,
 }
 
 /// What was found in a chunk.
@@ -71,12 +73,14 @@ pub(crate) struct ChunkFacts {
     pub(crate) prompts: Vec<(Prompt, Vec<u64>)>,
     /// Settings of engines, with the number of the process.
     pub(crate) settings: Vec<(usize, BTreeMap<String, Value>)>,
+    pub(crate) event_times: EventTimes,
 }
 
 impl ChunkFacts {
     /// Takes an event.
     pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let process = context.threads[event.thread].process;
+        self.take_times(context, event, process);
         match event.phase {
             Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
                 self.take_slice(context, event, process);
@@ -97,6 +101,18 @@ impl ChunkFacts {
                 self.settings.push((process, settings(event)));
             }
             _ => {}
+        }
+    }
+
+    /// Takes the times at which the process certainly ran. Async work may begin before its process knows of it, as a request does in the kernel.
+    fn take_times(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
+        let (parts, process) = (context.parts, number(process));
+        let is_async = context.threads[event.thread].is_lane || event.phase == Phase::AsyncBegin;
+        if !is_async {
+            self.event_times.take(parts, process, event.ts_ns);
+        }
+        if let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) {
+            self.event_times.take(parts, process, end_ns);
         }
     }
 

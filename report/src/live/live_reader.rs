@@ -4,6 +4,7 @@ use super::live_fold::LiveFold;
 use super::live_stats::{LiveBehind, LiveMoments, LiveProcess, LiveRecorded, LiveState, LiveStats};
 use super::whole_run::WholeRun;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
+use crate::gather::event_times::RunParts;
 use crate::options::NamesBy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -199,6 +200,8 @@ struct Batch {
 impl Batch {
     fn take(&mut self, folded: &Folded, run: &FollowedRun, event: &PlacedEvent<'_>) {
         let context = ChunkContext {
+            // A live run has no end.
+            parts: RunParts::new(0, i64::MAX),
             threads: run.threads(),
             names_by: NamesBy::Run,
             devices: &folded.devices,

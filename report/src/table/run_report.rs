@@ -10,7 +10,7 @@ use super::request::Request;
 use super::request_summary::{Confidence, Phases, Prefixes, RequestParts, RequestSummary};
 use super::serving_time::{RunPhase, ServingTime, StartUp};
 use super::settings::EngineSettings;
-use super::verdict::{Place, Verdict};
+use super::verdict::{Place, Stall, Verdict};
 use serde::Serialize;
 
 /// A device waits clearly longer than the mean one from so many times its time on.
@@ -76,6 +76,8 @@ pub struct RunReport {
     pub slow_steps: Vec<SlowStep>,
     /// The longest times in which devices were idle.
     pub long_gaps: Vec<LongGap>,
+    /// The times in which a process did nothing although requests waited for it, in order.
+    pub stalls: Vec<Stall>,
     /// What changed while the run went on.
     pub timeline: Timeline,
     /// The time of each stack of names, each behind the one around it.

@@ -59,6 +59,19 @@ pub struct Place {
     pub dur_ns: i64,
 }
 
+/// A time in which a process recorded nothing although requests waited for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Stall {
+    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    pub process: usize,
+    /// Time of its last event before the stall, in ns from the begin of the trace.
+    pub from_ns: i64,
+    /// Time to its next event, in ns.
+    pub dur_ns: i64,
+    /// Number of requests that were in flight.
+    pub requests: u64,
+}
+
 impl Default for Verdict {
     fn default() -> Verdict {
         Verdict {

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use trace_merge::{Options, Output};
 use trace_report::{NamesBy, ReportOptions, RunReport, parse_slo, screen};
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     include_str!("../traces/crash.txt"),
     include_str!("../traces/devices.txt"),
     include_str!("../traces/fixtures.txt"),
@@ -34,6 +34,7 @@ const FILES: [&str; 9] = [
     include_str!("../traces/requests.txt"),
     include_str!("../traces/serving.txt"),
     include_str!("../traces/settings.txt"),
+    include_str!("../traces/verdict.txt"),
 ];
 
 /// A trace, and what its report must have.

@@ -8,3 +8,4 @@ mod kill;
 mod perfetto;
 mod run;
 mod stop;
+mod verdicts;

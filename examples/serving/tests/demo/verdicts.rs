@@ -1,0 +1,94 @@
+//! Runs with one planted cause each, and runs without: the verdict names the cause, or none of them.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::thread;
+use std::time::Duration;
+use trace_report::VerdictRule::{self, ConcurrencyCapped, Crash, KvFull, LittleLoad};
+use trace_report::VerdictRule::{FrontendBound, Gc, ProcessStalled, TransferBound};
+
+use crate::harness::Workplace;
+
+/// The rules that name a plant.
+const PLANTS: [VerdictRule; 8] = [
+    ConcurrencyCapped,
+    KvFull,
+    LittleLoad,
+    Crash,
+    ProcessStalled,
+    Gc,
+    FrontendBound,
+    TransferBound,
+];
+/// A load for which batch and cache have room.
+const ROOM: &str = "--requests 24 --concurrency 6 --kv-blocks 400 --no-merge";
+/// How long a process is stopped.
+const STOPPED: Duration = Duration::from_secs(2);
+
+/// Returns the rule of a finished run's verdict, and the text.
+fn verdict(workplace: &Workplace) -> (VerdictRule, String) {
+    let options = trace_merge::Options::new([workplace.path("profile_out")]);
+    let report = trace_report::read(&options, &Default::default(), &Default::default()).unwrap();
+    (report.verdict.rule, report.verdict.text)
+}
+
+#[test]
+fn the_verdict_names_a_limit_that_the_options_set() {
+    let runs = [
+        // Eight requests run at once at most.
+        (
+            "--concurrency 24 --requests 48 --kv-blocks 800 --no-merge",
+            ConcurrencyCapped,
+        ),
+        (
+            "--concurrency 8 --requests 24 --kv-blocks 36 --no-merge",
+            KvFull,
+        ),
+        (
+            "--concurrency 1 --requests 6 --kv-blocks 400 --no-merge",
+            LittleLoad,
+        ),
+        (
+            "--requests 24 --kv-blocks 400 --kill-worker --no-merge",
+            Crash,
+        ),
+    ];
+    for (arguments, rule) in runs {
+        let workplace = Workplace::new();
+        workplace.run(arguments).expect(0);
+        let (found, text) = verdict(&workplace);
+        assert_eq!(found, rule, "{arguments}: {text}");
+    }
+}
+
+#[test]
+fn the_verdict_names_a_process_that_was_stopped() {
+    for (role, name) in [("Worker", "worker-"), ("Api", "serving-api")] {
+        let workplace = Workplace::new();
+        let running = workplace.start(ROOM);
+        workplace.wait_for_steps();
+        let pid = Pid::from_raw(workplace.child(role));
+        kill(pid, Signal::SIGSTOP).unwrap();
+        thread::sleep(STOPPED);
+        kill(pid, Signal::SIGCONT).unwrap();
+        running.finish().expect(0);
+        let (found, text) = verdict(&workplace);
+        assert_eq!(found, ProcessStalled, "{role}: {text}");
+        assert!(text.starts_with(name), "{text}");
+    }
+}
+
+/// Three runs, 20 with `SA_PROFILE_FULL`.
+#[test]
+fn the_verdict_names_no_plant_where_there_is_none() {
+    let runs = match std::env::var_os("SA_PROFILE_FULL") {
+        Some(_) => 20,
+        None => 3,
+    };
+    for seed in 1..=runs {
+        let workplace = Workplace::new();
+        workplace.run(&format!("{ROOM} --seed {seed}")).expect(0);
+        let (found, text) = verdict(&workplace);
+        assert!(!PLANTS.contains(&found), "seed {seed}: {text}");
+    }
+}

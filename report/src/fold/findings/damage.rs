@@ -1,0 +1,93 @@
+//! Crashes and losses, which come before all other findings.
+
+use super::draft;
+use crate::table::{CostOf, Finding, Place, RunReport};
+
+/// Number of requests and processes that are named.
+const NAMED: usize = 3;
+/// Time before a crash that shows what led to it.
+const BEFORE_NS: i64 = 500_000_000;
+
+/// Which process died first, in what, and which were killed after it.
+pub(super) fn crash(report: &RunReport) -> Option<Finding> {
+    let crash = report.crash.as_ref()?;
+    let name = |process: usize| {
+        let known = report.recorded.processes.get(process);
+        let pid = known.map_or(0, |of| of.pid);
+        format!("{} (pid {pid})", report.process_name(process))
+    };
+    let mut evidence = format!("{} died first", name(crash.process));
+    evidence += &match &crash.exit {
+        Some(exit) => format!(", {}", exit.words()),
+        None => ", by a signal that is not known".to_owned(),
+    };
+    if let Some(at_ns) = crash.last_ns {
+        evidence += &format!(", at {:.3} s", at_ns as f64 / 1e9);
+    }
+    if let Some(step) = &crash.step {
+        evidence += &format!(", in step {step}");
+    }
+    if let Some(span) = crash.spans.last() {
+        evidence += &format!(", in {}", span.name);
+    }
+    if crash.requests > 0 {
+        let ids = crash.request_ids.iter().take(NAMED).map(String::as_str);
+        let ids: Vec<&str> = ids.collect();
+        let is_more = crash.requests > ids.len() as u64;
+        let more = if is_more { ", …" } else { "" };
+        let plural = if crash.requests == 1 { "" } else { "s" };
+        let (requests, ids) = (crash.requests, ids.join(", "));
+        evidence += &format!(", with {requests} request{plural} ({ids}{more})");
+    }
+    for (nth, next) in crash.followed_by.iter().take(NAMED).enumerate() {
+        evidence += if nth == 0 { "; then " } else { ", " };
+        evidence += &name(next.process);
+        if let Some(ns) = next.after_ns {
+            evidence += &format!(" {:.3} s later", ns as f64 / 1e9);
+        }
+    }
+    for before in crash.maybe_before.iter().take(NAMED) {
+        let seconds = before.before_ns as f64 / 1e9;
+        let name = name(before.process);
+        evidence += &format!(
+            "; {name} may have died before: {seconds:.3} s earlier it stopped recording, with no span open"
+        );
+    }
+    let summary = &report.requests;
+    let unanswered = summary.n - summary.ok;
+    Some(Finding {
+        place: crash_place(report),
+        ..draft(
+            "crash",
+            evidence,
+            (
+                unanswered as f64 / summary.n.max(1) as f64,
+                CostOf::Requests,
+            ),
+            "the kernel's log and the core dump say why; docs/crash.md",
+        )
+    })
+}
+
+/// Returns the time before the last event of the process that died first.
+pub(crate) fn crash_place(report: &RunReport) -> Option<Place> {
+    let last_ns = report.crash.as_ref()?.last_ns?;
+    Some(Place {
+        from_ns: (last_ns - BEFORE_NS).max(0),
+        dur_ns: 2 * BEFORE_NS,
+    })
+}
+
+/// Events that recorders lost.
+pub(super) fn losses(report: &RunReport) -> Option<Finding> {
+    let lost = report.recorded.lost_events;
+    let all = lost.saturating_add(report.recorded.events);
+    (lost > 0).then(|| {
+        draft(
+            "losses",
+            format!("{lost} events are lost, and missing in what follows"),
+            (lost as f64 / all.max(1) as f64, CostOf::Figures),
+            "docs/troubleshooting.md#losses",
+        )
+    })
+}

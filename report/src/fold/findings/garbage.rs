@@ -1,0 +1,51 @@
+//! Collections of garbage → the time that they cost.
+
+use super::idle::IDLE;
+use super::{draft, longest_gap};
+use crate::table::{Activity, CostOf, Finding, IdleCause, RunReport, StackTime};
+use std::collections::BTreeMap;
+
+/// A collection that is longer than this is noteworthy.
+const LONG_NS: i64 = 1_000_000;
+
+/// Returns the process that collected garbage for longest, in words.
+pub(super) fn most_gc(report: &RunReport) -> Option<String> {
+    let is_gc = |stack: &&StackTime| Activity::of(&stack.name) == Some(Activity::Gc);
+    let mut times: BTreeMap<usize, (i64, u64)> = BTreeMap::new();
+    for stack in report.stacks.iter().filter(is_gc) {
+        let (ns, n) = times.entry(stack.process).or_default();
+        *ns = ns.saturating_add(stack.ttot_ns);
+        *n += stack.ncall;
+    }
+    let (process, (ns, n)) = times.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
+    Some(format!(
+        "; {} most of all, {n} times and {:.1} ms",
+        report.process_name(process),
+        ns as f64 / 1e6
+    ))
+}
+
+/// Long collections of garbage, whether devices waited for them or not.
+pub(super) fn garbage(report: &RunReport) -> Option<Finding> {
+    let of_gc = |name: &&crate::NameTime| Activity::of(&name.name) == Some(Activity::Gc);
+    let names = || report.names.iter().filter(of_gc);
+    let longest_ns = names().map(|name| name.duration.max_ns).max()?;
+    let ncall: u64 = names().map(|name| name.ncall).sum();
+    let all_ns: f64 = names().map(|name| name.ttot_ns as f64).sum();
+    let cost = all_ns / report.serving.wall_ns.max(1) as f64;
+    let is_known = report.idle_share(IdleCause::Gc) >= IDLE;
+    (longest_ns > LONG_NS && !is_known).then(|| Finding {
+        place: longest_gap(report, IdleCause::Gc),
+        ..draft(
+            "gc",
+            format!(
+                "Python collected garbage {} times, up to {:.1} ms{}",
+                ncall,
+                longest_ns as f64 / 1e6,
+                most_gc(report).unwrap_or_default()
+            ),
+            (cost, CostOf::WallTime),
+            "gc.freeze() after the start, or a higher gc.set_threshold()",
+        )
+    })
+}

@@ -1,0 +1,127 @@
+//! Idle devices → the causes that cost them time.
+
+use super::garbage::most_gc;
+use super::ranks::clock_words;
+use super::{draft, has_steps, longest_gap, waited};
+use crate::table::{CostOf, Finding, IdleCause, RunReport};
+
+/// Least share of the time that users waited.
+pub(super) const IDLE: f64 = 0.05;
+
+/// Returns the evidence and the advice for a cause of idle devices; `None` if the cause is unknown or is not a bottleneck.
+fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)> {
+    Some(match cause {
+        IdleCause::LaunchGap => (
+            "in a step, the devices waited for the next launch: the host is slower than they are",
+            "graph mode (ACL graphs); fewer and larger kernels; cores of its own for each worker",
+        ),
+        IdleCause::LaunchDelay => (
+            "kernels were launched and did not begin, with nothing else on the device",
+            "look at what the streams wait for: events, copies, the device's own scheduler",
+        ),
+        IdleCause::Preparing => (
+            "the devices waited for the first launch of a step",
+            "asynchronous scheduling, which prepares a step while the one before runs",
+        ),
+        IdleCause::Sampling => (
+            "the devices waited while workers sampled, or brought tokens back",
+            "sampling on the device; asynchronous output",
+        ),
+        IdleCause::Scheduling => (
+            "the devices waited while the engine scheduled",
+            "asynchronous scheduling; fewer requests in a batch; fewer engines on a core",
+        ),
+        IdleCause::Output => (
+            "the devices waited while the engine took in the output of the last step",
+            "asynchronous scheduling; less to do for each token (logprobs, stop texts)",
+        ),
+        IdleCause::Ipc => (
+            "the engine waited for its workers, which were done",
+            "free cores: look whether the processes waited for one; shared memory instead of sockets",
+        ),
+        IdleCause::Worker => (
+            "a worker had been given a step, or the sampling after it, and had not begun",
+            "look at what kept the worker: no free core, a process that was stopped or swapped out, other threads that hold the interpreter's lock",
+        ),
+        IdleCause::OtherRank => (
+            "devices waited for another worker, which was still in its step",
+            "the worker that is waited for: its cores, its share of the work, its device",
+        ),
+        IdleCause::Gc => (
+            "the devices waited while Python collected garbage",
+            "gc.freeze() after the start, or a higher gc.set_threshold()",
+        ),
+        IdleCause::KvTransfer => (
+            "the devices waited for keys and values",
+            "loading them layer by layer; a faster way between the hosts",
+        ),
+        IdleCause::Frontend => (
+            "the devices waited while requests had not reached the engine",
+            "more API servers; look at tokenising and templates",
+        ),
+        IdleCause::NotSchedulable => (
+            "requests waited in the engine, and none could run",
+            "more room for keys and values, a larger token budget; look at preemptions and grammars",
+        ),
+        IdleCause::Engine => (
+            "the engine had requests, and no span says what it did",
+            "level verbose, or spans of your own around what the engine does between steps",
+        ),
+        IdleCause::NoRequest | IdleCause::NotRecorded | IdleCause::Unknown => return None,
+    })
+}
+
+/// Returns the rule of a cause that devices wait for.
+fn rule(cause: IdleCause) -> &'static str {
+    match cause {
+        IdleCause::LaunchGap => "host_bound",
+        IdleCause::OtherRank => "slow_rank",
+        other => other.name(),
+    }
+}
+
+/// Returns what devices wait for.
+pub(super) fn idle(report: &RunReport) -> Vec<Finding> {
+    let (has_steps, recorded) = (has_steps(report), &report.recorded);
+    let finding = |cause: IdleCause| {
+        let (seen, advice) = evidence_and_advice(cause)?;
+        // Traces of other profilers show launches, and may show no steps.
+        let seen = match has_steps {
+            true => seen,
+            false => seen.trim_start_matches("in a step, "),
+        };
+        let mut evidence = match report.device.is_empty() {
+            true => seen.replace("devices", "workers"),
+            false => seen.to_owned(),
+        };
+        match (cause, report.longest_wait()) {
+            (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(
+                ": {} waited {:.1} ms for {}{}",
+                report.process_name(device.process),
+                wait.ns as f64 / 1e6,
+                report.process_name(wait.process),
+                clock_words(recorded.greatest_uncertainty_ns([device.worker, wait.process]))
+            )),
+            (IdleCause::Gc, _) => evidence.extend(most_gc(report)),
+            _ => {
+                let most = report
+                    .most_idle(cause)
+                    .map(|device| report.process_name(device.process));
+                evidence.extend(most.map(|name| format!("; {name} most of all")));
+            }
+        }
+        Some(Finding {
+            place: longest_gap(report, cause),
+            ..draft(
+                rule(cause),
+                evidence,
+                (report.idle_share(cause), CostOf::DeviceTime),
+                advice,
+            )
+        })
+    };
+    let found = IdleCause::ALL.into_iter().filter_map(finding);
+    found
+        .filter(|finding| waited(report, finding) >= IDLE)
+        .collect()
+}

@@ -1,0 +1,235 @@
+//! Requests → what they waited for.
+
+use super::draft;
+use crate::table::{CostOf, Finding, Place, Request, RunReport, SeriesKind, Stall};
+
+/// Least shares of the time of requests. docs/time.md says where each comes from.
+const QUEUE: f64 = 0.10;
+const FRONTEND: f64 = 0.10;
+/// Least share of requests.
+const PREEMPTED: f64 = 0.01;
+const NOT_ANSWERED: f64 = 0.05;
+/// Least share of the time of answers that prompts in steps cost.
+const STALLED_DECODES: f64 = 0.10;
+/// The parts of a request's time in the frontend.
+const IN_FRONTEND: [&str; 7] = [
+    "socket",
+    "HTTP",
+    "preprocess",
+    "IPC",
+    "frontend",
+    "return",
+    "answer",
+];
+
+/// What the time of requests says.
+pub(super) fn requests(report: &RunReport) -> Vec<Finding> {
+    let found = [
+        queue(report),
+        preemptions(report),
+        not_answered(report),
+        slow_frontend(report),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn queue(report: &RunReport) -> Option<Finding> {
+    let queue = &report.requests.queue;
+    let (cost, evidence) = match queue.n {
+        0 => queue_by_levels(report)?,
+        _ => {
+            let mean_ms = queue.mean_ns / 1e6;
+            let evidence = format!("the mean request waited {mean_ms:.1} ms in the engine's queue");
+            (share_of_e2e(report, Request::queue_ns), evidence)
+        }
+    };
+    (cost >= QUEUE).then(|| {
+        let advice = "more sequences in a batch if keys and values have room; else more replicas";
+        Finding {
+            place: longest(report, |of| of.queued_ns.zip(of.queue_ns())),
+            ..draft("queue", evidence, (cost, CostOf::RequestTime), advice)
+        }
+    })
+}
+
+/// Returns the share of the queue and the evidence for an engine that does not record when it first schedules a request. By Little's law, the time that all requests
+/// wait is the number of waiting ones, integrated over time.
+fn queue_by_levels(report: &RunReport) -> Option<(f64, String)> {
+    let total_ns = |of: SeriesKind| -> f64 {
+        let levels = report.load.iter().filter(|level| level.of == of);
+        levels.map(|level| level.mean * level.wall_ns as f64).sum()
+    };
+    let (waiting_ns, all_ns) = (
+        total_ns(SeriesKind::Waiting),
+        total_ns(SeriesKind::UnderWay),
+    );
+    let share = waiting_ns / all_ns;
+    let evidence = format!(
+        "requests waited in the engine's queue for {:.0} % of their time, by the number of waiting ones",
+        100.0 * share
+    );
+    (all_ns > 0.0).then_some((share, evidence))
+}
+
+fn preemptions(report: &RunReport) -> Option<Finding> {
+    let requests = report.request.iter();
+    let preempted: Vec<&Request> = requests.filter(|of| of.preemptions > 0).collect();
+    let (n, all) = (preempted.len() as f64, report.requests.n.max(1) as f64);
+    let total_ns: f64 = preempted.iter().map(|of| of.preempted_ns as f64).sum();
+    let cost = match report.requests.e2e.n {
+        0 => (n / all, CostOf::Requests),
+        _ => {
+            let cost = share_of_e2e(report, |of| Some(of.preempted_ns));
+            (cost, CostOf::RequestTime)
+        }
+    };
+    let evidence = || {
+        let mean_ms = total_ns / n / 1e6;
+        format!(
+            "{n} of {all} requests were preempted, lay for {mean_ms:.1} ms on average, and were computed again"
+        )
+    };
+    let advice = "more memory for keys and values, fewer sequences in a batch";
+    (n / all >= PREEMPTED).then(|| Finding {
+        place: most_preempted(&preempted),
+        ..draft("preemptions", evidence(), cost, advice)
+    })
+}
+
+/// Returns the whole time of the request that was preempted for longest.
+fn most_preempted(preempted: &[&Request]) -> Option<Place> {
+    let most = preempted.iter().max_by_key(|of| of.preempted_ns)?;
+    let from_ns = most.queued_ns?;
+    Some(Place {
+        from_ns,
+        dur_ns: most.finished_ns? - from_ns,
+    })
+}
+
+fn not_answered(report: &RunReport) -> Option<Finding> {
+    let summary = &report.requests;
+    let (n, lost) = (summary.n.max(1), summary.aborted + summary.failed);
+    let cost = lost as f64 / n as f64;
+    let advice = match (&report.crash, summary.failed > summary.aborted) {
+        (Some(_), _) => "the crash first: these requests were under way, or came after it",
+        (None, true) => "the server's log at the time of these requests: --json has them",
+        (None, false) => "the slowest requests first: clients give up what takes too long",
+    };
+    let (aborted, failed) = (summary.aborted, summary.failed);
+    let evidence = format!("{aborted} of {n} requests were given up, {failed} failed");
+    (cost >= NOT_ANSWERED)
+        .then(|| draft("not_answered", evidence, (cost, CostOf::Requests), advice))
+}
+
+/// Time of requests outside the engine.
+fn slow_frontend(report: &RunReport) -> Option<Finding> {
+    let parts = &report.request_parts;
+    let of_frontend = |name: &str| name.split(" + ").all(|part| IN_FRONTEND.contains(&part));
+    let in_frontend = parts.parts.iter().filter(|part| of_frontend(&part.name));
+    let total_ns: f64 = in_frontend.clone().map(|part| part.mean_ns).sum();
+    let most = in_frontend.max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))?;
+    let cost = total_ns / parts.e2e_mean_ns.max(1.0);
+    let evidence = format!(
+        "the mean request spent {:.1} ms in the frontend, {:.1} ms of them in {}",
+        total_ns / 1e6,
+        most.mean_ns / 1e6,
+        most.name
+    );
+    let advice = "more API servers; look at tokenising and templates";
+    (cost >= FRONTEND).then(|| Finding {
+        place: longest(report, |of| {
+            let (from_ns, to_ns) = of.arrival_ns.zip(of.queued_ns.or(of.finished_ns))?;
+            Some((from_ns, to_ns - from_ns))
+        }),
+        ..draft(
+            "slow_frontend",
+            evidence,
+            (cost, CostOf::RequestTime),
+            advice,
+        )
+    })
+}
+
+/// Steps with a prompt that make others wait for their next token.
+pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
+    let batchings = report.batching.iter();
+    let stalls = batchings.filter_map(|of| Some((of, of.stall()?)));
+    let worst = stalls.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
+    let (batching, (more_ns, stalled)) = worst?;
+    // A share of the time in which tokens come, which is a share of the whole.
+    let (decode, e2e) = (&report.requests.decode, &report.requests.e2e);
+    let cost = match decode.n > 0 && e2e.n > 0 {
+        true => stalled * (decode.mean_ns / e2e.mean_ns.max(1.0)).min(1.0),
+        false => stalled,
+    };
+    let evidence = format!(
+        "a step of {} with a prompt in it takes {:.1} ms longer, and the answers in it wait ({} of {} steps)",
+        report.process_name(batching.process),
+        more_ns / 1e6,
+        batching.mixed_steps,
+        batching.steps
+    );
+    let advice = "smaller chunks of prompts (--max-num-batched-tokens); prefill on other devices";
+    let cost = (cost, CostOf::RequestTime);
+    (stalled >= STALLED_DECODES).then(|| draft("stalled_decodes", evidence, cost, advice))
+}
+
+/// A process that did nothing while requests waited for it.
+pub(super) fn process_stalled(report: &RunReport) -> Option<Finding> {
+    let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
+    let of_it = |stall: &&Stall| stall.process == longest.process;
+    let stalls: Vec<&Stall> = report.stalls.iter().filter(of_it).collect();
+    let mut evidence = format!(
+        "{} recorded nothing for {:.2} s while {} requests were in flight",
+        report.process_name(longest.process),
+        longest.dur_ns as f64 / 1e9,
+        longest.requests
+    );
+    if stalls.len() > 1 {
+        let total_ns: i64 = stalls.iter().map(|stall| stall.dur_ns).sum();
+        let (n, total_s) = (stalls.len(), total_ns as f64 / 1e9);
+        evidence += &format!(", and {total_s:.2} s in {n} such times");
+    }
+    let advice = "look for what kept it: a signal (SIGSTOP), a debugger, no free core, swapping";
+    let cost = (stalled_share(report, &stalls), CostOf::RequestTime);
+    Some(Finding {
+        place: Some(Place {
+            from_ns: longest.from_ns,
+            dur_ns: longest.dur_ns,
+        }),
+        ..draft("process_stalled", evidence, cost, advice)
+    })
+}
+
+/// Returns the share of the time of all requests that is within stalls.
+fn stalled_share(report: &RunReport, stalls: &[&Stall]) -> f64 {
+    let (mut stalled_ns, mut all_ns) = (0.0, 0.0);
+    let requests = report.request.iter();
+    for (from_ns, to_ns) in requests.filter_map(|of| of.under_way_ns(report.serving.to_ns)) {
+        all_ns += (to_ns - from_ns) as f64;
+        for stall in stalls {
+            let end_ns = to_ns.min(stall.from_ns + stall.dur_ns);
+            stalled_ns += (end_ns - from_ns.max(stall.from_ns)).max(0) as f64;
+        }
+    }
+    stalled_ns / f64::max(all_ns, 1.0)
+}
+
+/// Returns a time of answered requests as a share of their E2E.
+fn share_of_e2e(report: &RunReport, ns: impl Fn(&Request) -> Option<i64>) -> f64 {
+    let (mut part_ns, mut all_ns) = (0.0, 0.0);
+    for request in report.request.iter().filter(|request| request.is_ok()) {
+        if let Some(e2e_ns) = request.e2e_ns() {
+            part_ns += ns(request).unwrap_or(0) as f64;
+            all_ns += e2e_ns as f64;
+        }
+    }
+    part_ns / f64::max(all_ns, 1.0)
+}
+
+/// Returns the longest of the times that requests have, each given by its start and its duration.
+fn longest(report: &RunReport, time: impl Fn(&Request) -> Option<(i64, i64)>) -> Option<Place> {
+    let times = report.request.iter().filter_map(time);
+    let (from_ns, dur_ns) = times.max_by_key(|(_, dur_ns)| *dur_ns)?;
+    Some(Place { from_ns, dur_ns })
+}

@@ -1,0 +1,245 @@
+//! A report → what limited the server, in a sentence or two.
+
+mod causes;
+mod queue;
+
+use super::findings::crash_place;
+use crate::amount::duration;
+use crate::table::{CrashedSpan, Finding, Place, RunReport, SeriesKind, Verdict, VerdictRule};
+use trace_merge::Exit;
+
+/// Least share of the time that users waited for a cause to be the answer.
+const LEAST: f64 = 0.10;
+/// The same for the host, which always costs some time.
+const LEAST_HOST: f64 = 0.25;
+/// A cause with this share is the answer even if the load is low.
+const CLEAR: f64 = 0.25;
+/// Requests in flight on average, up to which the load is low if none waits.
+const LOW_LOAD: f64 = 1.05;
+const NONE_WAITS: f64 = 0.05;
+
+/// A cause that may be the answer, and the share of the time that users waited for it.
+struct Candidate {
+    waited: f64,
+    verdict: Verdict,
+}
+
+/// Returns what limited the server. The report must have its findings.
+pub(crate) fn verdict(report: &RunReport) -> Verdict {
+    if let Some(verdict) = crash(report) {
+        return verdict;
+    }
+    let found = [
+        queue::queue(report),
+        causes::stalled(report),
+        causes::frontend(report),
+        causes::garbage(report),
+        causes::rank(report),
+        causes::transfer(report),
+    ];
+    let found = found.into_iter().flatten();
+    let found = found.filter(|candidate| candidate.waited >= LEAST);
+    let host = causes::host(report).filter(|host| host.waited >= LEAST_HOST);
+    let most = found
+        .chain(host)
+        .max_by(|one, other| one.waited.total_cmp(&other.waited));
+    let is_clear = |of: &Candidate| of.waited >= CLEAR && of.verdict.rule != VerdictRule::HostBound;
+    if let Some(verdict) = little_load(report)
+        && !most.as_ref().is_some_and(is_clear)
+    {
+        return verdict;
+    }
+    match most {
+        Some(candidate) => candidate.verdict,
+        None if report.requests.ok == 0 => unknown(report),
+        None => nothing(report),
+    }
+}
+
+/// Returns the finding of a rule.
+fn finding<'a>(report: &'a RunReport, rule: &str) -> Option<&'a Finding> {
+    report.findings.iter().find(|finding| finding.rule == rule)
+}
+
+/// Returns a share as people read it.
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        below if below < 1.0 => "less than 1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// Returns the share of waiting that a text ends with.
+fn of_waiting(report: &RunReport, waited: f64) -> String {
+    let whole = match report.requests.n {
+        0 => "the devices' time",
+        _ => "the time that users waited",
+    };
+    format!("{} of {whole}", percent(waited))
+}
+
+/// Returns the mean of a level over all engines together, or of all requests.
+fn mean_level(report: &RunReport, of: SeriesKind) -> Option<f64> {
+    let levels = report.load.iter().filter(|level| level.of == of);
+    let means: Vec<f64> = levels.map(|level| level.mean).collect();
+    (!means.is_empty()).then(|| means.iter().sum())
+}
+
+fn crash(report: &RunReport) -> Option<Verdict> {
+    let crash = report.crash.as_ref()?;
+    let name = |process: usize| report.process_name(process);
+    let mut text = format!("{} died", name(crash.process));
+    text += &match &crash.exit {
+        Some(Exit::Signal(signal)) => format!(" ({signal})"),
+        Some(exit) => format!(" ({})", exit.words()),
+        None => String::new(),
+    };
+    if let Some(last_ns) = crash.last_ns {
+        text += &format!(" at {:.1} s", last_ns as f64 / 1e9);
+    }
+    match (&crash.step, crash.spans.last()) {
+        (Some(step), _) => text += &format!(" in step {step}"),
+        (None, Some(CrashedSpan { name, .. })) => text += &format!(" in {name}"),
+        (None, None) => {}
+    }
+    match crash.requests {
+        0 => {}
+        1 => text += " and took 1 request with it",
+        n => text += &format!(" and took {n} requests with it"),
+    }
+    if let Some(next) = crash.followed_by.first() {
+        text += &format!("; {} was killed", name(next.process));
+        let after = next.after_ns.map(|ns| duration(ns as f64));
+        text += &after.map_or(String::new(), |after| format!(" {after} later"));
+    }
+    let summary = &report.requests;
+    Some(Verdict {
+        rule: VerdictRule::Crash,
+        text: text + ".",
+        advice: "Look at the kernel's log, the core dump and the end of the server's log."
+            .to_owned(),
+        evidence: format!(
+            "{} of {} requests were not answered",
+            summary.n - summary.ok,
+            summary.n
+        ),
+        place: crash_place(report),
+    })
+}
+
+/// Returns a verdict if too few requests were in flight to say what limits the server.
+fn little_load(report: &RunReport) -> Option<Verdict> {
+    let mut levels = report.load.iter();
+    let in_flight = levels.find(|level| level.of == SeriesKind::UnderWay)?;
+    let waiting = mean_level(report, SeriesKind::Waiting).unwrap_or(0.0);
+    let is_low = in_flight.mean <= LOW_LOAD || in_flight.p50 < 1.0;
+    (is_low && waiting < NONE_WAITS).then(|| Verdict {
+        rule: VerdictRule::LittleLoad,
+        text: format!(
+            "The load is too low to say what limits the server: {:.1} requests were in flight on average, and none waited.",
+            in_flight.mean
+        ),
+        advice: "Send more requests at once.".to_owned(),
+        evidence: format!(
+            "{:.0} in flight at most, {:.1} or fewer for half of the time; mean E2E {}",
+            in_flight.max,
+            in_flight.p50,
+            duration(report.requests.e2e.mean_ns)
+        ),
+        place: None,
+    })
+}
+
+fn unknown(report: &RunReport) -> Verdict {
+    let summary = &report.requests;
+    let (text, advice) = match summary.n {
+        0 => (
+            "Nothing can be said about what limited the server: the trace has no requests."
+                .to_owned(),
+            "Record while the server answers requests; docs/time.md lists the names of their events.",
+        ),
+        n => (
+            format!(
+                "Nothing can be said about what limited the server: none of {n} requests was answered."
+            ),
+            "Record for longer, or look at the server's log.",
+        ),
+    };
+    let devices = report.timed().count();
+    Verdict {
+        rule: VerdictRule::Unknown,
+        text,
+        advice: advice.to_owned(),
+        evidence: format!(
+            "{} events of {} processes, {devices} devices or workers; {} requests aborted, {} failed, {} unfinished",
+            report.recorded.events,
+            report.recorded.processes.len(),
+            summary.aborted,
+            summary.failed,
+            summary.unfinished
+        ),
+        place: None,
+    }
+}
+
+/// Returns the verdict on a server that no rule finds fault with.
+fn nothing(report: &RunReport) -> Verdict {
+    let summary = &report.requests;
+    let parts = &report.request_parts;
+    let most = parts
+        .parts
+        .iter()
+        .max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns));
+    // An engine without a frontend has its own figure.
+    let (ttft, of_whom) = match summary.ttft.n {
+        0 => (&summary.engine_ttft, " of the engine"),
+        _ => (&summary.ttft, ""),
+    };
+    let of_ttft = [("queue", &summary.queue), ("prefill", &summary.prefill)];
+    let most_ttft = of_ttft
+        .into_iter()
+        .filter(|(_, of)| of.n > 0)
+        .max_by(|one, other| one.1.mean_ns.total_cmp(&other.1.mean_ns));
+    let mut text = "Nothing stands out".to_owned();
+    let ttft_ns = duration(ttft.mean_ns);
+    match (ttft.n, most_ttft) {
+        (0, _) => text += &format!(": mean E2E is {}", duration(summary.e2e.mean_ns)),
+        (_, None) => text += &format!(": mean TTFT{of_whom} is {ttft_ns}"),
+        (_, Some((name, of))) => {
+            let share = percent((of.mean_ns / ttft.mean_ns.max(1.0)).min(1.0));
+            text += &format!(": mean TTFT{of_whom} is {ttft_ns}, and {name} takes {share} of it");
+        }
+    }
+    let most = most.map(|part| {
+        let share = percent(part.mean_ns / parts.e2e_mean_ns.max(1.0));
+        format!(", {share} of it {}", part.name)
+    });
+    Verdict {
+        rule: VerdictRule::Nothing,
+        text: text + ".",
+        advice: String::new(),
+        evidence: format!(
+            "{} of {} requests answered; mean E2E {}{}",
+            summary.ok,
+            summary.n,
+            duration(summary.e2e.mean_ns),
+            most.unwrap_or_default()
+        ),
+        place: None,
+    }
+}
+
+/// Returns a verdict whose evidence and place are those of a finding.
+fn from_finding(rule: VerdictRule, finding: &Finding, text: String, advice: &str) -> Candidate {
+    let place: Option<Place> = finding.place;
+    Candidate {
+        waited: finding.waited,
+        verdict: Verdict {
+            rule,
+            text,
+            advice: advice.to_owned(),
+            evidence: finding.evidence.clone(),
+            place,
+        },
+    }
+}

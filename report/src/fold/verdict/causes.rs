@@ -1,0 +1,149 @@
+//! Findings → the causes outside the queue that may be the answer.
+
+use super::{Candidate, finding, from_finding, of_waiting, percent};
+use crate::amount::duration;
+use crate::table::{CostOf, Finding, IdleCause, RunReport, VerdictRule};
+
+/// The rules of findings that blame the host, with what devices waited for.
+const HOST: [(&str, &str); 7] = [
+    ("host_bound", "the next launch in a step"),
+    ("preparing", "the first launch of a step"),
+    ("scheduling", "the scheduler"),
+    ("output", "the engine to take in outputs"),
+    ("sampling", "sampling"),
+    ("engine", "the engine"),
+    ("ipc", "messages between engine and workers"),
+];
+
+/// Least share of E2E for the frontend to be the answer: short answers always spend some time there.
+const LEAST_FRONTEND: f64 = 0.30;
+
+/// A process that stood still.
+pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
+    let finding = finding(report, "process_stalled")?;
+    let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
+    let text = format!(
+        "{} stood still for {} with {} requests in flight: {}.",
+        report.process_name(longest.process),
+        duration(longest.dur_ns as f64),
+        longest.requests,
+        of_waiting(report, finding.waited)
+    );
+    let advice = "Look for what stopped it: a signal, a debugger, no free core, swapping.";
+    let rule = VerdictRule::ProcessStalled;
+    Some(from_finding(rule, finding, text, advice))
+}
+
+/// Time of requests outside the engine. A frontend that stood still is another cause.
+pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
+    let finding = finding(report, "slow_frontend")?;
+    let is_frontend = |process| report.request.iter().any(|of| of.process == Some(process));
+    if report.stalls.iter().any(|stall| is_frontend(stall.process)) {
+        return None;
+    }
+    let parts = report.request_parts.parts.iter();
+    let most = parts
+        .filter(|part| finding.evidence.ends_with(&format!(" in {}", part.name)))
+        .max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))?;
+    let text = format!(
+        "The frontend is slow: it took {} of E2E, most of it in {} ({} of a mean of {}).",
+        percent(finding.waited),
+        most.name,
+        duration(most.mean_ns),
+        duration(report.request_parts.e2e_mean_ns)
+    );
+    let advice = match most.name.as_str() {
+        "preprocess" => "Look at the tokenizer and the chat template, or start more API servers.",
+        _ => "Start more API servers, or give them cores of their own.",
+    };
+    let candidate = from_finding(VerdictRule::FrontendBound, finding, text, advice);
+    (candidate.waited >= LEAST_FRONTEND).then_some(candidate)
+}
+
+/// Collections of garbage.
+pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
+    let finding = finding(report, "gc")?;
+    let waited = of_waiting(report, finding.waited);
+    let text = format!("Python's garbage collector kept requests waiting: {waited}.");
+    let advice = "Call gc.freeze() after the start, or raise gc.set_threshold().";
+    Some(from_finding(VerdictRule::Gc, finding, text, advice))
+}
+
+/// A worker that others waited for.
+pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
+    let rules = ["slow_rank", "late_rank"];
+    let found = rules.into_iter().filter_map(|rule| finding(report, rule));
+    let finding = found.max_by(|one, other| one.waited.total_cmp(&other.waited))?;
+    let waited = of_waiting(report, finding.waited);
+    let text = match report
+        .longest_wait()
+        .filter(|_| finding.rule == "slow_rank")
+    {
+        Some((_, wait)) => {
+            let name = report.process_name(wait.process);
+            format!("Workers waited for {name}, which was slower: {waited}.")
+        }
+        None => format!("Workers waited for one that comes late to collectives: {waited}."),
+    };
+    let advice =
+        "Look at its cores, its share of the work, and its device's clock and temperature.";
+    Some(from_finding(
+        VerdictRule::WaitingForRank,
+        finding,
+        text,
+        advice,
+    ))
+}
+
+/// Keys and values from elsewhere.
+pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
+    let finding = finding(report, IdleCause::KvTransfer.name())?;
+    let waited = of_waiting(report, finding.waited);
+    let text = format!("Workers waited for keys and values from elsewhere: {waited}.");
+    let advice = "Load them layer by layer, or find a faster way between the hosts.";
+    Some(from_finding(
+        VerdictRule::TransferBound,
+        finding,
+        text,
+        advice,
+    ))
+}
+
+/// A host that does not feed its devices fast enough: all causes together, the largest one named.
+pub(super) fn host(report: &RunReport) -> Option<Candidate> {
+    let words = |finding: &Finding| {
+        let rule = HOST.iter().find(|(rule, _)| *rule == finding.rule);
+        rule.map(|(_, words)| *words)
+    };
+    let found = report.findings.iter();
+    let of_devices = found.filter(|finding| finding.of == CostOf::DeviceTime);
+    let found: Vec<(&Finding, &str)> = of_devices
+        .filter_map(|finding| Some((finding, words(finding)?)))
+        .collect();
+    let (most, waited_for) = found.first()?;
+    let waited: f64 = found.iter().map(|(finding, _)| finding.waited).sum();
+    let who = match report.device.is_empty() {
+        true => "workers",
+        false => "devices",
+    };
+    let all = of_waiting(report, waited);
+    let text = match found.len() {
+        1 => format!("The host limits the server: {who} waited for {waited_for}, {all}."),
+        _ => format!(
+            "The host limits the server: {who} waited for it, {all}, most of all for {waited_for} ({}).",
+            percent(most.waited)
+        ),
+    };
+    let advice = capitalized(most.advice);
+    let candidate = from_finding(VerdictRule::HostBound, most, text, &advice);
+    Some(Candidate {
+        waited,
+        ..candidate
+    })
+}
+
+/// Returns a finding's advice as a sentence.
+fn capitalized(advice: &str) -> String {
+    let (first, rest) = advice.split_at(1);
+    format!("{}{rest}.", first.to_uppercase())
+}

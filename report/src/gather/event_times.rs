@@ -1,0 +1,128 @@
+//! When each process recorded something → the times in which it recorded nothing.
+
+use std::collections::HashMap;
+
+/// Number of equal parts of a run. A silence inside one part is not found.
+const PARTS: i64 = 1_024;
+
+/// The equal parts of a run's time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunParts {
+    from_ns: i64,
+    part_ns: i64,
+}
+
+impl RunParts {
+    pub(crate) fn new(from_ns: i64, to_ns: i64) -> RunParts {
+        let wall_ns = to_ns.saturating_sub(from_ns);
+        let part_ns = (wall_ns / PARTS).max(1);
+        RunParts { from_ns, part_ns }
+    }
+}
+
+/// The first and the last event of a process in a part of the run.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    process: u32,
+    part: i64,
+    first_ns: i64,
+    last_ns: i64,
+}
+
+/// The first and the last event of each process in each part of the run.
+#[derive(Debug, Default)]
+pub(crate) struct EventTimes {
+    /// The ends that the last event belongs to, which are often those of the next one too.
+    current: Option<Ends>,
+    of: HashMap<(u32, i64), (i64, i64)>,
+}
+
+/// A time in which a process recorded nothing, between two of its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Silence {
+    pub(crate) process: u32,
+    pub(crate) from_ns: i64,
+    pub(crate) to_ns: i64,
+}
+
+impl EventTimes {
+    /// Takes an event.
+    pub(crate) fn take(&mut self, parts: RunParts, process: u32, ns: i64) {
+        let part = ns.saturating_sub(parts.from_ns) / parts.part_ns;
+        match &mut self.current {
+            Some(ends) if (ends.process, ends.part) == (process, part) => {
+                ends.first_ns = ends.first_ns.min(ns);
+                ends.last_ns = ends.last_ns.max(ns);
+            }
+            current => {
+                let new = Ends {
+                    process,
+                    part,
+                    first_ns: ns,
+                    last_ns: ns,
+                };
+                if let Some(ends) = current.replace(new) {
+                    self.add((ends.process, ends.part), (ends.first_ns, ends.last_ns));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, key: (u32, i64), (first_ns, last_ns): (i64, i64)) {
+        let known = self.of.entry(key).or_insert((first_ns, last_ns));
+        *known = (known.0.min(first_ns), known.1.max(last_ns));
+    }
+
+    /// Adds the events of a chunk.
+    pub(crate) fn merge(&mut self, other: EventTimes) {
+        let ends = |ends: Ends| ((ends.process, ends.part), (ends.first_ns, ends.last_ns));
+        let others = other.of.into_iter().chain(other.current.map(ends));
+        others.for_each(|(key, times)| self.add(key, times));
+    }
+
+    /// Returns the silences that are at least this long, by process and time.
+    pub(crate) fn silences(self, least_ns: i64) -> Vec<Silence> {
+        let mut ends: Vec<((u32, i64), (i64, i64))> = self.of.into_iter().collect();
+        ends.sort_unstable();
+        let silences = ends.windows(2).filter_map(|two| {
+            let [((process, _), (_, from_ns)), ((next, _), (to_ns, _))] = *two else {
+                return None;
+            };
+            let is_long = process == next && to_ns.saturating_sub(from_ns) >= least_ns;
+            is_long.then_some(Silence {
+                process,
+                from_ns,
+                to_ns,
+            })
+        });
+        silences.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silences_have_exact_ends_whatever_the_order_of_events() {
+        let parts = RunParts::new(0, 1_024_000);
+        let mut times = EventTimes::default();
+        for (process, ns) in [(1, 10), (1, 900_123), (1, 20), (2, 500_000)] {
+            let mut chunk = EventTimes::default();
+            chunk.take(parts, process, ns);
+            times.merge(chunk);
+        }
+        let mut chunk = EventTimes::default();
+        for (process, ns) in [(1, 200_456), (1, 200_400), (2, 500_001), (1, 1_000_000)] {
+            chunk.take(parts, process, ns);
+        }
+        times.merge(chunk);
+        let silence = |from_ns, to_ns| Silence {
+            process: 1,
+            from_ns,
+            to_ns,
+        };
+        let expected = [silence(20, 200_400), silence(200_456, 900_123)];
+        assert_eq!(times.silences(100_000), expected);
+    }
+}

@@ -1,0 +1,34 @@
+"""A plugin of vLLM that slows one part of a server down while the file that `VLLM_PLANTED` names says which one."""
+
+import gc
+import os
+import time
+from pathlib import Path
+
+OBJECTS = 400_000  # a collection that visits so many takes tens of milliseconds
+TOKENIZE_S = 0.3
+
+
+def register():
+    """Called by vLLM in each of its processes."""
+    from vllm.renderers.base import BaseRenderer
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    planted = Path(os.environ["VLLM_PLANTED"])
+    schedule, tokenize = Scheduler.schedule, BaseRenderer._tokenize_prompt
+    kept = []
+
+    def collect_and_schedule(self, *args, **kwargs):
+        if planted.read_text() == "gc":
+            if not kept:
+                kept.extend([] for _ in range(OBJECTS))
+            gc.collect()
+        return schedule(self, *args, **kwargs)
+
+    def wait_and_tokenize(self, *args, **kwargs):
+        if planted.read_text() == "slow_tokenizer":
+            time.sleep(TOKENIZE_S)
+        return tokenize(self, *args, **kwargs)
+
+    Scheduler.schedule = collect_and_schedule
+    BaseRenderer._tokenize_prompt = wait_and_tokenize

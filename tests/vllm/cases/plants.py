@@ -1,0 +1,128 @@
+"""Servers with one planted cause each: the report's verdict names it. Without a plant, it names none of them.
+
+With `SA_PROFILE_KEEP`, the screen and the page of each run are written into that folder.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from client import connect, load, prompt_of
+from killed import kill_under_load, wait_until_dead
+from server import PATIENT, Server
+from trace import merged
+
+PLANTED = Path(__file__).parent / "planted"
+STOPPED_S = 3
+SPARSE, PAUSE_S = 12, 0.6  # requests of the client that sends too little, and its pause after each
+
+
+async def steady(server):
+    """Keeps eight requests in flight."""
+    await load(server.port, 8, 48, 48)
+
+
+async def long_answers(server):
+    """Keeps sixteen requests in flight, each of which needs a quarter of a small cache for keys and values, or more."""
+    await load(server.port, 16, 48, 160, length=40)
+
+
+async def sparse(server):
+    """Sends one request after the other, with a pause after each."""
+    stream = await connect(server.port)
+    for _ in range(SPARSE):
+        await stream.send(server.port, prompt_of(12), 16)
+        await asyncio.sleep(PAUSE_S)
+    stream.transport.close()
+
+
+def stopped(victim):
+    """Returns a load during which a process is stopped for some seconds."""
+
+    async def stop(server):
+        pid = next(pid for name, pid in server.processes().items() if name.startswith(victim))
+        under_load = asyncio.ensure_future(load(server.port, 8, 48, 96))
+        await asyncio.sleep(2)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(STOPPED_S)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await under_load
+
+    return stop
+
+
+async def crash(server):
+    """Kills the worker under load."""
+    await kill_under_load(server, server.worker())
+    wait_until_dead(server)
+
+
+SMALL_CACHE = ["--block-size", "16", "--num-gpu-blocks-override", "65"]
+# Each server's arguments and its loads, one after the other. Each load has a name, which a plugin may take as a plant, and the rule of its verdict.
+SERVERS = {
+    "default": (
+        [],
+        [
+            ("none_0", None, steady),
+            ("stopped_worker", "process_stalled", stopped("Worker")),
+            ("none_1", None, steady),
+            ("stopped_api_server", "process_stalled", stopped("APIServer")),
+            ("gc", "gc", steady),
+            ("slow_tokenizer", "frontend_bound", steady),
+            ("little_load", "little_load", sparse),
+            ("none_2", None, steady),
+            ("crash", "crash", crash),
+        ],
+    ),
+    "max_num_seqs_1": (["--max-num-seqs", "1"], [("max_num_seqs_1", "concurrency_capped", steady)]),
+    "max_num_seqs_2": (["--max-num-seqs", "2"], [("max_num_seqs_2", "concurrency_capped", steady)]),
+    "kv_full": (SMALL_CACHE, [("kv_full", "kv_full", long_answers)]),
+}
+RULES = {rule for _, loads in SERVERS.values() for _, rule, _ in loads if rule is not None}
+
+
+def run(machine, report):
+    """Runs each server, and judges the time of each load."""
+    for name in os.environ.get("SA_PROFILE_PLANTS", "").split() or SERVERS:
+        arguments, loads = SERVERS[name]
+        folder = machine.folder / name
+        windows = serve(machine, folder, arguments, loads)
+        base_ns = merged(machine, report, f"plants_{name}", folder).base_ns
+        for load_name, rule, _ in loads:
+            window = [f"{edge}={(ns - base_ns) / 1e6:.3f}ms" for edge, ns in zip(("--from", "--to"), windows[load_name])]
+            verdict = machine.report(folder, *window)["verdict"]
+            is_right = verdict["rule"] == rule if rule else verdict["rule"] not in RULES
+            report.check(f"plants_{load_name}", is_right, verdict["rule"], verdict["text"], verdict["evidence"])
+            keep(machine, load_name, folder, window)
+
+
+def serve(machine, folder, arguments, loads):
+    """Runs one server. Returns the time of each load by its name, in ns of the monotonic clock."""
+    planted = machine.folder / "planted"
+    planted.write_text("")
+    paths = [str(PLANTED), *([str(PATIENT)] if machine.options.patient else []), os.environ.get("PYTHONPATH")]
+    environment = {"VLLM_PLANTED": str(planted), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    windows = {}
+    with Server(machine, folder, arguments, **environment) as server:
+        asyncio.run(load(server.port, 8, 16, 8))  # whatever is slow for the first requests
+        for name, _, under_load in loads:
+            planted.write_text(name)
+            began_ns = time.monotonic_ns()
+            asyncio.run(under_load(server))
+            windows[name] = (began_ns, time.monotonic_ns())
+            planted.write_text("")
+            time.sleep(1)
+    return windows
+
+
+def keep(machine, name, folder, window):
+    """Writes screen and page into the folder that the environment names."""
+    kept = os.environ.get("SA_PROFILE_KEEP")
+    if kept:
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        Path(kept, f"{name}.txt").write_text(machine.run("report", *window, folder, check=True).stdout)
+        machine.run("report", f"--html={Path(kept, name)}.html", *window, folder, check=True)
