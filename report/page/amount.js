@@ -14,6 +14,11 @@ function count(n) {
   return n == null ? '–' : String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** A number of things: `1 event`, `2 events`. */
+function counted(n, one, many) {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
 /** A part of a whole. */
 function share(part, whole) {
   return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';

@@ -1,26 +1,51 @@
-// Bars of parts.
+// Bars of parts, and the colour of each part: that of its phase, wherever it is drawn.
 
-const COLOURS = 12;
+/** Phases of the parts of a request. */
+const PART_PHASES = { socket: 'host', HTTP: 'host', preprocess: 'host', IPC: 'host', frontend: 'host', queue: 'queue', prefill: 'prefill', decode: 'decode', return: 'answer', answer: 'answer' };
+/** Phases of the causes of idle time: whose turn it was. */
+const CAUSE_PHASES = {
+  not_recorded: 'idle', unknown: 'idle', no_request: 'idle', not_schedulable: 'queue', frontend: 'answer', kv_transfer: 'transfer', other_rank: 'device', launch_delay: 'device',
+};
+/** Phases of a run. */
+const RUN_PHASES = { start_up: 'host', serving: 'device', idle: 'idle', shutdown: 'host' };
+/** How much of its phase’s colour each further part of one phase has, in %. */
+const TINTS = [100, 72, 50, 34];
 
-function colour(nth) {
-  return `c${nth % COLOURS}`;
+/** The colours of names by `phases`, which returns the phases of a name. A name of two phases, such as “queue + prefill”, has two colours. Names of one phase have tints of it. */
+function colours(names, phases) {
+  const used = new Map();
+  const tint = (phase) => {
+    const nth = used.get(phase) ?? 0;
+    used.set(phase, nth + 1);
+    return nth === 0 ? `var(--${phase})` : `color-mix(in srgb, var(--${phase}) ${TINTS[nth % TINTS.length]}%, var(--paper))`;
+  };
+  return new Map(names.map((name) => [name, phases(name).map(tint)]));
 }
 
-/** A bar as long as its parts of `whole` together. A part is a `name`, `ns` and the number of its colour. */
+const partPhases = (name) => name.split(' + ').map((part) => PART_PHASES[part] ?? 'host');
+const causePhases = (cause) => [CAUSE_PHASES[cause] ?? 'host'];
+
+/** A bar as long as its parts of `whole` together. A part has a `name`, `ns` and `colours`. */
 function bar(parts, whole, thin) {
-  const picture = drawn('svg', { class: thin ? 'bar thin' : 'bar', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', role: 'img' });
+  const picture = drawn('svg', { class: thin ? 'bar thin' : 'bar', viewBox: '0 0 1000 12', preserveAspectRatio: 'none', role: 'img' });
   let at = 0;
-  for (const { name, ns, nth } of parts) {
+  for (const { name, ns, colours: of } of parts) {
     const width = whole > 0 ? (1000 * ns) / whole : 0;
-    if (width > 0) picture.append(drawn('rect', { x: at, y: 0, width, height: 10, class: colour(nth) }, tip(`${name}: ${duration(ns)}`)));
+    const height = 12 / of.length;
+    if (width > 0) picture.append(drawn('g', {}, of.map((fill, nth) => drawn('rect', { x: at, y: nth * height, width, height, style: `fill:${fill}` })), tip(`${name}: ${duration(ns)}`)));
     at += width;
   }
   picture.setAttribute('aria-label', parts.map(({ name, ns }) => `${name} ${duration(ns)}`).join(', '));
   return picture;
 }
 
+/** A small field of the colours of a part. */
+function chip(of) {
+  const stops = of.map((fill, nth) => `${fill} ${(100 * nth) / of.length}% ${(100 * (nth + 1)) / of.length}%`);
+  return element('i', { class: 'chip', style: `background:linear-gradient(${stops.join(',')})` });
+}
+
 /** What the colours stand for. */
 function legend(entries) {
-  return element('div', { class: 'legend' }, entries.map(({ name, nth, meaning }) =>
-    element('span', { title: meaning }, element('i', { class: colour(nth) }), meaning ? `${name}: ${meaning}` : name)));
+  return element('div', { class: 'legend' }, entries.map(({ name, colours: of, meaning }) => element('span', {}, chip(of), meaning ? `${name}: ${meaning}` : name)));
 }

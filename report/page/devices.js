@@ -10,10 +10,10 @@ function deviceTable() {
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
     { title: 'busy', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
-    { title: 'communication', text: (of) => share(of.communication_ns, of.wall_ns), sort: (of) => of.communication_ns },
+    { title: 'communication', tip: 'the share of the time in which collectives ran', text: (of) => share(of.communication_ns, of.wall_ns), sort: (of) => of.communication_ns },
     { title: 'exposed', tip: 'communication while nothing else ran', text: (of) => share(of.exposed_communication_ns, of.wall_ns), sort: (of) => of.exposed_communication_ns },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
-    { title: 'which began at', text: (of) => duration(of.longest_gap_at_ns) },
+    { title: 'which began at', tip: 'when the longest gap began, from the begin of the trace', text: (of) => duration(of.longest_gap_at_ns) },
     ...(data.device.some((of) => of.launch_delay.n > 0) ? LAUNCHES : []),
   ];
   return data.device.length > 0 && figure('How busy they were', table(columns, data.device), 'devices');
@@ -22,11 +22,11 @@ function deviceTable() {
 /** The workers whose device is not recorded. */
 function workerTable() {
   const columns = [
-    { title: 'worker', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'steps', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
+    { title: 'worker', tip: 'a worker process', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'steps', tip: 'steps of the worker', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
     { title: 'in them', tip: 'the share of its time that it was in a step, or sampled', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
-    { title: 'which began at', text: (of) => duration(of.longest_gap_at_ns) },
+    { title: 'which began at', tip: 'when the longest gap began, from the begin of the trace', text: (of) => duration(of.longest_gap_at_ns) },
   ];
   return data.worker.length > 0 && figure('Workers whose device is not recorded', table(columns, data.worker));
 }
@@ -38,10 +38,10 @@ function streamTable() {
   const wall = new Map(data.device.map(({ process, wall_ns: ns }) => [process, ns]));
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'stream', class: 'text', text: ({ name }) => name },
+    { title: 'stream', tip: 'the row of the device', class: 'text', text: ({ name }) => name },
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
     { title: 'busy', text: (of) => share(of.busy_ns, wall.get(of.process)), sort: (of) => of.busy_ns / wall.get(of.process) },
-    { title: 'replays', tip: 'of graphs', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
+    { title: 'replays', tip: 'graphs that were replayed', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
     { title: 'queue', tip: 'slices launched that have not begun, the mean over time', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
     { title: 'longest', tip: 'the most that a launch found', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },
   ];
@@ -58,13 +58,14 @@ function idleBars() {
   const whole = idle.reduce((most, { idle_ns: ns }) => Math.max(most, ns), 0);
   const name = (cause) => data.causes[cause][0];
   const all = [...totals.values()].reduce((sum, ns) => sum + ns, 0);
+  const colour = colours(order, causePhases);
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'idle', text: ({ idle_ns: ns }) => duration(ns), sort: ({ idle_ns: ns }) => ns },
-    ...order.slice(0, 3).map((cause) => ({ title: name(cause), text: (of) => duration(causeNs(of, cause)), sort: (of) => causeNs(of, cause) })),
-    { title: '', class: 'wide', text: ({ causes }) => bar(order.map((cause, nth) => ({ name: name(cause), ns: causes.find((one) => one.cause === cause)?.ns ?? 0, nth })), whole) },
+    { title: 'idle', tip: 'the time in which nothing ran, from its first slice to its last', text: ({ idle_ns: ns }) => duration(ns), sort: ({ idle_ns: ns }) => ns },
+    ...order.slice(0, 3).map((cause) => ({ title: name(cause), tip: data.causes[cause][1], text: (of) => duration(causeNs(of, cause)), sort: (of) => causeNs(of, cause) })),
+    { title: 'causes', tip: 'all causes; the longest bar is the device that was idle longest', class: 'wide', text: ({ causes }) => bar(order.map((cause) => ({ name: name(cause), ns: causes.find((one) => one.cause === cause)?.ns ?? 0, colours: colour.get(cause) })), whole) },
   ];
-  const entries = order.map((cause, nth) => ({ name: `${name(cause)} (${share(totals.get(cause), all)})`, meaning: data.causes[cause][1], nth }));
+  const entries = order.map((cause) => ({ name: `${name(cause)} (${share(totals.get(cause), all)})`, meaning: data.causes[cause][1], colours: colour.get(cause) }));
   return figure('Why they were idle', [table(columns, idle), legend(entries)], 'idle');
 }
 
@@ -81,11 +82,11 @@ function rankMatrix() {
   const cell = ({ waited_for: of }, worker) => {
     const ns = of.find(({ process }) => process === worker)?.ns;
     const strength = Math.round((70 * (ns ?? 0)) / most);
-    return element('span', { style: `display:block;padding:0 6px;background:color-mix(in srgb, var(--c3) ${strength}%, transparent)` }, duration(ns));
+    return element('span', { style: `display:block;padding:0 6px;background:color-mix(in srgb, var(--idle) ${strength}%, transparent)` }, duration(ns));
   };
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    ...workers.map((worker) => ({ title: `for ${processName(worker)}`, text: (of) => cell(of, worker), sort: (of) => of.waited_for.find(({ process }) => process === worker)?.ns })),
+    ...workers.map((worker) => ({ title: `for ${processName(worker)}`, tip: 'how long the device waited while this worker was still in its step', text: (of) => cell(of, worker), sort: (of) => of.waited_for.find(({ process }) => process === worker)?.ns })),
   ];
   return figure('Whom they waited for', element('div', { class: 'matrix' }, table(columns, waits)));
 }
@@ -94,14 +95,16 @@ function rankTable() {
   if (data.rank.length === 0) return undefined;
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'collectives', text: (of) => count(of.collectives) },
-    { title: 'came last to', text: (of) => share(of.last, of.collectives), sort: (of) => of.last / of.collectives },
+    { title: 'collectives', tip: 'collectives that several devices took part in', text: (of) => count(of.collectives) },
+    { title: 'came last to', tip: 'the share of its collectives to which it came last', text: (of) => share(of.last, of.collectives), sort: (of) => of.last / of.collectives },
     { title: 'outlier in', tip: 'Dixon’s test at 99 %, or three standard deviations of more than ten devices', text: (of) => share(of.outlier, of.collectives), sort: (of) => of.outlier / of.collectives },
-    { title: 'alone late by', text: (of) => duration(of.late_ns), sort: (of) => of.late_ns },
-    { title: 'waited', text: (of) => duration(of.waited_ns), sort: (of) => of.waited_ns },
+    { title: 'alone late by', tip: 'how much earlier its collectives would have begun if it had not been the last', text: (of) => duration(of.late_ns), sort: (of) => of.late_ns },
+    { title: 'waited', tip: 'how long it waited in collectives for others', text: (of) => duration(of.waited_ns), sort: (of) => of.waited_ns },
   ];
   return figure('Who came last to collectives', table(columns, data.rank));
 }
+
+const [EXPOSED, HIDDEN] = [['var(--host)'], ['var(--device)']];
 
 /** What the host did, against the mean device. */
 function hostTable() {
@@ -114,11 +117,11 @@ function hostTable() {
   const n = data.idle.length;
   const whole = Math.max(...[...sums.values()].map(({ total }) => total));
   const columns = [
-    { title: 'host', class: 'text', text: ({ activity }) => words(activity) },
-    { title: 'calls', text: ({ calls }) => count(calls / n) },
-    { title: 'total', text: ({ total }) => duration(total / n), sort: ({ total }) => total },
+    { title: 'host', tip: 'what the host did', class: 'text', text: ({ activity }) => words(activity) },
+    { title: 'calls', tip: 'for the mean device', text: ({ calls }) => count(calls / n) },
+    { title: 'total', tip: 'for the mean device', text: ({ total }) => duration(total / n), sort: ({ total }) => total },
     { title: 'exposed', tip: 'while the device was idle', text: ({ exposed }) => duration(exposed / n), sort: ({ exposed }) => exposed },
-    { title: '', class: 'wide', text: ({ total, exposed }) => bar([{ name: 'exposed', ns: exposed, nth: 3 }, { name: 'hidden', ns: total - exposed, nth: 11 }], whole) },
+    { title: 'of it', tip: 'exposed and hidden time', class: 'wide', text: ({ total, exposed }) => bar([{ name: 'exposed', ns: exposed, colours: EXPOSED }, { name: 'hidden', ns: total - exposed, colours: HIDDEN }], whole) },
   ];
-  return figure('What the host did meanwhile, for the mean device', [table(columns, [...sums.values()]), legend([{ name: 'exposed: the device was idle', nth: 3 }, { name: 'hidden: it worked', nth: 11 }])]);
+  return figure('What the host did meanwhile, for the mean device', [table(columns, [...sums.values()]), legend([{ name: 'exposed: the device was idle', colours: EXPOSED }, { name: 'hidden: it worked', colours: HIDDEN }])]);
 }

@@ -1,26 +1,53 @@
 // How the figures of requests are distributed.
 
 const POINTS = 400;
+const QUANTILES = [0.5, 0.9, 0.99];
 
-/** The share of requests (upwards) that took at most a time (rightwards), which is on a logarithmic axis where it spans much. `of` has their figures. */
-function distribution(title, times, of) {
-  const sorted = Float64Array.from(times.filter((us) => us != null)).sort();
+/** The times of requests that count, in µs, the shortest first. A failed request has no E2E that says anything. */
+function sortedTimes(times) {
+  return Float64Array.from(times.filter((us, at) => us != null && data.request.status[at] !== 'failed')).sort();
+}
+
+/** The value at a share of sorted ones, linear between ranks as the report’s percentiles are. */
+function quantile(sorted, part) {
+  const at = part * (sorted.length - 1);
+  const low = Math.floor(at);
+  return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
+}
+
+/** Round values from one to another: 1, 2 and 5 times a power of ten, or equal steps. */
+function ticks(least, most, isLogarithmic) {
+  const power = 10 ** Math.floor(Math.log10(isLogarithmic ? least : (most - least) / 4));
+  if (!isLogarithmic) {
+    const step = [1, 2, 5, 10].map((by) => by * power).find((by) => (most - least) / by <= 5);
+    return Array.from({ length: Math.floor(most / step) - Math.ceil(least / step) + 1 }, (_, nth) => (Math.ceil(least / step) + nth) * step);
+  }
+  const all = [];
+  for (let at = power; at <= most; at *= 10) all.push(...[1, 2, 5].map((by) => by * at));
+  const shown = all.filter((us) => us >= least && us <= most);
+  return shown.length > 6 ? shown.filter((us) => Number.isInteger(Math.log10(us))) : shown;
+}
+
+/** The share of requests (upwards) that took at most a time (rightwards), which is on a logarithmic axis where it spans much. */
+function distribution(title, times, phase) {
+  const sorted = sortedTimes(times);
   if (sorted.length < 2) return undefined;
   const [least, most] = [Math.max(sorted[0], 1), Math.max(sorted.at(-1), 2)];
   const isLogarithmic = most / least > 30;
   const scale = isLogarithmic ? Math.log : (us) => us;
-  const x = (us) => (1000 * (scale(Math.max(us, 1)) - scale(least))) / (scale(most) - scale(least) || 1);
-  const step = Math.max(sorted.length / POINTS, 1);
-  let path = 'M0,100';
-  for (let at = 0; at < sorted.length; at += step) {
-    const nth = Math.floor(at);
-    path += `L${x(sorted[nth]).toFixed(1)},${(100 - (100 * (nth + 1)) / sorted.length).toFixed(2)}`;
-  }
-  path += 'L1000,0';
-  const quantiles = ['p50', 'p90', 'p99'].map((name) => [name, of[`${name}_ns`]]);
-  const marks = quantiles.map(([name, ns]) => drawn('line', { x1: x(ns / 1e3), x2: x(ns / 1e3), y1: 0, y2: 100 }, tip(`${name}: ${duration(ns)}`)));
-  const label = quantiles.map(([name, ns]) => `${name} ${duration(ns)}`).join(', ');
-  const picture = drawn('svg', { class: 'plot', viewBox: '0 0 1000 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${title}: ${label}` }, drawn('path', { d: path }), marks);
-  const ends = element('div', { class: 'ends' }, element('span', {}, duration(least * 1e3)), element('span', {}, isLogarithmic ? `${label} (logarithmic)` : label), element('span', {}, duration(most * 1e3)));
-  return figure(title, [picture, ends]);
+  const x = (us) => (100 * (scale(Math.max(us, 1)) - scale(least))) / (scale(most) - scale(least) || 1);
+  // The percentiles are among the points, so that their marks lie on the curve.
+  const shares = [...Array.from({ length: Math.min(sorted.length, POINTS) }, (_, nth, of = Math.min(sorted.length, POINTS) - 1) => nth / of), ...QUANTILES].sort((a, b) => a - b);
+  const path = shares.map((part) => `${x(quantile(sorted, part)).toFixed(3)},${(100 * (1 - part)).toFixed(3)}`).join('L');
+  const marks = QUANTILES.map((part) => ({ name: `p${100 * part}`, us: quantile(sorted, part), part }));
+  const label = marks.map(({ name, us }) => `${name} ${duration(us * 1e3)}`).join(', ');
+  const lines = ticks(least, most, isLogarithmic);
+  const picture = drawn('svg', { viewBox: '0 0 100 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${title}: ${label}` },
+    lines.map((us) => drawn('line', { x1: x(us), x2: x(us), y1: 0, y2: 100 })), [0, 50, 100].map((y) => drawn('line', { x1: 0, x2: 100, y1: y, y2: y })),
+    drawn('path', { d: `M${path}`, style: `stroke:var(--${phase})` }));
+  const dots = marks.map(({ name, us, part }) => explained(element('i', { class: 'dot', tabindex: 0, role: 'img', 'aria-label': `${name} ${duration(us * 1e3)}`, style: `left:${x(us)}%;top:${100 * (1 - part)}%;background:var(--${phase})` }), `${name}: ${duration(us * 1e3)}`));
+  const across = lines.map((us) => element('span', { style: `left:${x(us)}%` }, duration(us * 1e3)));
+  const caption = explained(element('span', { tabindex: 0 }, title), 'the share of requests that took at most a time');
+  return element('figure', { class: 'distribution' }, element('figcaption', {}, caption, ' ', element('small', {}, `${label}${isLogarithmic ? ' (logarithmic)' : ''}`)),
+    element('div', { class: 'plot' }, element('div', { class: 'up' }, ['100 %', '50 %', '0 %'].map((text) => element('span', {}, text))), element('div', { class: 'area' }, picture, dots), element('div', { class: 'across' }, across)));
 }

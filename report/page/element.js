@@ -26,18 +26,82 @@ function tip(text) {
   return drawn('title', {}, text);
 }
 
-/** A figure with a title; its SQL unfolds. */
+/** Explains an element when the pointer is over it or the keyboard reaches it. */
+function explained(made, text) {
+  made.dataset.tip = text;
+  made.setAttribute('aria-description', text);
+  return made;
+}
+
+/** Shows the explanation of the element under the pointer or with the focus, in one box for all of them. */
+function showExplanations() {
+  const box = element('div', { id: 'tip', role: 'tooltip', hidden: true });
+  const hide = () => { box.hidden = true; };
+  const show = ({ target }) => {
+    const of = target.closest?.('[data-tip]');
+    box.hidden = !of;
+    if (!of) return;
+    box.textContent = of.dataset.tip;
+    const at = of.getBoundingClientRect();
+    const below = at.bottom + 6 + box.offsetHeight <= innerHeight;
+    box.style.top = `${below ? at.bottom + 6 : at.top - 6 - box.offsetHeight}px`;
+    box.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - box.offsetWidth - 8))}px`;
+  };
+  document.body.append(box);
+  for (const event of ['pointerover', 'focusin']) document.addEventListener(event, show);
+  for (const event of ['focusout', 'scroll']) document.addEventListener(event, hide, true);
+  document.addEventListener('keydown', ({ key }) => key === 'Escape' && hide());
+}
+
+/** A figure with a title. A button shows its SQL. */
 function figure(title, body, sql) {
-  return element('figure', {}, element('figcaption', {}, title), body, sql && statement(sql));
+  const text = sql && data.sql[sql];
+  if (!text) return element('figure', {}, element('figcaption', {}, title), body);
+  const shown = element('div', { class: 'statement', hidden: true }, command(`sa-profile sql ${data.opens ?? 'RUN'} ${sql}`), element('pre', {}, text));
+  const button = element('button', { type: 'button', class: 'sql', 'aria-expanded': 'false', onclick: () => {
+    shown.hidden = !shown.hidden;
+    button.setAttribute('aria-expanded', String(!shown.hidden));
+  } }, 'SQL');
+  button.setAttribute('aria-label', `SQL of “${title}”`);
+  return element('figure', {}, element('figcaption', {}, title, button), shown, body);
 }
 
-/** A statement that unfolds. */
-function statement(name) {
-  const text = data.sql[name];
-  return text && element('details', { class: 'sql' }, element('summary', {}, `SQL: sa-profile sql RUN ${name}`), element('pre', {}, text));
+/** A command with a button that copies it. */
+function command(text) {
+  // A line breaks between words: not inside `--for`.
+  const code = element('code', {}, text.split(/(?<= )/).map((word) => element('span', {}, word)));
+  const button = element('button', { type: 'button', 'aria-label': `Copy ${text}`, onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch { // a page that may not use the clipboard copies what is selected
+      getSelection().selectAllChildren(code);
+      document.execCommand('copy');
+    }
+    button.textContent = 'copied';
+    setTimeout(() => { button.textContent = 'copy'; }, 1500);
+  } }, 'copy');
+  return element('span', { class: 'command' }, code, button);
 }
 
-/** A table. A column has a `title`, `text` of a row, `sort` (what a click on its title sorts by) and a `class`. */
+/** What the columns of several tables mean. */
+const COLUMNS = {
+  n: 'the number of values behind the figures of this row',
+  mean: 'the mean of all values',
+  p50: 'the median: half of the values are at most this',
+  p90: '90 % of the values are at most this',
+  p99: '99 % of the values are at most this',
+  max: 'the largest value',
+  share: 'the share of all',
+  at: 'when it began, from the begin of the trace',
+  took: 'from its begin to its end',
+  device: 'the device, or the worker whose device is not recorded',
+  slices: 'kernels, copies and collectives that ran',
+  busy: 'the share of the time in which anything ran',
+  'longest gap': 'the longest time in which nothing ran',
+  'began at': 'when the longest gap began, from the begin of the trace',
+};
+
+/** A table. A column has a `title`, a `tip` that explains it, `text` of a row, `sort` (what a click on its title sorts by) and a `class`. */
 function table(columns, rows, { sorted, down = true, most = Infinity } = {}) {
   const body = element('tbody');
   const head = element('tr');
@@ -56,31 +120,23 @@ function table(columns, rows, { sorted, down = true, most = Infinity } = {}) {
     draw();
   };
   columns.forEach((column, nth) => {
-    const title = column.sort ? element('button', { type: 'button', onclick: () => sortBy(nth) }, column.title) : column.title;
-    head.append(element('th', { class: column.class, scope: 'col', title: column.tip }, title));
+    head.append(columnHead(column, column.sort && (() => sortBy(nth))));
   });
   draw();
   return element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, head), body));
+}
+
+/** The head of a column. It explains itself, and sorts the table where it can. */
+function columnHead({ title, tip: meaning = COLUMNS[title], class: kind }, onclick) {
+  const head = element('th', { class: kind, scope: 'col' });
+  if (title === '') return head;
+  const name = onclick ? element('button', { type: 'button', onclick }, title) : element('span', { tabindex: meaning ? 0 : undefined }, title);
+  head.append(meaning ? explained(name, meaning) : name);
+  return head;
 }
 
 /** Orders numbers and texts; what is not known is the least. */
 function compared(a, b) {
   if (a == null || b == null) return (a != null) - (b != null);
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** The name of a process. */
-function processName(number) {
-  const process = data.recorded.processes[number];
-  return process?.device_name ?? process?.name ?? `process ${process?.pid ?? number}`;
-}
-
-/** The command that opens Perfetto at a time; nothing where none would. Perfetto takes no time that is not within the trace. */
-function opens(startNs, durNs) {
-  if (data.opens == null) return '';
-  const [first, last] = [data.timeline.from_ns, data.timeline.from_ns + data.recorded.wall_ns];
-  const margin = Math.max(durNs / 20, 1e5);
-  const from = 1e3 * Math.ceil(Math.max(startNs - margin, first) / 1e3);
-  const to = Math.min(startNs + durNs + margin, last);
-  return element('code', {}, `sa-profile open ${data.opens} --at ${option(from)} --for ${option(to - from)}`);
 }

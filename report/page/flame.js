@@ -67,9 +67,9 @@ class Flame {
 
   #frame({ node, left, width, depth }, nth) {
     const text = `${node.name}: ${duration(node.ns)}, ${duration(node.selfNs)} by itself, ${count(node.ncall)} calls, ${share(node.ns, this.#top(node).ns)}`;
-    const hue = depth === 0 ? 8 : [...node.name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 8191, 7) % 8;
+    const hue = depth === 0 ? 0 : [...node.name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 8191, 7) % 8;
     return element('div', {
-      class: `frame ${colour(hue)}`, role: 'treeitem', 'aria-label': text, title: text, tabindex: nth === this.#focused ? 0 : -1,
+      class: `frame c${hue}`, role: 'treeitem', 'aria-label': text, title: text, tabindex: nth === this.#focused ? 0 : -1,
       style: `left:${100 * left}%;width:${100 * width}%;top:${depth * ROW}px`,
       onclick: () => this.#zoom(nth === 0 && node.parent ? node.parent : node), onfocus: () => this.#focus(nth),
     }, width > 0.02 ? node.name : '');

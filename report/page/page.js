@@ -1,63 +1,124 @@
 // The page: its sections in the order in which they are best read.
 
-const data = JSON.parse(document.getElementById('data').textContent);
-
-const OF = { device_time: 'device time', request_time: 'a request’s time', wall_time: 'the run’s time', requests: 'the requests', figures: 'the events' };
-
+const OF = { device_time: 'device time', request_time: 'a request’s time', wall_time: 'the serving time', requests: 'the requests', figures: 'the events' };
 const MANY = 20;
+/** The width of charts on paper, in px. */
+const PAPER = 680;
 
-function recorded() {
+/** A sentence: the first letter is large, and it ends. */
+function sentence(text) {
+  return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
+/** A text in which backticks mark code. */
+function marked(text) {
+  return text.split('`').map((part, nth) => (nth % 2 === 1 ? element('code', {}, part) : part));
+}
+
+/** What limited the server, what to try, and the place that shows it. */
+function verdict() {
+  const { rule, text, advice, evidence, place } = data.verdict;
+  return text !== '' && element('div', { class: `verdict ${rule === 'nothing' || rule === 'unknown' ? 'calm' : ''}` },
+    element('p', { class: 'answer' }, marked(text)), advice && element('p', {}, marked(sentence(advice))), evidence && element('p', { class: 'soft' }, marked(evidence)),
+    place && element('p', {}, opens(place.from_ns, place.dur_ns)));
+}
+
+/** The reasons to read the figures with care. */
+function missing() {
   const { recorded } = data;
-  const tile = (amount, name) => element('div', {}, element('b', {}, amount), element('span', {}, name));
   const ends = recorded.processes.filter(({ end }) => end).map(({ name, pid, end }) => `${name ?? pid} was ${end}`);
   const uncertain = recorded.processes.reduce((most, { clock_uncertainty_ns: ns }) => Math.max(most, ns ?? 0), 0);
-  const missing = [
-    recorded.lost_events > 0 && `${count(recorded.lost_events)} events are lost.`,
-    recorded.losses.length > 0 && `${count(recorded.losses.length)} losses touch the figures below.`,
-    recorded.unfinished > 0 && `${count(recorded.unfinished)} spans have no end, and count nowhere.`,
-    recorded.refused_processes > 0 && `${count(recorded.refused_processes)} processes recorded nothing.`,
-    recorded.damaged > 0 && `${count(recorded.damaged)} places in the inputs could not be read.`,
+  return [
+    recorded.lost_events > 0 && `${counted(recorded.lost_events, 'event is', 'events are')} lost.`,
+    recorded.losses.length > 0 && `${counted(recorded.losses.length, 'loss touches', 'losses touch')} the figures of this page.`,
+    recorded.unfinished > 0 && `${counted(recorded.unfinished, 'span has', 'spans have')} no end and count nowhere.`,
+    recorded.refused_processes > 0 && `${counted(recorded.refused_processes, 'process', 'processes')} recorded nothing.`,
+    recorded.damaged > 0 && `${counted(recorded.damaged, 'place', 'places')} in the inputs could not be read.`,
     uncertain > 0 && `Times of different hosts may be off by ${duration(uncertain)}.`,
     ends.length > 0 && `${ends.slice(0, MANY).join(', ')}${ends.length > MANY ? `, and ${count(ends.length - MANY)} more` : ''}.`,
-    ...recorded.cautions.map((text) => `${text}.`),
-  ].filter(Boolean);
-  const { ttft, tpot, e2e } = data.requests;
-  const busy = data.device.reduce((sum, of) => sum + of.busy_ns, 0);
-  const wall = data.device.reduce((sum, of) => sum + of.wall_ns, 0);
+    ...recorded.cautions.map(sentence),
+    ...data.unrecognized.map(sentence),
+  ].filter(Boolean).map((text) => element('p', { class: 'warning' }, text));
+}
+
+function recorded() {
+  const { recorded, serving } = data;
+  const columns = [
+    { title: 'process', tip: 'the process, or the group of tracks that it recorded', class: 'text', text: (of) => of.device_name ?? of.name ?? '' },
+    { title: 'pid', tip: 'its id where it ran', text: ({ pid }) => pid },
+    { title: 'host', tip: 'the host on which it ran', class: 'text', text: ({ host }) => host ?? '' },
+    { title: 'events', tip: 'its events', text: ({ events }) => count(events), sort: ({ events }) => events },
+    { title: 'last event', tip: 'when its last event ended, from the begin of the trace', text: ({ last_ns: ns }) => duration(ns), sort: ({ last_ns: ns }) => ns },
+    { title: 'ended', tip: 'how it ended, if it did not say so', class: 'text', text: ({ end, was_running: runs }) => end ?? (runs ? 'was running' : '') },
+  ];
+  const losses = [
+    { title: 'process', tip: 'the process whose events are missing', class: 'text', text: ({ process, pid }) => process ?? pid },
+    { title: 'cause', tip: 'why they are missing', class: 'text', text: ({ cause }) => words(cause) },
+    { title: 'events', tip: 'the number of missing events', text: ({ events }) => count(events), sort: ({ events }) => events },
+    { title: 'from', tip: 'the time of the first missing event', text: ({ from_ns: ns }) => duration(ns) },
+    { title: 'to', tip: 'the time of the last missing event', text: ({ to_ns: ns }) => duration(ns) },
+  ];
   return [
-    element('div', { class: 'tiles' },
-      tile(duration(recorded.wall_ns), 'recorded'), tile(count(recorded.processes.filter(({ is_tracks: of }) => !of).length), 'processes'), tile(count(recorded.events), 'events'),
-      data.requests.n > 0 && tile(count(data.requests.n), `requests, ${count(data.requests.ok)} ok`),
-      ttft.n > 0 && tile(`${duration(ttft.p50_ns)} / ${duration(ttft.p99_ns)}`, 'TTFT p50 / p99'), tpot.n > 0 && tile(`${duration(tpot.p50_ns)} / ${duration(tpot.p99_ns)}`, 'TPOT p50 / p99'),
-      e2e.n > 0 && tile(`${duration(e2e.p50_ns)} / ${duration(e2e.p99_ns)}`, 'E2E p50 / p99'), wall > 0 ? tile(share(busy, wall), 'devices busy') : data.worker.length > 0 && tile('none', 'devices recorded')),
-    missing.length > 0 ? missing.map((text) => element('p', { class: 'warning' }, text)) : element('p', { class: 'soft' }, 'No known losses.'),
-    statement('recorded'),
+    element('p', {}, `${duration(recorded.wall_ns)}, ${count(recorded.events)} events. The figures are about ${serving.is_whole ? 'the whole run' : `the serving time of ${duration(serving.wall_ns)}, from ${duration(serving.from_ns)} to ${duration(serving.to_ns)}`}.`),
+    figure('Processes', table(columns, recorded.processes, { most: 100 }), 'recorded'),
+    recorded.losses.length > 0 ? figure('Losses', table(losses, recorded.losses, { most: 100 }), 'losses') : element('p', { class: 'soft' }, 'No known losses.'),
   ];
 }
 
-function findings() {
-  const nothing = data.findings.length === 0 && element('p', {}, 'Nothing stands out by the rules of docs/time.md.');
-  const found = data.findings.map((of) => element('div', { class: 'finding' },
-    element('b', {}, `${words(of.rule)} (${share(of.cost, 1)} of ${OF[of.of]})`), `: ${of.evidence}`, element('p', { class: 'soft' }, `Try: ${of.advice}.`)));
-  return [nothing, ...found, ...data.unrecognized.map((text) => element('p', { class: 'soft' }, `${text[0].toUpperCase()}${text.slice(1)}.`))];
+/** A card for each finding: what it cost, the evidence, what to try, and the place that shows it. */
+function findings(window) {
+  if (data.findings.length === 0) return element('p', {}, 'Nothing stands out by the rules of docs/time.md.');
+  const card = ({ rule, waited, cost, of, evidence, advice, place }) => element('article', { class: 'card' },
+    element('h3', {}, sentence(words(rule)).slice(0, -1)),
+    element('p', { class: 'cost' }, waited > 0 && explained(element('b', { tabindex: 0 }, `${share(waited, 1)} of users’ waiting time`), 'the cost as a share of the time that users waited, by which the findings are ordered'),
+      element('span', { class: 'soft' }, `${share(cost, 1)} of ${OF[of]}`)),
+    element('p', {}, marked(sentence(evidence))), element('p', {}, element('b', {}, 'Try: '), marked(advice), /[.!?]$/.test(advice) ? '' : '.'),
+    place && element('p', { class: 'controls' }, window && element('button', { type: 'button', onclick: () => window.showPlace(place) }, 'select this time'), opens(place.from_ns, place.dur_ns)));
+  return element('div', { class: 'cards' }, data.findings.map(card));
+}
+
+/** What took how long until the server was ready. */
+function startUp() {
+  const { wall_ns: wall, spans } = data.start_up;
+  const columns = [
+    { title: 'name', tip: 'the name of the spans', class: 'text', text: ({ name }) => name },
+    { title: 'process', tip: 'the process that ran them', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'began at', tip: 'when the first one began, from the begin of the trace', text: ({ start_ns: ns }) => duration(ns), sort: ({ start_ns: ns }) => ns },
+    { title: 'calls', tip: 'the number of calls', text: ({ ncall }) => count(ncall), sort: ({ ncall }) => ncall },
+    { title: 'own time', tip: 'their time outside the spans inside them', text: ({ tsub_ns: ns }) => duration(ns), sort: ({ tsub_ns: ns }) => ns },
+    { title: 'share', tip: 'the own time as a share of the start-up', text: ({ tsub_ns: ns }) => share(ns, wall) },
+    { title: 'total', tip: 'their time with what is inside', text: ({ ttot_ns: ns }) => duration(ns), sort: ({ ttot_ns: ns }) => ns },
+  ];
+  return wall > 0 && [element('p', {}, `The server was ready after ${duration(wall)}.`), spans.length > 0 && figure('What took longest until then', table(columns, spans))];
+}
+
+/** The settings of each engine, a column each. */
+function settings() {
+  const names = [...new Set(data.settings.flatMap(({ values }) => Object.keys(values)))].sort();
+  const columns = [
+    { title: 'setting', tip: 'as the engine calls it', class: 'text', text: (name) => element('code', {}, name) },
+    ...data.settings.map(({ process, values }) => ({ title: processName(process), tip: 'the value in this engine', class: 'text', text: (name) => (values[name] == null ? '' : typeof values[name] === 'string' ? values[name] : JSON.stringify(values[name])) })),
+  ];
+  return names.length > 0 && figure('As the engines recorded them', table(columns, names));
 }
 
 function load() {
   const percent = (of) => (value) => (of === 'kv_used_percent' ? `${value.toFixed(1)} %` : value.toFixed(1));
   const columns = [
-    { title: 'level', class: 'text', text: ({ of, process }) => (process == null ? words(of) : `${words(of)}, ${processName(process)}`) },
-    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: (level) => percent(level.of)(level[name]) })),
+    { title: 'level', tip: 'weighted by time: half of the time it was at most p50', class: 'text', text: ({ of, process }) => (process == null ? LEVELS[of] : `${LEVELS[of]}, ${processName(process)}`) },
+    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, tip: name === 'mean' || name === 'max' ? undefined : `the level was at most this for ${name.slice(1)} % of the time`, text: (level) => percent(level.of)(level[name]) })),
   ];
   return data.load.length > 0 && figure('Levels, weighted by time', table(columns, data.load));
 }
 
+const METRICS = { engine_ttft: 'TTFT, engine', ttft: 'TTFT', tpot: 'TPOT', e2e: 'E2E' };
 const REFUSED = {
-  few_points: 'three points of 20 requests are needed, at other numbers under way',
+  few_points: 'three points of 20 requests are needed, at other numbers in flight',
   not_linear: 'the points lie too far from a line (R² below 0.7)',
   not_rising: 'it does not grow with their number',
 };
 
-/** How times grow with the requests under way, and what a line through the points says. */
+/** How times grow with the requests in flight, and what a line through the points says. */
 function sizing() {
   const advice = ({ refused, target_ns: target, concurrency: many, is_beyond: isBeyond }) => {
     if (refused) return `no advice: ${REFUSED[refused]}`;
@@ -67,13 +128,13 @@ function sizing() {
   };
   const point = (of) => `${of.concurrency.toFixed(1)}: ${duration(of.p95_ns)}`;
   const columns = [
-    { title: 'p95 of', class: 'text', text: ({ of }) => words(of) },
-    { title: 'at so many requests', class: 'text', text: ({ points }) => points.map(point).join(', ') },
-    { title: 'each one more', text: ({ fit }) => (fit ? duration(fit.slope_ns) : '') },
-    { title: 'R²', text: ({ fit }) => (fit ? fit.r_squared.toFixed(2) : '') },
-    { title: '', class: 'text', text: advice },
+    { title: 'p95 of', tip: '95 % of the requests took at most this', class: 'text', text: ({ of }) => METRICS[of] ?? words(of) },
+    { title: 'with so many in flight', tip: 'the mean number of requests in flight, and the p95 there', class: 'text', text: ({ points }) => points.map(point).join(', ') },
+    { title: 'each one more', tip: 'what one more request in flight adds: the slope of a line through the points', text: ({ fit }) => (fit ? duration(fit.slope_ns) : '') },
+    { title: 'R²', tip: 'how well the line fits the points: 1 is best', text: ({ fit }) => (fit ? fit.r_squared.toFixed(2) : '') },
+    { title: 'advice', tip: 'how many requests in flight hold the objective that --slo set', class: 'text', text: advice },
   ];
-  return data.sizing.length > 0 && figure('Time against requests under way', table(columns, data.sizing));
+  return data.sizing.length > 0 && figure('Time against requests in flight', table(columns, data.sizing));
 }
 
 /** One section that fails leaves the others. */
@@ -91,40 +152,82 @@ function leftOut() {
   return n > 0 && element('p', { class: 'soft' }, `${count(n)} more series are left out.`);
 }
 
-function build() {
-  const { request } = data;
-  const list = request.id.length > 0 && new RequestList();
-  const timeline = data.timeline.series.length > 0 && new Timeline((range) => list && list.within(range));
+/** The charts of some names that have values, in a grid. */
+function chartGrid(charts, names, window) {
+  const shown = names.map((name) => new Chart(name, window)).filter(({ isEmpty }) => !isEmpty);
+  charts.push(...shown);
+  return shown.length > 0 && element('div', { class: 'grid charts' }, shown.map((chart) => chart.element));
+}
+
+/** The sections in their order: an id, a title, what is in it, and whether it is folded. */
+function sections(window, charts) {
+  const { request, timeline, device, worker } = data;
   const none = 'No event names a request: docs/time.md says which ones to write.';
-  const sections = [
-    ['recorded', 'What was recorded', recorded],
-    ['findings', 'What stands out', findings],
-    ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), phases(), prefixes(), element('div', { class: 'grid' },
-      distribution('E2E', request.e2e_us, data.requests.e2e), distribution('TTFT', request.ttft_us, data.requests.ttft), distribution('TPOT', request.tpot_us, data.requests.tpot))] : element('p', {}, none)],
-    ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load(), sizing()]],
+  const list = request.id.length > 0 && new RequestList(window);
+  const run = (timeline.series.length > 0 || data.run_phases.length > 0) && new RunTimeline(window);
+  if (run) charts.push(run);
+  const curves = () => element('div', { class: 'grid' }, distribution('E2E', request.e2e_us, 'soft'), distribution('TTFT', request.ttft_us, 'prefill'), distribution('TPOT', request.tpot_us, 'decode'));
+  return [
+    ['verdict', 'Verdict', verdict],
+    ['run', 'The run', () => run && [run.element, leftOut()]],
+    ['findings', 'Findings', () => findings(timeline.series.length > 0 && window)],
+    ['requests', 'Requests', () => (list ? [element('div', { class: 'grid pair' }, element('div', {}, requestFigures()), requestParts()), curves()] : element('p', {}, none))],
     ['each', 'Each request', () => list && list.element],
-    ['devices', data.device.length > 0 ? 'Devices' : 'Workers', () => data.device.length + data.worker.length > 0 && [deviceTable(), workerTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
-    ['slowest', 'What took longest', () => [slowSteps(), longGaps()]],
-    ['stacks', 'Stacks', () => data.stacks.length > 0 && [new Flame().element]],
-    ['names', 'Names', () => data.names.length > 0 && nameTable()],
+    ['load', 'Load', () => chartGrid(charts, ['load', 'kv', 'tokens', 'steps'], window)],
+    ['devices', device.length > 0 ? 'Devices' : 'Workers', () => device.length + worker.length > 0 && [deviceTable(), workerTable(), idleBars(), chartGrid(charts, ['busy'], window), rankMatrix()]],
+    ['missing', 'What is missing', missing],
+    ['recorded', 'What was recorded', recorded, true],
+    ['start-up', 'Start-up', startUp, true],
+    ['settings', 'Engine settings', settings, true],
+    ['levels', 'Levels and sizing', () => [load(), sizing()], true],
+    ['phases', 'Phases in the engine', phases, true],
+    ['prefixes', 'Prefixes', prefixes, true],
+    ['streams', 'Streams, host and ranks', () => [streamTable(), hostTable(), rankTable()], true],
+    ['slowest', 'What took longest', () => [slowSteps(), longGaps()], true],
+    ['stacks', 'Stacks', () => data.stacks.length > 0 && new Flame().element, true],
+    ['names', 'Names', () => data.names.length > 0 && nameTable(), true],
   ];
-  document.getElementById('title').textContent = `${data.title} · sa-profile ${data.version}`;
-  document.title = `${data.title}: where the time went`;
-  for (const [id, title, body] of sections) {
-    const shown = [attempt(body)].flat(3).filter(Boolean);
-    if (shown.length === 0) continue;
-    document.getElementById('contents').append(element('a', { href: `#${id}` }, title));
-    document.getElementById('report').append(element('section', { id }, element('h2', {}, title), shown));
-  }
-  if (!timeline) return;
-  timeline.draw();
-  const redraw = () => timeline.draw();
+}
+
+/** Shows the section that the address names, also a folded one. */
+function unfold() {
+  const fold = document.getElementById(location.hash.slice(1))?.querySelector(':scope > details');
+  if (fold) fold.open = true;
+}
+
+/** Draws the charts, and draws them anew when the window, its colours or the medium change. */
+function drawCharts(charts) {
+  const draw = (width) => charts.forEach((chart) => chart.draw(width));
   let waits;
+  draw();
   addEventListener('resize', () => {
     clearTimeout(waits);
-    waits = setTimeout(redraw, 100);
+    waits = setTimeout(draw, 100);
   });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw());
+  addEventListener('beforeprint', () => draw(PAPER));
+  addEventListener('afterprint', () => draw());
+}
+
+function build() {
+  const { from_ns: from, part_ns: part, series } = data.timeline;
+  const n = series[0]?.values.length ?? 0;
+  const window = new TimeWindow(from, n > 0 ? from + n * part : from + data.serving.wall_ns);
+  const charts = [];
+  document.getElementById('title').textContent = `${data.title} · sa-profile ${data.version}`;
+  document.title = `${data.title}: where the time went`;
+  for (const [id, title, body, isFolded] of sections(window, charts)) {
+    const shown = [attempt(body)].flat(3).filter(Boolean);
+    if (shown.length === 0) continue;
+    const head = element('h2', {}, title);
+    const section = isFolded ? element('details', {}, element('summary', {}, head), shown) : [head, shown];
+    document.getElementById('contents').append(element('a', { href: `#${id}` }, title));
+    document.getElementById('report').append(element('section', { id }, section));
+  }
+  showExplanations();
+  drawCharts(charts);
+  addEventListener('hashchange', unfold);
+  unfold();
 }
 
 build();

@@ -1,4 +1,4 @@
-// The requests: figures of all, and a bar for each.
+// The requests: figures of all, where their time goes, and a bar for each.
 
 const SHOWN = 25;
 const ORDERS = [
@@ -11,56 +11,65 @@ const ORDERS = [
 /** Returns a note on the requests that some figures leave out. */
 function outOfOrder() {
   const { requests: n, request_ids: ids } = data.requests.out_of_order;
-  const words = `${n === 1 ? '1 request has' : `${count(n)} requests have`} moments out of order, as when clocks of hosts are apart: left out of the figures between them`;
+  const words = `${counted(n, 'request has', 'requests have')} moments out of order, as when clocks of hosts are apart: left out of the figures between them`;
   return n > 0 && element('p', { class: 'soft' }, `${words} (${ids.join(', ')}${n > ids.length ? ', …' : ''}).`);
 }
 
 function requestFigures() {
   const columns = [
-    { title: '', class: 'text', text: (of) => of.name },
+    { title: 'figure', tip: 'each figure says from where to where it counts', class: 'text', text: (of) => explained(element('span', { tabindex: 0 }, of.name), of.meaning) },
     { title: 'n', text: (of) => count(of.quantiles.n) },
     ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: (of) => duration(of.quantiles[`${name}_ns`]) })),
-    { title: '', class: 'text', text: (of) => element('small', {}, of.meaning) },
   ];
   const known = data.request_figures.filter((of) => of.quantiles.n > 0);
   const absent = data.request_figures.filter((of) => of.quantiles.n === 0).map((of) => of.name);
   return [
-    figure('Figures of all requests', table(columns, known), 'request_summary'),
+    figure(`${counted(data.requests.n, 'request', 'requests')}: ${outcomes()}`, table(columns, known), 'request_summary'),
     absent.length > 0 && element('p', { class: 'soft' }, `Not in this trace: ${absent.join(', ')}.`),
     outOfOrder(),
-    data.requests.n < 30 && element('p', { class: 'soft' }, `p90 and p99 of only ${count(data.requests.n)} requests say little.`),
+    data.requests.n < 30 && element('p', { class: 'soft' }, `p90 and p99 of only ${counted(data.requests.n, 'request', 'requests')} say little.`),
   ];
+}
+
+/** How the requests ended, and how many of them there were a second. */
+function outcomes() {
+  const { ok, aborted, failed, unfinished, requests_per_s: rate, output_tokens_per_s: tokens } = data.requests;
+  const ends = [[ok, 'ok'], [aborted, 'aborted'], [failed, 'failed'], [unfinished, 'unfinished']].filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`);
+  return [ends.join(', '), rate != null && `${rate.toFixed(1)} a second`, tokens != null && `${count(tokens)} output tokens a second`].filter(Boolean).join('; ');
 }
 
 /** Where the time of the mean request, the one slower than 99 in 100, and the slowest goes. */
 function requestParts() {
-  const { parts, ...of } = data.request_parts;
+  const { n, parts, ...of } = data.request_parts;
   if (parts.length === 0) return undefined;
-  const rows = [
-    ['mean', 'mean_ns', of.e2e_mean_ns, ''],
-    ['p99', 'p99_ns', of.e2e_p99_ns, of.p99_id],
-    ['slowest', 'slowest_ns', of.e2e_slowest_ns, of.slowest_id],
-  ];
+  const { e2e } = data.requests;
+  const colour = partColours();
+  const wholes = { mean_ns: of.e2e_mean_ns, p99_ns: of.e2e_p99_ns, slowest_ns: of.e2e_slowest_ns };
+  const pictures = [['mean_ns', 'mean'], ['p99_ns', `p99 (${of.p99_id})`], ['slowest_ns', `slowest (${of.slowest_id})`]].map(([key, name]) => [
+    element('span', { class: 'text' }, name), bar(parts.map((part) => ({ name: part.name, ns: part[key], colours: colour.get(part.name) })), wholes[key])]);
   const columns = [
-    { title: '', class: 'text', text: ([name, , , id]) => (id ? `${name} (${id})` : name) },
-    ...parts.map((part) => ({ title: part.name, text: ([, key]) => duration(part[key]) })),
-    { title: 'E2E', text: ([, , whole]) => duration(whole) },
-    { title: '', class: 'wide', text: ([, key, whole]) => bar(parts.map((part, nth) => ({ name: part.name, ns: part[key], nth })), whole) },
+    { title: 'part', tip: 'the parts add up to E2E', class: 'text', text: ({ name }) => [name !== 'E2E' && chip(colour.get(name)), name] },
+    { title: 'mean', tip: 'of all requests whose begin and end are known', text: ({ mean_ns: ns }) => (ns == null ? '' : duration(ns)) },
+    { title: 'share', tip: 'the share of the mean E2E', text: ({ mean_ns: ns }) => (ns == null ? '' : share(ns, of.e2e_mean_ns)) },
+    { title: 'p99', tip: `the request that took longer than 99 in 100: ${of.p99_id}`, text: ({ p99_ns: ns }) => duration(ns) },
+    { title: 'slowest', tip: `the request that took longest: ${of.slowest_id}`, text: ({ slowest_ns: ns }) => duration(ns) },
   ];
-  return figure('Where a request’s time goes', [table(columns, rows), partLegend()], 'request_parts');
+  // There is one mean E2E: where some requests have no parts, theirs is not shown.
+  const whole = { name: 'E2E', ...wholes, mean_ns: n === e2e.n ? e2e.mean_ns : undefined };
+  return figure('Where a request’s time goes', [element('div', { class: 'bars' }, pictures), table(columns, [...parts, whole])], 'request_parts');
 }
 
 /** The orders of phases that requests went through in the engine. */
 function phases() {
   const { n, sequences } = data.phases;
   const columns = [
-    { title: 'phases', class: 'text', text: ({ sequence }) => sequence },
-    { title: 'n', text: ({ requests }) => count(requests) },
-    { title: 'share', text: ({ requests }) => share(requests, n) },
-    { title: 'mean', text: ({ mean_ns: ns }) => duration(ns) },
-    { title: 'each phase', class: 'text', text: ({ phase_mean_ns: all }) => all.map(duration).join(' → ') },
+    { title: 'phases', tip: 'the order in which requests went through the phases', class: 'text', text: ({ sequence }) => sequence },
+    { title: 'n', tip: 'the number of requests', text: ({ requests }) => count(requests) },
+    { title: 'share', tip: 'the share of all requests', text: ({ requests }) => share(requests, n) },
+    { title: 'mean', tip: 'the mean time from the queue to the last token', text: ({ mean_ns: ns }) => duration(ns) },
+    { title: 'each phase', tip: 'the mean time of each phase', class: 'text', text: ({ phase_mean_ns: all }) => all.map(duration).join(' → ') },
   ];
-  return n > 0 && figure('Phases in the engine', table(columns, sequences, { most: SHOWN }));
+  return n > 0 && figure('The orders in which requests went through the phases', table(columns, sequences, { most: SHOWN }));
 }
 
 /** What prompts have in common, and what the prefix cache or a KV connector had of that. */
@@ -71,14 +80,14 @@ function prefixes() {
   const whole = (of) => count(Math.round(of));
   const percentiles = ['p50', 'p90', 'p95', 'p99'].map((name) => `${name} ${whole(unique[name])}`).join(', ');
   const columns = [
-    { title: 'shared prefix', class: 'text', text: ({ prefix }) => prefix },
-    { title: 'prompts', text: ({ requests }) => count(requests) },
-    { title: 'tokens', text: ({ tokens: of }) => count(of) },
-    { title: 'own', text: ({ own_tokens: of }) => count(of) },
-    { title: 'saves', text: ({ saved_tokens: of }) => count(of) },
-    { title: 'of all', text: ({ saved_share: of }) => share(of, 1) },
-    { title: 'cache had', text: ({ hit_tokens: of }) => (of == null ? '' : count(of)) },
-    { title: 'engine', class: 'text', text: ({ engine }) => processName(engine) },
+    { title: 'shared prefix', tip: 'the hash of the last block that these prompts have in common', class: 'text', text: ({ prefix }) => prefix },
+    { title: 'prompts', tip: 'prompts that begin with this prefix', text: ({ requests }) => count(requests) },
+    { title: 'tokens', tip: 'the length of the prefix', text: ({ tokens: of }) => count(of) },
+    { title: 'own', tip: 'tokens behind the next shorter shared prefix', text: ({ own_tokens: of }) => count(of) },
+    { title: 'saves', tip: 'tokens that all but the first prompt need not compute', text: ({ saved_tokens: of }) => count(of) },
+    { title: 'of all', tip: 'what it saves, as a share of all tokens', text: ({ saved_share: of }) => share(of, 1) },
+    { title: 'cache had', tip: 'tokens of it that the cache had', text: ({ hit_tokens: of }) => (of == null ? '' : count(of)) },
+    { title: 'engine', tip: 'the engine that got these prompts', class: 'text', text: ({ engine }) => processName(engine) },
   ];
   return figure('What prompts have in common', [
     element('p', {}, `${requests > n ? `${count(n)} of ${count(requests)}` : count(n)} prompts have recorded hashes. Of ${count(all - without)} tokens at best ${share(seen, 1)} were seen before in their engine; ${had}.`),
@@ -89,21 +98,37 @@ function prefixes() {
   ]);
 }
 
-function partLegend() {
-  return legend(data.request.part_names.map((name, nth) => ({ name, nth })));
+/** The colours of the parts of requests, by their names. */
+function partColours() {
+  return colours(data.request.part_names, partPhases);
 }
+
+const REQUEST_COLUMNS = [
+  { title: 'request', class: 'text', tip: 'its id' },
+  { title: 'ended', class: 'text', tip: 'how it ended: ok, aborted by the client, failed, or unfinished' },
+  { title: 'arrival', tip: 'when it arrived, from the begin of the trace' },
+  { title: 'TTFT', tip: 'time to first token: from arrival until the first part of the answer left' },
+  { title: 'TPOT', tip: 'time per output token after the first' },
+  { title: 'tokens', tip: 'output tokens' },
+  { title: 'E2E', tip: 'from arrival until the last part of the answer left' },
+  { title: 'parts', class: 'wide', tip: 'where its time went; the longest bar is the slowest request of this list' },
+];
 
 /** A bar for each request: chosen by an id and a time, in an order, some at once. */
 class RequestList {
   #order = ORDERS[0][1];
   #filter = '';
-  #range;
+  #window;
+  #colours = partColours();
   #first = 0;
   #found = [];
   #body = element('tbody');
   #says = element('span', { 'aria-live': 'polite' });
 
-  constructor() {
+  /** Shows the requests that were in flight in `window`. */
+  constructor(window) {
+    this.#window = window;
+    window.follow(() => this.#change());
     const orders = element('select', { 'aria-label': 'Order', onchange: (event) => this.#change(() => (this.#order = ORDERS[event.target.value][1])) },
       ORDERS.map(([name], nth) => element('option', { value: nth }, name)));
     const filter = element('input', { type: 'search', placeholder: 'id has …', 'aria-label': 'Part of an id', oninput: (event) => this.#change(() => (this.#filter = event.target.value)) });
@@ -111,18 +136,12 @@ class RequestList {
     this.element = element('div', { id: 'request-list' },
       element('div', { class: 'controls' }, orders, filter,
         element('button', { type: 'button', onclick: step(-SHOWN) }, '← before'), element('button', { type: 'button', onclick: step(SHOWN) }, 'next →'), this.#says),
-      element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, element('tr', {},
-        ['request', 'ended', 'arrival', 'TTFT', 'TPOT', 'tokens', 'E2E', ''].map((title, nth) => element('th', { class: nth < 2 ? 'text' : nth === 7 ? 'wide' : undefined }, title)))), this.#body)),
-      partLegend());
+      element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, element('tr', {}, REQUEST_COLUMNS.map((column) => columnHead(column)))), this.#body)),
+      legend(data.request.part_names.map((name) => ({ name, colours: this.#colours.get(name) }))));
     this.#find();
   }
 
-  /** Shows only those that were under way between two times, in ns; all without one. */
-  within(range) {
-    this.#change(() => (this.#range = range));
-  }
-
-  #change(what) {
+  #change(what = () => {}) {
     what();
     this.#first = 0;
     this.#find();
@@ -135,8 +154,9 @@ class RequestList {
 
   #find() {
     const { id, arrival_us: arrival, e2e_us: e2e } = data.request;
-    const [from, to] = this.#range ?? [-Infinity, Infinity];
-    const isWithin = (at) => arrival[at] == null ? !this.#range : arrival[at] * 1e3 <= to && (e2e[at] == null || (arrival[at] + e2e[at]) * 1e3 >= from);
+    const { isWhole } = this.#window;
+    const [from, to] = isWhole ? [-Infinity, Infinity] : this.#window.real;
+    const isWithin = (at) => arrival[at] == null ? isWhole : arrival[at] * 1e3 <= to && (e2e[at] == null || (arrival[at] + e2e[at]) * 1e3 >= from);
     const found = [];
     for (let at = 0; at < id.length; at++) if (isWithin(at) && id[at].includes(this.#filter)) found.push(at);
     const keys = Float64Array.from(id, (_, at) => this.#order(at));
@@ -155,7 +175,7 @@ class RequestList {
   #row(at, whole) {
     const of = data.request;
     const us = (time) => duration(time == null ? undefined : time * 1e3);
-    const parts = of.parts_us[at].map(([nth, time]) => ({ name: of.part_names[nth], ns: time * 1e3, nth }));
+    const parts = of.parts_us[at].map(([nth, time]) => ({ name: of.part_names[nth], ns: time * 1e3, colours: this.#colours.get(of.part_names[nth]) }));
     return element('tr', {},
       element('td', { class: 'text' }, of.id[at]), element('td', { class: 'text' }, of.status[at]),
       [us(of.arrival_us[at]), us(of.ttft_us[at]), us(of.tpot_us[at]), count(of.output_tokens[at]), us(of.e2e_us[at])].map((text) => element('td', {}, text)),

@@ -19,13 +19,16 @@ const STYLES: [&str; 2] = [
     include_str!("../page/page.css"),
 ];
 /// In the order in which they use each other.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("../page/amount.js"),
+    include_str!("../page/data.js"),
     include_str!("../page/element.js"),
     include_str!("../page/bars.js"),
+    include_str!("../page/serving.js"),
+    include_str!("../page/charts.js"),
+    include_str!("../page/run.js"),
     include_str!("../page/requests.js"),
     include_str!("../page/distribution.js"),
-    include_str!("../page/timeline.js"),
     include_str!("../page/devices.js"),
     include_str!("../page/flame.js"),
     include_str!("../page/names.js"),
@@ -37,8 +40,9 @@ const UPLOT: [&str; 2] = [
     include_str!("../page/uplot/uPlot.iife.min.js"),
 ];
 /// The figures whose SQL it shows, for `sa-profile sql`.
-const SQL: [&str; 8] = [
+const SQL: [&str; 9] = [
     "recorded",
+    "losses",
     "request_summary",
     "request_parts",
     "devices",
@@ -73,7 +77,13 @@ impl Serialize for PageData<'_> {
         data.serialize_entry("title", self.title)?;
         data.serialize_entry("opens", &self.opens)?;
         data.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
+        data.serialize_entry("verdict", &report.verdict)?;
         data.serialize_entry("recorded", &report.recorded)?;
+        data.serialize_entry("run_phases", &report.run_phases)?;
+        data.serialize_entry("serving", &report.serving)?;
+        data.serialize_entry("start_up", &report.start_up)?;
+        data.serialize_entry("settings", &report.settings)?;
+        data.serialize_entry("crash", &report.crash)?;
         data.serialize_entry("findings", &report.findings)?;
         data.serialize_entry("unrecognized", &unrecognized.collect::<Vec<_>>())?;
         data.serialize_entry("requests", &report.requests)?;

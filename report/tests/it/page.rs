@@ -6,7 +6,10 @@ use crate::tool::printed;
 use serde_json::{Value, json};
 use std::process::Command;
 use trace_report::screen::{Table, table_csv};
-use trace_report::{IdleCause, RunReport, page};
+use trace_report::{
+    CostOf, Crash, EngineSettings, Finding, IdleCause, Pause, Place, RunPhase, RunPhaseKind,
+    RunReport, ServingTime, StartUp, StartUpSpan, Verdict, VerdictRule, page,
+};
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
 /// A name that would end the script it stands in, and run another.
@@ -55,6 +58,84 @@ fn report() -> RunReport {
     of_lines(&lines)
 }
 
+/// A second of start-up, then that run with a pause of a minute 2 ms before its end, and what the page says of such a run.
+fn served_after_start() -> RunReport {
+    let mut report = report();
+    let (from_ns, minute_ns) = (report.timeline.from_ns, 60_000_000_000);
+    let wall_ns = report.timeline.part_ns * report.timeline.series[0].values.len() as i64;
+    let pause_ns = from_ns + wall_ns - 2_000_000;
+    let to_ns = from_ns + wall_ns + minute_ns;
+    let place = Some(Place {
+        from_ns: from_ns + wall_ns / 2,
+        dur_ns: 5_000_000,
+    });
+    let phase = |kind, from_ns, to_ns| RunPhase {
+        kind,
+        from_ns,
+        to_ns,
+    };
+    report.run_phases = vec![
+        phase(RunPhaseKind::StartUp, from_ns - 1_000_000_000, from_ns),
+        phase(RunPhaseKind::Serving, from_ns, pause_ns),
+        phase(RunPhaseKind::Idle, pause_ns, pause_ns + minute_ns),
+        phase(RunPhaseKind::Serving, pause_ns + minute_ns, to_ns),
+    ];
+    report.serving = ServingTime {
+        from_ns,
+        to_ns,
+        wall_ns,
+        pauses: vec![Pause {
+            from_ns: pause_ns,
+            to_ns: pause_ns + minute_ns,
+        }],
+        is_whole: false,
+    };
+    report.verdict = Verdict {
+        rule: VerdictRule::ConcurrencyCapped,
+        text: "Requests waited for a free slot while at most 2 requests ran.".to_owned(),
+        advice: "Raise `--max-num-seqs`.".to_owned(),
+        evidence: "max_num_seqs 2; running 2.0 (p99)".to_owned(),
+        place,
+    };
+    report.findings = vec![Finding {
+        rule: "host_bound",
+        evidence: "in a step, the devices waited for the next launch".to_owned(),
+        cost: 0.5,
+        of: CostOf::DeviceTime,
+        advice: "graph mode",
+        waited: 0.125,
+        place,
+    }];
+    report.crash = Some(Crash {
+        process: 0,
+        exit: None,
+        last_ns: Some(to_ns + 1_000_000),
+        step: None,
+        request_ids: Vec::new(),
+        requests: 0,
+        spans: Vec::new(),
+        followed_by: Vec::new(),
+        maybe_before: Vec::new(),
+    });
+    report.start_up = StartUp {
+        wall_ns: 1_000_000_000,
+        spans: vec![StartUpSpan {
+            name: "load_weights".to_owned(),
+            process: 0,
+            start_ns: from_ns - 900_000_000,
+            ncall: 1,
+            ttot_ns: 800_000_000,
+            tsub_ns: 750_000_000,
+        }],
+    };
+    let values = [("max_num_seqs".to_owned(), json!(2))];
+    report.settings = vec![EngineSettings {
+        process: 0,
+        values: values.into(),
+    }];
+    report
+}
+
 /// What a browser shows of a page; nothing (said loudly) where there is none.
 fn shown(page: &str) -> Option<Value> {
     let file = tempfile::NamedTempFile::with_suffix(".html").unwrap();
@@ -65,7 +146,7 @@ fn shown(page: &str) -> Option<Value> {
 
 #[test]
 fn alone_a_page_is_used_in_a_browser() {
-    let report = report();
+    let report = served_after_start();
     assert_eq!((report.prefixes.requests, report.prefixes.n), (60, 2));
     let page = page(&report, "a run", Some("'a run'")).unwrap();
     let Some(seen) = shown(&page) else {
@@ -74,13 +155,24 @@ fn alone_a_page_is_used_in_a_browser() {
     // Scripts that failed, or asked for the network.
     assert_eq!(seen["problems"], json!([]));
     assert_eq!(seen["images"], 0);
-    let sections = "recorded findings requests time each devices slowest stacks names";
+    let sections = "verdict run findings requests each load devices recorded start-up settings levels phases prefixes streams slowest stacks names";
     assert_eq!(
         seen["sections"],
         json!(sections.split(' ').collect::<Vec<_>>())
     );
+    assert_eq!(seen["folded"], 10);
     let words = [
-        "host bound (",
+        "Requests waited for a free slot while at most 2 requests ran.",
+        "Raise --max-num-seqs.",
+        "max_num_seqs 2; running 2.0 (p99)",
+        "start-up 1.00 s (",
+        "pause 60.0 s",
+        "died.",
+        "12.5 % of users’ waiting time",
+        "50.0 % of device time",
+        "Try: graph mode.",
+        "load_weights",
+        "The server was ready after 1.00 s.",
         "w1",
         "launch gaps (",
         "queue → prefill → decode",
@@ -98,27 +190,35 @@ fn alone_a_page_is_used_in_a_browser() {
     assert_eq!(requests["next"], "26 to 50 of 61");
     assert_eq!(requests["first"][3], "q0", "by arrival");
     assert_eq!(requests["filtered"].as_array().unwrap().len(), 1);
-    let time = &seen["time"];
-    assert_eq!(time["drawn"], json!([true, true, true, true]));
-    for whole in ["all", "reset"] {
-        assert_eq!(time[whole], "1 to 25 of 61");
-    }
-    for by in ["by_keys", "by_mouse"] {
-        let [says, command] = [0, 1].map(|nth| time[by][nth].as_str().unwrap());
-        assert!(
-            says.contains(" of ") && !says.ends_with(" of 61"),
-            "{by}: {says}"
+    for width in seen["widths"].as_array().unwrap() {
+        assert_eq!(
+            (&width["fits"], &width["verdict"]),
+            (&json!(true), &json!(true)),
+            "{width}"
         );
-        assert!(
-            command.starts_with("sa-profile open 'a run' --at "),
-            "{command}"
-        );
+        assert_selected(&width["selected"]);
     }
+    check_timeline(&seen["time"]);
     let stacks = &seen["stacks"];
     let count = |of: &Value| of.as_array().unwrap().len();
     assert!(count(&stacks["zoomed"]) < count(&stacks["all"]));
     assert_eq!(stacks["back"], json!(count(&stacks["all"])));
     assert_eq!(seen["names"], 0);
+    // Marks of percentiles are on their curves, and parts of requests have the colours of their phases.
+    let distances = seen["curves"].as_array().unwrap();
+    let is_near = |px: &Value| px.as_f64() < Some(0.5);
+    assert!(
+        distances.len() == 3 && distances.iter().all(is_near),
+        "{distances:?}"
+    );
+    for (phase, colours) in seen["colours"].as_object().unwrap() {
+        assert_eq!(count(colours), 1, "{phase}: {colours}");
+    }
+    assert_eq!(
+        seen["explained"],
+        json!(["each figure says from where to where it counts", []])
+    );
+    assert_eq!(seen["copied"], true);
     let sql = seen["sql"].as_array().unwrap();
     let is_shown = |length: &Value| length.as_u64() > Some(100);
     assert!(sql.len() > 5 && sql.iter().all(is_shown), "{sql:?}");
@@ -126,6 +226,44 @@ fn alone_a_page_is_used_in_a_browser() {
     assert_ne!(light[0], dark[0]);
     assert_eq!((&light[1], &light[2]), (&json!(true), &json!(true)));
     assert_eq!(print[1], false, "navigation on paper");
+}
+
+/// Checks that a part of the 61 requests is selected, and that the page shows the command for that time.
+fn assert_selected(selected: &Value) {
+    let [requests, command] = [0, 1].map(|nth| selected[nth].as_str().unwrap());
+    assert!(
+        requests.contains(" of ") && !requests.ends_with(" of 61"),
+        "{requests}"
+    );
+    assert!(
+        command.contains("sa-profile open 'a run' --at "),
+        "{command}"
+    );
+}
+
+fn check_timeline(time: &Value) {
+    let drawn = time["drawn"].as_array().unwrap();
+    assert!(
+        drawn.len() >= 6 && drawn.iter().all(|one| one == true),
+        "{drawn:?}"
+    );
+    for whole in ["all", "reset"] {
+        assert_eq!(time[whole], "1 to 25 of 61");
+    }
+    assert_selected(&time["by_keys"]);
+    assert_selected(&time["by_mouse"]);
+    // After the pause that the axis leaves out, times of the trace are a minute later. No request is left there.
+    let [requests, command] = [0, 1].map(|nth| time["after_all"][nth].as_str().unwrap());
+    assert_eq!(requests, "none");
+    assert!(command.contains("--at 60"), "{command}");
+    // The verdict and the finding. The crash is not within serving time.
+    let incidents = time["incidents"].as_array().unwrap();
+    assert_eq!(incidents.len(), 2);
+    assert!(
+        incidents
+            .iter()
+            .all(|one| one[1].as_str().unwrap().contains(" for "))
+    );
 }
 
 /// Without data it is less than 300 kB, and has nothing to fetch.
@@ -140,7 +278,7 @@ fn a_page_needs_nothing_else() {
     }
     if let Some(seen) = shown(&page) {
         assert_eq!(seen["problems"], json!([]));
-        let sections = json!(["recorded", "findings", "requests"]);
+        let sections = json!(["findings", "requests", "recorded"]);
         assert_eq!(seen["sections"], sections);
     }
 }

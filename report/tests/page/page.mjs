@@ -1,35 +1,48 @@
-// Opens a page of a report and uses it: sorts, filters, zooms, unfolds, in the dark and on paper. Started by the script `page`.
+// Opens a page of a report and uses it at several widths: sorts, filters, selects times, unfolds, in the dark and on paper. Started by the script `page`.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Chromium } from '../../../tests/perfetto/chromium.mjs';
+import { withFewColours } from './png.mjs';
 
 const LIMIT_MS = 60_000;
-const SIZE = { width: 1240, height: 900, deviceScaleFactor: 1 };
+const WIDTHS = [360, 800, 1400];
+const WIDEST = 2560;
+
+const size = (width) => ({ width, height: 900, deviceScaleFactor: 1 });
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** Everything that the page shows and does. */
-async function use(page, file, picture) {
+async function use(page, file, pictures) {
   await page.before(() => {
     self.problems = [];
     addEventListener('error', ({ message }) => self.problems.push(message));
     addEventListener('securitypolicyviolation', ({ violatedDirective }) => self.problems.push(violatedDirective));
   });
-  await page.resize(SIZE);
+  await page.resize(size(WIDTHS.at(-1)));
   await page.open(pathToFileURL(path.resolve(file)).href);
   await complete(page);
   const seen = {};
+  seen.open_ms = await page.run(() => performance.timing.loadEventEnd - performance.timing.navigationStart);
   seen.sections = await page.run(() => [...document.querySelectorAll('section')].map(({ id }) => id));
+  const has = (id) => seen.sections.includes(id);
+  seen.widths = [];
+  for (const width of [...WIDTHS, WIDEST, WIDTHS.at(-1)]) seen.widths.push(await atWidth(page, width, has('run'), pictures));
+  seen.folded = await unfold(page);
   seen.text = await page.run(() => document.getElementById('report').innerText);
   seen.images = await page.run(() => document.images.length);
-  if (picture) fs.writeFileSync(picture, await page.picture());
-  const has = (id) => seen.sections.includes(id);
   if (has('each')) seen.requests = await useRequests(page);
-  if (has('time')) seen.time = await useTimeline(page);
+  if (has('run')) seen.time = await useTimeline(page);
   if (has('stacks')) seen.stacks = await useStacks(page);
   if (has('names')) seen.names = await filterNames(page);
-  seen.sql = await page.run(() => [...document.querySelectorAll('details.sql')].map((details) => {
-    details.querySelector('summary').click();
-    return details.open && details.querySelector('pre').checkVisibility() && details.querySelector('pre').textContent.length;
+  seen.curves = await curves(page);
+  seen.colours = await phaseColours(page);
+  seen.explained = await explanation(page);
+  seen.copied = await copy(page);
+  seen.sql = await page.run(() => [...document.querySelectorAll('button.sql')].map((button) => {
+    button.click();
+    const text = button.closest('figure').querySelector('.statement pre');
+    return button.getAttribute('aria-expanded') === 'true' && text.checkVisibility() && text.textContent.length;
   }));
   seen.looks = await looks(page);
   seen.problems = await page.run(() => self.problems);
@@ -37,11 +50,63 @@ async function use(page, file, picture) {
 }
 
 async function complete(page) {
-  for (const end = Date.now() + LIMIT_MS; ; ) {
-    if (await page.run(() => document.readyState === 'complete' && performance.timing.loadEventEnd > 0)) return;
-    if (Date.now() > end) throw new Error(`not loaded after ${LIMIT_MS} ms`);
-    await new Promise((done) => setTimeout(done, 20));
+  await until(page, () => document.readyState === 'complete' && performance.timing.loadEventEnd > 0);
+}
+
+/** Waits until something holds in the page. */
+async function until(page, holds, ...args) {
+  for (const end = Date.now() + LIMIT_MS; !(await page.run(holds, ...args)); await pause(20)) {
+    if (Date.now() > end) throw new Error(`not within ${LIMIT_MS} ms: ${holds}`);
   }
+}
+
+/** At one width: whether all fits into the window, whether the verdict is on the first screen, and what the timeline selects. */
+async function atWidth(page, width, hasTimeline, pictures) {
+  await page.resize(size(width));
+  await until(page, (most) => [...document.querySelectorAll('.uplot')].every((chart) => chart.offsetWidth <= chart.parentElement.clientWidth && chart.offsetWidth > 0.98 * chart.parentElement.clientWidth) && innerWidth === most, width);
+  const seen = await page.run(() => {
+    scrollTo(0, 0);
+    const verdict = document.querySelector('.verdict')?.getBoundingClientRect();
+    return {
+      width: innerWidth,
+      fits: document.documentElement.scrollWidth <= innerWidth,
+      verdict: verdict !== undefined && verdict.top >= 0 && verdict.bottom <= innerHeight && verdict.left >= 0 && verdict.right <= innerWidth,
+    };
+  });
+  if (pictures && WIDTHS.includes(width)) fs.writeFileSync(path.join(pictures, `report-${width}.png`), withFewColours(await page.picture()));
+  if (hasTimeline) seen.selected = await dragOver(page, 0.1, 0.2);
+  return seen;
+}
+
+const requestsShown = (page) => page.run(() => document.querySelector('#request-list [aria-live]')?.textContent);
+const selected = (page) => page.run(() => document.querySelector('#timeline [aria-live]').innerText);
+
+/** Drags over a part of the first chart, and returns what is selected then and how many requests are left. */
+async function dragOver(page, from, to) {
+  await page.run(() => document.querySelector('#timeline .controls button')?.click());
+  const over = await page.run(() => {
+    const chart = document.querySelector('#timeline .u-over');
+    chart?.scrollIntoView({ block: 'center' });
+    return chart?.getBoundingClientRect().toJSON();
+  });
+  if (!over) return undefined;
+  const { left, top, width, height } = over;
+  await page.drag([left + width * from, top + height / 2], [left + width * to, top + height / 2]);
+  const seen = [await requestsShown(page), await selected(page)];
+  await page.run(() => document.querySelector('#timeline .controls button').click());
+  return seen;
+}
+
+/** Opens all folded sections, the last one by its address. Returns how many were folded. */
+async function unfold(page) {
+  const folds = await page.run(() => {
+    const all = [...document.querySelectorAll('section > details:not([open])')];
+    all.slice(0, -1).forEach((one) => one.querySelector('summary').click());
+    if (all.length > 0) location.hash = all.at(-1).parentElement.id;
+    return all.length;
+  });
+  await until(page, () => document.querySelector('section > details:not([open])') === null);
+  return folds;
 }
 
 /** The first request in each order, how many of all have a text in their id, and what the second page has. */
@@ -69,28 +134,26 @@ function useRequests(page) {
   });
 }
 
-/** How many requests are left after zooms by keys and by the mouse, and whether every chart has lines. */
+/** How many requests are left after times were selected by keys, by the mouse, by an incident and behind a pause, and whether every chart has lines. */
 async function useTimeline(page) {
-  const says = () => page.run(() => document.querySelector('#request-list [aria-live]')?.textContent);
-  const command = () => page.run(() => document.querySelector('#timeline [aria-live]').textContent);
-  const seen = { all: await says() };
-  seen.drawn = await page.run(() => [...document.querySelectorAll('#timeline canvas')].map((canvas) => {
+  const seen = { all: await requestsShown(page) };
+  seen.drawn = await page.run(() => [...document.querySelectorAll('.uplot canvas')].map((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     return new Set(new Uint32Array(data.buffer)).size > 2;
   }));
   await page.run(() => document.getElementById('timeline').focus());
   for (const key of ['+', '+', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.press(key);
-  seen.by_keys = [await says(), await command()];
+  seen.by_keys = [await requestsShown(page), await selected(page)];
   await page.press('0');
-  seen.reset = await says();
-  const { left, top, width, height } = await page.run(() => {
-    const over = document.querySelector('#timeline .u-over');
-    over.scrollIntoView({ block: 'center' });
-    return over.getBoundingClientRect().toJSON();
-  });
-  await page.drag([left + width * 0.1, top + height / 2], [left + width * 0.2, top + height / 2]);
-  seen.by_mouse = [await says(), await command()];
-  await page.run(() => document.querySelector('#timeline button').click());
+  seen.reset = await requestsShown(page);
+  seen.by_mouse = await dragOver(page, 0.1, 0.2);
+  seen.after_all = await dragOver(page, 0.97, 0.99);
+  seen.incidents = await page.run(() => [...document.querySelectorAll('.incident')].map((mark) => {
+    mark.click();
+    const text = document.querySelector('#timeline [aria-live]').innerText;
+    document.querySelector('#timeline .controls button').click();
+    return [mark.dataset.tip, text];
+  }));
   return seen;
 }
 
@@ -118,6 +181,51 @@ function filterNames(page) {
   });
 }
 
+/** Of each curve, how far in pixels the mark of a percentile is from it at most. */
+function curves(page) {
+  return page.run(() => [...document.querySelectorAll('.distribution')].map((figure) => {
+    const line = figure.querySelector('path');
+    const { left, top, width, height } = figure.querySelector('svg').getBoundingClientRect();
+    const points = [...line.getAttribute('d').slice(1).split('L')].map((point) => point.split(',').map(Number)).map(([x, y]) => [left + (x * width) / 100, top + (y * height) / 100]);
+    const distance = (dot) => {
+      const { left: x, top: y, width: w, height: h } = dot.getBoundingClientRect();
+      return Math.min(...points.map(([px, py]) => Math.hypot(px - x - w / 2, py - y - h / 2)));
+    };
+    return Math.max(...[...figure.querySelectorAll('.dot')].map(distance));
+  }));
+}
+
+/** The colours in which the parts of requests are drawn, by their names, each with that of its phase. */
+function phaseColours(page) {
+  return page.run(() => Object.fromEntries(['queue', 'prefill', 'decode'].map((phase) => {
+    const probe = document.createElement('i');
+    probe.style.color = `var(--${phase})`;
+    document.body.append(probe);
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    const drawn = [...document.querySelectorAll('.bar g')].filter((part) => part.querySelector('title').textContent.startsWith(`${phase}: `));
+    return [phase, [...new Set([color, ...drawn.map((part) => getComputedStyle(part.querySelector('rect')).fill)])]];
+  })));
+}
+
+/** What the first column head says to someone who reaches it with the keyboard, and how many heads say nothing. */
+function explanation(page) {
+  return page.run(() => {
+    const heads = [...document.querySelectorAll('th[scope=col]')].filter((head) => head.checkVisibility() && head.textContent !== '');
+    heads[0]?.firstChild.focus();
+    return [document.getElementById('tip').checkVisibility() && document.getElementById('tip').textContent, heads.filter((head) => !head.firstChild.dataset?.tip).map((head) => head.textContent)];
+  });
+}
+
+/** What the first button that copies a command says afterwards. */
+async function copy(page) {
+  const button = '.command button';
+  if (!(await page.run((wanted) => document.querySelector(wanted) !== null, button))) return undefined;
+  await page.run((wanted) => document.querySelector(wanted).click(), button);
+  await until(page, (wanted) => document.querySelector(wanted).textContent === 'copied', button);
+  return true;
+}
+
 /** The color of the page, whether it has navigation, and whether it fits into the window: in daylight, in the dark and on paper. */
 async function looks(page) {
   const seen = [];
@@ -129,10 +237,10 @@ async function looks(page) {
   return seen;
 }
 
-async function main([file, option, picture]) {
+async function main([file, option, pictures]) {
   const browser = new Chromium(process.env.CHROMIUM, ['--host-resolver-rules=MAP * ~NOTFOUND']);
   try {
-    fs.writeSync(1, `${JSON.stringify(await use(await browser.page(), file, option === '--picture' && picture))}\n`);
+    fs.writeSync(1, `${JSON.stringify(await use(await browser.page(), file, option === '--picture' && pictures))}\n`);
     return 0;
   } catch (error) {
     fs.writeSync(2, `page: ${error.message}\n`);
