@@ -1,17 +1,17 @@
-// Bars of parts, and the colour of each part: that of its phase, wherever it is drawn.
+// Bars that consist of parts. Each part has the colour of its phase.
 
 /** Phases of the parts of a request. */
 const PART_PHASES = { socket: 'host', HTTP: 'host', preprocess: 'host', IPC: 'host', frontend: 'host', queue: 'queue', prefill: 'prefill', decode: 'decode', return: 'answer', answer: 'answer' };
-/** Phases of the causes of idle time: whose turn it was. */
+/** Phases of the causes of idle time. A cause that is not listed is work of the host. */
 const CAUSE_PHASES = {
   not_recorded: 'idle', unknown: 'idle', no_request: 'idle', not_schedulable: 'queue', frontend: 'answer', kv_transfer: 'transfer', other_rank: 'device', launch_delay: 'device',
 };
 /** Phases of a run. */
 const RUN_PHASES = { start_up: 'host', serving: 'device', idle: 'idle', shutdown: 'host' };
-/** How much of its phase’s colour each further part of one phase has, in %. */
+/** Amounts of a phase’s colour in %, for the first, the second and further parts of one phase. */
 const TINTS = [100, 72, 50, 34];
 
-/** The colours of names by `phases`, which returns the phases of a name. A name of two phases, such as “queue + prefill”, has two colours. Names of one phase have tints of it. */
+/** Returns the colours of each name. `phases` returns the phases of a name: “queue + prefill” has two, and so two colours. Names of the same phase get different tints of its colour. */
 function colours(names, phases) {
   const used = new Map();
   const tint = (phase) => {
@@ -25,7 +25,7 @@ function colours(names, phases) {
 const partPhases = (name) => name.split(' + ').map((part) => PART_PHASES[part] ?? 'host');
 const causePhases = (cause) => [CAUSE_PHASES[cause] ?? 'host'];
 
-/** A bar as long as its parts of `whole` together. A part has a `name`, `ns` and `colours`. */
+/** Returns a bar of parts, as wide as their share of `whole`. A part has a `name`, `ns` and `colours`. */
 function bar(parts, whole, thin) {
   const picture = drawn('svg', { class: thin ? 'bar thin' : 'bar', viewBox: '0 0 1000 12', preserveAspectRatio: 'none', role: 'img' });
   let at = 0;
@@ -39,13 +39,13 @@ function bar(parts, whole, thin) {
   return picture;
 }
 
-/** A small field of the colours of a part. */
+/** Returns a small square with the colours of a part. */
 function chip(of) {
   const stops = of.map((fill, nth) => `${fill} ${(100 * nth) / of.length}% ${(100 * (nth + 1)) / of.length}%`);
   return element('i', { class: 'chip', style: `background:linear-gradient(${stops.join(',')})` });
 }
 
-/** What the colours stand for. */
+/** Returns the list of colours and their names. */
 function legend(entries) {
   return element('div', { class: 'legend' }, entries.map(({ name, colours: of, meaning }) => element('span', {}, chip(of), meaning ? `${name}: ${meaning}` : name)));
 }

@@ -17,7 +17,7 @@ const DASHES = [undefined, [8, 3], [2, 2], [8, 3, 2, 3]];
 const [LEFT, RIGHT] = [58, 10];
 const SMOOTH = 5; // parts of 500 on each side
 
-/** The mean of each value and its neighbours: tokens come a step at a time. */
+/** Returns the mean of each value and its neighbours, because tokens come a step at a time. */
 function smooth(values) {
   const [sums, near] = [[0], SMOOTH];
   for (const value of values) sums.push(sums.at(-1) + (value ?? 0));
@@ -27,12 +27,12 @@ function smooth(values) {
   });
 }
 
-/** A time of the trace on an axis, in s. */
+/** Returns a time of the trace for an axis, in s. */
 function seconds(s) {
   return `${+s.toFixed(6)} s`;
 }
 
-/** One chart. It draws itself anew when its width or the colours change. */
+/** One chart of some series. */
 class Chart {
   #shown;
   #about;
@@ -42,7 +42,7 @@ class Chart {
   #plot;
   #isSetting = false;
 
-  /** A chart of the run's whole serving time marks the window (`isOverview`); any other one is zoomed to it. */
+  /** A chart of the whole serving time marks the window (`isOverview`); any other one is zoomed to it. */
   constructor(name, window, { height = 130, isOverview = false } = {}) {
     this.#about = CHARTS[name];
     [this.#window, this.#height, this.#isOverview] = [window, height, isOverview];
@@ -57,7 +57,7 @@ class Chart {
     return [this.#about.kinds.length > 1 && LEVELS[of], process != null && processName(process)].filter(Boolean).join(', ') || LEVELS[of];
   }
 
-  /** Series of one kind have one colour, and dashes that tell them apart. */
+  /** Returns how each series is drawn. Series of one kind have the same colour and different dashes. */
   #strokes(colour) {
     const nths = this.#shown.map(({ of }, nth) => this.#shown.slice(0, nth).filter((other) => other.of === of).length);
     return this.#shown.map(({ of }, nth) => ({ stroke: colour(SERIES_PHASES[of]), dash: DASHES[nths[nth] % DASHES.length] }));
@@ -71,7 +71,7 @@ class Chart {
     this.#follow();
   }
 
-  /** The values at the begin of each part of the time; the last one once more at its end. */
+  /** Returns the times at which parts begin, and the values of each series. The last value is repeated at the end of its part. */
   #values() {
     const { from_ns: from, part_ns: part } = data.timeline;
     const { by = 1, isSmooth } = this.#about;
@@ -111,7 +111,7 @@ class Chart {
     };
   }
 
-  /** A thin line where a pause is cut out. */
+  /** Draws a thin line where a pause is cut out. */
   #drawCuts(plot, colour) {
     const { ctx, bbox: { top, height } } = plot;
     ctx.save();
@@ -128,7 +128,7 @@ class Chart {
     ctx.restore();
   }
 
-  /** Someone dragged over the chart. */
+  /** Shows the time that was selected by dragging. */
   #selected(plot) {
     if (this.#isSetting || plot.select.width < 2) return;
     const { left, width } = plot.select;

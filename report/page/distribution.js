@@ -3,19 +3,19 @@
 const POINTS = 400;
 const QUANTILES = [0.5, 0.9, 0.99];
 
-/** The times of requests that count, in µs, the shortest first. A failed request has no E2E that says anything. */
+/** Returns the known times in µs, the shortest first. Failed requests are left out: they end before their work is done. */
 function sortedTimes(times) {
   return Float64Array.from(times.filter((us, at) => us != null && data.request.status[at] !== 'failed')).sort();
 }
 
-/** The value at a share of sorted ones, linear between ranks as the report’s percentiles are. */
+/** Returns the value at a share of the sorted ones. It is linear between ranks, as in the percentiles of the report. */
 function quantile(sorted, part) {
   const at = part * (sorted.length - 1);
   const low = Math.floor(at);
   return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 }
 
-/** Round values from one to another: 1, 2 and 5 times a power of ten, or equal steps. */
+/** Returns round values between two others: equal steps, or 1, 2 and 5 times the powers of ten. */
 function ticks(least, most, isLogarithmic) {
   const power = 10 ** Math.floor(Math.log10(isLogarithmic ? least : (most - least) / 4));
   if (!isLogarithmic) {
@@ -36,7 +36,7 @@ function distribution(title, times, phase) {
   const isLogarithmic = most / least > 30;
   const scale = isLogarithmic ? Math.log : (us) => us;
   const x = (us) => (100 * (scale(Math.max(us, 1)) - scale(least))) / (scale(most) - scale(least) || 1);
-  // The percentiles are among the points, so that their marks lie on the curve.
+  // The curve goes through the percentiles, so their marks are exactly on it.
   const shares = [...Array.from({ length: Math.min(sorted.length, POINTS) }, (_, nth, of = Math.min(sorted.length, POINTS) - 1) => nth / of), ...QUANTILES].sort((a, b) => a - b);
   const path = shares.map((part) => `${x(quantile(sorted, part)).toFixed(3)},${(100 * (1 - part)).toFixed(3)}`).join('L');
   const marks = QUANTILES.map((part) => ({ name: `p${100 * part}`, us: quantile(sorted, part), part }));
@@ -46,7 +46,7 @@ function distribution(title, times, phase) {
     lines.map((us) => drawn('line', { x1: x(us), x2: x(us), y1: 0, y2: 100 })), [0, 50, 100].map((y) => drawn('line', { x1: 0, x2: 100, y1: y, y2: y })),
     drawn('path', { d: `M${path}`, style: `stroke:var(--${phase})` }));
   const dots = marks.map(({ name, us, part }) => explained(element('i', { class: 'dot', tabindex: 0, role: 'img', 'aria-label': `${name} ${duration(us * 1e3)}`, style: `left:${x(us)}%;top:${100 * (1 - part)}%;background:var(--${phase})` }), `${name}: ${duration(us * 1e3)}`));
-  const across = lines.map((us) => element('span', { style: `left:${x(us)}%` }, duration(us * 1e3)));
+  const across = lines.map((us) => element('span', { style: anchored(x(us)) }, duration(us * 1e3)));
   const caption = explained(element('span', { tabindex: 0 }, title), 'the share of requests that took at most a time');
   return element('figure', { class: 'distribution' }, element('figcaption', {}, caption, ' ', element('small', {}, `${label}${isLogarithmic ? ' (logarithmic)' : ''}`)),
     element('div', { class: 'plot' }, element('div', { class: 'up' }, ['100 %', '50 %', '0 %'].map((text) => element('span', {}, text))), element('div', { class: 'area' }, picture, dots), element('div', { class: 'across' }, across)));

@@ -21,7 +21,7 @@ function filled(made, attributes, children) {
   return made;
 }
 
-/** What is shown in a tooltip. */
+/** Returns the title of a part of a picture, which browsers show as a tooltip. */
 function tip(text) {
   return drawn('title', {}, text);
 }
@@ -83,7 +83,7 @@ function command(text) {
   return element('span', { class: 'command' }, code, button);
 }
 
-/** What the columns of several tables mean. */
+/** Explanations of the columns that several tables have. */
 const COLUMNS = {
   n: 'the number of values behind the figures of this row',
   mean: 'the mean of all values',
@@ -100,6 +100,12 @@ const COLUMNS = {
   'longest gap': 'the longest time in which nothing ran',
   'began at': 'when the longest gap began, from the begin of the trace',
 };
+
+/** Returns the style of a label at so many percent of its box. It is centred there, except where it would leave the box. */
+function anchored(percent) {
+  const shift = percent < 8 ? 0 : percent > 92 ? 100 : 50;
+  return `left:${percent}%;transform:translateX(-${shift}%)`;
+}
 
 /** A table. A column has a `title`, a `tip` that explains it, `text` of a row, `sort` (what a click on its title sorts by) and a `class`. */
 function table(columns, rows, { sorted, down = true, most = Infinity } = {}) {

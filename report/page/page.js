@@ -5,17 +5,17 @@ const MANY = 20;
 /** The width of charts on paper, in px. */
 const PAPER = 680;
 
-/** A sentence: the first letter is large, and it ends. */
+/** Returns a text with a capital letter and a full stop. */
 function sentence(text) {
   return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-/** A text in which backticks mark code. */
+/** Returns a text with the parts between backticks as code. */
 function marked(text) {
   return text.split('`').map((part, nth) => (nth % 2 === 1 ? element('code', {}, part) : part));
 }
 
-/** What limited the server, what to try, and the place that shows it. */
+/** Returns the answer: the limit of the server, the advice, and the command that shows the place. */
 function verdict() {
   const { rule, text, advice, evidence, place } = data.verdict;
   return text !== '' && element('div', { class: `verdict ${rule === 'nothing' || rule === 'unknown' ? 'calm' : ''}` },
@@ -23,7 +23,7 @@ function verdict() {
     place && element('p', {}, opens(place.from_ns, place.dur_ns)));
 }
 
-/** The reasons to read the figures with care. */
+/** Returns the reasons to read the figures with care. */
 function missing() {
   const { recorded } = data;
   const ends = recorded.processes.filter(({ end }) => end).map(({ name, pid, end }) => `${name ?? pid} was ${end}`);
@@ -65,7 +65,7 @@ function recorded() {
   ];
 }
 
-/** A card for each finding: what it cost, the evidence, what to try, and the place that shows it. */
+/** Returns a card for each finding: its cost, the evidence, the advice and the command that shows the place. */
 function findings(window) {
   if (data.findings.length === 0) return element('p', {}, 'Nothing stands out by the rules of docs/time.md.');
   const card = ({ rule, waited, cost, of, evidence, advice, place }) => element('article', { class: 'card' },
@@ -77,7 +77,7 @@ function findings(window) {
   return element('div', { class: 'cards' }, data.findings.map(card));
 }
 
-/** What took how long until the server was ready. */
+/** Returns the spans of the start-up. */
 function startUp() {
   const { wall_ns: wall, spans } = data.start_up;
   const columns = [
@@ -92,7 +92,7 @@ function startUp() {
   return wall > 0 && [element('p', {}, `The server was ready after ${duration(wall)}.`), spans.length > 0 && figure('What took longest until then', table(columns, spans))];
 }
 
-/** The settings of each engine, a column each. */
+/** Returns the settings, with a column for each engine. */
 function settings() {
   const names = [...new Set(data.settings.flatMap(({ values }) => Object.keys(values)))].sort();
   const columns = [
@@ -152,14 +152,14 @@ function leftOut() {
   return n > 0 && element('p', { class: 'soft' }, `${count(n)} more series are left out.`);
 }
 
-/** The charts of some names that have values, in a grid. */
+/** Returns a grid of the named charts, without those that have no values. */
 function chartGrid(charts, names, window) {
   const shown = names.map((name) => new Chart(name, window)).filter(({ isEmpty }) => !isEmpty);
   charts.push(...shown);
   return shown.length > 0 && element('div', { class: 'grid charts' }, shown.map((chart) => chart.element));
 }
 
-/** The sections in their order: an id, a title, what is in it, and whether it is folded. */
+/** Returns the sections in order. Each has an id, a title, a function that makes its contents, and true if it is folded. */
 function sections(window, charts) {
   const { request, timeline, device, worker } = data;
   const none = 'No event names a request: docs/time.md says which ones to write.';
@@ -189,13 +189,13 @@ function sections(window, charts) {
   ];
 }
 
-/** Shows the section that the address names, also a folded one. */
+/** Opens the section that the address names, if it is folded. */
 function unfold() {
   const fold = document.getElementById(location.hash.slice(1))?.querySelector(':scope > details');
   if (fold) fold.open = true;
 }
 
-/** Draws the charts, and draws them anew when the window, its colours or the medium change. */
+/** Draws the charts now, and again when the width or the colours of the page change, or for paper. */
 function drawCharts(charts) {
   const draw = (width) => charts.forEach((chart) => chart.draw(width));
   let waits;

@@ -31,14 +31,14 @@ function requestFigures() {
   ];
 }
 
-/** How the requests ended, and how many of them there were a second. */
+/** Returns how the requests ended, and their rate. */
 function outcomes() {
   const { ok, aborted, failed, unfinished, requests_per_s: rate, output_tokens_per_s: tokens } = data.requests;
   const ends = [[ok, 'ok'], [aborted, 'aborted'], [failed, 'failed'], [unfinished, 'unfinished']].filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`);
   return [ends.join(', '), rate != null && `${rate.toFixed(1)} a second`, tokens != null && `${count(tokens)} output tokens a second`].filter(Boolean).join('; ');
 }
 
-/** Where the time of the mean request, the one slower than 99 in 100, and the slowest goes. */
+/** Returns the parts of the time of the mean request, of the one slower than 99 in 100, and of the slowest. */
 function requestParts() {
   const { n, parts, ...of } = data.request_parts;
   if (parts.length === 0) return undefined;
@@ -54,7 +54,7 @@ function requestParts() {
     { title: 'p99', tip: `the request that took longer than 99 in 100: ${of.p99_id}`, text: ({ p99_ns: ns }) => duration(ns) },
     { title: 'slowest', tip: `the request that took longest: ${of.slowest_id}`, text: ({ slowest_ns: ns }) => duration(ns) },
   ];
-  // There is one mean E2E: where some requests have no parts, theirs is not shown.
+  // The page has one mean E2E. If some requests have no parts, the mean of the others would be a second one.
   const whole = { name: 'E2E', ...wholes, mean_ns: n === e2e.n ? e2e.mean_ns : undefined };
   return figure('Where a request’s time goes', [element('div', { class: 'bars' }, pictures), table(columns, [...parts, whole])], 'request_parts');
 }
@@ -98,7 +98,7 @@ function prefixes() {
   ]);
 }
 
-/** The colours of the parts of requests, by their names. */
+/** Returns the colours of the parts of requests, by their names. */
 function partColours() {
   return colours(data.request.part_names, partPhases);
 }

@@ -3,7 +3,7 @@
 const RUN_PHASE_WORDS = { start_up: 'start-up', serving: 'serving', idle: 'idle', shutdown: 'shutdown' };
 const INCIDENTS = 40;
 
-/** Incidents with a time: what crashed, was lost, or was found. */
+/** Returns the incidents that have a time: the crash, the verdict, findings and losses. */
 function incidents() {
   const { verdict, crash, findings, recorded } = data;
   const name = (process) => processName(process);
@@ -41,7 +41,7 @@ class RunTimeline {
     for (const chart of this.#charts) chart.draw(width);
   }
 
-  /** The phases of the whole run, and where the serving time of the charts comes from. */
+  /** Returns a strip with the phases of the whole run, and lines to the part of it that the charts show. */
   #phases() {
     const phases = data.run_phases;
     if (phases.length === 0) return undefined;
@@ -55,7 +55,7 @@ class RunTimeline {
       element('div', { class: 'inset' }, bar(parts, last - first), this.#funnel(first, last)));
   }
 
-  /** Lines from each part of the serving time in the run to its place on the axis of the charts. */
+  /** Returns shapes that lead from each serving phase of the run to its place on the axis of the charts. */
   #funnel(first, last) {
     const { from_ns: from, to_ns: to } = data.serving;
     if (this.#charts.length === 0 || (from <= first && to >= last && CUTS.length === 0)) return undefined;
@@ -71,7 +71,7 @@ class RunTimeline {
     return picture;
   }
 
-  /** A button for each incident, at its time. One outside serving time is a text. */
+  /** Returns a button for each incident, at its time. Incidents outside serving time are listed below. */
   #incidents() {
     const all = incidents();
     if (all.length === 0) return undefined;
@@ -89,12 +89,12 @@ class RunTimeline {
       all.filter((one) => !isServing(one)).map(({ text, from_ns: at }) => element('p', { class: 'soft' }, `Outside serving time, at ${duration(at)}: ${text}.`)));
   }
 
-  /** Names the pauses that are cut out. */
+  /** Returns labels for the pauses that are cut out. */
   #cuts() {
     const [first, last] = this.#window.whole;
     if (CUTS.length === 0 || this.#charts.length === 0) return undefined;
     return element('div', { class: 'inset cuts' }, CUTS.map(({ at, from, to }) => explained(
-      element('span', { tabindex: 0, style: `left:${(100 * (at - first)) / (last - first)}%` }, `pause ${duration(to - from)}`),
+      element('span', { tabindex: 0, style: anchored((100 * (at - first)) / (last - first)) }, `pause ${duration(to - from)}`),
       `no request was in flight from ${duration(from)} to ${duration(to)}: the charts leave this pause out`)));
   }
 

@@ -1,6 +1,6 @@
 // Times. Charts have an axis of serving time, from which long pauses are cut out.
 
-/** The pauses on that axis: where the cut is, and what it leaves out. */
+/** The pauses: their place on the axis, and their start and end in the trace. */
 const CUTS = (() => {
   let cut = 0;
   return data.serving.pauses.map(({ from_ns: from, to_ns: to }) => {
@@ -10,23 +10,23 @@ const CUTS = (() => {
   });
 })();
 
-/** The time in the trace of a time on the axis. At a cut, that is the end of the pause, or its start where a window ends there. */
+/** Returns the time in the trace for a time on the axis. A cut stands for the end of its pause, or for its start if a window ends there (`isEnd`). */
 function realTime(ns, isEnd = false) {
   return CUTS.reduce((time, { at, from, to }) => (ns > at || (ns === at && !isEnd) ? time + to - from : time), ns);
 }
 
-/** The time on the axis of a time in the trace. */
+/** Returns the time on the axis for a time in the trace. */
 function axisTime(ns) {
   return CUTS.reduce((time, { from, to }) => time - Math.max(0, Math.min(ns, to) - from), ns);
 }
 
-/** The first and the last time of the run, in ns from the begin of the trace. */
+/** Returns the first and the last time of the run, in ns from the begin of the trace. */
 function runTimes() {
   const { run_phases: phases, serving, recorded } = data;
   return phases.length > 0 ? [phases[0].from_ns, phases.at(-1).to_ns] : [serving.from_ns, serving.from_ns + recorded.wall_ns];
 }
 
-/** The command that opens Perfetto at a time; nothing where none would. Perfetto takes no time that is not within the trace. */
+/** Returns the command that opens Perfetto at a time, or nothing if no single trace was reported on. The time is kept within the trace, because Perfetto refuses others. */
 function opens(startNs, durNs) {
   if (data.opens == null) return undefined;
   const [first, last] = runTimes();

@@ -58,7 +58,7 @@ fn report() -> RunReport {
     of_lines(&lines)
 }
 
-/// A second of start-up, then that run with a pause of a minute 2 ms before its end, and what the page says of such a run.
+/// Returns the report of a run with a second of start-up and a pause of a minute, 2 ms before its end. The texts are planted.
 fn served_after_start() -> RunReport {
     let mut report = report();
     let (from_ns, minute_ns) = (report.timeline.from_ns, 60_000_000_000);

@@ -60,7 +60,7 @@ async function until(page, holds, ...args) {
   }
 }
 
-/** At one width: whether all fits into the window, whether the verdict is on the first screen, and what the timeline selects. */
+/** Returns what one width shows: if the page fits into the window, if the verdict is on the first screen, and what a drag over the timeline selects. */
 async function atWidth(page, width, hasTimeline, pictures) {
   await page.resize(size(width));
   await until(page, (most) => [...document.querySelectorAll('.uplot')].every((chart) => chart.offsetWidth <= chart.parentElement.clientWidth && chart.offsetWidth > 0.98 * chart.parentElement.clientWidth) && innerWidth === most, width);
@@ -134,7 +134,7 @@ function useRequests(page) {
   });
 }
 
-/** How many requests are left after times were selected by keys, by the mouse, by an incident and behind a pause, and whether every chart has lines. */
+/** Selects times with keys, the mouse and incidents. Returns what was selected, and for each chart true if something is drawn. */
 async function useTimeline(page) {
   const seen = { all: await requestsShown(page) };
   seen.drawn = await page.run(() => [...document.querySelectorAll('.uplot canvas')].map((canvas) => {
@@ -181,7 +181,7 @@ function filterNames(page) {
   });
 }
 
-/** Of each curve, how far in pixels the mark of a percentile is from it at most. */
+/** Returns for each curve the largest distance of a percentile mark from it, in pixels. */
 function curves(page) {
   return page.run(() => [...document.querySelectorAll('.distribution')].map((figure) => {
     const line = figure.querySelector('path');
@@ -195,7 +195,7 @@ function curves(page) {
   }));
 }
 
-/** The colours in which the parts of requests are drawn, by their names, each with that of its phase. */
+/** Returns for some phases the colour of the palette and all colours in which parts of that name are drawn. */
 function phaseColours(page) {
   return page.run(() => Object.fromEntries(['queue', 'prefill', 'decode'].map((phase) => {
     const probe = document.createElement('i');
@@ -208,7 +208,7 @@ function phaseColours(page) {
   })));
 }
 
-/** What the first column head says to someone who reaches it with the keyboard, and how many heads say nothing. */
+/** Returns the explanation that the first column head shows when it has the focus, and the names of the heads without one. */
 function explanation(page) {
   return page.run(() => {
     const heads = [...document.querySelectorAll('th[scope=col]')].filter((head) => head.checkVisibility() && head.textContent !== '');
@@ -217,7 +217,7 @@ function explanation(page) {
   });
 }
 
-/** What the first button that copies a command says afterwards. */
+/** Presses the first button that copies a command. Returns true once it confirms that. */
 async function copy(page) {
   const button = '.command button';
   if (!(await page.run((wanted) => document.querySelector(wanted) !== null, button))) return undefined;

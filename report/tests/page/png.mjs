@@ -1,10 +1,10 @@
-// PNG pictures with few colours: pages of text and charts need no more, and a file in docs/ should be small.
+// Reduces PNG pictures to few colours, so that the files in docs/ are small.
 import zlib from 'node:zlib';
 
 const COLOURS = 128;
 const MAGIC = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** The pixels of a PNG that Chromium wrote (8 bits a channel, not interlaced), as numbers 0xRRGGBB. */
+/** Returns the pixels of a PNG that Chromium wrote (8 bits a channel, not interlaced), as numbers 0xRRGGBB. */
 function pixels(png) {
   const parts = [];
   let [width, height, channels] = [0, 0, 0];
@@ -29,7 +29,7 @@ function pixels(png) {
   return { width, height, found };
 }
 
-/** PNG's filter of Paeth: which of three neighbours is closest to what they predict. */
+/** Returns the neighbour that is closest to the value that the three predict (the Paeth filter of PNG). */
 function nearest(left, up, corner) {
   const [a, b, c] = [left, up, corner].map((one) => Math.abs(left + up - corner - one));
   return a <= b && a <= c ? left : b <= c ? up : corner;
@@ -43,7 +43,7 @@ function chunk(type, body) {
   return Buffer.concat([edges.subarray(0, 4), named, edges.subarray(4)]);
 }
 
-/** The checksum of a chunk: `zlib.crc32` came with node 20.15. */
+/** Returns the checksum of a chunk. `zlib.crc32` needs node 20.15. */
 function crc32(bytes) {
   let crc = ~0;
   for (const byte of bytes) {
@@ -53,7 +53,7 @@ function crc32(bytes) {
   return ~crc >>> 0;
 }
 
-/** The same picture with its most frequent colours alone, each other pixel in the nearest of them. */
+/** Returns the same picture with its most frequent colours only. Other pixels get the nearest of these. */
 export function withFewColours(png) {
   const { width, height, found } = pixels(png);
   const times = new Map();
