@@ -1,6 +1,7 @@
 //! `sa-profile`: records a command, opens its trace, and checks whether recording works. Switches recording in the processes of a live run, and shows
 //! what they have recorded.
 
+mod bundle;
 mod completions;
 mod control;
 mod directory;
@@ -29,7 +30,7 @@ use sa_format::visible_lines;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use trace_merge::{OrExit, use_recorded_mode};
-use trace_report::command::{DiffArgs, ReportArgs};
+use trace_report::command::{BundleArgs, DiffArgs, ReportArgs};
 use words::say;
 
 #[global_allocator]
@@ -45,7 +46,6 @@ Examples:
   sa-profile doctor                              would recording work here?
   SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
   sa-profile start --for 30s out                 record 30 seconds in every process
-  sa-profile start --steps 100 out               record 100 scheduler steps
   sa-profile stop out
   sa-profile status --watch out
   sa-profile watch out                           how fast are requests now?
@@ -76,6 +76,7 @@ enum Command {
     Diff(DiffArgs),
     Tables(tables::Arguments),
     Sql(sql::Arguments),
+    Bundle(BundleArgs),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
     Stop(start::StopArguments),
@@ -92,7 +93,11 @@ impl Command {
     fn writes_figures(&self) -> bool {
         matches!(
             self,
-            Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_)
+            Command::Report(_)
+                | Command::Diff(_)
+                | Command::Tables(_)
+                | Command::Sql(_)
+                | Command::Bundle(_)
         )
     }
 }
@@ -109,6 +114,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => report::diff(arguments),
         Command::Tables(arguments) => tables::run(arguments),
         Command::Sql(arguments) => sql::run(arguments),
+        Command::Bundle(arguments) => bundle::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => start::stop(arguments),

@@ -1,5 +1,6 @@
 //! The arguments of a report on the command line, and what is printed for them.
 
+mod bundle_args;
 mod diff_args;
 mod export_arg;
 mod page_file;
@@ -12,6 +13,7 @@ use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
 use crate::table::RunReport;
+pub use bundle_args::BundleArgs;
 use clap::Args;
 pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};

@@ -13,6 +13,7 @@
 //! row by row (`nest`), and folded into the tables ([`RunReport`]), which `screen` prints.
 
 mod amount;
+mod bundle;
 pub mod command;
 mod condition;
 mod covered;

@@ -5,6 +5,7 @@
     reason = "a test fails where it stands, and says where it does not run"
 )]
 
+mod bundle;
 mod doctor;
 mod hidden;
 mod http;

@@ -51,8 +51,8 @@ fn help_and_version_go_to_stdout() {
 #[test]
 fn help_is_short() {
     let every = [
-        "run", "open", "tables", "sql", "doctor", "start", "stop", "level", "status", "watch",
-        "serve", "snapshot",
+        "run", "open", "tables", "sql", "bundle", "doctor", "start", "stop", "level", "status",
+        "watch", "serve", "snapshot",
     ];
     let of_commands = every.map(|command| vec![command, "--help"]);
     for words in of_commands.into_iter().chain([vec!["--help"]]) {

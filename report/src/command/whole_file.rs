@@ -1,5 +1,6 @@
 //! Writes files completely or not at all, and never over a file that belongs to somebody else.
 
+use crate::bundle::is_bundle;
 use crate::page::is_page;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 use trace_merge::Error;
 
-/// Bytes that are read to recognize a page.
+/// Bytes that are read to recognize a page or a bundle.
 const FRONT: u64 = 4096;
 /// Mode of a new file before the umask applies.
 const MODE: u32 = 0o666;
@@ -20,6 +21,8 @@ pub(super) enum Replaced {
     Same,
     /// Only a page that this program wrote before.
     Page,
+    /// Only a bundle that this program wrote before.
+    Bundle,
 }
 
 impl Replaced {
@@ -35,7 +38,14 @@ impl Replaced {
             Ok(_) => {}
         }
         let (is_ours, expected) = match self {
-            Replaced::Page => (is_page_at(path), "a new name, or a page of this program"),
+            Replaced::Page => (
+                begins(path, is_page),
+                "a new name, or a page of this program",
+            ),
+            Replaced::Bundle => (
+                begins(path, is_bundle),
+                "a new name, or a bundle of this program",
+            ),
             Replaced::Same => (
                 is_same_at(path, bytes),
                 "a folder without a file of this name",
@@ -52,13 +62,14 @@ impl Replaced {
     }
 }
 
-fn is_page_at(path: &Path) -> io::Result<bool> {
+/// Returns true if the first bytes of a file are as expected.
+fn begins(path: &Path, is_expected: fn(&[u8]) -> bool) -> io::Result<bool> {
     if !path.metadata()?.is_file() {
         return Ok(false);
     }
     let mut front = Vec::new();
     File::open(path)?.take(FRONT).read_to_end(&mut front)?;
-    Ok(is_page(&front))
+    Ok(is_expected(&front))
 }
 
 fn is_same_at(path: &Path, bytes: &[u8]) -> io::Result<bool> {
@@ -99,7 +110,7 @@ impl ReadyFile {
         let put = match self.replaced {
             Replaced::Same if self.path.exists() => return Ok(()), // the same is there already
             Replaced::Same => self.file.persist_noclobber(&self.path),
-            Replaced::Page => {
+            Replaced::Page | Replaced::Bundle => {
                 self.replaced.check(&self.path, &[])?;
                 self.file.persist(&self.path)
             }

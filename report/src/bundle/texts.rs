@@ -1,0 +1,160 @@
+//! Decides which texts of a trace may leave the machine, and shortens the others.
+
+use std::collections::HashMap;
+
+/// Words that names and labels of processes keep after their first word: those that recorders and merges write.
+#[rustfmt::skip]
+const WORDS: [&str; 32] = [
+    "·", "±", "fork", "host", "tracks", "Ascend", "Hardware", "CANN",
+    "CPU", "NPU", "GPU", "TPU", "XPU", "HPU", "MTIA", "MLU", "MUSA", "GCU", "DCU", "IPU", "AIU",
+    "killed", "by", "with", "exit", "code", "ring", "in", "memory", "clock", "any", "time",
+];
+/// Begins the name of a device in traces of XLA, before its kind and its number.
+const XLA: &str = "/device:";
+/// Maximum bytes of a word that is kept.
+const MOST_BYTES: usize = 40;
+
+/// Returns true if a text is one short word, such as `float16`, `stop` or `0.11.0`.
+pub(super) fn is_word(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.+-".contains(&byte);
+    !text.is_empty() && text.len() <= MOST_BYTES && text.bytes().all(is_plain)
+}
+
+/// Returns true if every word of a text is one that recorders and merges write, or a number.
+pub(super) fn is_ours(text: &str) -> bool {
+    text.split_whitespace().all(is_known)
+}
+
+fn is_known(word: &str) -> bool {
+    let number = word.trim_start_matches(['[', '±']).trim_end_matches(']');
+    let is_signal = || {
+        let signal = word.strip_prefix("SIG");
+        signal.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_uppercase()))
+    };
+    let is_number = || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    WORDS.contains(&word) || word == "ns" || is_number() || is_signal()
+}
+
+/// Returns a name of code without its paths: each is cut to its last part, and an address to nothing.
+pub(super) fn code_name(name: &str) -> String {
+    let words = name.split(' ').map(|word| match word.contains("://") {
+        true => "…",
+        false => word,
+    });
+    let name = words.collect::<Vec<_>>().join(" ");
+    // A path may contain spaces, so everything between the first and the last separator belongs to it.
+    let separators = ['/', '\\'];
+    let Some((first, last)) = name.find(separators).zip(name.rfind(separators)) else {
+        return name;
+    };
+    let is_before = |letter: char| letter.is_whitespace() || "([{<\"'`=,;|".contains(letter);
+    let start = name[..first].rfind(is_before);
+    let start = start.map_or(0, |at| {
+        at + name[at..].chars().next().map_or(1, char::len_utf8)
+    });
+    let rest = &name[last + 1..];
+    let rest = rest.split_once('?').map_or(rest, |(path, _)| path);
+    format!("{}{rest}", &name[..start])
+}
+
+/// Returns the name of a process without paths, arguments and values: its first word, and those after it that recorders and merges write.
+pub(super) fn role(name: &str) -> String {
+    if let Some(at) = name.find(XLA) {
+        let is_part = |letter: &char| letter.is_ascii_alphanumeric() || *letter == ':';
+        let device = name[at + XLA.len()..].chars().take_while(is_part);
+        return format!("{XLA}{}", device.collect::<String>());
+    }
+    let segments = name.split(" · ").map(|segment| {
+        let name = code_name(segment);
+        let mut words = name.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let is_part = |letter: &char| letter.is_alphanumeric() || "_.:-()[]<>+".contains(*letter);
+        let first = first.chars().take_while(is_part).take(MOST_BYTES).collect();
+        let kept = words.filter(|word| is_known(word)).map(str::to_owned);
+        [first]
+            .into_iter()
+            .chain(kept)
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    segments.collect::<Vec<_>>().join(" · ")
+}
+
+/// Names that stand for texts, such as `r1`, `r2`. The same text always has the same name.
+#[derive(Debug)]
+pub(super) struct Pseudonyms {
+    prefix: &'static str,
+    numbers: HashMap<String, usize>,
+}
+
+impl Pseudonyms {
+    /// Returns pseudonyms that begin with `prefix`.
+    pub(super) fn new(prefix: &'static str) -> Pseudonyms {
+        Pseudonyms {
+            prefix,
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// Returns the name that stands for a text.
+    pub(super) fn name(&mut self, text: &str) -> String {
+        let next = self.numbers.len() + 1;
+        let number = match self.numbers.get(text) {
+            Some(number) => *number,
+            None => *self.numbers.entry(text.to_owned()).or_insert(next),
+        };
+        format!("{}{number}", self.prefix)
+    }
+
+    /// Returns the number of different texts.
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_paths_and_addresses() {
+        for (name, kept) in [
+            ("aten::matmul", "aten::matmul"),
+            ("load /home/alice/my models/x.bin", "load x.bin"),
+            ("run (/home/alice/app.py:12)", "run (app.py:12)"),
+            (r"C:\Users\alice\app.py", "app.py"),
+            ("GET /v1/chat?key=sk-1", "GET chat"),
+            ("send tcp://10.0.0.3:5555 now", "send … now"),
+            ("zeit=/ä/b", "zeit=b"),
+        ] {
+            assert_eq!(code_name(name), kept);
+        }
+    }
+
+    #[test]
+    fn names_of_processes_lose_their_arguments() {
+        for (name, kept) in [
+            ("VLLM::EngineCore_DP0", "VLLM::EngineCore_DP0"),
+            ("/home/alice/bin/serve --api-key sk-1 /x", "x"),
+            ("python3 serve.py --api-key sk-1", "python3"),
+            ("KEY=sk-1 serve", "KEY"),
+            ("worker-0 fork 4711", "worker-0 fork 4711"),
+            (
+                "worker · Ascend Hardware NPU 3",
+                "worker · Ascend Hardware NPU 3",
+            ),
+            ("/job:alice/device:TPU:0 (x)", "/device:TPU:0"),
+        ] {
+            assert_eq!(role(name), kept);
+        }
+    }
+
+    #[test]
+    fn a_text_keeps_its_pseudonym() {
+        let mut names = Pseudonyms::new("r");
+        assert_eq!(
+            [names.name("a"), names.name("b"), names.name("a")],
+            ["r1", "r2", "r1"]
+        );
+    }
+}

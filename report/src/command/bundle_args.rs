@@ -1,0 +1,97 @@
+//! The arguments of `sa-profile bundle`, and the file that it writes.
+
+use super::run_args::RunArgs;
+use super::whole_file::{ReadyFile, Replaced};
+use crate::bundle::{Member, archive, bundle};
+use crate::screen::grouped;
+use clap::Args;
+use std::path::PathBuf;
+use trace_merge::{Error, Progress, Runs};
+
+/// Folder in the archive.
+const FOLDER: &str = "sa-profile-bundle";
+const EXAMPLES: &str = "\
+Examples:
+  sa-profile bundle                  the newest run, as sa-profile-bundle.tar.gz
+  sa-profile bundle out -o slow.tar.gz
+
+Exit status: 0 written, 2 nothing usable, or the file is another program's.";
+
+/// Makes one redacted file of a run, to attach to an issue.
+///
+/// It contains the report, versions, settings, losses, and at most five seconds of the trace.
+///
+/// It does not contain prompts, paths, command lines, and names of hosts and requests.
+/// Names of spans stay, so look through it before you attach it.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+pub struct BundleArgs {
+    /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The file to write. A bundle of this name is replaced, another file is not
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "sa-profile-bundle.tar.gz"
+    )]
+    out: PathBuf,
+    #[command(flatten)]
+    runs: RunArgs,
+}
+
+impl BundleArgs {
+    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
+    ///
+    /// # Errors
+    /// The errors of `find`.
+    pub fn find_runs<E>(
+        mut self,
+        find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
+    ) -> Result<BundleArgs, E> {
+        self.runs.find(&mut self.paths, find)?;
+        Ok(self)
+    }
+
+    /// Writes the bundle. Returns what is in it, line by line.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()), and if the bundle cannot be written.
+    pub fn write(&self, progress: &Progress) -> Result<String, Error> {
+        Replaced::Bundle.check(&self.out, &[])?; // before all is read
+        let mut bundle = bundle(&self.runs.options(&self.paths), progress)?;
+        let contents = contents(&bundle.members, &bundle.removed);
+        bundle.members.insert(
+            0,
+            Member {
+                name: "contents.txt",
+                about: "this list".to_owned(),
+                bytes: contents.clone().into_bytes(),
+            },
+        );
+        let packed = archive(FOLDER, &bundle.members)
+            .map_err(|source| Error::of_write(&self.out, source))?;
+        ReadyFile::write(&self.out, Replaced::Bundle, &packed)?.put()?;
+        let bytes = grouped(packed.len() as u64);
+        Ok(format!("{}: {bytes} bytes\n{contents}", self.out.display()))
+    }
+}
+
+/// Returns a list of what is in a bundle, and of what was removed.
+fn contents(members: &[Member], removed: &[String]) -> String {
+    let mut out = String::new();
+    for member in members {
+        let bytes = grouped(member.bytes.len() as u64);
+        out += &format!(
+            "  {:<15} {bytes:>12} bytes  {}\n",
+            member.name, member.about
+        );
+    }
+    out += "removed or replaced:\n";
+    for phrase in removed {
+        out += &format!("  {phrase}\n");
+    }
+    out += "Names of spans, threads and processes are as the program gave them: look through it before you attach it.\n";
+    out
+}
