@@ -11,7 +11,7 @@ const RUN_PHASES = { start_up: 'host', serving: 'device', idle: 'idle', shutdown
 /** Amounts of a phase’s colour in %, for the first, the second and further parts of one phase. */
 const TINTS = [100, 72, 50, 34];
 
-/** Returns the colours of each name. `phases` returns the phases of a name: “queue + prefill” has two, and so two colours. Names of the same phase get different tints of its colour. */
+/** Returns the colours of each name. `phases` returns the phases of a name: “queue + prefill” has two, and so two colours. Other names of the same phase get different tints of its colour. */
 function colours(names, phases) {
   const used = new Map();
   const tint = (phase) => {
@@ -19,7 +19,10 @@ function colours(names, phases) {
     used.set(phase, nth + 1);
     return nth === 0 ? `var(--${phase})` : `color-mix(in srgb, var(--${phase}) ${TINTS[nth % TINTS.length]}%, var(--paper))`;
   };
-  return new Map(names.map((name) => [name, phases(name).map(tint)]));
+  return new Map(names.map((name) => {
+    const all = phases(name);
+    return [name, all.length > 1 ? all.map((phase) => `var(--${phase})`) : all.map(tint)];
+  }));
 }
 
 const partPhases = (name) => name.split(' + ').map((part) => PART_PHASES[part] ?? 'host');
