@@ -271,7 +271,7 @@ impl Run<'_> {
             verdict: Verdict::default(),
             start_up: tables.start_up,
             settings: engine_settings(gathered.settings),
-            crash: crash(&recorded.processes, gathered.open),
+            crash: crash(&recorded.processes, gathered.open, end_ns),
             rank,
             recorded,
             findings: Vec::new(),

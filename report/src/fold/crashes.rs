@@ -11,14 +11,19 @@ const IDS: usize = 100;
 /// Maximum time between the last event of a process that may have died first and the crash. Others notice within seconds.
 const NOTICED_NS: i64 = 10_000_000_000;
 
-/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs in good order.
-pub(crate) fn crash(processes: &[RecordedProcess], open: Vec<OpenSpan>) -> Option<Crash> {
+/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs in good order. A process that recorded something after
+/// `end_ns`, where a window ends, died later.
+pub(crate) fn crash(
+    processes: &[RecordedProcess],
+    open: Vec<OpenSpan>,
+    end_ns: i64,
+) -> Option<Crash> {
     let deaths = processes.iter().enumerate();
     let deaths = deaths.filter_map(|(number, process)| Some((number, process.death()?)));
     let deaths: Vec<(usize, Death)> = deaths.collect();
     let mut killed = first_killed(deaths.iter().cloned()).into_iter();
     let (process, death) = killed.next()?;
-    if death.is_orderly() {
+    if death.is_orderly() || death.last_ns > Some(end_ns) {
         return None;
     }
     let mut spans = open;

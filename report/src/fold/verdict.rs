@@ -5,13 +5,11 @@ mod queue;
 
 use super::findings::crash_place;
 use crate::amount::duration;
-use crate::table::{CrashedSpan, Finding, Place, RunReport, SeriesKind, Verdict, VerdictRule};
+use crate::table::{CrashedSpan, Finding, RunReport, SeriesKind, Verdict, VerdictRule};
 use trace_merge::Exit;
 
 /// Least share of the time that users waited for a cause to be the answer.
 const LEAST: f64 = 0.10;
-/// The same for the host, which always costs some time.
-const LEAST_HOST: f64 = 0.25;
 /// A cause with this share is the answer even if the load is low.
 const CLEAR: f64 = 0.25;
 /// Requests in flight on average, up to which the load is low if none waits.
@@ -29,20 +27,20 @@ pub(crate) fn verdict(report: &RunReport) -> Verdict {
     if let Some(verdict) = crash(report) {
         return verdict;
     }
-    let found = [
+    // Each of the first is certain where it applies. The others cost every server some time.
+    let most = costliest([
         queue::queue(report),
         causes::stalled(report),
         causes::frontend(report),
         causes::garbage(report),
-        causes::rank(report),
-        causes::transfer(report),
-    ];
-    let found = found.into_iter().flatten();
-    let found = found.filter(|candidate| candidate.waited >= LEAST);
-    let host = causes::host(report).filter(|host| host.waited >= LEAST_HOST);
-    let most = found
-        .chain(host)
-        .max_by(|one, other| one.waited.total_cmp(&other.waited));
+    ]);
+    let most = most.or_else(|| {
+        costliest([
+            causes::rank(report),
+            causes::transfer(report),
+            causes::host(report),
+        ])
+    });
     let is_clear = |of: &Candidate| of.waited >= CLEAR && of.verdict.rule != VerdictRule::HostBound;
     if let Some(verdict) = little_load(report)
         && !most.as_ref().is_some_and(is_clear)
@@ -54,6 +52,11 @@ pub(crate) fn verdict(report: &RunReport) -> Verdict {
         None if report.requests.ok == 0 => unknown(report),
         None => nothing(report),
     }
+}
+
+fn costliest<const N: usize>(candidates: [Option<Candidate>; N]) -> Option<Candidate> {
+    let found = candidates.into_iter().flatten();
+    found.max_by(|one, other| one.waited.total_cmp(&other.waited))
 }
 
 /// Returns the finding of a rule.
@@ -229,17 +232,21 @@ fn nothing(report: &RunReport) -> Verdict {
     }
 }
 
-/// Returns a verdict whose evidence and place are those of a finding.
-fn from_finding(rule: VerdictRule, finding: &Finding, text: String, advice: &str) -> Candidate {
-    let place: Option<Place> = finding.place;
-    Candidate {
+/// Returns a verdict whose evidence and place are those of a finding, if the finding cost enough.
+fn from_finding(
+    rule: VerdictRule,
+    (finding, least): (&Finding, f64),
+    text: String,
+    advice: &str,
+) -> Option<Candidate> {
+    (finding.waited >= least).then(|| Candidate {
         waited: finding.waited,
         verdict: Verdict {
             rule,
             text,
             advice: advice.to_owned(),
             evidence: finding.evidence.clone(),
-            place,
+            place: finding.place,
         },
-    }
+    })
 }

@@ -1,11 +1,11 @@
 //! Findings → the causes outside the queue that may be the answer.
 
-use super::{Candidate, finding, from_finding, of_waiting, percent};
+use super::{Candidate, LEAST, finding, from_finding, of_waiting, percent};
 use crate::amount::duration;
 use crate::table::{CostOf, Finding, IdleCause, RunReport, VerdictRule};
 
 /// The rules of findings that blame the host, with what devices waited for.
-const HOST: [(&str, &str); 7] = [
+const HOST: [(&str, &str); 8] = [
     ("host_bound", "the next launch in a step"),
     ("preparing", "the first launch of a step"),
     ("scheduling", "the scheduler"),
@@ -13,10 +13,15 @@ const HOST: [(&str, &str); 7] = [
     ("sampling", "sampling"),
     ("engine", "the engine"),
     ("ipc", "messages between engine and workers"),
+    ("worker", "a worker that had not begun its step"),
 ];
 
+/// A process that stood still is the answer from this share on: it never happens by itself.
+const LEAST_STALLED: f64 = 0.02;
 /// Least share of E2E for the frontend to be the answer: short answers always spend some time there.
-const LEAST_FRONTEND: f64 = 0.30;
+const LEAST_FRONTEND: f64 = 0.20;
+/// Least share for the host, which always costs some time.
+const LEAST_HOST: f64 = 0.25;
 
 /// A process that stood still.
 pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
@@ -31,7 +36,7 @@ pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
     );
     let advice = "Look for what stopped it: a signal, a debugger, no free core, swapping.";
     let rule = VerdictRule::ProcessStalled;
-    Some(from_finding(rule, finding, text, advice))
+    from_finding(rule, (finding, LEAST_STALLED), text, advice)
 }
 
 /// Time of requests outside the engine. A frontend that stood still is another cause.
@@ -56,8 +61,8 @@ pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
         "preprocess" => "Look at the tokenizer and the chat template, or start more API servers.",
         _ => "Start more API servers, or give them cores of their own.",
     };
-    let candidate = from_finding(VerdictRule::FrontendBound, finding, text, advice);
-    (candidate.waited >= LEAST_FRONTEND).then_some(candidate)
+    let finding = (finding, LEAST_FRONTEND);
+    from_finding(VerdictRule::FrontendBound, finding, text, advice)
 }
 
 /// Collections of garbage.
@@ -66,7 +71,7 @@ pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     let waited = of_waiting(report, finding.waited);
     let text = format!("Python's garbage collector kept requests waiting: {waited}.");
     let advice = "Call gc.freeze() after the start, or raise gc.set_threshold().";
-    Some(from_finding(VerdictRule::Gc, finding, text, advice))
+    from_finding(VerdictRule::Gc, (finding, LEAST), text, advice)
 }
 
 /// A worker that others waited for.
@@ -87,12 +92,7 @@ pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
     };
     let advice =
         "Look at its cores, its share of the work, and its device's clock and temperature.";
-    Some(from_finding(
-        VerdictRule::WaitingForRank,
-        finding,
-        text,
-        advice,
-    ))
+    from_finding(VerdictRule::WaitingForRank, (finding, LEAST), text, advice)
 }
 
 /// Keys and values from elsewhere.
@@ -101,12 +101,7 @@ pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     let waited = of_waiting(report, finding.waited);
     let text = format!("Workers waited for keys and values from elsewhere: {waited}.");
     let advice = "Load them layer by layer, or find a faster way between the hosts.";
-    Some(from_finding(
-        VerdictRule::TransferBound,
-        finding,
-        text,
-        advice,
-    ))
+    from_finding(VerdictRule::TransferBound, (finding, LEAST), text, advice)
 }
 
 /// A host that does not feed its devices fast enough: all causes together, the largest one named.
@@ -122,6 +117,7 @@ pub(super) fn host(report: &RunReport) -> Option<Candidate> {
         .collect();
     let (most, waited_for) = found.first()?;
     let waited: f64 = found.iter().map(|(finding, _)| finding.waited).sum();
+    let waited = waited.min(1.0);
     let who = match report.device.is_empty() {
         true => "workers",
         false => "devices",
@@ -135,8 +131,8 @@ pub(super) fn host(report: &RunReport) -> Option<Candidate> {
         ),
     };
     let advice = capitalized(most.advice);
-    let candidate = from_finding(VerdictRule::HostBound, most, text, &advice);
-    Some(Candidate {
+    let candidate = from_finding(VerdictRule::HostBound, (*most, 0.0), text, &advice)?;
+    (waited >= LEAST_HOST).then_some(Candidate {
         waited,
         ..candidate
     })

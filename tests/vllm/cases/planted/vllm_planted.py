@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 OBJECTS = 400_000  # a collection that visits so many takes tens of milliseconds
-TOKENIZE_S = 0.3
+TOKENIZE_S = 1
 
 
 def register():
