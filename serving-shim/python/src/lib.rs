@@ -76,8 +76,9 @@ mod _sa_profile {
         merge::{merge, merge_report},
         point::{counter, duration, flow, instant, thread_duration},
         process::{
-            after_fork_in_child, announce, attach, directory, dropped, flush, fragment, is_enabled,
-            is_main, levels, now_ns, run, set_process_name, set_thread_name, trace,
+            after_fork_in_child, announce, attach, directory, dropped, engine_settings, flush,
+            fragment, is_enabled, is_main, levels, now_ns, run, set_process_name, set_thread_name,
+            trace,
         },
         profile::{dict_duration, dict_instant, metadata},
         session::{

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet};
 use sa_recorder::{Levels, Recorder};
 
+use crate::point::text_of;
 use crate::task::modules;
 use crate::{names, session, start, tasks};
 
@@ -30,6 +31,15 @@ pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
         Recorder::get().set_process_name(&text);
     }
     Ok(())
+}
+
+/// Records the settings of the engine in this process, also of one that is paused. Later ones replace them.
+#[pyfunction]
+#[pyo3(signature = (settings, /))]
+pub(crate) fn engine_settings(settings: &Bound<'_, PyDict>) {
+    if Recorder::get().levels() != Levels::NONE || Recorder::get().fragment().is_some() {
+        Recorder::get().set_engine_settings(&text_of(Some(settings)));
+    }
 }
 
 /// Names the calling thread in the trace. A thread that Python started has its name there already.

@@ -1,6 +1,7 @@
 """Compares the sums and counts of vLLM's `/metrics` with a statement over the run's tables."""
 
 import asyncio
+import json
 import re
 import urllib.request
 
@@ -18,7 +19,9 @@ def run(machine, report):
     folder = machine.folder / "metrics"
     with Server(machine, folder) as server:
         asyncio.run(load(server.port, 8, min(options.requests, 96), options.tokens))
-        theirs = sums(scrape(server.port))
+        text = scrape(server.port)
+    theirs = sums(text)
+    check_settings(machine, report, folder, text)
     check_between_tokens(machine, report, folder, theirs["inter_token_latency"])
     rows = machine.sql(folder, "vllm_metrics")
     if rows is None:
@@ -37,6 +40,18 @@ def run(machine, report):
         report.check(f"metrics_{metric}_sum", within)
         report.check(f"metrics_{metric}_count", n == their_n, f"/metrics {their_n:.0f}")
     report.check("metrics_all", len(rows) == 6, ", ".join(row["metric"] for row in rows))
+
+
+def check_settings(machine, report, folder, text):
+    """Compares the settings in the report with those in `/metrics` and with the server's arguments."""
+    of_cache = dict(re.findall(r'(\w+)="([^"]*)"', re.search(r"^vllm:cache_config_info\{(.*)\} ", text, re.MULTILINE)[1]))
+    names = {"num_kv_blocks": "num_gpu_blocks", "kv_block_size": "block_size", "enable_prefix_caching": "enable_prefix_caching"}
+    expected = {ours: of_cache[name] for ours, name in names.items()} | {"max_model_len": "1024", "graph_mode": "NONE"}
+    found = [one["values"] for one in machine.report(folder)["settings"]]
+    engines = [values for values in found if "max_num_seqs" in values]
+    report.check("settings_of_each_process", len(found) == 2 and len(engines) == 1, json.dumps(found))
+    for name, value in expected.items():
+        report.check(f"settings_{name}", str(engines[0].get(name)) == value, str(engines[0].get(name)), value)
 
 
 def check_between_tokens(machine, report, folder, metric):

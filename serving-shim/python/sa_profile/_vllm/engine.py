@@ -11,6 +11,7 @@ from .executor import Batches, ExecutorObserver
 from .names import REQUEST, engine_name, is_engine
 from .requests import EngineRequests
 from .scheduler import observe
+from .settings import record_engine
 
 MOST_WAITING = 4096  # that are followed at once; vLLM may also give one up before the engine gets it
 
@@ -27,6 +28,7 @@ def hook(module):
         warn_once("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
         return
     chain(core, "__init__", construct)
+    chain_if_there(core, "_initialize_kv_caches", size_cache)
     chain_if_there(core, "preprocess_add_request", preprocess)
     chain(core, "add_request", add_request)
     chain(core, "step", step)
@@ -76,6 +78,12 @@ def begin():
     name = engine_name()
     if name:
         set_process_name(name)
+
+
+def size_cache(_engine, *args, **kwargs):
+    """vLLM sizes the KV cache: now the settings are final. The constructor, which calls this, may have begun before it could be wrapped."""
+    config = argument(args, kwargs, 0, "vllm_config")
+    return lambda result, error: record_engine(config, result) if error is None else None
 
 
 def preprocess(_engine, *args, **kwargs):

@@ -11,6 +11,7 @@ from .._http import asgi
 from .announcement import announce
 from .requests import reason
 from .sending import turn
+from .settings import record_server
 
 RECORD = span("StatLoggerManager.record", cat="serving", level="verbose")
 
@@ -33,7 +34,7 @@ def hook_client(module):
         return
     from . import control
 
-    chain(client, "__init__", construct)
+    chain(client, "__init__", construct_server)
     chain(client, "add_request", add_request)
     for name in ("generate", "encode"):
         chain_in_detail(client, name, generate)
@@ -85,6 +86,13 @@ def construct(client, *_args, **_kwargs):
     if not is_enabled():
         return None
     return open_span(f"{type(client).__name__}.__init__", cat="serving").leave
+
+
+def construct_server(client, *args, **kwargs):
+    """The same in an API server."""
+    leave = construct(client)
+    quietly(record_server, argument(args, kwargs, 0, "vllm_config"))
+    return leave
 
 
 def add_request(_client, request_id, *_args, **_kwargs):

@@ -40,6 +40,7 @@ POINTS = [
 
 # What some versions have and others do not: nothing is said where it is missing.
 OPTIONAL = [
+    ("vllm.v1.engine.core", "EngineCore", "_initialize_kv_caches"),
     ("vllm.v1.engine.core", "EngineCore", "preprocess_add_request"),
     ("vllm.v1.core.sched.scheduler", "Scheduler", "get_kv_cache_usage"),
     ("vllm.v1.core.sched.output", "SchedulerOutput", "preempted_req_ids"),

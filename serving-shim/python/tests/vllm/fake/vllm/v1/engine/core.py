@@ -4,12 +4,16 @@ from vllm.v1.core.sched.scheduler import Request, RequestStatus
 
 
 class EngineCore:
-    def __init__(self, scheduler, model_executor, queue=0):
+    def __init__(self, scheduler, model_executor, queue=0, vllm_config=None):
+        self.kv_cache = vllm_config and self._initialize_kv_caches(vllm_config)
         self.scheduler = scheduler
         self.model_executor = model_executor
         self.batch_queue = deque()
         self.batch_queue_size = queue
         self.step_fn = getattr(self, "step_with_batch_queue" if queue else "step", None)
+
+    def _initialize_kv_caches(self, vllm_config):
+        return vllm_config.sized
 
     def preprocess_add_request(self, request):
         return Request(request), 0
