@@ -33,7 +33,7 @@ pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Records the settings of the engine in this process, also of one that is paused. Later ones replace them.
+/// Records the settings of the engine in this process. A paused process records them too. Later settings replace them.
 #[pyfunction]
 #[pyo3(signature = (settings, /))]
 pub(crate) fn engine_settings(settings: &Bound<'_, PyDict>) {

@@ -31,12 +31,12 @@ OF_ENGINE = {
 
 
 def record_server(config):
-    """Records what an API server knows."""
+    """Records the settings that an API server knows."""
     _record(config, OF_SERVER)
 
 
 def record_engine(config, kv_cache):
-    """Records the settings of an engine core. `kv_cache` is what sizing the cache returned: its configuration, in older versions behind the number of blocks."""
+    """Records the settings of an engine core. `kv_cache` is the result of sizing the cache: its configuration, or before 0.18 a tuple that starts with the number of blocks."""
     blocks = kv_cache[0] if isinstance(kv_cache, tuple) else getattr(kv_cache, "num_blocks", None)
     _record(config, OF_ENGINE, num_kv_blocks=blocks)
 
