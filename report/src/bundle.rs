@@ -1,4 +1,4 @@
-//! A run in one file that can be attached to an issue: the report, what recorded it, and a part of its trace, without what may be private.
+//! A run in one file that can be attached to an issue: the report, versions and losses, and a part of the trace, without private texts.
 //!
 //! The whole trace is merged and redacted first. Report, page and part are made of the redacted trace, so nothing in them was removed from one and forgotten in
 //! another. Only the numbers of `recording.json` come from the run itself.
@@ -14,7 +14,7 @@ use crate::options::ReportOptions;
 use crate::page::page;
 use crate::read::read;
 use crate::screen;
-use crate::table::{Place, RunReport};
+use crate::table::Place;
 use redaction::Redaction;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -31,10 +31,10 @@ use trace_merge::{
 
 /// Length of the part of the trace, in ns.
 const PART_NS: i64 = 5_000_000_000;
-/// Bytes that the part should not exceed, compressed. It is made shorter until it fits, at most so many times.
+/// Maximum bytes of the part, compressed. It is made shorter until it fits, at most [`TRIES`] times.
 const MOST_BYTES: u64 = 10 << 20;
 const TRIES: u32 = 5;
-/// Variables of the recorder whose values are numbers and words, never paths or names of a user's.
+/// Variables of the recorder whose values are numbers and words, never paths or names.
 const VARIABLES: [&str; 13] = [
     "LEVEL",
     "START",
@@ -55,7 +55,7 @@ const VARIABLES: [&str; 13] = [
 #[derive(Debug)]
 pub(crate) struct Bundle {
     pub(crate) members: Vec<Member>,
-    /// What was removed from the trace, in phrases.
+    /// The removed parts of the trace, one phrase each.
     pub(crate) removed: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, E
         .prefix("sa-profile-bundle-")
         .tempdir()
         .map_err(failed)?;
-    let [merged, trace, part] =
+    let [merged, trace, shown] =
         ["merged.json", "trace.json", "part.json.gz"].map(|name| folder.path().join(name));
     let recorded = merge_with(
         &Options {
@@ -92,7 +92,9 @@ pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, E
     report.recorded.events = recorded.events.total;
     report.recorded.damaged = recorded.damage.total;
     report.recorded.refused_processes = recorded.losses.refused_processes;
-    let place = write_part(&trace, &report, &part, progress)?;
+    let (serving_end_ns, end_ns) = (report.serving.to_ns, report.recorded.wall_ns);
+    let place = part(report.verdict.place, serving_end_ns, end_ns);
+    let place = write_part(&trace, place, MOST_BYTES, &shown)?;
     let recording = recording(&recorded, options, &mut redaction);
     let seconds = |ns: i64| ns as f64 / 1e9;
     let (from, length) = (seconds(place.from_ns), seconds(place.dur_ns));
@@ -125,7 +127,7 @@ pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, E
         member(
             "trace.json.gz",
             &format!("{length:.3} s of the trace from {from:.3} s on, for Perfetto"),
-            fs::read(&part).map_err(failed)?,
+            fs::read(&shown).map_err(failed)?,
         ),
     ];
     Ok(Bundle {
@@ -143,30 +145,20 @@ fn mode(window: Window, link_requests: bool) -> Mode {
     })
 }
 
-/// Copies a merged trace without what may be private, and removes it.
+/// Copies a merged trace without its private parts, and removes the original.
 fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<()> {
     let out = BufWriter::new(File::create_new(trace)?);
     redaction.copy(BufReader::new(File::open(merged)?), out)?;
     fs::remove_file(merged)
 }
 
-/// Writes the part of a trace that shows the verdict, or else the last seconds of its serving time. Returns the time that it shows.
-fn write_part(
-    trace: &Path,
-    report: &RunReport,
-    out: &Path,
-    progress: &Progress,
-) -> Result<Place, Error> {
-    let mut place = place(report);
+/// Writes a part of a trace, which is made shorter until it has at most `most_bytes`. Returns the time that it shows.
+fn write_part(trace: &Path, mut place: Place, most_bytes: u64, out: &Path) -> Result<Place, Error> {
     for tries_left in (0..TRIES).rev() {
-        let moment = |ns: i64| {
-            Some(Moment::FromStart(Duration::from_nanos(
-                ns.max(0).cast_unsigned(),
-            )))
-        };
+        let moment = |ns: i64| Moment::FromStart(Duration::from_nanos(ns.max(0).cast_unsigned()));
         let window = Window::Between {
-            from: moment(place.from_ns),
-            to: moment(place.from_ns + place.dur_ns),
+            from: Some(moment(place.from_ns)),
+            to: Some(moment(place.from_ns + place.dur_ns)),
             reach: None,
         };
         let options = Options {
@@ -175,17 +167,16 @@ fn write_part(
             allow_empty: true,
             ..Options::new([trace.to_owned()])
         };
-        merge_with(&options, progress)?;
-        let bytes = out
-            .metadata()
-            .map_err(|source| Error::of_temporary(out, source))?
-            .len();
-        if bytes <= MOST_BYTES || tries_left == 0 {
+        merge_with(&options, &Progress::default())?;
+        let metadata = out.metadata();
+        let bytes = metadata.map_err(|source| Error::of_temporary(out, source))?;
+        if bytes.len() <= most_bytes || tries_left == 0 {
             break;
         }
-        let middle = place.from_ns + place.dur_ns / 2;
-        place.dur_ns = share(place.dur_ns, MOST_BYTES as f64 * 0.8 / bytes as f64);
-        place.from_ns = middle - place.dur_ns / 2;
+        let middle_ns = place.from_ns + place.dur_ns / 2;
+        let share = most_bytes as f64 / bytes.len() as f64;
+        place.dur_ns = shorter(place.dur_ns, share * 0.8);
+        place.from_ns = middle_ns - place.dur_ns / 2;
     }
     Ok(place)
 }
@@ -194,18 +185,15 @@ fn write_part(
     clippy::cast_possible_truncation,
     reason = "the share of a time is a time"
 )]
-fn share(ns: i64, share: f64) -> i64 {
+fn shorter(ns: i64, share: f64) -> i64 {
     (ns as f64 * share) as i64
 }
 
-/// Returns the part of a trace to show.
-fn place(report: &RunReport) -> Place {
-    let serving = &report.serving;
-    let end_ns = report.recorded.wall_ns.max(serving.to_ns);
-    let from_ns = match report.verdict.place {
-        // The middle of a long place says as much as its begin.
+/// Returns the part of a trace to show: around the middle of `telling`, or else before the end of the serving time.
+fn part(telling: Option<Place>, serving_end_ns: i64, end_ns: i64) -> Place {
+    let from_ns = match telling {
         Some(place) => place.from_ns + place.dur_ns / 2 - PART_NS / 2,
-        None => serving.to_ns - PART_NS,
+        None => serving_end_ns - PART_NS,
     };
     let from_ns = from_ns.min(end_ns - PART_NS).max(0);
     Place {
@@ -214,7 +202,7 @@ fn place(report: &RunReport) -> Place {
     }
 }
 
-/// Returns what recorded a run and what is missing, in numbers and words of our own.
+/// Returns versions, system, losses and damage, without any text of the program's.
 fn recording(report: &Report, options: &Options, redaction: &mut Redaction) -> Value {
     let exes = options
         .paths
@@ -290,4 +278,55 @@ fn os_name(release: &str) -> &str {
         .lines()
         .find_map(|line| line.strip_prefix("PRETTY_NAME="));
     name.unwrap_or("Linux").trim_matches('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    #[test]
+    fn the_part_shows_what_tells_most() {
+        let place = |from: i64, dur: i64| Place {
+            from_ns: from * SECOND_NS,
+            dur_ns: dur * SECOND_NS,
+        };
+        for (telling, expected) in [
+            (None, (85, 5)),
+            (Some(place(10, 1)), (8, 5)),
+            (Some(place(1, 1)), (0, 5)),
+            (Some(place(20, 40)), (37, 5)),
+            (Some(place(99, 1)), (95, 5)),
+        ] {
+            let found = part(telling, 90 * SECOND_NS, 100 * SECOND_NS);
+            assert_eq!(
+                (found.from_ns / SECOND_NS, found.dur_ns / SECOND_NS),
+                expected
+            );
+        }
+        assert_eq!(part(None, 2 * SECOND_NS, 3 * SECOND_NS), place(0, 3));
+    }
+
+    #[test]
+    fn a_part_that_is_too_large_becomes_shorter() {
+        let folder = tempfile::tempdir().unwrap();
+        let [trace, out] = ["trace.json", "part.json"].map(|name| folder.path().join(name));
+        let event = |ms: u32| {
+            format!(r#"{{"ph":"i","pid":1,"tid":1,"ts":{ms}000,"s":"t","name":"event"}}"#)
+        };
+        let events: Vec<String> = (0..5_000).map(event).collect();
+        fs::write(&trace, format!("[{}]", events.join(",\n"))).unwrap();
+        let whole = part(None, 5 * SECOND_NS, 5 * SECOND_NS);
+        let found = write_part(&trace, whole, 100_000, &out).unwrap();
+        let text = fs::read_to_string(&out).unwrap();
+        assert!((50_000..=100_000).contains(&text.len()), "{}", text.len());
+        let middle_ns = found.from_ns + found.dur_ns / 2;
+        assert!((middle_ns - 5 * SECOND_NS / 2).abs() <= 1, "{found:?}");
+        let events = i64::try_from(text.matches("\"ts\":").count()).unwrap();
+        assert!(
+            (events - found.dur_ns / 1_000_000).abs() <= 1,
+            "{events} {found:?}"
+        );
+    }
 }

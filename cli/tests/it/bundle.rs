@@ -10,7 +10,7 @@ use std::process::Command;
 const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/perfetto/tpq");
 /// Exit code of the script if Perfetto cannot be set up.
 const NOT_HERE: i32 = 3;
-/// Where the files of a bundle are.
+/// Folder of the files in a bundle.
 const FOLDER: &str = "sa-profile-bundle";
 /// Parts of every secret of the run. A bundle contains none of them.
 const SECRETS: [&str; 6] = ["sk-", "alice", "secret", "cmpl-", "10.1.2.3", "7654321"];

@@ -14,7 +14,7 @@ const GZIP_FRONT: usize = 10;
 const HAS_COMMENT: (usize, u8) = (3, 0x10);
 /// Bytes of a block of a tar archive.
 const BLOCK: usize = 512;
-/// Where the checksum is in a header.
+/// Bytes of the checksum in a header.
 const SUM: std::ops::Range<usize> = 148..156;
 
 /// A file in the archive.
@@ -22,7 +22,7 @@ const SUM: std::ops::Range<usize> = 148..156;
 pub(crate) struct Member {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What it contains, in a phrase.
+    /// Its contents, in a phrase.
     pub(crate) about: String,
     pub(crate) bytes: Vec<u8>,
 }

@@ -1,7 +1,7 @@
-//! Copies a merged trace without what may be private.
+//! Copies a merged trace without its private parts.
 //!
-//! In: the trace that a merge wrote, one event in each line. Out: the same events with their times, rows and names of code. What is listed here is kept, and
-//! everything else is left out and counted: texts in args, members that are not known, paths in names, arguments in names of processes. Ids of requests,
+//! In: the trace that a merge wrote, one event in each line. Out: the same events with their times, rows and names of code. Only members and args listed
+//! here are kept. Everything else is left out and counted: texts in args, members that are not known, paths in names, arguments in names of processes. Ids of requests,
 //! communicators, hosts and inputs become pseudonyms.
 
 use super::texts::{Pseudonyms, code_name, is_ours, is_word, role};
@@ -71,7 +71,7 @@ const SAMPLED: &str = "sampled; all kernels in ";
 /// Maximum bytes of a number.
 const MOST_DIGITS: usize = 40;
 
-/// What was removed from a trace, and the names that stand for the rest of it.
+/// The names that replace private texts of a trace, and counts of the texts that were removed.
 #[derive(Debug)]
 pub(super) struct Redaction {
     requests: Pseudonyms,
@@ -93,7 +93,8 @@ impl Default for Redaction {
             communicators: Pseudonyms::new("c"),
             hosts: Pseudonyms::new("host"),
             inputs: Pseudonyms::new("input"),
-            ids: Pseudonyms::new("0x"),
+            // Hexadecimal numbers, as viewers expect, that no recorder counts up to.
+            ids: Pseudonyms::new("0xfeed0000"),
             left_out: 0,
             shortened: 0,
         }
@@ -134,7 +135,7 @@ impl Redaction {
         out.flush()
     }
 
-    /// Returns an event without what may be private; `None` for metadata that is not known.
+    /// Returns an event without private values; `None` for metadata that is not known.
     fn event(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let is_metadata = last_member(line, b"ph") == Some(b"\"M\"");
         let about = match is_metadata {
@@ -164,7 +165,7 @@ impl Redaction {
         Some(object_of(members))
     }
 
-    /// Returns args without what may be private. Those of metadata are a name, labels or a number.
+    /// Returns args without private values. The args of metadata are a name, labels or a number.
     fn args(&mut self, args: &[u8], about: Option<Metadata>) -> Vec<u8> {
         let members = Members::of(args).filter_map(|(key, value)| {
             let name = std::str::from_utf8(key).ok()?;
@@ -258,7 +259,7 @@ impl Redaction {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the name that stands for a host.
+    /// Returns the pseudonym of a host.
     pub(super) fn host(&mut self, host: &str) -> String {
         self.hosts.name(host)
     }
@@ -276,33 +277,24 @@ impl Redaction {
         json_text(&short).unwrap_or_default()
     }
 
-    /// Returns what was removed or replaced, one phrase each.
+    /// Returns what was removed or replaced and how often, one phrase each.
     pub(super) fn summary(&self) -> Vec<String> {
         let counts = [
+            ("args left out (texts, lists and objects)", self.left_out),
             (
-                self.left_out,
-                "args left out: texts, lists and objects that are not known to be harmless",
-            ),
-            (
+                "names shortened (paths, addresses, arguments of commands)",
                 self.shortened,
-                "names shortened: paths, addresses, arguments of commands",
             ),
+            ("requests renamed (r1, r2, …)", self.requests.len() as u64),
+            ("hosts renamed (host1, host2, …)", self.hosts.len() as u64),
             (
-                self.requests.len() as u64,
-                "ids of requests replaced with r1, r2, …",
-            ),
-            (
-                self.hosts.len() as u64,
-                "names of hosts replaced with host1, host2, …",
-            ),
-            (
+                "files renamed (input1, input2, …)",
                 self.inputs.len() as u64,
-                "names of files replaced with input1, input2, …",
             ),
         ];
-        let found = counts.into_iter().filter(|(count, _)| *count > 0);
+        let found = counts.into_iter().filter(|(_, count)| *count > 0);
         found
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(what, count)| format!("{what}: {count}"))
             .collect()
     }
 }
@@ -328,7 +320,7 @@ fn metadata(name: &[u8]) -> Option<Metadata> {
     })
 }
 
-/// Returns what a trace says of itself, without names of hosts, files and runs.
+/// Returns the `otherData` of a trace without names of hosts, files and runs.
 fn other_data(head: &[u8]) -> Value {
     let head = [head.trim_ascii_end(), b"]}"].concat();
     let head: Value = serde_json::from_slice(&head).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Words that names and labels of processes keep after their first word: those that recorders and merges write.
+/// Words that recorders and merges write into names and labels of processes.
 #[rustfmt::skip]
 const WORDS: [&str; 32] = [
     "·", "±", "fork", "host", "tracks", "Ascend", "Hardware", "CANN",
@@ -57,7 +57,7 @@ pub(super) fn code_name(name: &str) -> String {
     format!("{}{rest}", &name[..start])
 }
 
-/// Returns the name of a process without paths, arguments and values: its first word, and those after it that recorders and merges write.
+/// Returns the name of a process without paths, arguments and values: its first word, and later words that recorders and merges write.
 pub(super) fn role(name: &str) -> String {
     if let Some(at) = name.find(XLA) {
         let is_part = |letter: &char| letter.is_ascii_alphanumeric() || *letter == ':';
@@ -80,7 +80,7 @@ pub(super) fn role(name: &str) -> String {
     segments.collect::<Vec<_>>().join(" · ")
 }
 
-/// Names that stand for texts, such as `r1`, `r2`. The same text always has the same name.
+/// Pseudonyms of texts, such as `r1`, `r2`. The same text always has the same pseudonym.
 #[derive(Debug)]
 pub(super) struct Pseudonyms {
     prefix: &'static str,
@@ -96,7 +96,7 @@ impl Pseudonyms {
         }
     }
 
-    /// Returns the name that stands for a text.
+    /// Returns the pseudonym of a text.
     pub(super) fn name(&mut self, text: &str) -> String {
         let next = self.numbers.len() + 1;
         let number = match self.numbers.get(text) {

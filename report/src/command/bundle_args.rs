@@ -21,7 +21,8 @@ Exit status: 0 written, 2 nothing usable, or the file is another program's.";
 ///
 /// It contains the report, versions, settings, losses, and at most five seconds of the trace.
 ///
-/// It does not contain prompts, paths, command lines, and names of hosts and requests.
+/// It has no prompts, paths or command lines, and other names for hosts and requests.
+///
 /// Names of spans stay, so look through it before you attach it.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
@@ -88,10 +89,11 @@ fn contents(members: &[Member], removed: &[String]) -> String {
             member.name, member.about
         );
     }
-    out += "removed or replaced:\n";
+    out += "  contents.txt                        this list\nremoved or replaced:\n";
     for phrase in removed {
         out += &format!("  {phrase}\n");
     }
-    out += "Names of spans, threads and processes are as the program gave them: look through it before you attach it.\n";
+    out +=
+        "Names of spans and threads stay, without paths: look through it before you attach it.\n";
     out
 }
