@@ -2,7 +2,6 @@
 (() => {
 'use strict';
 const EVERY_MS = 1000;
-const PAST = 300;
 
 // The token stays in the address, so that the page survives a reload. The server tells browsers to send the address to nobody (`Referrer-Policy`).
 const token = new URLSearchParams(location.search).get('token');
@@ -23,7 +22,7 @@ const time = (ns) => {
   return `${Math.round(ns)} ns`;
 };
 const count = (number) => number === null || number === undefined ? '–' : number.toLocaleString('en');
-const rate = (number) => number >= 100 ? count(Math.round(number)) : number.toFixed(1);
+const rate = (number) => number === null ? '–' : number >= 100 ? count(Math.round(number)) : number.toFixed(1);
 const share = (part) => part === null || part === undefined ? '–' : `${(100 * part).toFixed(1)} %`;
 const bytes = (number) => {
   for (const [unit, of] of [['GB', 1e9], ['MB', 1e6], ['kB', 1e3]]) {
@@ -66,36 +65,55 @@ const tiles = (pairs) => {
 };
 
 const SVG = 'http://www.w3.org/2000/svg';
-const plot = (title, values, unit) => {
+const drawn = (tag, attributes, text) => {
+  const made = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+
+/** Draws each of `lines`, which has a name, a colour and values. Values may be missing. A value is valid for its whole part, so lines are steps. */
+const plot = (title, {past, state}, unit, lines) => {
   const figure = element('figure');
   figure.append(element('figcaption', title));
-  const most = Math.max(...values, 1e-9);
-  const drawn = document.createElementNS(SVG, 'svg');
-  drawn.setAttribute('class', 'plot');
-  drawn.setAttribute('viewBox', `0 0 ${PAST} 100`);
-  drawn.setAttribute('preserveAspectRatio', 'none');
-  drawn.setAttribute('role', 'img');
-  drawn.setAttribute('aria-label', `${title}: at most ${unit(most)}`);
-  const path = document.createElementNS(SVG, 'path');
-  const from = PAST - values.length;
-  path.setAttribute('d', values.map((value, at) => `${at ? 'L' : 'M'}${from + at} ${98 - 94 * value / most}`).join(''));
-  drawn.append(path);
+  const parts = past.in_flight.length;
+  const most = Math.max(...lines.flatMap(([, , values]) => values.map((value) => value ?? 0)), 0);
+  const svg = drawn('svg', {class: 'plot', viewBox: `0 0 ${parts} 100`, preserveAspectRatio: 'none', role: 'img', 'aria-label': `${title}: at most ${unit(most)}`});
+  const legend = element('div', null, {class: 'legend'});
+  for (const [name, colour, values] of lines) {
+    const steps = values.map((value, at) => {
+      if (value === null) return '';
+      const height = 98 - 94 * (most > 0 ? value / most : 0);
+      return `${at > 0 && values[at - 1] !== null ? 'L' : 'M'}${at} ${height}H${at + 1}`;
+    });
+    const path = drawn('path', {d: steps.join(''), style: `stroke: var(--${colour})`});
+    path.append(drawn('title', {}, name));
+    svg.append(path);
+    const label = element('span');
+    label.append(element('i', null, {style: `background: var(--${colour})`}), `${name}: ${unit(values.at(-1))}`);
+    legend.append(label);
+  }
   const ends = element('div', null, {class: 'ends'});
-  ends.append(element('span', '5 minutes ago'), element('span', `most ${unit(most)}`), element('span', `now ${unit(values[values.length - 1] ?? 0)}`));
-  figure.append(drawn, ends);
+  const length = time(parts * past.part_ns);
+  const [from, to] = state === 'ended' ? [`${length} before its end`, 'its end'] : [`${length} ago`, 'now'];
+  ends.append(element('span', from), element('span', `most ${unit(most)}`), element('span', to));
+  figure.append(svg, ends, legend);
   return figure;
 };
 
-const past = {requests: [], tokens: [], ttft: [], running: []};
-const remember = (stats) => {
-  const add = (to, value) => {
-    to.push(value ?? 0);
-    if (to.length > PAST) to.shift();
-  };
-  add(past.requests, stats.last_10_s.requests_per_s);
-  add(past.tokens, stats.last_10_s.decode_tokens_per_s || stats.last_10_s.output_tokens_per_s);
-  add(past.ttft, stats.last_10_s.ttft.p50_ns);
-  add(past.running, stats.engine.reduce((all, one) => all + (one.running ?? 0), 0));
+/** The run from its first request until now. */
+const charts = (stats) => {
+  const {past} = stats;
+  const section = element('section');
+  const grid = element('div', null, {class: 'grid'});
+  grid.append(
+    plot('Requests', stats, count, [['in flight', 'soft', past.in_flight], ['running', 'decode', past.running], ['waiting', 'queue', past.waiting]]),
+    plot('KV cache use', stats, share, [['KV cache use', 'transfer', past.kv_used]]),
+    plot('Output tokens per second', stats, rate, [['output tokens', 'decode', past.output_tokens_per_s]]),
+    plot('Answered requests per second', stats, rate, [['answered', 'answer', past.requests_per_s]]),
+    plot('Mean TTFT', stats, time, [['TTFT', 'prefill', past.ttft_ns]]));
+  section.append(grid, element('p', `Each step is ${time(past.part_ns)}.`, {class: 'soft'}));
+  return section;
 };
 
 const figures = (stats) => {
@@ -134,16 +152,13 @@ const draw = (stats) => {
   document.getElementById('title').textContent = `${stats.run} ${state}`;
   document.getElementById('notes').replaceChildren(...notes(stats).map((text) => element('span', `${text} `, {class: 'warning'})));
   const ended = stats.requests.ok + stats.requests.aborted + stats.requests.failed;
-  const grid = element('div', null, {class: 'grid'});
-  grid.append(plot('Answered requests per second', past.requests, rate), plot('Output tokens per second', past.tokens, rate),
-    plot('TTFT, median of 10 s', past.ttft, time), plot('Requests in batches', past.running, rate));
   document.getElementById('live').replaceChildren(
     tiles([['processes alive', `${recorded.alive} of ${recorded.alive + recorded.ended + recorded.died}`], ['events', count(recorded.events)], ['read', bytes(recorded.bytes)],
-      ['requests ended', count(ended)], ['without an end', count(stats.unfinished)], ['given up, failed', count(stats.requests.aborted + stats.requests.failed)],
+      ['requests ended', count(ended)], [stats.state === 'ended' ? 'without an end' : 'in flight', count(stats.unfinished)], ['aborted, failed', count(stats.requests.aborted + stats.requests.failed)],
       ['output tokens', count(stats.requests.output_tokens)]]),
-    grid,
+    ...(stats.past.in_flight.length > 0 ? [charts(stats)] : []),
     figures(stats),
-    table('Engines', [['engine', true], ['pid'], ['running'], ['waiting'], ['KV cache'], ['steps'], ['prefill tokens'], ['decode tokens']],
+    table('Engines', [['engine', true], ['pid'], ['running'], ['waiting'], ['KV cache use'], ['steps'], ['prefill tokens'], ['decode tokens']],
       stats.engine.map((one) => [one.name, one.pid, count(one.running), count(one.waiting), share(one.kv_used), count(one.steps), count(one.prefill_tokens), count(one.decode_tokens)])),
     table('Devices', [['device', true], ['slices'], ['busy'], ['last 10 s'], ['last minute'], ['since its first slice']],
       stats.device.map((one) => [one.is_runner ? `${one.name} (its steps)` : one.name, count(one.slices), time(one.busy_ns), share(one.busy_10_s), share(one.busy_60_s), share(one.wall_ns ? one.busy_ns / one.wall_ns : null)])),
@@ -162,7 +177,6 @@ const ask = async () => {
     const answer = await fetch('stats', {headers, cache: 'no-store'});
     if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
     const stats = await answer.json();
-    remember(stats);
     draw(stats);
   } catch (error) {
     document.getElementById('notes').replaceChildren(element('span', `No figures: ${error.message}.`, {class: 'warning'}));

@@ -11,6 +11,7 @@ mod live_names;
 mod live_reader;
 mod live_requests;
 mod live_stats;
+mod past;
 mod prometheus;
 mod whole_run;
 
@@ -22,6 +23,7 @@ pub use live_stats::{
     LiveBehind, LiveDevice, LiveEngine, LiveProcess, LiveRecorded, LiveRequest, LiveState,
     LiveStats, LiveWindow,
 };
+pub use past::LivePast;
 pub use prometheus::prometheus;
 
 const FRAME: &str = include_str!("../page/live.html");

@@ -54,10 +54,12 @@ pub(super) fn line(stats: &LiveStats) -> String {
     let running: u32 = stats.engine.iter().filter_map(|of| of.running).sum();
     let waiting: u32 = stats.engine.iter().filter_map(|of| of.waiting).sum();
     format!(
-        "{silence}{} processes alive, {} events; {} requests ended, {running} run, {waiting} wait; last 10 s: {:.1} requests/s, {:.0} tokens/s, TTFT p50 {} p99 {}, TPOT p50 {}\n",
+        "{silence}{} processes alive, {} events; {} requests ended, {} {}, {running} running, {waiting} waiting; last 10 s: {:.1} requests/s, {:.0} tokens/s, TTFT p50 {} p99 {}, TPOT p50 {}\n",
         stats.recorded.alive,
         grouped(stats.recorded.events),
         grouped(ended),
+        grouped(stats.unfinished),
+        unfinished_words(stats),
         last.requests_per_s,
         tokens_per_s(last),
         time(last.ttft.p50_ns),
@@ -77,6 +79,14 @@ fn tokens_per_s(window: &LiveWindow) -> f64 {
     match window.decode_tokens_per_s > 0.0 {
         true => window.decode_tokens_per_s,
         false => window.output_tokens_per_s,
+    }
+}
+
+/// Says what requests without an end are: in flight, unless the run has ended.
+fn unfinished_words(stats: &LiveStats) -> &'static str {
+    match stats.state {
+        LiveState::Ended => "without an end",
+        LiveState::Waiting | LiveState::Live => "in flight",
     }
 }
 
@@ -127,11 +137,12 @@ fn requests(text: &mut String, stats: &LiveStats) {
     };
     let _ = writeln!(
         text,
-        "requests  {} ok, {} aborted, {} failed, {} without an end{mixed}\n",
+        "requests  {} ok, {} aborted, {} failed, {} {}{mixed}\n",
         grouped(all.ok),
         grouped(all.aborted),
         grouped(all.failed),
-        grouped(stats.unfinished)
+        grouped(stats.unfinished),
+        unfinished_words(stats)
     );
     let mut rows = vec![row([
         "", "n", "mean", "p50", "p90", "p99", "10 s: n", "p50", "p99",
@@ -174,7 +185,14 @@ fn requests(text: &mut String, stats: &LiveStats) {
 
 fn engines(text: &mut String, stats: &LiveStats) {
     let mut rows = vec![row([
-        "ENGINE", "PID", "RUNNING", "WAITING", "KV CACHE", "STEPS", "PREFILL", "DECODE",
+        "ENGINE",
+        "PID",
+        "RUNNING",
+        "WAITING",
+        "KV CACHE USE",
+        "STEPS",
+        "PREFILL",
+        "DECODE",
     ])];
     for engine in stats.engine.iter().take(ROWS) {
         let level =

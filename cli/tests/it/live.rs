@@ -114,6 +114,12 @@ fn the_figures_are_those_of_the_report() {
     assert_eq!(live["engine"].as_array().unwrap().len(), 3);
     assert_eq!(live["engine"][0]["kv_used"], 0.125);
     assert_same(&live, &ground);
+    let watched = ground.run(&["watch", "--once", "out"]).stdout;
+    let words = format!("failed, {} in flight", live["unfinished"]);
+    assert!(
+        watched.contains(&words) && watched.contains("KV CACHE USE"),
+        "{watched}"
+    );
     let before = serving.sums();
     assert!(before["sa_profile_events_total"] > 0.0, "{before:?}");
     fs::write(&go_on, "").unwrap();
@@ -174,6 +180,13 @@ fn seen(started: Started) -> Vec<Value> {
     seen
 }
 
+/// Returns the number of requests that the charts show as answered.
+fn answered(past: &Value) -> Option<f64> {
+    let rates = past["requests_per_s"].as_array()?.iter();
+    let seconds = past["part_ns"].as_f64()? / 1e9;
+    Some((rates.filter_map(Value::as_f64).sum::<f64>() * seconds).round())
+}
+
 /// A page that stays open while processes record and end.
 #[test]
 fn alone_the_page_goes_with_the_run() {
@@ -188,6 +201,13 @@ fn alone_the_page_goes_with_the_run() {
         of("ok") + of("aborted") + of("failed")
     };
     serving.stats_when(|stats| ended(stats) == 40);
+    // The last part is there once it is over.
+    let stats =
+        serving.stats_when(|stats| answered(&stats["past"]) == stats["requests"]["ok"].as_f64());
+    assert_eq!(
+        stats["past"]["in_flight"].as_array().unwrap().last(),
+        Some(&0.into())
+    );
     let texts = ["It goes on.", "these are the figures of its report"];
     let Some(started) = browser(test, &serving.link, &texts) else {
         return;
@@ -205,6 +225,8 @@ fn alone_the_page_goes_with_the_run() {
             format!("{requests}\nrequests ended"),
             format!("{alive} of 2\nprocesses alive"),
             "http.completions".to_owned(),
+            "KV cache use: 12.5 %".to_owned(),
+            "in flight: 0".to_owned(),
         ] {
             assert!(text.contains(&words), "{words}: {text}");
         }

@@ -20,6 +20,17 @@ pub(super) struct Levels {
     pub(super) kv_used: Option<(i64, u32)>,
 }
 
+impl Levels {
+    /// Returns the later ones of two.
+    pub(super) fn later(self, next: &Levels) -> Levels {
+        Levels {
+            running: self.running.max(next.running),
+            waiting: self.waiting.max(next.waiting),
+            kv_used: self.kv_used.max(next.kv_used),
+        }
+    }
+}
+
 /// The figures so far.
 #[derive(Debug, Default)]
 pub(super) struct LiveFold {
@@ -48,13 +59,14 @@ impl LiveFold {
         for (key, sum) in keys.into_iter().zip(sums) {
             self.names.add(key, sum);
         }
-        let seconds = self.requests.seconds();
-        self.devices.take(&facts.on_devices, seconds);
+        self.devices
+            .take(&facts.on_devices, self.requests.seconds());
         for step in facts.step_tokens {
-            if let Some(second) = seconds.at(step.ts_ns) {
+            if let Some(second) = self.requests.seconds().at(step.ts_ns) {
                 second.prefill_tokens += step.prefill;
                 second.decode_tokens += step.decode;
             }
+            self.requests.past().take_tokens(step.ts_ns, step.decode);
             self.batchings.take(step);
         }
         for speculation in facts.speculations {
@@ -70,9 +82,12 @@ impl LiveFold {
             EdgeKind::KvUsed => |levels| &mut levels.kv_used,
             _ => return,
         };
-        let known = of(self.levels.entry(edge.of).or_default());
-        if known.is_none_or(|(ns, _)| ns <= edge.ns) {
-            *known = Some((edge.ns, edge.value));
+        let past = self.requests.past().levels(edge.of, edge.ns);
+        let now = Some(self.levels.entry(edge.of).or_default());
+        for known in now.into_iter().chain(past).map(of) {
+            if known.is_none_or(|(ns, _)| ns <= edge.ns) {
+                *known = Some((edge.ns, edge.value));
+            }
         }
     }
 }

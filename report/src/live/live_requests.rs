@@ -1,7 +1,8 @@
-//! The requests under way, and what has become of the others.
+//! The requests in flight, and what has become of the others.
 
 use super::figures::{Figures, each_figure};
 use super::last_seconds::LastSeconds;
+use super::past::Past;
 use crate::fold::requests::life::Life;
 use crate::fold::requests::lives::{APART_NS, Lives};
 use crate::gather::chunk_facts::ChunkFacts;
@@ -72,6 +73,7 @@ struct LastOutput {
 pub(super) struct RequestSums {
     pub(super) all: Figures,
     pub(super) last: LastSeconds,
+    pub(super) past: Past,
     /// Those without an end in the trace.
     pub(super) unfinished: u64,
     /// Number of requests that began under an id which was still in use.
@@ -197,6 +199,10 @@ impl LiveRequests {
         &mut self.sums.last
     }
 
+    pub(super) fn past(&mut self) -> &mut Past {
+        &mut self.sums.past
+    }
+
     /// Folds the requests that have ended and had no event for a while.
     pub(super) fn fold(&mut self, now: Instant) {
         self.fold_those(|open| {
@@ -274,7 +280,7 @@ impl LiveRequests {
         &self.sums.all
     }
 
-    /// What they come to, those under way as they are.
+    /// Returns the sums of all requests, with those in flight as they are.
     pub(super) fn sums(&self) -> RequestSums {
         let mut sums = self.sums.clone();
         for open in self.open.values() {
@@ -353,6 +359,7 @@ impl RequestSums {
                 put(&mut second.figures);
             }
         });
+        self.past.take(&request);
         if request.status == RequestStatus::Unfinished {
             self.unfinished += 1;
             return;

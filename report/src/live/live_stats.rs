@@ -6,6 +6,7 @@ use super::last_seconds::LastSeconds;
 use super::live_fold::{BusyTime, LiveFold};
 use super::live_names::LiveName;
 use super::live_requests::RequestSums;
+use super::past::LivePast;
 use crate::table::{Batching, Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -51,7 +52,7 @@ pub struct LiveStats {
     pub behind: LiveBehind,
     /// Requests since the run began.
     pub requests: Figures,
-    /// Requests of which the end is not in the trace: under way, and those that were given up unseen.
+    /// Requests without an end in the trace: requests in flight, and requests that were given up without a record of it.
     pub unfinished: u64,
     /// Number of requests that began under an id which another request was still using. They are counted as part of that request.
     pub mixed: u64,
@@ -59,6 +60,8 @@ pub struct LiveStats {
     pub last_10_s: LiveWindow,
     /// The last minute, likewise.
     pub last_60_s: LiveWindow,
+    /// The run from its first request until now. The page draws it.
+    pub past: LivePast,
     /// What the counters of engines say.
     pub engine: Vec<LiveEngine>,
     /// Devices, and workers without one, whose steps stand for it.
@@ -289,6 +292,7 @@ impl LiveStats {
             last_60_s: LiveWindow::of(&sums.last, end_ns, 60),
             engine: engines(fold, &processes),
             device: devices(fold, &sums, &processes, end_ns),
+            past: sums.past.series(end_ns),
             process: processes,
             latest: sums.latest.iter().map(request).collect(),
             slowest: sums.slowest.iter().map(request).collect(),

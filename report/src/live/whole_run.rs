@@ -124,6 +124,7 @@ impl WholeRun {
             },
             last_10_s: live.last_10_s,
             last_60_s: live.last_60_s,
+            past: live.past,
             process: live.process,
             ..stats
         }

@@ -1,0 +1,283 @@
+//! A run from its first request until now, in a bounded number of parts of one length.
+//!
+//! In: requests as they are folded, tokens of steps, and levels of engines. Out: the series that the live page draws. Parts become twice as long when there
+//! would be too many.
+
+use super::live_fold::Levels;
+use crate::table::{Metric, Request, RequestStatus};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::iter::repeat_n;
+
+/// Maximum number of parts.
+const PARTS: usize = 500;
+/// Length of a part at first.
+const FIRST_NS: i64 = 100_000_000;
+
+/// Sums of one part of a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    arrived: u64,
+    /// Requests that ended, among those whose arrival is known.
+    ended: u64,
+    ok: u64,
+    /// Tokens of the answers of requests that ended.
+    output_tokens: u64,
+    /// Tokens of answers that engines put into their steps.
+    decode_tokens: u64,
+    /// Requests whose first token came in this part.
+    first_tokens: u64,
+    /// Sum of the TTFT of the requests in `first_tokens`.
+    ttft_ns: i64,
+}
+
+impl Part {
+    fn with(mut self, next: &Part) -> Part {
+        self.arrived += next.arrived;
+        self.ended += next.ended;
+        self.ok += next.ok;
+        self.output_tokens = self.output_tokens.saturating_add(next.output_tokens);
+        self.decode_tokens = self.decode_tokens.saturating_add(next.decode_tokens);
+        self.first_tokens += next.first_tokens;
+        self.ttft_ns = self.ttft_ns.saturating_add(next.ttft_ns);
+        self
+    }
+}
+
+/// The parts of a run so far.
+#[derive(Clone, Debug)]
+pub(super) struct Past {
+    /// Start of the first part, once a moment is known.
+    from_ns: Option<i64>,
+    part_ns: i64,
+    parts: Vec<Part>,
+    /// The last levels of each engine in each part.
+    levels: BTreeMap<u32, Vec<Levels>>,
+}
+
+impl Default for Past {
+    fn default() -> Past {
+        Past {
+            from_ns: None,
+            part_ns: FIRST_NS,
+            parts: Vec::new(),
+            levels: BTreeMap::new(),
+        }
+    }
+}
+
+impl Past {
+    /// Takes a request.
+    pub(super) fn take(&mut self, request: &Request) {
+        let begin_ns = request.begin_ns();
+        if let Some(part) = begin_ns.and_then(|ns| self.part(ns)) {
+            part.arrived += 1;
+        }
+        let ttft = Metric::Ttft.of(request).zip(request.ttft_end_ns());
+        if let Some((ttft_ns, ns)) = ttft
+            && let Some(part) = self.part(ns)
+        {
+            part.first_tokens += 1;
+            part.ttft_ns = part.ttft_ns.saturating_add(ttft_ns);
+        }
+        let ended = |of: &Request| of.status != RequestStatus::Unfinished;
+        let end_ns = request.finished_ns.filter(|_| ended(request));
+        if let Some(part) = end_ns.and_then(|ns| self.part(ns)) {
+            part.ended += u64::from(begin_ns.is_some());
+            part.ok += u64::from(request.status == RequestStatus::Ok);
+            let tokens = request.output_tokens.unwrap_or(0);
+            part.output_tokens = part.output_tokens.saturating_add(tokens);
+        }
+    }
+
+    /// Takes tokens that an engine put into a step.
+    pub(super) fn take_tokens(&mut self, ns: i64, tokens: u64) {
+        if let Some(part) = self.part(ns) {
+            part.decode_tokens = part.decode_tokens.saturating_add(tokens);
+        }
+    }
+
+    /// Returns the levels of an engine in the part of a moment.
+    pub(super) fn levels(&mut self, engine: u32, ns: i64) -> Option<&mut Levels> {
+        let place = self.place(ns)?;
+        let levels = self.levels.entry(engine).or_default();
+        if levels.len() <= place {
+            levels.resize(place + 1, Levels::default());
+        }
+        levels.get_mut(place)
+    }
+
+    fn part(&mut self, ns: i64) -> Option<&mut Part> {
+        let place = self.place(ns)?;
+        if self.parts.len() <= place {
+            self.parts.resize(place + 1, Part::default());
+        }
+        self.parts.get_mut(place)
+    }
+
+    /// Returns the number of the part of a moment. Parts become longer until there is room for it.
+    fn place(&mut self, ns: i64) -> Option<usize> {
+        let mut from_ns = *self.from_ns.get_or_insert(ns);
+        loop {
+            let place = ns.checked_sub(from_ns)?.div_euclid(self.part_ns);
+            let before = usize::try_from(place.checked_neg()?).unwrap_or(0);
+            let levels = self.levels.values().map(Vec::len).max();
+            let used = self.parts.len().max(levels.unwrap_or(0));
+            if place < PARTS as i64 && used.saturating_add(before) <= PARTS {
+                if before > 0 {
+                    from_ns = from_ns.checked_add(place.checked_mul(self.part_ns)?)?;
+                    self.begin_earlier(from_ns, before);
+                }
+                return usize::try_from(place.max(0)).ok();
+            }
+            self.part_ns = self.part_ns.checked_mul(2)?;
+            self.parts = joined(&self.parts, |part, next| part.with(next));
+            for levels in self.levels.values_mut() {
+                *levels = joined(levels, Levels::later);
+            }
+        }
+    }
+
+    /// Puts empty parts before the others: an earlier moment may be read later.
+    fn begin_earlier(&mut self, from_ns: i64, parts: usize) {
+        self.from_ns = Some(from_ns);
+        self.parts.splice(..0, repeat_n(Part::default(), parts));
+        for levels in self.levels.values_mut() {
+            levels.splice(..0, repeat_n(Levels::default(), parts));
+        }
+    }
+
+    /// Returns the whole parts from the first request until `end_ns`.
+    pub(super) fn series(mut self, end_ns: i64) -> LivePast {
+        let end = self.place(end_ns).unwrap_or(self.parts.len());
+        self.parts.resize(end, Part::default());
+        let first = self.parts.iter().position(|part| part.arrived > 0);
+        let first = first.unwrap_or(0);
+        let seconds = self.part_ns as f64 / 1e9;
+        let (mut arrived, mut ended) = (0_u64, 0_u64);
+        let has_steps = self.parts.iter().any(|part| part.decode_tokens > 0);
+        let levels = self.levels.values().map(|levels| carried(levels, end));
+        let levels: Vec<Vec<Levels>> = levels.collect();
+        let mut past = LivePast {
+            part_ns: self.part_ns,
+            ..LivePast::default()
+        };
+        for (place, part) in self.parts.iter().enumerate().skip(first) {
+            arrived += part.arrived;
+            ended += part.ended;
+            let known = |of: fn(&Levels) -> Option<(i64, u32)>| {
+                let engines = levels.iter().filter_map(move |levels| of(&levels[place]));
+                let values = engines.map(|(_, value)| f64::from(value));
+                values
+                    .map(|value| (value, 1.0))
+                    .reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
+            };
+            let tokens = if has_steps {
+                part.decode_tokens
+            } else {
+                part.output_tokens
+            };
+            past.in_flight.push(arrived.saturating_sub(ended));
+            past.running
+                .push(known(|of| of.running).map(|(sum, _)| sum));
+            past.waiting
+                .push(known(|of| of.waiting).map(|(sum, _)| sum));
+            past.kv_used
+                .push(known(|of| of.kv_used).map(|(sum, engines)| sum / engines / 1e3));
+            past.requests_per_s.push(part.ok as f64 / seconds);
+            past.output_tokens_per_s.push(tokens as f64 / seconds);
+            let ttft = part.ttft_ns as f64 / part.first_tokens as f64;
+            past.ttft_ns.push((part.first_tokens > 0).then_some(ttft));
+        }
+        past
+    }
+}
+
+/// Returns a half as many values, each of two neighbours.
+fn joined<T: Copy>(values: &[T], join: fn(T, &T) -> T) -> Vec<T> {
+    let pairs = values.chunks(2);
+    let joined = pairs.map(|pair| pair[1..].iter().fold(pair[0], join));
+    joined.collect()
+}
+
+/// Returns the levels at the end of each part: the last ones that are known by then.
+fn carried(levels: &[Levels], parts: usize) -> Vec<Levels> {
+    let mut last = Levels::default();
+    let at = |place: usize| {
+        last = levels.get(place).map_or(last, |next| last.later(next));
+        last
+    };
+    (0..parts).map(at).collect()
+}
+
+/// A run from its first request until now, in parts of one length: each value is of one part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LivePast {
+    /// Length of a part, in ns.
+    pub part_ns: i64,
+    /// Requests in flight at its end.
+    pub in_flight: Vec<u64>,
+    /// Requests that run in the engines, by their last counts.
+    pub running: Vec<Option<f64>>,
+    /// Requests that wait in the engines' queues.
+    pub waiting: Vec<Option<f64>>,
+    /// Share of the KV cache in use, the mean of the engines.
+    pub kv_used: Vec<Option<f64>>,
+    /// Requests that were answered, in each second.
+    pub requests_per_s: Vec<f64>,
+    /// Tokens of answers in each second: from the engines' steps, or of the requests that ended.
+    pub output_tokens_per_s: Vec<f64>,
+    /// Mean TTFT of the first tokens in it.
+    pub ttft_ns: Vec<Option<f64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    /// Takes a request from one moment until another, if it has an end.
+    fn take(past: &mut Past, from_ns: i64, to_ns: Option<i64>) {
+        past.part(from_ns).unwrap().arrived += 1;
+        if let Some(part) = to_ns.and_then(|ns| past.part(ns)) {
+            part.ended += 1;
+            part.ok += 1;
+        }
+    }
+
+    /// The begin comes last, and the axis does not begin with the run.
+    #[test]
+    fn a_long_run_has_no_more_parts_and_the_same_sums() {
+        let mut past = Past::default();
+        let at = |second: i64| (500_000 + second) * SECOND_NS;
+        for second in (1_000..2_000).chain(0..1_000) {
+            let end_ns = (second < 1_990).then_some(at(second));
+            take(&mut past, at(second), end_ns);
+            past.take_tokens(at(second), 7);
+        }
+        for (engine, second, running) in [(3, 0, 2), (3, 1, 4), (4, 900, 1)] {
+            let levels = past.levels(engine, at(second)).unwrap();
+            levels.running = Some((at(second), running));
+        }
+        let series = past.series(at(3_000));
+        let (parts, seconds) = (series.in_flight.len(), series.part_ns as f64 / 1e9);
+        assert!((250..=PARTS).contains(&parts), "{parts}");
+        assert!((parts as f64 * seconds - 3_000.0).abs() < 2.0 * seconds);
+        assert_eq!(series.in_flight.last(), Some(&10));
+        let sum = |rates: &[f64]| (rates.iter().sum::<f64>() * seconds).round();
+        assert_eq!(sum(&series.requests_per_s), 1_990.0);
+        assert_eq!(sum(&series.output_tokens_per_s), 14_000.0);
+        let running = (series.running[0], series.running[parts - 1]);
+        assert_eq!(running, (Some(4.0), Some(5.0)));
+        assert_eq!(series.waiting[parts - 1], None);
+    }
+
+    #[test]
+    fn a_run_begins_with_its_first_request() {
+        let mut past = Past::default();
+        past.take_tokens(FIRST_NS, 1);
+        take(&mut past, 5 * FIRST_NS, None);
+        assert_eq!(past.series(8 * FIRST_NS + 1).in_flight, [1, 1, 1]);
+    }
+}
