@@ -1,12 +1,14 @@
 //! The arguments of a report on the command line, and what is printed for them.
 
 mod bundle_args;
+mod detail_args;
 mod diff_args;
 mod export_arg;
 mod page_file;
 mod run_args;
 mod whole_file;
 
+use crate::detail::read_detail;
 use crate::export::{export_nat, stacks};
 use crate::formats::pretty_json;
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
@@ -15,6 +17,7 @@ use crate::screen::{self, NameOrder, Table};
 use crate::table::RunReport;
 pub use bundle_args::BundleArgs;
 use clap::Args;
+use detail_args::DetailArgs;
 pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};
 pub use run_args::RunArgs;
@@ -27,6 +30,7 @@ const TOP: usize = 40;
 
 /// Says where the time of a recorded run went.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("request", |arg| arg.help("This request on one screen, by its id or a part of it; for tables, pages and exports a filter")))]
 pub struct ReportArgs {
     /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
@@ -64,6 +68,8 @@ pub struct ReportArgs {
     /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    detail: DetailArgs,
     #[command(flatten)]
     runs: RunArgs,
     #[command(flatten)]
@@ -111,6 +117,20 @@ impl ReportArgs {
             slo: self.slo,
             whole: self.whole,
         };
+        let (mut events, is_list) = (self.selection.events(), self.is_about_all());
+        if let Some(of) = self.detail.detail(&mut events, is_list) {
+            let options = Options {
+                mode: Mode::Events(events),
+                ..self.options()
+            };
+            let detail = read_detail(&options, &report_options, progress, &of)?;
+            let run = page_file::opened(&self.paths, self.runs.runs == Runs::Newest);
+            let text = match self.json {
+                true => pretty_json(&detail)?,
+                false => screen::detail_text(&detail, run.as_deref().unwrap_or("RUN")),
+            };
+            return Ok(Answer::Text(text));
+        }
         let report = read(&self.options(), &report_options, progress)?;
         match &self.html {
             Some(path) => {
@@ -119,6 +139,12 @@ impl ReportArgs {
             }
             None => self.shown(&report).map(Answer::Text),
         }
+    }
+
+    /// Returns true if tables, a page or files are asked for, which are about all requests.
+    fn is_about_all(&self) -> bool {
+        let is_file = self.html.is_some() || self.export.is_some() || self.csv.is_some();
+        is_file || self.names || self.bottlenecks
     }
 
     fn options(&self) -> Options {

@@ -1,6 +1,7 @@
 //! Tables from what was gathered.
 
 pub(crate) mod crashes;
+pub(crate) mod detail;
 pub(crate) mod device_times;
 mod feed;
 pub(crate) mod findings;

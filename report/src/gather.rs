@@ -1,6 +1,7 @@
 //! What one pass over the events takes of them.
 
 pub(crate) mod chunk_facts;
+pub(crate) mod detail_events;
 pub(crate) mod device_slice;
 pub(crate) mod edge;
 pub(crate) mod event_times;

@@ -17,6 +17,7 @@ mod bundle;
 pub mod command;
 mod condition;
 mod covered;
+mod detail;
 mod export;
 mod fold;
 mod formats;
@@ -42,6 +43,7 @@ mod table;
 static BYTES: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 pub use condition::{Condition, parse_condition};
+pub use detail::read_detail;
 pub use export::{ExportFile, StackFormat, export_nat, stacks};
 pub use fold::run_diff::compare;
 pub use options::{NamesBy, ReportOptions, Slo, parse_slo};

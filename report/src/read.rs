@@ -517,7 +517,7 @@ fn with_edges(
 }
 
 /// Returns a number for the run of each process.
-fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
+pub(crate) fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
     let run = |process: &TraceProcess<'_>| process.run.map_or(0, |run| xxh3_64(run.as_bytes()));
     events.processes().iter().map(run).collect()
 }

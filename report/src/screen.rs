@@ -2,6 +2,7 @@
 
 mod amount;
 mod bottlenecks;
+mod detail;
 mod devices;
 mod diff;
 mod findings;
@@ -17,6 +18,7 @@ mod tables_csv;
 
 pub use amount::{aligned, grouped};
 pub use bottlenecks::text as bottlenecks_text;
+pub use detail::detail_text;
 pub use diff::diff_text;
 pub(crate) use idle::words as cause_words;
 pub use names::{NameOrder, text as names_text};

@@ -25,6 +25,7 @@ macro_rules! named_enum {
 pub(crate) use named_enum;
 
 mod activity;
+mod detail;
 mod devices;
 mod load;
 mod names;
@@ -38,6 +39,7 @@ mod settings;
 mod verdict;
 
 pub use activity::*;
+pub use detail::*;
 pub use devices::*;
 pub use load::*;
 pub use names::*;

@@ -10,22 +10,30 @@ use trace_merge::Error;
 pub(super) fn write(
     path: &Path,
     report: &RunReport,
-    of: &[PathBuf],
+    paths: &[PathBuf],
     is_newest: bool,
 ) -> Result<String, Error> {
-    let of: Vec<String> = of.iter().map(|path| path.display().to_string()).collect();
-    // `open` takes one trace, and of a run directory that of its newest run.
-    let opens = match of.as_slice() {
-        [only] if is_newest => Some(quoted(only)),
-        _ => None,
-    };
-    let page = page(report, &of.join(" "), opens.as_deref())?;
+    let of: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+    let of = of.join(" ");
+    let page = page(report, &of, opened(paths, is_newest).as_deref())?;
     ReadyFile::write(path, Replaced::Page, page.as_bytes())?.put()?;
     let kb = page.len().div_ceil(1_000);
     Ok(format!(
         "{} ({kb} kB): open it in a browser",
         path.display()
     ))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Returns the argument with which `sa-profile open` shows these paths. It takes a trace or a run directory, and shows the newest run in it.
+pub(super) fn opened(paths: &[PathBuf], is_newest: bool) -> Option<String> {
+    match paths {
+        [only] if is_newest => Some(quoted(&shown(only))),
+        _ => None,
+    }
 }
 
 /// A text as one word of a shell.

@@ -127,7 +127,7 @@ fn hand_over(name: &str) -> Option<EdgeKind> {
 }
 
 /// Whether a span of this name may tell which requests a process has: those of steps and schedules, and pypto-serving's of the batches in them.
-fn tells_requests(name: &str) -> bool {
+pub(super) fn tells_requests(name: &str) -> bool {
     const BATCHES: [&str; 2] = [".batch_prefill", ".batch_decode"];
     let of_activity = matches!(
         Activity::of(name),

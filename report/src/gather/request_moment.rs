@@ -145,6 +145,11 @@ pub(super) fn is_instant(phase: Phase) -> bool {
     )
 }
 
+/// Returns true for the event of a token.
+pub(super) fn is_token(name: &str, phase: Phase) -> bool {
+    matches!(name, "request.token" | "token") && is_instant(phase)
+}
+
 /// Returns what an event says of requests, without their hashes, and the ids of these requests. `None` if it says nothing of any.
 pub(crate) fn moment(
     event: &PlacedEvent<'_>,
@@ -152,8 +157,7 @@ pub(crate) fn moment(
     process: u32,
     reasons: &mut Reasons,
 ) -> Option<(RequestEvent, Vec<String>)> {
-    let is_token = matches!(name, "request.token" | "token");
-    if is_token && is_instant(event.phase) {
+    if is_token(name, event.phase) {
         let token = RequestToken {
             request: 0,
             ns: event.ts_ns,

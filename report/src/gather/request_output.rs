@@ -55,6 +55,11 @@ impl Pauses {
 
 impl Record for RequestOutput {}
 
+/// Returns the hash of a frontend's process and of its number for a request.
+pub(crate) fn output_key(process: u32, number: u64) -> u64 {
+    xxh3_64_with_seed(&number.to_le_bytes(), process.into())
+}
+
 /// Returns the outputs that a span with this name lists. If steps before it were not recorded, it is added to `pauses`.
 pub(crate) fn outputs(
     event: &PlacedEvent<'_>,
@@ -76,7 +81,7 @@ pub(crate) fn outputs(
         u32::try_from(number).ok()
     };
     let output = |(nth, number): (usize, u64)| RequestOutput {
-        of: xxh3_64_with_seed(&number.to_le_bytes(), process.into()),
+        of: output_key(process, number),
         engine_ns: engine_ns.unwrap_or(event.ts_ns),
         ts_ns: event.ts_ns,
         process,

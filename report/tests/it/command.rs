@@ -44,7 +44,7 @@ fn the_screen_and_tables_are_printed() {
     };
     let all = json(&[]);
     assert_eq!((&all["schema"], requests(&all)), (&json!(3), 4));
-    assert_eq!(requests(&json(&["--request", "r1"])), 1);
+    assert_eq!(requests(&json(&["--request", "r1", "--request", "r2"])), 2);
     let first = |table: &[&str]| {
         let csv = stdout(&[&[path, "--csv"], table].concat());
         csv.lines().nth(1).unwrap().to_owned()
@@ -54,6 +54,18 @@ fn the_screen_and_tables_are_printed() {
     assert!(by_process.starts_with("api,,thread,request,request,4,4,"));
     let names = stdout(&[path, "--names", "--to", "20ms"]);
     has_words(&names, &["names      1 of 1 by tsub"]);
+}
+
+/// A single request has a screen of its own. In tables it is a filter.
+#[test]
+fn one_request_is_printed() {
+    let path = &serving();
+    let with = |more: &[&str]| stdout(&[&[path, "--request", "r1"], more].concat());
+    let screen = include_str!("../fixtures/serving.request.txt");
+    assert_eq!(with(&[]).replace(path, "serving.json"), screen);
+    let one: Value = serde_json::from_str(&with(&["--json"])).unwrap();
+    assert_eq!(one["request"]["request"]["request_id"], "r1");
+    assert_eq!(with(&["--csv", "request"]).lines().count(), 2);
 }
 
 fn requests(report: &Value) -> usize {
@@ -76,8 +88,40 @@ fn bad_input_is_said() {
             "error: invalid value 'callgrind=out' for ",
         ),
         ("x --export gprof", "error: invalid value 'gprof' for "),
+        (
+            "x --step 3 --request r1",
+            "error: the argument '--step <N>' cannot be used with",
+        ),
+        (
+            "x --at 1s --html",
+            "error: the argument '--at <DURATION>' cannot be used with",
+        ),
     ] {
         fails(&words.split_whitespace().collect::<Vec<_>>(), message);
+    }
+    for (of, message) in [
+        (["--request", "r"], "4 ids contain this: r0, r1, r2, r3\n"),
+        (
+            ["--request", "r10"],
+            "none of the 4 request ids contains this; near ones are r1, ",
+        ),
+        (
+            ["--at", "3s"],
+            "expected a time in the trace, which ends at 133.4 ms\n",
+        ),
+        (
+            ["--step", "3"],
+            "no span has the number of its step, as the arg step or batch\n",
+        ),
+    ] {
+        let output = run(&[path, of[0], of[1]]);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        let begin = format!("trace-report: {} ", of[0]);
+        assert!(
+            words.starts_with(&begin) && words.contains(message),
+            "{words}"
+        );
     }
     fails(
         &[path, "--html=/none/page.html"],

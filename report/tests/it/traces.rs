@@ -1,7 +1,8 @@
 //! Checks what the report has for each trace in `tests/traces`.
 //!
 //! A case has a name after `==`, then its inputs, and after `--` a line for each expectation. A first line `with` names options: `concurrency`, `by=thread`,
-//! `slo=e2e=1s`, `serving` for serving time instead of the whole run, and `merged`, which also checks the trace that a merge writes of the inputs. The first input is a trace of [`events`]; events after
+//! `slo=e2e=1s`, `serving` for serving time instead of the whole run, `request=r`, `step=3` and `at=5ms`, which check the details of these, and `merged`, which also checks the trace that a merge writes of the
+//! inputs. The first input is a trace of [`events`]; events after
 //! `npu 4711 0` are of the groups of that process's [`npu`] 0. More inputs follow `+ trace`, `+ fixture` with a path, or `+ recorded` with a host, whose
 //! processes recorded these events.
 //!
@@ -21,11 +22,12 @@ use crate::sql::{fragments, move_to_host};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use trace_merge::{Options, Output};
-use trace_report::{NamesBy, ReportOptions, RunReport, parse_slo, screen};
+use trace_merge::{Options, Output, Progress, parse_duration};
+use trace_report::{DetailOf, NamesBy, ReportOptions, RunReport, parse_slo, read_detail, screen};
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     include_str!("../traces/crash.txt"),
+    include_str!("../traces/details.txt"),
     include_str!("../traces/devices.txt"),
     include_str!("../traces/fixtures.txt"),
     include_str!("../traces/idle.txt"),
@@ -42,6 +44,7 @@ pub(crate) struct Case {
     name: &'static str,
     options: ReportOptions,
     is_merged: bool,
+    detail: Option<DetailOf>,
     /// The events of the first input.
     pub(crate) events: Vec<Value>,
     /// The kind of each further input, and its text.
@@ -59,35 +62,22 @@ fn cases() -> impl Iterator<Item = Case> {
             None => ("", text),
         };
         let mut inputs = text.split("+ ");
-        let (options, is_merged) = options(with);
-        Case {
+        let events = with_npus(inputs.next().unwrap());
+        let others = inputs.map(|input| input.split_once('\n').unwrap_or((input, "")));
+        let case = Case {
             name,
-            options,
-            is_merged,
-            events: with_npus(inputs.next().unwrap()),
-            others: inputs
-                .map(|input| input.split_once('\n').unwrap_or((input, "")))
-                .collect(),
+            options: ReportOptions {
+                whole: true,
+                ..ReportOptions::default()
+            },
+            is_merged: false,
+            detail: None,
+            events,
+            others: others.collect(),
             expected,
-        }
+        };
+        with.split_whitespace().fold(case, Case::with)
     })
-}
-
-/// Reads the options of a report, and whether a merged trace has the same.
-fn options(with: &str) -> (ReportOptions, bool) {
-    let (mut options, mut is_merged) = (ReportOptions::default(), false);
-    options.whole = true;
-    for word in with.split_whitespace() {
-        match word.split_once('=') {
-            None if word == "merged" => is_merged = true,
-            None if word == "serving" => options.whole = false,
-            None if word == "concurrency" => options.concurrency = true,
-            Some(("by", by)) => options.names_by = NamesBy::from_str(by, false).unwrap(),
-            Some(("slo", slo)) => options.slo = Some(parse_slo(slo).unwrap()),
-            _ => panic!("{word}"),
-        }
-    }
-    (options, is_merged)
 }
 
 fn with_npus(text: &str) -> Vec<Value> {
@@ -107,6 +97,23 @@ pub(crate) fn case(name: &str) -> Case {
 }
 
 impl Case {
+    /// Adds an option.
+    fn with(mut self, word: &str) -> Case {
+        let ns = |text| i64::try_from(parse_duration(text).unwrap().as_nanos()).unwrap();
+        match word.split_once('=') {
+            None if word == "merged" => self.is_merged = true,
+            None if word == "serving" => self.options.whole = false,
+            None if word == "concurrency" => self.options.concurrency = true,
+            Some(("by", by)) => self.options.names_by = NamesBy::from_str(by, false).unwrap(),
+            Some(("slo", slo)) => self.options.slo = Some(parse_slo(slo).unwrap()),
+            Some(("request", id)) => self.detail = Some(DetailOf::Request(id.to_owned())),
+            Some(("step", step)) => self.detail = Some(DetailOf::Step(step.parse().unwrap())),
+            Some(("at", at)) => self.detail = Some(DetailOf::Time(ns(at))),
+            _ => panic!("{word}"),
+        }
+        self
+    }
+
     /// Writes the inputs and returns their paths. Recordings go into the folder `run`.
     pub(crate) fn write(&self, folder: &Path) -> Vec<PathBuf> {
         let mut paths = Vec::new();
@@ -147,6 +154,9 @@ impl Case {
     fn check_all(&self) {
         let folder = tempfile::tempdir().unwrap();
         let paths = self.write(folder.path());
+        if let Some(of) = &self.detail {
+            return self.check_detail(paths, of);
+        }
         self.check(&report_of(&paths, &self.options));
         if self.is_merged {
             let merged = folder.path().join("merged.json");
@@ -160,10 +170,28 @@ impl Case {
         }
     }
 
+    /// Checks the details, which fit on a screen.
+    fn check_detail(&self, paths: Vec<PathBuf>, of: &DetailOf) {
+        let (inputs, progress) = (Options::new(paths), Progress::default());
+        let detail = read_detail(&inputs, &self.options, &progress, of).unwrap();
+        let screen = screen::detail_text(&detail, "RUN");
+        let columns = screen.lines().map(|line| line.chars().count()).max();
+        assert!(
+            screen.lines().count() <= 40 && columns <= Some(100),
+            "{screen}"
+        );
+        let json = serde_json::to_value(&detail).unwrap();
+        let kinds = json.as_object().unwrap().values();
+        kinds.for_each(|json| self.check_json(json, &screen));
+    }
+
     /// Checks a report of it.
     pub(crate) fn check(&self, report: &RunReport) {
         let json = serde_json::to_value(report).unwrap();
-        let screen = screen::text(report);
+        self.check_json(&json, &screen::text(report));
+    }
+
+    fn check_json(&self, json: &Value, screen: &str) {
         let lines = self.expected.lines();
         for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
             let name = self.name;
@@ -173,7 +201,7 @@ impl Case {
             } else if let Some(words) = line.strip_prefix("no screen: ") {
                 assert!(!has(words), "{name}: {line}: {screen}");
             } else {
-                has_members(&json, line, name);
+                has_members(json, line, name);
             }
         }
     }

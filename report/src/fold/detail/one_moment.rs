@@ -1,0 +1,144 @@
+//! One moment: what every process, device and request was doing.
+
+use super::device_use::idle_at;
+use super::{is_in_flight, load_at, parts};
+use crate::gather::detail_events::{MomentEvents, OpenAt};
+use crate::rows::IdleInterval;
+use crate::table::{
+    DeviceAt, DeviceTime, Finding, FindingNear, OneMoment, Place, ProcessAt, RequestAt, RunReport,
+    SpanAt,
+};
+use std::collections::BTreeMap;
+use trace_merge::events::TraceThread;
+
+/// Requests and findings that are shown.
+const OLDEST: usize = 5;
+const FINDINGS: usize = 2;
+
+/// Returns what is known of a moment. The trace ends at `end_ns`.
+pub(crate) fn one_moment(
+    report: &RunReport,
+    (at_ns, end_ns): (i64, i64),
+    idle: &[IdleInterval],
+    events: &MomentEvents,
+    threads: &[TraceThread],
+) -> OneMoment {
+    let mut open: BTreeMap<usize, Vec<&OpenAt>> = BTreeMap::new();
+    for of in events.open.values() {
+        open.entry(threads[of.thread].process).or_default().push(of);
+    }
+    for of in open.values_mut() {
+        of.sort_by_key(|of| (!threads[of.thread].is_main, of.start_ns));
+    }
+    let phases = report.run_phases.iter();
+    let mut phases = phases.filter(|phase| phase.from_ns <= at_ns && at_ns < phase.to_ns);
+    OneMoment {
+        at_ns,
+        phase: phases.next().map(|phase| phase.kind),
+        processes: processes(report, at_ns, &open, threads),
+        devices: report
+            .timed()
+            .map(|of| device(report, of, at_ns, idle, &open, threads))
+            .collect(),
+        load: load_at(report, &events.levels, at_ns, None),
+        oldest: oldest(report, at_ns, end_ns),
+        findings: findings(report, at_ns),
+    }
+}
+
+fn span_at(open: &OpenAt, threads: &[TraceThread]) -> SpanAt {
+    SpanAt {
+        name: open.name.clone(),
+        thread: threads[open.thread].label(),
+        start_ns: open.start_ns,
+        dur_ns: open.end_ns.map(|end_ns| end_ns - open.start_ns),
+    }
+}
+
+fn processes(
+    report: &RunReport,
+    at_ns: i64,
+    open: &BTreeMap<usize, Vec<&OpenAt>>,
+    threads: &[TraceThread],
+) -> Vec<ProcessAt> {
+    let processes = report.recorded.processes.iter().enumerate();
+    let hosts = processes.filter(|(_, of)| !of.is_tracks && of.device.is_none());
+    hosts
+        .map(|(process, of)| {
+            let ended_ns = of.last_ns.filter(|last_ns| *last_ns < at_ns);
+            let open = open.get(&process).map_or(&[][..], Vec::as_slice);
+            // A dead process does not go on with its open spans.
+            let open = open
+                .iter()
+                .filter(|of| ended_ns.is_none() || of.end_ns.is_some());
+            ProcessAt {
+                name: report.process_name(process),
+                spans: open.map(|of| span_at(of, threads)).collect(),
+                ended_ns,
+            }
+        })
+        .collect()
+}
+
+fn device(
+    report: &RunReport,
+    time: &DeviceTime,
+    at_ns: i64,
+    idle: &[IdleInterval],
+    open: &BTreeMap<usize, Vec<&OpenAt>>,
+    threads: &[TraceThread],
+) -> DeviceAt {
+    let interval = idle_at(idle, time.process, at_ns);
+    let numbers = report.recorded.processes.iter().enumerate();
+    let rows =
+        numbers.filter(|(number, of)| *number == time.process || of.device == Some(time.process));
+    let mut slices = rows.filter_map(|(number, _)| open.get(&number)?.first());
+    DeviceAt {
+        name: report.process_name(time.process),
+        slice: match interval {
+            None => slices.next().map(|of| span_at(of, threads)),
+            Some(_) => None,
+        },
+        idle: interval.map(|of| of.cause),
+        idle_place: interval.map(|of| Place {
+            from_ns: of.start_ns,
+            dur_ns: of.dur_ns,
+        }),
+    }
+}
+
+/// Returns the requests in flight that arrived first.
+fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
+    let requests = report.request.iter();
+    let in_flight = requests.filter(|request| is_in_flight(request, at_ns));
+    in_flight
+        .take(OLDEST)
+        .map(|request| {
+            let age_ns = at_ns - request.begin_ns().unwrap_or(at_ns);
+            let mut parts = parts(report, request, end_ns).into_iter();
+            let part = parts.rfind(|(_, offset_ns, _)| *offset_ns <= age_ns);
+            RequestAt {
+                request_id: request.request_id.to_string(),
+                age_ns,
+                part: part.map(|(name, offset_ns, _)| (name, age_ns - offset_ns)),
+            }
+        })
+        .collect()
+}
+
+fn findings(report: &RunReport, at_ns: i64) -> Vec<FindingNear> {
+    let near = |finding: &Finding| {
+        Some(FindingNear {
+            rule: finding.rule,
+            evidence: finding.evidence.clone(),
+            place: finding.place?,
+        })
+    };
+    let mut found: Vec<FindingNear> = report.findings.iter().filter_map(near).collect();
+    found.sort_by_key(|of| {
+        let to_ns = of.place.from_ns + of.place.dur_ns;
+        (of.place.from_ns - at_ns).max(at_ns - to_ns).max(0)
+    });
+    found.truncate(FINDINGS);
+    found
+}

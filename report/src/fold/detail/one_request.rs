@@ -1,0 +1,256 @@
+//! One request: its parts, its steps, what the devices did meanwhile, and its neighbours.
+
+use super::device_use::{device_use, mean_use};
+use super::{load_at, parts};
+use crate::gather::detail_events::{OutputsOfRequest, RequestEvents, RequestStep, TimeRange};
+use crate::gather::edge::number;
+use crate::quantiles::Quantiles;
+use crate::rows::IdleInterval;
+use crate::table::{
+    LongestGap, Neighbour, OnePart, OneRequest, Place, Request, RequestSteps, RunReport,
+    StepOfRequest,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Requests that an error names if several are meant, and if none is.
+const CANDIDATES: usize = 5;
+const NEAR: usize = 3;
+/// Requests before and after the one, for comparison.
+const NEIGHBOURS: usize = 3;
+
+/// Returns the number of the request with this id, or else of the only one that contains this text. Of several with the same id it is the first.
+pub(crate) fn request_number(requests: &[Request], text: &str) -> Result<usize, String> {
+    if let Some(exact) = requests.iter().position(|of| *of.request_id == *text) {
+        return Ok(exact);
+    }
+    let all: BTreeSet<&str> = requests.iter().map(|of| &*of.request_id).collect();
+    let has = |is_meant: fn(&str, &str) -> bool| -> Vec<&str> {
+        let ids = all.iter().copied();
+        ids.filter(|id| is_meant(id, text)).collect()
+    };
+    let mut found = has(|id, text| id.starts_with(text));
+    if found.is_empty() {
+        found = has(|id, text| id.contains(text));
+    }
+    match found[..] {
+        [id] => {
+            let mut ids = requests.iter().map(|of| &*of.request_id);
+            Ok(ids.position(|of| of == id).unwrap_or(0))
+        }
+        [] => Err(unknown(&all, text)),
+        _ => {
+            let more = if found.len() > CANDIDATES {
+                ", …"
+            } else {
+                ""
+            };
+            let shown = found[..found.len().min(CANDIDATES)].join(", ");
+            let n = found.len();
+            Err(format!(
+                "--request {text}: {n} ids contain this: {shown}{more}"
+            ))
+        }
+    }
+}
+
+/// Returns the message for an id that no request has.
+fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
+    let pairs =
+        |text: &str| -> BTreeSet<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
+    let of_text = pairs(text);
+    let mut ids: Vec<&str> = all.iter().copied().collect();
+    ids.sort_by_cached_key(|id| {
+        let of_id = pairs(id);
+        let common = of_id.intersection(&of_text).count();
+        (Reverse(common), of_id.len().abs_diff(of_text.len()))
+    });
+    ids.truncate(NEAR);
+    match ids[..] {
+        [] => format!("--request {text}: the run has no requests"),
+        _ => format!(
+            "--request {text}: none of the {} request ids contains this; near ones are {}",
+            all.len(),
+            ids.join(", ")
+        ),
+    }
+}
+
+/// Returns what is known of a request, by its number in the report. The trace ends at `end_ns`.
+pub(crate) fn one_request(
+    report: &RunReport,
+    nth: usize,
+    end_ns: i64,
+    idle: &[IdleInterval],
+    (events, outputs): (RequestEvents, &OutputsOfRequest),
+) -> OneRequest {
+    let request = &report.request[nth];
+    let begin_ns = request.begin_ns().unwrap_or_default();
+    let wall_ns = request.finished_ns.unwrap_or(end_ns).max(begin_ns) - begin_ns;
+    let of_request = steps_of_request(events.steps);
+    let workers: BTreeSet<usize> = of_request.iter().map(|step| step.process).collect();
+    let has_device = report.idle.iter().any(|of| workers.contains(&of.worker));
+    let medians = part_medians(&report.request);
+    let part = |(name, offset_ns, dur_ns): (String, i64, i64)| {
+        let from_ns = begin_ns + offset_ns;
+        let to_ns = from_ns + dur_ns;
+        let time = TimeRange { from_ns, to_ns };
+        let devices = device_use(report, idle, time, |of| {
+            !has_device || workers.contains(&of.worker)
+        });
+        OnePart {
+            median_ns: medians.get(&name).copied(),
+            devices: mean_use(&devices),
+            name,
+            offset_ns,
+            dur_ns,
+        }
+    };
+    let median = |of: &Quantiles| (of.n > 0).then_some(of.p50_ns);
+    let same_id = |of: &&Request| of.request_id == request.request_id;
+    OneRequest {
+        process: request.process.map(|of| report.process_name(of)),
+        later: report.request[nth + 1..].iter().filter(same_id).count(),
+        wall_ns,
+        e2e_median_ns: median(&report.requests.e2e),
+        ttft_median_ns: median(&report.requests.ttft),
+        parts: parts(report, request, end_ns)
+            .into_iter()
+            .map(part)
+            .collect(),
+        arrival: load_at(report, &events.levels, begin_ns, Some(nth)),
+        itl: longest_gap(request, &events.tokens, outputs),
+        steps: steps(report, request, &of_request),
+        neighbours: neighbours(&report.request, nth),
+        place: Place {
+            from_ns: begin_ns,
+            dur_ns: wall_ns,
+        },
+        request: request.clone(),
+    }
+}
+
+/// Returns the median of each part, of the requests that ended.
+fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
+    let mut durations: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for (name, ns) in requests.iter().filter_map(Request::parts).flatten() {
+        durations.entry(name).or_default().push(ns);
+    }
+    let durations = durations.into_iter();
+    durations
+        .map(|(name, values)| (name, Quantiles::of(values).p50_ns))
+        .collect()
+}
+
+/// Returns the longest time between two tokens.
+fn longest_gap(
+    request: &Request,
+    tokens: &[(usize, i64)],
+    outputs: &OutputsOfRequest,
+) -> Option<LongestGap> {
+    let mut of_process: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
+    for (process, ns) in tokens {
+        of_process.entry(*process).or_default().push(*ns);
+    }
+    // The tokens that the frontend recorded, or else the process with most tokens.
+    let of_process = of_process.into_iter();
+    let by = |(process, of): &(usize, Vec<i64>)| (Some(*process) == request.process, of.len());
+    let mut times = of_process.max_by_key(by).map_or(Vec::new(), |(_, of)| of);
+    times.sort_unstable();
+    let mut gaps: Vec<(i64, i64)> = times
+        .array_windows()
+        .map(|[from_ns, to_ns]| (to_ns - from_ns, *from_ns))
+        .collect();
+    let mut outputs_of = outputs.outputs.clone();
+    outputs_of.sort_unstable();
+    let listed = outputs_of.array_windows().filter_map(|[before, output]| {
+        let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
+        let is_known = !outputs.pauses.interrupt(output.process, from_ns, to_ns);
+        is_known.then(|| (output.engine_ns.saturating_sub(before.engine_ns), from_ns))
+    });
+    if !outputs_of.is_empty() {
+        gaps = listed.collect();
+    }
+    let sum_ns: i64 = gaps.iter().map(|(ns, _)| ns).sum();
+    let (max_ns, at_ns) = *gaps.iter().max_by_key(|(ns, _)| *ns)?;
+    Some(LongestGap {
+        mean_ns: sum_ns as f64 / gaps.len() as f64,
+        max_ns,
+        at_ns,
+    })
+}
+
+/// Returns the steps that name a request. A span inside another one of its process is the same step.
+fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
+    spans.sort_unstable();
+    let mut steps: Vec<RequestStep> = Vec::new();
+    for span in spans {
+        match steps.last_mut() {
+            Some(step) if step.process == span.process && step.end_ns <= span.end_ns => {
+                step.is_its |= span.is_its;
+            }
+            _ => steps.push(span),
+        }
+    }
+    steps.retain(|step| step.is_its);
+    steps
+}
+
+/// Returns the steps in which a request was, of the worker with most of them.
+fn steps(report: &RunReport, request: &Request, steps: &[RequestStep]) -> RequestSteps {
+    let of_worker = steps.chunk_by(|one, next| one.process == next.process);
+    let most = of_worker.max_by_key(|of| (of.len(), Reverse(number(of[0].process))));
+    let Some(steps) = most else {
+        return RequestSteps::default();
+    };
+    let token_ns = request.any_first_token_ns().unwrap_or(i64::MAX);
+    let is_prefill = |step: &&RequestStep| step.end_ns.0 <= token_ns;
+    let shown = |step: &RequestStep| StepOfRequest {
+        number: step.number,
+        start_ns: step.start_ns,
+        dur_ns: (step.end_ns.0 != i64::MAX).then(|| step.end_ns.0 - step.start_ns),
+    };
+    let decode = || steps.iter().filter(|step| !is_prefill(step));
+    RequestSteps {
+        worker: Some(report.process_name(steps[0].process)),
+        prefill: steps.iter().filter(is_prefill).map(shown).collect(),
+        decode: decode().count(),
+        slowest_decode: decode()
+            .map(shown)
+            .max_by_key(|step| step.dur_ns.unwrap_or(i64::MAX)),
+    }
+}
+
+/// Returns the requests that arrived just before and after one, and one more of similar size.
+fn neighbours(requests: &[Request], nth: usize) -> Vec<Neighbour> {
+    let size = |of: &Request| Some((of.prompt_tokens?, of.output_tokens?));
+    let near = nth.saturating_sub(NEIGHBOURS)..(nth + NEIGHBOURS + 1).min(requests.len());
+    let own = size(&requests[nth]);
+    let distance = |of: &Request| {
+        let ((prompt, output), (own_prompt, own_output)) = (size(of)?, own?);
+        Some(prompt.abs_diff(own_prompt) + output.abs_diff(own_output))
+    };
+    let others = requests.iter().enumerate();
+    let others = others.filter(|(other, of)| !near.contains(other) && of.is_ok());
+    let similar = others
+        .filter_map(|(other, of)| Some((distance(of)?, other.abs_diff(nth), other)))
+        .min();
+    let neighbour = |(relation, number): (&'static str, usize)| {
+        let of = &requests[number];
+        Neighbour {
+            relation,
+            request_id: of.request_id.to_string(),
+            status: of.status,
+            arrival_ns: of.begin_ns().unwrap_or_default(),
+            prompt_tokens: of.prompt_tokens,
+            output_tokens: of.output_tokens,
+            ttft_ns: of.ttft_ns(),
+            e2e_ns: of.e2e_ns(),
+        }
+    };
+    let before = (near.start..nth).map(|number| ("before", number));
+    let after = (nth + 1..near.end).map(|number| ("after", number));
+    let similar = similar.map(|(.., number)| ("similar", number));
+    let all = before.chain(after).chain(similar);
+    all.map(neighbour).collect()
+}

@@ -1,0 +1,371 @@
+//! One step: who took part in it, for how long, and what the devices waited for.
+
+use super::device_use::device_use;
+use crate::fold::steps::InSteps;
+use crate::fold::value_sorter::{ValueRecord, ValueSorter};
+use crate::gather::detail_events::{NumberedSpan, StepEvents, StepFlow, TimeRange};
+use crate::gather::edge::number;
+use crate::gather::slice_record::{OpenSpan, thread_of};
+use crate::gather::step_record::StepRecord;
+use crate::nest::nest;
+use crate::quantiles::Quantiles;
+use crate::rows::IdleInterval;
+use crate::stack_tree::StackTree;
+use crate::table::{
+    Activity, BatchOfStep, DeviceInStep, OneStep, Place, ProcessInStep, RunReport, SlowStep,
+};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+use trace_store::sorter::{Sorted, Sorter};
+
+/// Spans with one number that are further apart belong to different steps.
+const APART_NS: i64 = 10_000_000_000;
+/// Steps before and after the one, for comparison.
+const NEIGHBOURS: u64 = 2;
+
+/// Returns the engine that counts the steps of each process, as a number. Without a known engine, all workers belong to one.
+pub(crate) fn step_engines(report: &RunReport) -> Vec<u32> {
+    let processes = report.recorded.processes.len();
+    let none = number(processes);
+    let known = || {
+        report
+            .idle
+            .iter()
+            .filter_map(|of| Some((of.worker, of.engine?)))
+    };
+    let only = match known().map(|(_, engine)| engine).min() {
+        Some(first) if known().all(|(_, engine)| engine == first) => number(first),
+        _ => none,
+    };
+    let mut engines = vec![only; processes];
+    for (worker, engine) in known() {
+        engines[worker] = number(engine);
+        engines[engine] = number(engine);
+    }
+    engines
+}
+
+/// The spans of one step.
+#[derive(Clone, Debug)]
+pub(crate) struct StepSpans {
+    pub(crate) engine: u32,
+    number: u64,
+    /// The time of all of them.
+    pub(crate) time: TimeRange,
+    spans: Vec<NumberedSpan>,
+}
+
+impl StepSpans {
+    fn dur_ns(&self) -> i64 {
+        self.time.to_ns - self.time.from_ns
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            from_ns: self.time.from_ns,
+            dur_ns: self.dur_ns(),
+        }
+    }
+}
+
+/// A step, and what it is compared with.
+pub(crate) struct FoundStep {
+    pub(crate) step: StepSpans,
+    /// Other steps with its number.
+    others: Vec<StepSpans>,
+    /// The steps before and after it.
+    near: Vec<StepSpans>,
+    /// Durations of all steps by engine, followed by the durations of the parts of each process.
+    durations: Vec<Quantiles>,
+}
+
+impl FoundStep {
+    /// Returns the time of the step and its neighbours.
+    pub(crate) fn time(&self) -> TimeRange {
+        let mut time = self.step.time;
+        for of in &self.near {
+            time.from_ns = time.from_ns.min(of.time.from_ns);
+            time.to_ns = time.to_ns.max(of.time.to_ns);
+        }
+        time
+    }
+}
+
+/// Finds the step with a number among the numbered spans. Of several it is the longest.
+pub(crate) fn find_step(
+    spans: &Sorted<NumberedSpan>,
+    step: u64,
+    values: Sorter<'_, ValueRecord>,
+    processes: usize,
+) -> io::Result<Result<FoundStep, String>> {
+    let mut durations = ValueSorter::new(values);
+    let mut kept: Vec<StepSpans> = Vec::new();
+    let mut numbers: Option<(u64, u64)> = None;
+    let is_next = |of: &StepSpans, span: &NumberedSpan| {
+        (of.engine, of.number) == (span.engine, span.number)
+            && span.start_ns <= of.time.to_ns.saturating_add(APART_NS)
+    };
+    let mut end = |of: StepSpans| -> io::Result<()> {
+        let (least, most) = numbers.unwrap_or((of.number, of.number));
+        numbers = Some((least.min(of.number), most.max(of.number)));
+        durations.push(of.engine, of.dur_ns())?;
+        for (process, part) in by_process(&of.spans) {
+            durations.push(number(processes + 1) + process, part.1 - part.0)?;
+        }
+        if of.number.abs_diff(step) <= NEIGHBOURS {
+            kept.push(of);
+        }
+        Ok(())
+    };
+    let mut open: Option<StepSpans> = None;
+    for span in spans.iter() {
+        match &mut open {
+            Some(of) if is_next(of, span) => {
+                of.time.to_ns = of.time.to_ns.max(span.end_ns.0);
+                of.spans.push(*span);
+            }
+            _ => {
+                let next = StepSpans {
+                    engine: span.engine,
+                    number: span.number,
+                    time: TimeRange {
+                        from_ns: span.start_ns,
+                        to_ns: span.end_ns.0,
+                    },
+                    spans: vec![*span],
+                };
+                open.replace(next).map_or(Ok(()), &mut end)?;
+            }
+        }
+    }
+    open.map_or(Ok(()), &mut end)?;
+    let (mut others, mut near): (Vec<_>, Vec<_>) =
+        kept.into_iter().partition(|of| of.number == step);
+    others.sort_by_key(|of| Reverse(of.dur_ns()));
+    if others.is_empty() {
+        return Ok(Err(no_step(step, numbers)));
+    }
+    let step = others.remove(0);
+    let distance = |of: &StepSpans| of.time.from_ns.abs_diff(step.time.from_ns);
+    near.retain(|of| of.engine == step.engine);
+    near.sort_by_key(|of| (of.number, distance(of)));
+    near.dedup_by_key(|of| of.number);
+    near.retain(|of| distance(of) <= APART_NS.unsigned_abs());
+    Ok(Ok(FoundStep {
+        step,
+        others,
+        near,
+        durations: durations.finish()?,
+    }))
+}
+
+fn no_step(step: u64, numbers: Option<(u64, u64)>) -> String {
+    match numbers {
+        Some((first, last)) => {
+            format!("--step {step}: no such step; the run has steps {first} to {last}")
+        }
+        None => {
+            format!("--step {step}: no span has the number of its step, as the arg step or batch")
+        }
+    }
+}
+
+/// Returns the begin and the end of what each process did.
+fn by_process(spans: &[NumberedSpan]) -> BTreeMap<u32, (i64, i64)> {
+    let mut parts = BTreeMap::new();
+    for span in spans {
+        let part = parts
+            .entry(span.process)
+            .or_insert((span.start_ns, span.end_ns.0));
+        *part = (part.0.min(span.start_ns), part.1.max(span.end_ns.0));
+    }
+    parts
+}
+
+/// Returns what is known of a step. `threads` has the process of each thread.
+pub(crate) fn one_step(
+    report: &RunReport,
+    found: FoundStep,
+    idle: &[IdleInterval],
+    events: StepEvents,
+    threads: &[usize],
+) -> io::Result<OneStep> {
+    let mut spans = found.step.spans.clone();
+    spans.extend(linked(report, &found, &events));
+    spans.sort_unstable_by_key(|span| (span.start_ns, span.end_ns));
+    let from_ns = found.step.time.from_ns;
+    let ends = spans.iter().map(|span| span.end_ns.0);
+    let time = TimeRange {
+        from_ns: spans.first().map_or(from_ns, |span| span.start_ns),
+        to_ns: ends.max().unwrap_or(found.step.time.to_ns),
+    };
+    let processes = processes(report, &found, &spans);
+    let is_in = |process: usize| processes.iter().any(|(number, _)| *number == process);
+    let devices = device_use(report, idle, time, |of| is_in(of.worker));
+    let batch = batch(&events, time, is_in);
+    let mut neighbours: Vec<(u64, Place)> = found
+        .near
+        .iter()
+        .map(|of| (of.number, of.place()))
+        .collect();
+    neighbours.sort_by_key(|(number, _)| *number);
+    let process_name = |of: &StepSpans| {
+        let first = of.spans.first().map_or(0, |span| span.process as usize);
+        (report.process_name(first), of.place())
+    };
+    Ok(OneStep {
+        step: found.step.number,
+        place: Place {
+            from_ns: time.from_ns,
+            dur_ns: time.to_ns - time.from_ns,
+        },
+        median_ns: found.durations[found.step.engine as usize].p50_ns,
+        others: found.others.iter().map(process_name).collect(),
+        batch,
+        devices: devices
+            .iter()
+            .map(|of| DeviceInStep {
+                name: report.process_name(of.process),
+                busy_ns: of.open_ns - of.idle_ns(),
+                idle_ns: of.idle_ns(),
+                causes: of.causes(),
+            })
+            .collect(),
+        processes: with_names(processes, &spans, events, threads)?,
+        neighbours,
+    })
+}
+
+/// Returns the spans of workers that have no number: a flow of the engine's call of this step leads to them.
+fn linked(report: &RunReport, found: &FoundStep, events: &StepEvents) -> Vec<NumberedSpan> {
+    let numbered = || {
+        let near = found.near.iter().flat_map(|of| &of.spans);
+        found.step.spans.iter().chain(near)
+    };
+    let starts = events.flows.iter().filter(|flow| flow.is_start);
+    let is_of_step = |flow: &&StepFlow| {
+        let around = numbered().filter(|span| {
+            let is_around = span.start_ns <= flow.ts_ns && flow.ts_ns <= span.end_ns.0;
+            span.process as usize == flow.process && is_around
+        });
+        let innermost = around.max_by_key(|span| span.start_ns);
+        innermost.is_some_and(|span| span.number == found.step.number)
+    };
+    let ids: Vec<u64> = starts.filter(is_of_step).map(|flow| flow.id).collect();
+    let span = |process: u32, (start_ns, end_ns): (i64, i64), row: u64, is_open| NumberedSpan {
+        engine: found.step.engine,
+        number: found.step.number,
+        start_ns,
+        end_ns: Reverse(end_ns),
+        process,
+        row,
+        is_open,
+    };
+    let ends = events.flows.iter();
+    let ends = ends.filter(|flow| !flow.is_start && ids.contains(&flow.id));
+    ends.filter_map(|flow| {
+        let process = number(flow.process);
+        let is_around = |step: &&StepRecord| {
+            step.process == process && step.start_ns <= flow.ts_ns && flow.ts_ns <= step.end_ns.0
+        };
+        let around = events.steps.iter().filter(is_around);
+        let innermost = around.max_by_key(|step| step.start_ns);
+        let closed =
+            innermost.map(|step| span(process, (step.start_ns, step.end_ns.0), step.row, false));
+        let is_open_step = |of: &&OpenSpan| {
+            of.process == flow.process
+                && of.start_ns <= flow.ts_ns
+                && Activity::of(&of.name) == Some(Activity::Step)
+        };
+        let open = || {
+            let open = events.open.iter().filter(is_open_step);
+            let open = open.max_by_key(|of| of.start_ns)?;
+            let last_ns = report.recorded.processes[flow.process].last_ns;
+            let end_ns = last_ns.unwrap_or(flow.ts_ns).max(flow.ts_ns);
+            Some(span(process, (open.start_ns, end_ns), 0, true))
+        };
+        closed.or_else(open)
+    })
+    .collect()
+}
+
+/// Returns each process that took part, by its number, without the names inside.
+fn processes(
+    report: &RunReport,
+    found: &FoundStep,
+    spans: &[NumberedSpan],
+) -> Vec<(usize, ProcessInStep)> {
+    let keys = report.recorded.processes.len() + 1;
+    let part = |(process, (start_ns, end_ns)): (u32, (i64, i64))| {
+        let of_process = spans.iter().filter(|span| span.process == process);
+        let durations = found.durations.get(keys + process as usize);
+        let in_step = ProcessInStep {
+            name: report.process_name(process as usize),
+            is_worker: process != found.step.engine,
+            start_ns,
+            dur_ns: end_ns - start_ns,
+            is_open: of_process.clone().any(|span| span.is_open),
+            median_ns: durations.filter(|of| of.n > 0).map(|of| of.p50_ns),
+            inside: Vec::new(),
+        };
+        (process as usize, in_step)
+    };
+    let mut parts: Vec<_> = by_process(spans).into_iter().map(part).collect();
+    parts.sort_by_key(|(process, part)| (part.is_worker, part.start_ns, *process));
+    parts
+}
+
+/// Adds the names with the most self time, on the thread of each process's first span.
+fn with_names(
+    processes: Vec<(usize, ProcessInStep)>,
+    spans: &[NumberedSpan],
+    events: StepEvents,
+    threads: &[usize],
+) -> io::Result<Vec<ProcessInStep>> {
+    let keys = events.keys.into_keys();
+    let on_thread = |process: usize| {
+        let mut spans = spans.iter();
+        spans.find(|span| span.process as usize == process && thread_of(span.row).is_some())
+    };
+    let of_threads = processes.iter().filter_map(|(process, part)| {
+        let times = (part.start_ns, part.start_ns + part.dur_ns);
+        let row = on_thread(*process).filter(|_| !keys.is_empty())?.row;
+        Some(StepRecord::of_span(number(*process), row, times, 0))
+    });
+    let mut in_steps = InSteps::new(of_threads.collect());
+    let mut stacks = StackTree::new(&keys, threads);
+    let mut slices = events.slices;
+    slices.sort_unstable();
+    nest(&Sorted::Memory(slices), &mut stacks, |slice| {
+        in_steps.take(&slice);
+        Ok(())
+    })?;
+    let mut inside: BTreeMap<usize, SlowStep> = in_steps
+        .finish(&keys)
+        .into_iter()
+        .map(|step| (step.process, step))
+        .collect();
+    let part = |(process, mut part): (usize, ProcessInStep)| {
+        part.inside = inside
+            .remove(&process)
+            .map_or(Vec::new(), |step| step.inside);
+        part
+    };
+    Ok(processes.into_iter().map(part).collect())
+}
+
+/// Returns the contents of the batch. The engine's counter says how many tokens it has, if no span does.
+fn batch(events: &StepEvents, time: TimeRange, is_in: impl Fn(usize) -> bool) -> BatchOfStep {
+    let mut batch = events.batch;
+    let counted = events.tokens.iter().filter(|tokens| {
+        let is_within = time.from_ns <= tokens.ts_ns && tokens.ts_ns <= time.to_ns;
+        is_within && is_in(tokens.process)
+    });
+    let last = counted.max_by_key(|tokens| tokens.ts_ns);
+    if let (Some(last), None, None) = (last, batch.prefill_tokens, batch.decode_tokens) {
+        batch.prefill_tokens = Some(last.prefill);
+        batch.decode_tokens = Some(last.decode);
+    }
+    batch
+}

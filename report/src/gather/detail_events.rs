@@ -1,0 +1,367 @@
+//! The second pass over the events, for a report on one request, step or moment.
+
+use super::chunk_facts::{ChunkContext, ChunkFacts};
+use super::edge::{Edge, number};
+use super::name_keys::{NameKeys, tells_requests};
+use super::request_moment::{arg, ids, is_token};
+use super::request_output::{Pauses, RequestOutput, outputs};
+use super::slice_record::{OpenSpan, SliceRecord, row};
+use super::step_record::{StepRecord, StepTokens};
+use crate::table::{Activity, BatchOfStep, SeriesKind};
+use sa_format::Phase;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use trace_merge::events::{EventUse, PlacedEvent};
+use trace_store::sorter::Record;
+
+/// Name of the flow from the engine's call of a step to the workers.
+const STEP_FLOW: &str = "batch";
+
+/// A time from one moment to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeRange {
+    pub(crate) from_ns: i64,
+    pub(crate) to_ns: i64,
+}
+
+impl TimeRange {
+    fn has(&self, ns: i64) -> bool {
+        (self.from_ns..=self.to_ns).contains(&ns)
+    }
+
+    /// Returns true if a span with this end, or without one, overlaps it.
+    fn overlaps(&self, event: &PlacedEvent<'_>) -> bool {
+        let end_ns = span_end(event).unwrap_or(i64::MAX).max(event.ts_ns);
+        event.ts_ns <= self.to_ns && self.from_ns <= end_ns
+    }
+}
+
+/// Returns the end of a span that has one.
+fn span_end(event: &PlacedEvent<'_>) -> Option<i64> {
+    event.end_ns().filter(|_| !event.is_unfinished())
+}
+
+fn is_span(event: &PlacedEvent<'_>) -> bool {
+    matches!(
+        event.phase,
+        Phase::Complete | Phase::Begin | Phase::AsyncBegin
+    )
+}
+
+/// Returns the number of the step that an event belongs to, if it has one.
+fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
+    arg(event, "step").or_else(|| arg(event, "batch"))
+}
+
+/// Last values of the engines' counters up to some time.
+#[derive(Debug, Default)]
+pub(crate) struct Levels(pub(crate) BTreeMap<(SeriesKind, usize), Edge>);
+
+impl Levels {
+    fn take(&mut self, edges: Vec<Edge>) {
+        for edge in edges {
+            if let Some(kind) = edge.kind.level() {
+                let last = self.0.entry((kind, edge.of as usize)).or_insert(edge);
+                if last.ns <= edge.ns {
+                    *last = edge;
+                }
+            }
+        }
+    }
+}
+
+/// The request that a pass is about.
+pub(crate) struct RequestPass<'a> {
+    pub(crate) context: ChunkContext<'a>,
+    pub(crate) id: &'a str,
+    /// From its arrival to its end.
+    pub(crate) time: TimeRange,
+}
+
+/// A step of a worker, or a batch in it, in the time of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RequestStep {
+    pub(crate) process: usize,
+    pub(crate) start_ns: i64,
+    /// `i64::MAX` if it has no end.
+    pub(crate) end_ns: Reverse<i64>,
+    pub(crate) number: Option<u64>,
+    /// True if it names the request.
+    pub(crate) is_its: bool,
+}
+
+/// The events of one request.
+#[derive(Default)]
+pub(crate) struct RequestEvents {
+    counters: ChunkFacts,
+    /// Values when it arrived.
+    pub(crate) levels: Levels,
+    pub(crate) steps: Vec<RequestStep>,
+    /// The process and the time of each token.
+    pub(crate) tokens: Vec<(usize, i64)>,
+    /// The number that a frontend gave it.
+    pub(crate) number: Option<(usize, u64)>,
+}
+
+impl RequestEvents {
+    pub(crate) fn take(&mut self, pass: &RequestPass<'_>, event: &PlacedEvent<'_>) {
+        if event.phase == Phase::Counter {
+            if event.ts_ns <= pass.time.from_ns {
+                self.counters.take(&pass.context, event);
+            }
+            return;
+        }
+        let process = pass.context.threads[event.thread].process;
+        let is_its = || ids(event).iter().any(|id| id == pass.id);
+        let name = event.name();
+        if is_token(&name, event.phase) {
+            if pass.time.has(event.ts_ns) && is_its() {
+                self.tokens.push((process, event.ts_ns));
+            }
+        } else if is_span(event) && pass.time.overlaps(event) {
+            let is_step = tells_requests(&name) && Activity::of(&name) != Some(Activity::Schedule);
+            if is_step {
+                self.steps.push(RequestStep {
+                    process,
+                    start_ns: event.ts_ns,
+                    end_ns: Reverse(span_end(event).unwrap_or(i64::MAX)),
+                    number: step_number(event),
+                    is_its: is_its(),
+                });
+            } else if name == "request" && is_its() {
+                let number = arg(event, "number").map(|number| (process, number));
+                self.number = self.number.or(number);
+            }
+        }
+    }
+
+    /// Adds what the next chunk says.
+    pub(crate) fn merge(&mut self, next: RequestEvents) {
+        self.levels.take(next.counters.edges);
+        self.steps.extend(next.steps);
+        self.tokens.extend(next.tokens);
+        self.number = self.number.or(next.number);
+    }
+}
+
+/// The outputs of one request, as a frontend lists them.
+#[derive(Default)]
+pub(crate) struct OutputsOfRequest {
+    pub(crate) outputs: Vec<RequestOutput>,
+    pub(crate) pauses: Pauses,
+}
+
+impl OutputsOfRequest {
+    /// Takes an event. `of` is the frontend's key of the request.
+    pub(crate) fn take(&mut self, context: &ChunkContext<'_>, of: u64, event: &PlacedEvent<'_>) {
+        if is_span(event) {
+            let process = number(context.threads[event.thread].process);
+            let listed = outputs(event, &event.name(), process, &mut self.pauses);
+            self.outputs
+                .extend(listed.into_iter().filter(|output| output.of == of));
+        }
+    }
+
+    /// Adds what the next chunk says.
+    pub(crate) fn merge(&mut self, next: OutputsOfRequest) {
+        self.outputs.extend(next.outputs);
+        self.pauses.take(next.pauses);
+    }
+}
+
+/// A span of the host with the number of its step. Sorted, the spans of a step are together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NumberedSpan {
+    /// Identifies the engine that counts the steps.
+    pub(crate) engine: u32,
+    pub(crate) number: u64,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: Reverse<i64>,
+    pub(crate) process: u32,
+    pub(crate) row: u64,
+    pub(crate) is_open: bool,
+}
+
+impl Record for NumberedSpan {}
+
+impl NumberedSpan {
+    /// Returns the span of an event. `engines` has the engine of each process, and `last_ns` the time of its last event.
+    pub(crate) fn of(
+        event: &PlacedEvent<'_>,
+        context: &ChunkContext<'_>,
+        engines: &[u32],
+        last_ns: impl Fn(usize) -> Option<i64>,
+    ) -> Option<NumberedSpan> {
+        let number = is_span(event).then(|| step_number(event)).flatten()?;
+        let process = context.threads[event.thread].process;
+        let event_use = context.devices.event_use(event, process, &event.category());
+        let end_ns = span_end(event);
+        let known_ns = end_ns.or_else(|| last_ns(process)).unwrap_or(event.ts_ns);
+        (event_use == EventUse::Host).then(|| NumberedSpan {
+            engine: engines[process],
+            number,
+            start_ns: event.ts_ns,
+            end_ns: Reverse(known_ns.max(event.ts_ns)),
+            process: super::edge::number(process),
+            row: row(event, process),
+            is_open: end_ns.is_none(),
+        })
+    }
+}
+
+/// The step that a pass is about.
+pub(crate) struct StepPass<'a> {
+    pub(crate) context: ChunkContext<'a>,
+    pub(crate) step: u64,
+    /// The engine of each process, and of the step.
+    pub(crate) engines: &'a [u32],
+    pub(crate) engine: u32,
+    pub(crate) time: TimeRange,
+}
+
+/// An event of a flow from the engine's call of a step to the workers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepFlow {
+    pub(crate) id: u64,
+    pub(crate) process: usize,
+    pub(crate) ts_ns: i64,
+    pub(crate) is_start: bool,
+}
+
+/// The events of one step.
+#[derive(Default)]
+pub(crate) struct StepEvents {
+    facts: ChunkFacts,
+    pub(crate) keys: NameKeys,
+    pub(crate) slices: Vec<SliceRecord>,
+    pub(crate) steps: Vec<StepRecord>,
+    pub(crate) open: Vec<OpenSpan>,
+    pub(crate) tokens: Vec<StepTokens>,
+    pub(crate) flows: Vec<StepFlow>,
+    pub(crate) batch: BatchOfStep,
+}
+
+impl StepEvents {
+    pub(crate) fn take(&mut self, pass: &StepPass<'_>, event: &PlacedEvent<'_>) {
+        let process = pass.context.threads[event.thread].process;
+        if is_span(event) && pass.time.overlaps(event) {
+            self.facts.take(&pass.context, event);
+            if pass.engines[process] == pass.engine && step_number(event) == Some(pass.step) {
+                self.take_batch(event);
+            }
+        } else if event.phase == Phase::Counter && pass.time.has(event.ts_ns) {
+            self.facts.take(&pass.context, event);
+        } else if let Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd = event.phase
+            && pass.time.has(event.ts_ns)
+            && event.name() == STEP_FLOW
+        {
+            self.flows.extend(event.id().map(|id| StepFlow {
+                id,
+                process,
+                ts_ns: event.ts_ns,
+                is_start: event.phase == Phase::FlowStart,
+            }));
+        }
+    }
+
+    /// Takes the contents of the batch from a span's args.
+    fn take_batch(&mut self, event: &PlacedEvent<'_>) {
+        let ids = ids(event).len() as u64;
+        let count = |name: &str| arg::<u64>(event, name);
+        self.batch.add(&BatchOfStep {
+            requests: (ids > 0).then_some(ids).or_else(|| count("scheduled")),
+            prefill_requests: count("prefill_requests").or_else(|| count("prefill")),
+            decode_requests: count("decode_requests").or_else(|| count("decode")),
+            prefill_tokens: count("prefill_tokens"),
+            decode_tokens: count("decode_tokens"),
+        });
+    }
+
+    /// Adds what the next chunk says.
+    pub(crate) fn merge(&mut self, next: StepEvents) {
+        let numbers = self.keys.take(next.facts.keys);
+        let slices = next.facts.slices.into_iter();
+        self.slices.extend(slices.map(|slice| SliceRecord {
+            key: numbers[slice.key as usize],
+            ..slice
+        }));
+        let steps = next.facts.steps.into_iter();
+        self.steps
+            .extend(steps.map(|step| step.renumbered(&numbers)));
+        self.open.extend(next.facts.open);
+        self.tokens.extend(next.facts.step_tokens);
+        self.flows.extend(next.flows);
+        self.batch.add(&next.batch);
+    }
+}
+
+/// A span that is open at some time.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenAt {
+    pub(crate) thread: usize,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: Option<i64>,
+    pub(crate) name: String,
+}
+
+impl OpenAt {
+    /// Sort key in which the innermost span of a row comes last.
+    fn depth(&self) -> (i64, Reverse<i64>) {
+        (self.start_ns, Reverse(self.end_ns.unwrap_or(i64::MAX)))
+    }
+}
+
+/// The events around one moment.
+#[derive(Default)]
+pub(crate) struct MomentEvents {
+    counters: ChunkFacts,
+    pub(crate) levels: Levels,
+    /// The innermost open span of each row.
+    pub(crate) open: BTreeMap<u64, OpenAt>,
+}
+
+impl MomentEvents {
+    pub(crate) fn take(&mut self, context: &ChunkContext<'_>, at_ns: i64, event: &PlacedEvent<'_>) {
+        if event.ts_ns > at_ns {
+            return;
+        }
+        match event.phase {
+            Phase::Counter => self.counters.take(context, event),
+            Phase::Complete | Phase::Begin => {
+                let end_ns = span_end(event);
+                if end_ns.is_some_and(|end_ns| end_ns <= at_ns) {
+                    return;
+                }
+                let process = context.threads[event.thread].process;
+                let event_use = context.devices.event_use(event, process, &event.category());
+                let is_lane = context.threads[event.thread].is_lane;
+                if event_use == EventUse::Region || event_use == EventUse::Host && is_lane {
+                    return;
+                }
+                let open = OpenAt {
+                    thread: event.thread,
+                    start_ns: event.ts_ns,
+                    end_ns,
+                    name: event.name().into_owned(),
+                };
+                self.put(row(event, process), open);
+            }
+            _ => {}
+        }
+    }
+
+    fn put(&mut self, row: u64, open: OpenAt) {
+        let innermost = self.open.entry(row).or_insert_with(|| open.clone());
+        if innermost.depth() <= open.depth() {
+            *innermost = open;
+        }
+    }
+
+    /// Adds what the next chunk says.
+    pub(crate) fn merge(&mut self, next: MomentEvents) {
+        self.levels.take(next.counters.edges);
+        for (row, open) in next.open {
+            self.put(row, open);
+        }
+    }
+}

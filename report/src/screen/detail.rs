@@ -1,0 +1,120 @@
+//! One request, step or moment on one screen of at most 40 lines with at most 100 columns.
+
+mod one_moment;
+mod one_request;
+mod one_step;
+
+use super::amount::{cells, counted, duration, table};
+use super::idle::words;
+use crate::table::{Detail, IdleCause, LoadAt, Place, SpanAt};
+use sa_format::visible;
+
+/// Columns of the screen.
+const COLUMNS: usize = 100;
+
+/// Returns the screen. `run` is the run as `sa-profile open` takes it.
+pub fn detail_text(detail: &Detail, run: &str) -> String {
+    let text = match detail {
+        Detail::Request(of) => one_request::text(of, run),
+        Detail::Step(of) => one_step::text(of, run),
+        Detail::Moment(of) => one_moment::text(of, run),
+    };
+    let lines = text.lines().map(|line| cut(line) + "\n");
+    lines.collect()
+}
+
+/// Returns a line that is not too long for the screen. A command stays whole.
+fn cut(line: &str) -> String {
+    match line.chars().count() > COLUMNS && !line.contains("sa-profile open") {
+        true => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
+        false => line.to_owned(),
+    }
+}
+
+/// Returns a recorded text that is shortened in the middle if it is too long.
+fn short(text: &str, most: usize) -> String {
+    let text: Vec<char> = visible(text).chars().collect();
+    if text.len() <= most {
+        return text.into_iter().collect();
+    }
+    let front = most / 2;
+    let back = text.len() - (most - 1 - front);
+    let (front, back) = (&text[..front], &text[back..]);
+    front.iter().chain(&['…']).chain(back).collect()
+}
+
+/// Joins words with `separator`, as many as fit into `most` columns.
+fn fitting(words: impl IntoIterator<Item = String>, separator: &str, most: usize) -> String {
+    let mut text = String::new();
+    for word in words {
+        let between = if text.is_empty() { "" } else { separator };
+        let columns = text.chars().count() + between.len() + word.chars().count();
+        if columns > most && !text.is_empty() {
+            return text + between + "…";
+        }
+        text = text + between + &word;
+    }
+    text
+}
+
+fn ns(ns: i64) -> String {
+    duration(ns as f64)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn cause(cause: IdleCause) -> &'static str {
+    words(cause).0
+}
+
+/// Returns the command that shows some time in Perfetto, with a tenth of it around.
+fn open_line(run: &str, place: Place) -> String {
+    let margin_ns = place.dur_ns / 10 + 1_000;
+    let from_ns = (place.from_ns - margin_ns).max(1_000);
+    let ms = |ns: i64| format!("{}.{:03}ms", ns / 1_000_000, ns / 1_000 % 1_000);
+    let dur_ns = place.from_ns + place.dur_ns + margin_ns - from_ns;
+    let (at, span) = (ms(from_ns), ms(dur_ns));
+    format!("in Perfetto  sa-profile open {run} --at {at} --for {span}\n")
+}
+
+/// Returns the words on the load.
+fn load_words(load: &LoadAt) -> String {
+    let mut text = format!(
+        "{} in flight",
+        counted(load.in_flight as u64, "request", "requests")
+    );
+    match load.scheduled.map(|scheduled| load.in_flight - scheduled) {
+        _ if load.in_flight == 0 => {}
+        Some(0) => text.push_str(", all of them scheduled"),
+        Some(waiting) => text.push_str(&format!(", {waiting} of them not yet scheduled")),
+        None => {}
+    }
+    for engine in load.engines.iter().take(2) {
+        let figures = [
+            engine.running.map(|n| format!("{n} running")),
+            engine.waiting.map(|n| format!("{n} waiting")),
+            engine
+                .kv_percent
+                .map(|of| format!("KV cache use {of:.1} %")),
+        ];
+        let figures: Vec<String> = figures.into_iter().flatten().collect();
+        text.push_str(&format!(
+            "\n             {}: {}",
+            short(&engine.name, 24),
+            figures.join(", ")
+        ));
+    }
+    text
+}
+
+/// Returns the words on an open span.
+fn span_words(span: &SpanAt, at_ns: i64) -> String {
+    let since = ns(at_ns - span.start_ns);
+    let of = match span.dur_ns {
+        Some(dur_ns) => format!("{since} of {}", ns(dur_ns)),
+        None => format!("{since}, and has no end"),
+    };
+    format!("{} (for {of})", short(&span.name, 32))
+}

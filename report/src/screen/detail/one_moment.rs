@@ -1,0 +1,134 @@
+//! One moment on one screen.
+
+use super::{cause, cells, load_words, ns, open_line, short, span_words, table};
+use crate::table::{DeviceAt, OneMoment, Place, ProcessAt, RunPhaseKind};
+use sa_format::visible;
+
+/// Processes and devices that are shown.
+const PROCESSES: usize = 8;
+const DEVICES: usize = 6;
+/// Half of the time that Perfetto shows, in ns.
+const AROUND_NS: i64 = 25_000_000;
+
+pub(super) fn text(of: &OneMoment, run: &str) -> String {
+    let mut out = format!("at           {}", ns(of.at_ns));
+    if let Some(phase) = of.phase {
+        out.push_str(&format!(": {}", phase_words(phase)));
+    }
+    out.push_str(&format!("\nload         {}\n\n", load_words(&of.load)));
+    out.push_str(&processes(of));
+    out.push_str(&devices(of));
+    out.push_str(&requests(of));
+    for finding in &of.findings {
+        let Place { from_ns, dur_ns } = finding.place;
+        let when = match (from_ns > of.at_ns, from_ns + dur_ns < of.at_ns) {
+            (true, _) => format!("{} later", ns(from_ns - of.at_ns)),
+            (_, true) => format!("{} earlier", ns(of.at_ns - from_ns - dur_ns)),
+            _ => "here".to_owned(),
+        };
+        out.push_str(&format!(
+            "finding      {} ({when}): {}\n",
+            finding.rule.replace('_', " "),
+            visible(&finding.evidence)
+        ));
+    }
+    if !of.findings.is_empty() {
+        out.push('\n');
+    }
+    let place = Place {
+        from_ns: (of.at_ns - AROUND_NS).max(0),
+        dur_ns: 2 * AROUND_NS,
+    };
+    out.push_str(&open_line(run, place));
+    out
+}
+
+fn phase_words(phase: RunPhaseKind) -> &'static str {
+    match phase {
+        RunPhaseKind::StartUp => "the server was starting",
+        RunPhaseKind::Idle => "no request was in flight for a long time",
+        RunPhaseKind::Serving => "the server was serving",
+        RunPhaseKind::Shutdown => "after the last request",
+    }
+}
+
+fn processes(of: &OneMoment) -> String {
+    let mut rows = vec![cells("process|innermost open span")];
+    // Processes that were in no span come last.
+    let (busy, other): (Vec<_>, Vec<_>) =
+        of.processes.iter().partition(|one| !one.spans.is_empty());
+    for process in busy.into_iter().chain(other).take(PROCESSES) {
+        rows.push(vec![short(&process.name, 20), doing(process, of.at_ns)]);
+    }
+    let mut out = table(&rows, 0..0);
+    if of.processes.len() > PROCESSES {
+        let more = of.processes.len() - PROCESSES;
+        out.push_str(&format!("  and {more} more: --json has them\n"));
+    }
+    out.push('\n');
+    out
+}
+
+fn doing(process: &ProcessAt, at_ns: i64) -> String {
+    match (&process.spans[..], process.ended_ns) {
+        ([], Some(ended_ns)) => format!("its last event was {} before", ns(at_ns - ended_ns)),
+        ([], None) => "in no recorded span".to_owned(),
+        ([only], _) => span_words(only, at_ns),
+        ([first, others @ ..], _) => {
+            let threads = match others.len() {
+                1 => "1 more thread".to_owned(),
+                n => format!("{n} more threads"),
+            };
+            format!("{}; {threads}", span_words(first, at_ns))
+        }
+    }
+}
+
+fn devices(of: &OneMoment) -> String {
+    if of.devices.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![cells("device|")];
+    for device in of.devices.iter().take(DEVICES) {
+        rows.push(vec![short(&device.name, 26), state(device, of.at_ns)]);
+    }
+    let mut out = table(&rows, 0..0);
+    if of.devices.len() > DEVICES {
+        let more = of.devices.len() - DEVICES;
+        out.push_str(&format!("  and {more} more: --json has them\n"));
+    }
+    out.push('\n');
+    out
+}
+
+fn state(device: &DeviceAt, at_ns: i64) -> String {
+    match (device.idle.zip(device.idle_place), &device.slice) {
+        (Some((why, place)), _) => format!(
+            "idle: {} (for {} of {})",
+            cause(why),
+            ns(at_ns - place.from_ns),
+            ns(place.dur_ns)
+        ),
+        (None, Some(slice)) => format!("busy: {}", span_words(slice, at_ns)),
+        (None, None) => "nothing recorded".to_owned(),
+    }
+}
+
+fn requests(of: &OneMoment) -> String {
+    if of.oldest.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![cells("oldest request|in flight for|now in|for")];
+    for request in &of.oldest {
+        let (part, part_ns) = request.part.clone().unwrap_or_default();
+        rows.push(vec![
+            short(&request.request_id, 36),
+            ns(request.age_ns),
+            part,
+            ns(part_ns),
+        ]);
+    }
+    let mut out = table(&rows, 1..2);
+    out.push('\n');
+    out
+}

@@ -1,0 +1,185 @@
+//! One request on one screen.
+
+use super::{cause, cells, fitting, load_words, ns, open_line, percent, short, table};
+use crate::screen::amount::{aligned, counted, duration, grouped};
+use crate::table::{Neighbour, OnePart, OneRequest, RequestStatus, StepOfRequest};
+
+/// Width of the bar of a part that takes the whole time.
+const BAR: i64 = 10;
+
+pub(super) fn text(of: &OneRequest, run: &str) -> String {
+    let mut out = head(of);
+    out.push('\n');
+    out.push_str(&parts(of));
+    out.push('\n');
+    out.push_str(&format!("at arrival   {}\n", load_words(&of.arrival)));
+    out.push_str(&steps(of));
+    out.push('\n');
+    out.push_str(&neighbours(of));
+    out.push('\n');
+    out.push_str(&open_line(run, of.place));
+    out
+}
+
+fn head(of: &OneRequest) -> String {
+    let request = &of.request;
+    let reason = request.reason.as_deref();
+    let reason = reason.map_or_else(String::new, |why| format!(" ({})", short(why, 20)));
+    let (id, status) = (short(&request.request_id, 56), status(request.status));
+    let mut out = format!("request      {id}: {status}{reason}\n");
+    if of.later > 0 {
+        let later = counted(of.later as u64, "later request has", "later requests have");
+        out.push_str(&format!(
+            "             {later} the same id: --from shows one of them\n"
+        ));
+    }
+    let process = of.process.as_ref();
+    let process = process.map_or_else(String::new, |name| format!(", in {}", short(name, 24)));
+    out.push_str(&format!("arrived      {}{process}", ns(of.place.from_ns)));
+    let tokens = [
+        (request.prompt_tokens, "prompt tokens"),
+        (request.cached_tokens, "of them cached"),
+        (request.output_tokens, "output tokens"),
+    ];
+    for (n, word) in tokens {
+        out.push_str(&n.map_or_else(String::new, |n| format!(", {} {word}", grouped(n))));
+    }
+    let median =
+        |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" (median {})", duration(ns)));
+    let mut times = vec![match request.finished_ns {
+        Some(_) => format!("E2E {}{}", ns(of.wall_ns), median(of.e2e_median_ns)),
+        None => format!("no end after {}", ns(of.wall_ns)),
+    }];
+    if let Some(ttft_ns) = request.ttft_ns() {
+        times.push(format!("TTFT {}{}", ns(ttft_ns), median(of.ttft_median_ns)));
+    }
+    if let Some(tpot_ns) = request.tpot_ns() {
+        times.push(format!("TPOT {}", ns(tpot_ns)));
+    }
+    out + &format!("\ntimes        {}\n", times.join(", "))
+}
+
+fn status(status: RequestStatus) -> &'static str {
+    match status {
+        RequestStatus::Unfinished => "in flight",
+        status => status.name(),
+    }
+}
+
+fn parts(of: &OneRequest) -> String {
+    let has_devices = of.parts.iter().any(|part| part.devices.is_some());
+    let head = match has_devices {
+        true => "part|begins|took|median|share||busy|devices mostly idle for",
+        false => "part|begins|took|median|share|",
+    };
+    let mut rows = vec![cells(head)];
+    rows.extend(of.parts.iter().map(|part| row(part, of.wall_ns)));
+    let request = &of.request;
+    let mut out = aligned(&rows, "  ", |column| {
+        (1..5).contains(&column) || column == 6
+    });
+    if let (None, Some(last)) = (request.finished_ns, of.parts.last()) {
+        out.push_str(&format!("  it is still in {}\n", last.name));
+    }
+    if request.preemptions > 0 {
+        out.push_str(&format!(
+            "  it was preempted {}, for {} in all\n",
+            counted(request.preemptions, "time", "times"),
+            ns(request.preempted_ns)
+        ));
+    }
+    out
+}
+
+fn row(part: &OnePart, wall_ns: i64) -> Vec<String> {
+    let wall_ns = wall_ns.max(1);
+    let marks = (BAR * part.dur_ns + wall_ns / 2) / wall_ns;
+    let devices = part.devices.as_ref();
+    let most = devices.and_then(|of| of.cause.filter(|(_, share)| *share >= 0.005));
+    vec![
+        short(&part.name, 18),
+        format!("+{}", ns(part.offset_ns)),
+        ns(part.dur_ns),
+        part.median_ns.map_or_else(|| "–".to_owned(), duration),
+        percent(part.dur_ns as f64 / wall_ns as f64),
+        "█".repeat(usize::try_from(marks).unwrap_or(0)),
+        devices.map_or_else(String::new, |of| percent(of.busy)),
+        most.map_or_else(String::new, |(of, share)| {
+            format!("{} {}", cause(of), percent(share))
+        }),
+    ]
+}
+
+fn step(of: &StepOfRequest) -> String {
+    let number = of
+        .number
+        .map_or_else(String::new, |n| format!("step {n}, "));
+    let took = of.dur_ns.map_or_else(|| "no end".to_owned(), ns);
+    format!("{number}{took} at {}", ns(of.start_ns))
+}
+
+fn steps(of: &OneRequest) -> String {
+    let (steps, mut out) = (&of.steps, String::new());
+    if let Some(worker) = &steps.worker {
+        let n = counted(steps.prefill.len() as u64, "step", "steps");
+        let worker = short(worker, 20);
+        let shown = fitting(steps.prefill.iter().map(step), "; ", 50);
+        // Without a first token, all steps count as prefill.
+        let has_token = of.request.any_first_token_ns().is_some();
+        let what = if has_token { "prefill" } else { "steps" };
+        out.push_str(&format!("{what:<12} in {n} of {worker}: {shown}\n"));
+        if let Some(slowest) = &steps.slowest_decode {
+            let n = counted(steps.decode as u64, "step", "steps");
+            out.push_str(&format!(
+                "decode       in {n}, the slowest: {}\n",
+                step(slowest)
+            ));
+        }
+    }
+    if let Some(itl) = &of.itl {
+        out.push_str(&format!(
+            "ITL          mean {}, max {} from {}\n",
+            duration(itl.mean_ns),
+            ns(itl.max_ns),
+            ns(itl.at_ns)
+        ));
+    }
+    out
+}
+
+fn neighbours(of: &OneRequest) -> String {
+    if of.neighbours.is_empty() {
+        return "neighbours   none: the run has no other request\n".to_owned();
+    }
+    let mut rows = vec![cells("compare|request|arrived|prompt|output|TTFT|E2E|")];
+    let own = Neighbour {
+        relation: "this one",
+        request_id: of.request.request_id.to_string(),
+        status: of.request.status,
+        arrival_ns: of.place.from_ns,
+        prompt_tokens: of.request.prompt_tokens,
+        output_tokens: of.request.output_tokens,
+        ttft_ns: of.request.ttft_ns(),
+        e2e_ns: of.request.e2e_ns(),
+    };
+    let after = of.neighbours.iter().position(|of| of.relation != "before");
+    let (before, after) = of.neighbours.split_at(after.unwrap_or(of.neighbours.len()));
+    for one in before.iter().chain([&own]).chain(after) {
+        let count = |n: Option<u64>| n.map_or_else(|| "–".to_owned(), grouped);
+        let time = |time_ns: Option<i64>| time_ns.map_or_else(|| "–".to_owned(), ns);
+        rows.push(vec![
+            one.relation.to_owned(),
+            short(&one.request_id, 32),
+            ns(one.arrival_ns),
+            count(one.prompt_tokens),
+            count(one.output_tokens),
+            time(one.ttft_ns),
+            time(one.e2e_ns),
+            match one.status {
+                RequestStatus::Ok => String::new(),
+                other => status(other).to_owned(),
+            },
+        ]);
+    }
+    table(&rows, 2..7)
+}
