@@ -16,7 +16,7 @@ use crate::fold::requests::{Scheduling, SortedRequests, TokenSink};
 use crate::fold::serving::{ServingClock, run_phases, serving_time, whole_time};
 use crate::fold::sizings::sizings;
 use crate::fold::spikes::spikes;
-use crate::fold::stalls::{LEAST_NS, Silences, stalls};
+use crate::fold::stalls::{LEAST_NS, stalls};
 use crate::fold::start_up::start_up;
 use crate::fold::steps::{InSteps, steps};
 use crate::fold::timeline::{Parts, TimelineFold};
@@ -25,7 +25,7 @@ use crate::fold::verdict::verdict;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::device_slice::{CollectiveRecord, DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind, number};
-use crate::gather::event_times::RunParts;
+use crate::gather::event_times::{EventTimes, RunParts};
 use crate::gather::name_keys::NameKey;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::slice_record::SliceRecord;
@@ -253,25 +253,15 @@ impl Run<'_> {
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
         let last_ns = last_end_ns(&request);
         let load = load_levels(&edges, clock, last_ns);
-        let stalls = stalls(&Silences {
-            silences: gathered.event_times.silences(LEAST_NS),
-            edges: &edges,
-            steps: &sorted,
-            requests: &request,
-            idle: &idle.devices,
-            long_gaps: &idle.long_gaps,
-            recorded: &recorded,
-            last_ns,
-        });
         let rank = rank_times(&of.collectives, &of.counts, &idle.devices, &recorded);
         let stream = of.streams.finish(&of.device, self.events.threads());
         let (worker, device) = of.device.into_iter().partition(|of| of.is_runner);
-        let mut report = RunReport {
+        let report = RunReport {
             schema: SCHEMA,
             verdict: Verdict::default(),
             start_up: tables.start_up,
             settings: engine_settings(gathered.settings),
-            crash: crash(&recorded.processes, gathered.open, end_ns),
+            crash: crash(&recorded.processes, gathered.open, is_cut(self.events)),
             rank,
             recorded,
             findings: Vec::new(),
@@ -298,12 +288,9 @@ impl Run<'_> {
             names: tables.names,
             run_phases: times.phases,
             serving: times.serving,
-            stalls,
+            stalls: Vec::new(),
         };
-        report.findings = findings(&report);
-        report.unrecognized = unrecognized(&report);
-        report.verdict = verdict(&report);
-        Ok(report)
+        Ok(judged(report, gathered.event_times, (&edges, &sorted)))
     }
 
     /// Returns the time to report on.
@@ -514,6 +501,26 @@ fn with_edges(
         }
     }
     edges.finish()
+}
+
+/// Returns the report with everything that follows from its figures.
+fn judged(
+    mut report: RunReport,
+    event_times: EventTimes,
+    (edges, steps): (&Sorted<Edge>, &Sorted<StepRecord>),
+) -> RunReport {
+    let silences = event_times.silences(LEAST_NS);
+    report.stalls = stalls(&report, &silences, edges, steps);
+    report.findings = findings(&report);
+    report.unrecognized = unrecognized(&report);
+    report.verdict = verdict(&report);
+    report
+}
+
+/// Returns true if a window ends before the run does.
+fn is_cut(events: &TraceEvents<'_>) -> bool {
+    let window = events.report().window.as_ref();
+    window.is_some_and(|window| window.to_ns.is_some())
 }
 
 /// Returns a number for the run of each process.

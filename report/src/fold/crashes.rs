@@ -11,23 +11,26 @@ const IDS: usize = 100;
 /// Maximum time between the last event of a process that may have died first and the crash. Others notice within seconds.
 const NOTICED_NS: i64 = 10_000_000_000;
 
-/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs in good order. A process that recorded something after
-/// `end_ns`, where a window ends, died later.
+/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs in good order. If a
+/// window of the run ends before the run does, as `is_cut` says, a process counts only if it died in a span that the window shows.
 pub(crate) fn crash(
     processes: &[RecordedProcess],
     open: Vec<OpenSpan>,
-    end_ns: i64,
+    is_cut: bool,
 ) -> Option<Crash> {
     let deaths = processes.iter().enumerate();
     let deaths = deaths.filter_map(|(number, process)| Some((number, process.death()?)));
     let deaths: Vec<(usize, Death)> = deaths.collect();
     let mut killed = first_killed(deaths.iter().cloned()).into_iter();
     let (process, death) = killed.next()?;
-    if death.is_orderly() || death.last_ns > Some(end_ns) {
+    if death.is_orderly() {
         return None;
     }
     let mut spans = open;
     spans.retain(|span| span.process == process);
+    if is_cut && spans.is_empty() {
+        return None;
+    }
     spans.sort_by_key(|span| span.start_ns);
     let ids: BTreeSet<&String> = spans.iter().flat_map(|span| &span.request_ids).collect();
     // A process that SIGTERM ended is listed last, even if it ended first.

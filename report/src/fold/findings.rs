@@ -10,10 +10,10 @@ pub(crate) use damage::crash_place;
 
 use crate::table::{Activity, CostOf, Finding, IdleCause, Place, RunReport, Unrecognized};
 
-/// A finding that cost users a smaller share of the time that they waited is none.
+/// Findings that cost users a smaller share of the time that they waited are dropped.
 const LEAST: f64 = 0.01;
 
-/// Returns what stands out, the costliest first. Crashes and losses come before everything else.
+/// Returns the findings, the costliest first. Crashes and losses come before everything else.
 pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     let mut found = idle::idle(report);
     found.extend(ranks::communication(report));

@@ -1,4 +1,4 @@
-//! Times in which a process recorded nothing → those in which requests waited for it.
+//! Times in which a process recorded nothing → the stalls among them, in which requests waited for it.
 //!
 //! A process that was stopped, or that had no core, records nothing, and neither does one that waits for its next work. So each silence needs a sign that there
 //! was work: an open step that takes far longer than its tokens explain, outputs that a frontend did not take in, or a device that waited for the process.
@@ -6,7 +6,7 @@
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::event_times::Silence;
 use crate::gather::step_record::StepRecord;
-use crate::table::{Activity, DeviceIdle, IdleCause, LongGap, Recorded, Request, Stall};
+use crate::table::{Activity, DeviceIdle, IdleCause, Request, RunReport, Stall};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_store::sorter::Sorted;
@@ -15,7 +15,7 @@ use trace_store::sorter::Sorted;
 pub(crate) const LEAST_NS: i64 = 100_000_000;
 /// Silences that are judged, the longest ones.
 const JUDGED: usize = 64;
-/// A silence in a step is a stall if it is so many times as long as the step should take.
+/// A silence in a step is a stall if it is longer than the expected step by this factor.
 const TIMES: f64 = 5.0;
 /// Outputs of engines in a silence of a frontend that make it a stall.
 const OUTPUTS: u32 = 3;
@@ -23,17 +23,12 @@ const OUTPUTS: u32 = 3;
 const WAITED: f64 = 0.8;
 
 /// Everything that decides if a silence is a stall.
-pub(crate) struct Silences<'a> {
-    /// Silences of all processes.
-    pub(crate) silences: Vec<Silence>,
-    pub(crate) edges: &'a Sorted<Edge>,
-    pub(crate) steps: &'a Sorted<StepRecord>,
-    pub(crate) requests: &'a [Request],
-    pub(crate) idle: &'a [DeviceIdle],
-    pub(crate) long_gaps: &'a [LongGap],
-    pub(crate) recorded: &'a Recorded,
-    /// The end of the last request.
-    pub(crate) last_ns: i64,
+struct Silences<'a> {
+    report: &'a RunReport,
+    edges: &'a Sorted<Edge>,
+    steps: &'a Sorted<StepRecord>,
+    /// When any request was in flight, in order.
+    in_flight: Vec<(i64, i64)>,
 }
 
 /// A silence while requests were in flight, and the signs of work in it.
@@ -50,13 +45,25 @@ struct Candidate {
     prompt_tokens: Option<u64>,
 }
 
-/// Returns the stalls in order of time.
-pub(crate) fn stalls(of: &Silences<'_>) -> Vec<Stall> {
-    let mut candidates = of.candidates();
-    let frontends: BTreeSet<usize> = of.requests.iter().filter_map(|of| of.process).collect();
+/// Returns the stalls among some silences, in order of time.
+pub(crate) fn stalls(
+    report: &RunReport,
+    silences: &[Silence],
+    edges: &Sorted<Edge>,
+    steps: &Sorted<StepRecord>,
+) -> Vec<Stall> {
+    let of = Silences {
+        report,
+        edges,
+        steps,
+        in_flight: in_flight(&report.request, report.serving.to_ns),
+    };
+    let requests = report.request.iter();
+    let frontends: BTreeSet<usize> = requests.filter_map(|of| of.process).collect();
+    let mut candidates = of.candidates(silences);
     of.add_activities(&mut candidates, &frontends);
     let step_ns = of.add_steps(&mut candidates);
-    let prompts = PromptTimes::of(of.requests);
+    let prompts = PromptTimes::of(&report.request);
     candidates.retain(|candidate| {
         !candidate.in_gc
             && match candidate.in_step {
@@ -93,10 +100,10 @@ impl Candidate {
 
 impl Silences<'_> {
     /// Returns the longest silences while requests were in flight, in order of time.
-    fn candidates(&self) -> Vec<Candidate> {
-        let in_flight = in_flight(self.requests, self.last_ns);
+    fn candidates(&self, silences: &[Silence]) -> Vec<Candidate> {
+        let in_flight = &self.in_flight;
         let is_process = |process: usize| {
-            let processes = &self.recorded.processes;
+            let processes = &self.report.recorded.processes;
             processes.get(process).is_some_and(|of| !of.is_tracks)
         };
         let candidate = |silence: &Silence| {
@@ -115,7 +122,7 @@ impl Silences<'_> {
                 prompt_tokens: None,
             })
         };
-        let mut found: Vec<Candidate> = self.silences.iter().filter_map(candidate).collect();
+        let mut found: Vec<Candidate> = silences.iter().filter_map(candidate).collect();
         found.sort_by_key(|candidate| Reverse(candidate.dur_ns()));
         found.truncate(JUDGED);
         found.sort_by_key(|candidate| (candidate.from_ns, candidate.process));
@@ -173,7 +180,7 @@ impl Silences<'_> {
 
     /// Returns true if a frontend was preprocessing a request for the whole silence: a tokenizer that blocks it is no stall.
     fn is_preprocessing(&self, candidate: &Candidate) -> bool {
-        self.requests.iter().any(|request| {
+        self.report.request.iter().any(|request| {
             let times = request.read_ns.zip(request.preprocessed_ns);
             let is_around = |(from_ns, to_ns): (i64, i64)| {
                 from_ns <= candidate.from_ns + LEAST_NS / 2
@@ -185,8 +192,8 @@ impl Silences<'_> {
 
     /// Returns true if a device waited for the process in most of the silence.
     fn has_waiting_device(&self, candidate: &Candidate) -> bool {
-        self.long_gaps.iter().any(|gap| {
-            let mut idle = self.idle.iter();
+        self.report.long_gaps.iter().any(|gap| {
+            let mut idle = self.report.idle.iter();
             let waits = idle.find(|idle| idle.process == gap.process);
             let is_for = |idle: &DeviceIdle| match gap.cause {
                 IdleCause::Worker => idle.worker == candidate.process,
@@ -201,8 +208,8 @@ impl Silences<'_> {
     }
 
     fn stall(&self, candidate: &Candidate) -> Stall {
-        let times = self.requests.iter();
-        let times = times.filter_map(|of| of.under_way_ns(self.last_ns));
+        let times = self.report.request.iter();
+        let times = times.filter_map(|of| of.under_way_ns(self.report.serving.to_ns));
         let is_in = |(from_ns, to_ns): &(i64, i64)| {
             *from_ns < candidate.to_ns && candidate.from_ns < *to_ns
         };
@@ -230,7 +237,7 @@ fn in_flight(requests: &[Request], last_ns: i64) -> Vec<(i64, i64)> {
     times
 }
 
-/// How long prompts take to compute.
+/// Times that prompts take to compute.
 #[derive(Default)]
 struct PromptTimes {
     /// Median time of a token, in ns.

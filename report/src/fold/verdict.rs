@@ -232,7 +232,7 @@ fn nothing(report: &RunReport) -> Verdict {
     }
 }
 
-/// Returns a verdict whose evidence and place are those of a finding, if the finding cost enough.
+/// Returns a verdict with the evidence and the place of a finding, if the finding cost enough.
 fn from_finding(
     rule: VerdictRule,
     (finding, least): (&Finding, f64),

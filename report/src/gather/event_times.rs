@@ -32,7 +32,7 @@ struct Ends {
 /// The first and the last event of each process in each part of the run.
 #[derive(Debug, Default)]
 pub(crate) struct EventTimes {
-    /// The ends that the last event belongs to, which are often those of the next one too.
+    /// The entry of the last event. The next event often belongs to the same one.
     current: Option<Ends>,
     of: HashMap<(u32, i64), (i64, i64)>,
 }

@@ -12,7 +12,7 @@ Prints RESULT lines; exits 1 if a check failed.
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are
     stopped     worker and engine, each stopped by SIGSTOP for a part of every second under load: whom the report blames
-    plants      servers with one planted cause each, and some without: the report's verdict names the cause, or none
+    plants      loads with one planted cause each, and some without: the report's verdict names the cause, or none
     newcomer    README's commands in their order, from `sa-profile run` to a killed worker
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        recording on against off in one live server: CPU time of each process for each request and each output token, within 10 minutes
@@ -38,7 +38,7 @@ from report import Report
 from server import Machine
 
 CASES = {case.__name__: case.run for case in (latency, metrics, counters, parallel, account, killed, stopped, plants, newcomer, throughput, cost)}
-DEFAULT = ["newcomer", "latency", "metrics", "counters", "killed", "stopped"]
+DEFAULT = ["newcomer", "latency", "metrics", "counters", "killed", "stopped", "plants"]
 
 
 def parse():

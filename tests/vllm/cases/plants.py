@@ -1,18 +1,18 @@
-"""Servers with one planted cause each: the report's verdict names it. Without a plant, it names none of them.
+"""Loads of real servers with one planted cause each: the verdict names it. Without a plant, it names none of them.
 
-With `SA_PROFILE_KEEP`, the screen and the page of each run are written into that folder.
+With `SA_PROFILE_KEEP`, the screen, the page and the trace of each load are written into that folder. `SA_PROFILE_PLANTS` names the servers that are started.
 """
 
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 from client import connect, load, prompt_of
 from killed import kill_under_load, wait_until_dead
 from server import PATIENT, Server
-from trace import merged
 
 PLANTED = Path(__file__).parent / "planted"
 STOPPED_S = 3
@@ -25,7 +25,7 @@ async def steady(server):
 
 
 async def long_answers(server):
-    """Keeps sixteen requests in flight, each of which needs a quarter of a small cache for keys and values, or more."""
+    """Keeps sixteen requests in flight. A small cache for keys and values has room for three or four of them."""
     await load(server.port, 16, 48, 160, length=40)
 
 
@@ -61,7 +61,7 @@ async def crash(server):
     wait_until_dead(server)
 
 
-SMALL_CACHE = ["--block-size", "16", "--num-gpu-blocks-override", "65"]
+SMALL_CACHE = ["--block-size", "32", "--num-gpu-blocks-override", "33"]  # no smaller one takes a request of 1,024 tokens
 # Each server's arguments and its loads, one after the other. Each load has a name, which a plugin may take as a plant, and the rule of its verdict.
 SERVERS = {
     "default": (
@@ -86,43 +86,34 @@ RULES = {rule for _, loads in SERVERS.values() for _, rule, _ in loads if rule i
 
 
 def run(machine, report):
-    """Runs each server, and judges the time of each load."""
-    for name in os.environ.get("SA_PROFILE_PLANTS", "").split() or SERVERS:
-        arguments, loads = SERVERS[name]
-        folder = machine.folder / name
-        windows = serve(machine, folder, arguments, loads)
-        base_ns = merged(machine, report, f"plants_{name}", folder).base_ns
-        for load_name, rule, _ in loads:
-            window = [f"{edge}={(ns - base_ns) / 1e6:.3f}ms" for edge, ns in zip(("--from", "--to"), windows[load_name])]
-            verdict = machine.report(folder, *window)["verdict"]
-            is_right = verdict["rule"] == rule if rule else verdict["rule"] not in RULES
-            report.check(f"plants_{load_name}", is_right, verdict["rule"], verdict["text"], verdict["evidence"])
-            keep(machine, load_name, folder, window)
-
-
-def serve(machine, folder, arguments, loads):
-    """Runs one server. Returns the time of each load by its name, in ns of the monotonic clock."""
+    """Runs each server, and judges each load when it has ended."""
     planted = machine.folder / "planted"
-    planted.write_text("")
     paths = [str(PLANTED), *([str(PATIENT)] if machine.options.patient else []), os.environ.get("PYTHONPATH")]
     environment = {"VLLM_PLANTED": str(planted), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    windows = {}
-    with Server(machine, folder, arguments, **environment) as server:
-        asyncio.run(load(server.port, 8, 16, 8))  # whatever is slow for the first requests
-        for name, _, under_load in loads:
-            planted.write_text(name)
-            began_ns = time.monotonic_ns()
-            asyncio.run(under_load(server))
-            windows[name] = (began_ns, time.monotonic_ns())
-            planted.write_text("")
-            time.sleep(1)
-    return windows
+    for name in os.environ.get("SA_PROFILE_PLANTS", "").split() or SERVERS:
+        arguments, loads = SERVERS[name]
+        planted.write_text("")
+        with Server(machine, machine.folder / name, arguments, **environment) as server:
+            asyncio.run(load(server.port, 8, 16, 8))  # whatever is slow for the first requests
+            for load_name, rule, under_load in loads:
+                time.sleep(1)
+                planted.write_text(load_name)
+                began = time.monotonic()
+                asyncio.run(under_load(server))
+                window = f"--last={time.monotonic() - began:.3f}s"
+                planted.write_text("")
+                judge(machine, report, machine.folder / name, window, (load_name, rule))
 
 
-def keep(machine, name, folder, window):
-    """Writes screen and page into the folder that the environment names."""
+def judge(machine, report, folder, window, expected):
+    """Checks the verdict on the last part of a run, which may go on."""
+    name, rule = expected
+    verdict = machine.report(folder, window)["verdict"]
+    is_right = verdict["rule"] == rule if rule else verdict["rule"] not in RULES
+    report.check(f"plants_{name}", is_right, verdict["rule"], verdict["text"], verdict["evidence"])
     kept = os.environ.get("SA_PROFILE_KEEP")
     if kept:
         Path(kept).mkdir(parents=True, exist_ok=True)
-        Path(kept, f"{name}.txt").write_text(machine.run("report", *window, folder, check=True).stdout)
-        machine.run("report", f"--html={Path(kept, name)}.html", *window, folder, check=True)
+        Path(kept, f"{name}.txt").write_text(machine.run("report", window, folder, check=True).stdout)
+        machine.run("report", f"--html={Path(kept, name)}.html", window, folder, check=True)
+        subprocess.run([machine.program("trace-merge"), window, f"--output={Path(kept, name)}.json", folder], check=True)

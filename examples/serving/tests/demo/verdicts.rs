@@ -22,7 +22,7 @@ const PLANTS: [VerdictRule; 8] = [
 ];
 /// A load for which batch and cache have room.
 const ROOM: &str = "--requests 24 --concurrency 6 --kv-blocks 400 --no-merge";
-/// How long a process is stopped.
+/// Time for which a process is stopped.
 const STOPPED: Duration = Duration::from_secs(2);
 
 /// Returns the rule of a finished run's verdict, and the text.

@@ -101,7 +101,7 @@ pub(super) fn uneven_engines(report: &RunReport) -> Option<Finding> {
     let by_load = |one: &(&usize, &f64), other: &(&usize, &f64)| one.1.total_cmp(other.1);
     let (most, least) = (loads.iter().max_by(by_load)?, loads.iter().min_by(by_load)?);
     let fewer = (most.1 - least.1) / most.1.max(f64::MIN_POSITIVE);
-    // What would have to be elsewhere for all to have as many.
+    // Requests that would have to move for all engines to have the same number.
     let all: f64 = loads.values().sum();
     let mean = all / loads.len() as f64;
     let over: f64 = loads.values().map(|load| (load - mean).max(0.0)).sum();

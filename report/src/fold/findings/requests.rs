@@ -22,7 +22,7 @@ const IN_FRONTEND: [&str; 7] = [
     "answer",
 ];
 
-/// What the time of requests says.
+/// Returns the findings about the time of requests.
 pub(super) fn requests(report: &RunReport) -> Vec<Finding> {
     let found = [
         queue(report),

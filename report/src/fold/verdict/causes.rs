@@ -16,14 +16,14 @@ const HOST: [(&str, &str); 8] = [
     ("worker", "a worker that had not begun its step"),
 ];
 
-/// A process that stood still is the answer from this share on: it never happens by itself.
+/// Least share for a stalled process. It is low, because no process stalls without a cause.
 const LEAST_STALLED: f64 = 0.02;
 /// Least share of E2E for the frontend to be the answer: short answers always spend some time there.
 const LEAST_FRONTEND: f64 = 0.20;
 /// Least share for the host, which always costs some time.
 const LEAST_HOST: f64 = 0.25;
 
-/// A process that stood still.
+/// Returns the answer for a stalled process.
 pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "process_stalled")?;
     let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
@@ -39,7 +39,7 @@ pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
     from_finding(rule, (finding, LEAST_STALLED), text, advice)
 }
 
-/// Time of requests outside the engine. A frontend that stood still is another cause.
+/// Returns the answer for requests that spent their time outside the engine. A stalled frontend is another cause.
 pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "slow_frontend")?;
     let is_frontend = |process| report.request.iter().any(|of| of.process == Some(process));
@@ -65,7 +65,7 @@ pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::FrontendBound, finding, text, advice)
 }
 
-/// Collections of garbage.
+/// Returns the answer for collections of garbage.
 pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "gc")?;
     let waited = of_waiting(report, finding.waited);
@@ -74,7 +74,7 @@ pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::Gc, (finding, LEAST), text, advice)
 }
 
-/// A worker that others waited for.
+/// Returns the answer for a worker that others waited for.
 pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
     let rules = ["slow_rank", "late_rank"];
     let found = rules.into_iter().filter_map(|rule| finding(report, rule));
@@ -95,7 +95,7 @@ pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::WaitingForRank, (finding, LEAST), text, advice)
 }
 
-/// Keys and values from elsewhere.
+/// Returns the answer for keys and values that come from elsewhere.
 pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, IdleCause::KvTransfer.name())?;
     let waited = of_waiting(report, finding.waited);
@@ -104,7 +104,7 @@ pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::TransferBound, (finding, LEAST), text, advice)
 }
 
-/// A host that does not feed its devices fast enough: all causes together, the largest one named.
+/// Returns the answer for a host that does not feed its devices fast enough. It adds up all causes and names the largest one.
 pub(super) fn host(report: &RunReport) -> Option<Candidate> {
     let words = |finding: &Finding| {
         let rule = HOST.iter().find(|(rule, _)| *rule == finding.rule);

@@ -15,7 +15,7 @@ const NEARLY: f64 = 0.90;
 /// KV cache use from which the cache is full, in percent: a request needs several blocks.
 const KV_FULL: f64 = 85.0;
 
-/// What an engine had to do while requests waited in it.
+/// The load of an engine while requests waited in it.
 struct EngineLoad {
     process: usize,
     /// The most requests that ran at once.
