@@ -41,7 +41,7 @@ fn the_verdict_names_a_limit_that_the_options_set() {
             ConcurrencyCapped,
         ),
         (
-            "--concurrency 8 --requests 24 --kv-blocks 36 --no-merge",
+            "--concurrency 8 --requests 24 --kv-blocks 16 --no-merge",
             KvFull,
         ),
         (
