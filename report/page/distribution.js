@@ -3,11 +3,6 @@
 const POINTS = 400;
 const QUANTILES = [0.5, 0.9, 0.99];
 
-/** Returns the known times in µs, the shortest first. Failed requests are left out: they end before their work is done. */
-function sortedTimes(times) {
-  return Float64Array.from(times.filter((us, at) => us != null && data.request.status[at] !== 'failed')).sort();
-}
-
 /** Returns the value at a share of the sorted ones. It is linear between ranks, as in the percentiles of the report. */
 function quantile(sorted, part) {
   const at = part * (sorted.length - 1);
@@ -19,18 +14,18 @@ function quantile(sorted, part) {
 function ticks(least, most, isLogarithmic) {
   const power = 10 ** Math.floor(Math.log10(isLogarithmic ? least : (most - least) / 4));
   if (!isLogarithmic) {
-    const step = [1, 2, 5, 10].map((by) => by * power).find((by) => (most - least) / by <= 5);
+    const step = [1, 2, 5, 10].map((by) => by * power).find((by) => (most - least) / by <= 4);
     return Array.from({ length: Math.floor(most / step) - Math.ceil(least / step) + 1 }, (_, nth) => (Math.ceil(least / step) + nth) * step);
   }
   const all = [];
   for (let at = power; at <= most; at *= 10) all.push(...[1, 2, 5].map((by) => by * at));
   const shown = all.filter((us) => us >= least && us <= most);
-  return shown.length > 6 ? shown.filter((us) => Number.isInteger(Math.log10(us))) : shown;
+  return shown.length > 5 ? shown.filter((us) => Number.isInteger(Math.log10(us))) : shown;
 }
 
 /** The share of requests (upwards) that took at most a time (rightwards), which is on a logarithmic axis where it spans much. */
 function distribution(title, times, phase) {
-  const sorted = sortedTimes(times);
+  const sorted = Float64Array.from(times.filter((us) => us != null)).sort();
   if (sorted.length < 2) return undefined;
   const [least, most] = [Math.max(sorted[0], 1), Math.max(sorted.at(-1), 2)];
   const isLogarithmic = most / least > 30;

@@ -166,7 +166,9 @@ function sections(window, charts) {
   const list = request.id.length > 0 && new RequestList(window);
   const run = (timeline.series.length > 0 || data.run_phases.length > 0) && new RunTimeline(window);
   if (run) charts.push(run);
-  const curves = () => element('div', { class: 'grid' }, distribution('E2E', request.e2e_us, 'soft'), distribution('TTFT', request.ttft_us, 'prefill'), distribution('TPOT', request.tpot_us, 'decode'));
+  // As in the figures, only answered requests have an E2E.
+  const answered = () => request.e2e_us.filter((_, at) => request.status[at] === 'ok');
+  const curves = () => element('div', { class: 'grid' }, distribution('E2E', answered(), 'soft'), distribution('TTFT', request.ttft_us, 'prefill'), distribution('TPOT', request.tpot_us, 'decode'));
   return [
     ['verdict', 'Verdict', verdict],
     ['run', 'The run', () => run && [run.element, leftOut()]],

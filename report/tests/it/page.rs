@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::process::Command;
 use trace_report::screen::{Table, table_csv};
 use trace_report::{
-    CostOf, Crash, EngineSettings, Finding, IdleCause, Pause, Place, RunPhase, RunPhaseKind,
-    RunReport, ServingTime, StartUp, StartUpSpan, Verdict, VerdictRule, page,
+    CostOf, Crash, EngineSettings, Finding, IdleCause, Pause, Place, RequestStatus, RunPhase,
+    RunPhaseKind, RunReport, ServingTime, StartUp, StartUpSpan, Verdict, VerdictRule, page,
 };
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
@@ -106,6 +106,9 @@ fn served_after_start() -> RunReport {
         waited: 0.125,
         place,
     }];
+    let mut requests = report.request.iter_mut();
+    let slowest = requests.find(|request| &*request.request_id == "q59");
+    slowest.unwrap().status = RequestStatus::Failed;
     report.crash = Some(Crash {
         process: 0,
         exit: None,
@@ -205,12 +208,15 @@ fn alone_a_page_is_used_in_a_browser() {
     assert_eq!(stacks["back"], json!(count(&stacks["all"])));
     assert_eq!(seen["names"], 0);
     // Marks of percentiles are on their curves, and parts of requests have the colours of their phases.
-    let distances = seen["curves"].as_array().unwrap();
-    let is_near = |px: &Value| px.as_f64() < Some(0.5);
+    let curves = seen["curves"].as_array().unwrap();
+    let is_near = |curve: &Value| curve[0].as_f64() < Some(0.5);
     assert!(
-        distances.len() == 3 && distances.iter().all(is_near),
-        "{distances:?}"
+        curves.len() == 3 && curves.iter().all(is_near),
+        "{curves:?}"
     );
+    // Without the failed request of 64 ms.
+    let e2e = curves[0][1].as_str().unwrap();
+    assert!(e2e.starts_with("E2E: p50 33.5 ms"), "{e2e}");
     for (phase, colours) in seen["colours"].as_object().unwrap() {
         assert_eq!(count(colours), 1, "{phase}: {colours}");
     }

@@ -181,7 +181,7 @@ function filterNames(page) {
   });
 }
 
-/** Returns for each curve the largest distance of a percentile mark from it, in pixels. */
+/** Returns for each curve the largest distance of a percentile mark from it, in pixels, and its label. */
 function curves(page) {
   return page.run(() => [...document.querySelectorAll('.distribution')].map((figure) => {
     const line = figure.querySelector('path');
@@ -191,7 +191,7 @@ function curves(page) {
       const { left: x, top: y, width: w, height: h } = dot.getBoundingClientRect();
       return Math.min(...points.map(([px, py]) => Math.hypot(px - x - w / 2, py - y - h / 2)));
     };
-    return Math.max(...[...figure.querySelectorAll('.dot')].map(distance));
+    return [Math.max(...[...figure.querySelectorAll('.dot')].map(distance)), figure.querySelector('svg').getAttribute('aria-label')];
   }));
 }
 
