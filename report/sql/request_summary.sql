@@ -1,9 +1,10 @@
-/* Mean and percentiles of each time of the requests, linear between the two nearest ranks. A time is of those requests that have it. */
+/* Mean and percentiles of each time of the requests, linear between the two nearest ranks. A time is of those requests that have it, and E2E of those that were answered. */
 WITH figure AS (
   SELECT 'queue' AS metric, queue_us AS us FROM request UNION ALL SELECT 'prefill', prefill_us FROM request UNION ALL SELECT 'decode', decode_us FROM request
   UNION ALL SELECT 'engine_ttft', engine_ttft_us FROM request UNION ALL SELECT 'ttft', ttft_us FROM request UNION ALL SELECT 'tpot', tpot_us FROM request
-  UNION ALL SELECT 'e2e', e2e_us FROM request UNION ALL SELECT 'application_ttft', application_ttft_us FROM request
-  UNION ALL SELECT 'application_e2e', application_e2e_us FROM request
+  UNION ALL SELECT 'e2e', e2e_us FROM request WHERE status = 'ok'
+  UNION ALL SELECT 'application_ttft', application_ttft_us FROM request
+  UNION ALL SELECT 'application_e2e', application_e2e_us FROM request WHERE status = 'ok'
 ), ranked AS (
   SELECT metric, us, ROW_NUMBER() OVER (PARTITION BY metric ORDER BY us) - 1 AS place, COUNT(*) OVER (PARTITION BY metric) - 1 AS last_place
   FROM figure WHERE us IS NOT NULL

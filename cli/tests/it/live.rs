@@ -135,7 +135,8 @@ fn the_figures_are_those_of_the_report() {
     for (sample, value) in before {
         assert!(after[&sample] >= value, "{sample}: {value}");
     }
-    assert_eq!(after["sa_profile_e2e_request_latency_seconds_count"], 500.0);
+    // A tenth of the requests is given up, and has no E2E.
+    assert_eq!(after["sa_profile_e2e_request_latency_seconds_count"], 450.0);
     assert_same(&last, &ground);
     let watched = ground.run(&["watch", "out"]);
     assert_eq!(watched.code, Some(0));

@@ -66,9 +66,9 @@ pub(crate) fn summary(
         itl: folded.itl,
         prefill: of(Request::prefill_ns),
         decode: of(Request::decode_ns),
-        e2e: of(Request::e2e_ns),
+        e2e: of(Request::answered_e2e_ns),
         application_ttft: of(Request::application_ttft_ns),
-        application_e2e: of(Request::application_e2e_ns),
+        application_e2e: of(|of| of.application_e2e_ns().filter(|_| of.is_ok())),
         out_of_order: out_of_order(requests),
         mixed: folded.mixed,
     }

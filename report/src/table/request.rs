@@ -103,6 +103,11 @@ impl Request {
         between(self.arrival_ns, self.finished_ns)
     }
 
+    /// Returns [`e2e_ns`](Self::e2e_ns) of a request that was answered. The time until a request failed or was given up is no E2E.
+    pub(crate) fn answered_e2e_ns(&self) -> Option<i64> {
+        self.e2e_ns().filter(|_| self.is_ok())
+    }
+
     /// Returns the time from when the application got the request to the end.
     pub fn application_e2e_ns(&self) -> Option<i64> {
         between(self.received_ns, self.finished_ns)

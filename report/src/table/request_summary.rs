@@ -49,11 +49,11 @@ pub struct RequestSummary {
     pub prefill: Quantiles,
     /// From the first token to the last one.
     pub decode: Quantiles,
-    /// From arrival to the end.
+    /// From arrival to the end, of answered requests.
     pub e2e: Quantiles,
     /// [`ttft`](Self::ttft) from when the application got the request.
     pub application_ttft: Quantiles,
-    /// From when the application got the request to the end.
+    /// From when the application got the request to the end, of answered requests.
     pub application_e2e: Quantiles,
     /// Requests whose moments are in an impossible order.
     pub out_of_order: OutOfOrder,

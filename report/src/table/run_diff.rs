@@ -118,7 +118,7 @@ named_enum! {
         Tpot = "tpot",
         /// The times between tokens of all requests together.
         Itl = "itl",
-        /// [`Request::e2e_ns`].
+        /// [`Request::e2e_ns`] of answered requests.
         E2e = "e2e",
     }
 }
@@ -134,7 +134,7 @@ impl Metric {
             Metric::Ttft => request.ttft_ns(),
             Metric::Tpot => request.tpot_ns(),
             Metric::Itl => None,
-            Metric::E2e => request.e2e_ns(),
+            Metric::E2e => request.answered_e2e_ns(),
         }
     }
 }
