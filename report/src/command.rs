@@ -13,14 +13,16 @@ use crate::export::{export_nat, stacks};
 use crate::formats::pretty_json;
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
-use crate::screen::{self, NameOrder, Table};
+use crate::screen::{self, Look, NameOrder, Table};
 use crate::table::RunReport;
+use anstream::{AutoStream, ColorChoice};
 pub use bundle_args::BundleArgs;
 use clap::Args;
 use detail_args::DetailArgs;
 pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};
 pub use run_args::RunArgs;
+use std::io::stdout;
 use std::path::PathBuf;
 use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};
 use whole_file::Replaced;
@@ -56,6 +58,9 @@ pub struct ReportArgs {
     /// Show so many names or stacks
     #[arg(long, value_name = "N", default_value_t = TOP, requires = "list")]
     top: usize,
+    /// Print every table, instead of one screen
+    #[arg(long, conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export", "html"])]
+    all: bool,
     /// Everything as JSON (docs/time.md#json-and-csv)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -66,7 +71,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FORMAT[=FOLDER]", value_parser = parse_export, conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
     export: Option<Export>,
     /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
+    #[arg(long = "page", alias = "html", value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
     html: Option<PathBuf>,
     #[command(flatten)]
     detail: DetailArgs,
@@ -165,7 +170,17 @@ impl ReportArgs {
             Some(table) => screen::table_csv(report, table),
             None if self.bottlenecks => Ok(screen::bottlenecks_text(report, self.top)),
             None if self.names => Ok(screen::names_text(report, self.sort, self.top)),
-            None => Ok(screen::text(report)),
+            None => {
+                let run = page_file::opened(&self.paths, self.runs.runs == Runs::Newest);
+                let look = Look {
+                    is_styled: AutoStream::choice(&stdout()) != ColorChoice::Never,
+                    run: run.as_deref(),
+                };
+                Ok(match self.all {
+                    true => screen::all(report, look),
+                    false => screen::brief(report, look),
+                })
+            }
         }
     }
 }

@@ -133,7 +133,7 @@ def third_party():
             if LICENCE_FILE.match(file.name) and file.is_file():
                 texts.setdefault(file.read_text(encoding="utf-8", errors="replace").strip(), []).append(title)
     page = workspace() / "report" / "page" / "uplot"
-    crates.append("uPlot 1.6.32, in the pages of `sa-profile report --html`: MIT")
+    crates.append("uPlot 1.6.32, in the pages of `sa-profile report --page`: MIT")
     texts.setdefault((page / "LICENSE").read_text(encoding="utf-8").strip(), []).append("uPlot 1.6.32")
     parts = ["Rust crates and scripts that the programs of this package contain.", "\n".join(crates)]
     parts += [f"{'=' * 80}\n{', '.join(titles)}\n{'-' * 80}\n{text}" for text, titles in texts.items()]

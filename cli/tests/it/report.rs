@@ -43,7 +43,7 @@ fn who_was_killed_and_what_is_lost_comes_first() {
     let findings = report["findings"].as_array().unwrap();
     let mut findings = findings.iter().filter(|finding| finding["rule"] != "crash");
     assert_eq!(findings.next().unwrap()["rule"], "losses");
-    let screen = ground.run(&["report", "out"]).stdout;
+    let screen = ground.run(&["report", "--all", "out"]).stdout;
     let line = |name| screen.lines().position(|line| line.starts_with(name));
     assert!(line("missing") < line("names"), "{screen}");
 }

@@ -1,5 +1,6 @@
 //! Amounts and tables as people read them.
 
+use super::width::columns as columns_of;
 pub(super) use crate::amount::duration;
 use std::ops::Range;
 
@@ -30,6 +31,12 @@ pub(super) fn share(part: f64, whole: f64) -> String {
     }
 }
 
+/// Returns a part of a whole as a short percentage: whole numbers from 10 on.
+pub(super) fn percent(part: f64) -> String {
+    let digits = usize::from(100.0 * part < 9.95);
+    format!("{:.digits$} %", 100.0 * part)
+}
+
 /// Returns the cells of a table's head, which `|` separates.
 pub(super) fn cells(head: &str) -> Vec<String> {
     head.split('|').map(str::to_owned).collect()
@@ -38,6 +45,30 @@ pub(super) fn cells(head: &str) -> Vec<String> {
 /// Returns rows of cells with aligned columns: the figures in these columns to the right, the words in the others to the left. Each row is indented.
 pub(super) fn table(rows: &[Vec<String>], figures: Range<usize>) -> String {
     aligned(rows, "  ", |column| figures.contains(&column))
+}
+
+/// Returns the same table without the columns that are empty or 0 in every row after the head.
+pub(super) fn figures_table(rows: &[Vec<String>], figures: Range<usize>) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let has_value = |column: &usize| {
+        let cells = rows.iter().skip(1).filter_map(|row| row.get(*column));
+        let is_figure = figures.contains(column);
+        let is_blank = |cell: &String| cell.is_empty() || is_figure && is_zero(cell);
+        *column == 0 || !cells.into_iter().all(is_blank)
+    };
+    let kept: Vec<usize> = (0..columns).filter(has_value).collect();
+    let cells = |row: &Vec<String>| -> Vec<String> {
+        let cells = kept.iter().filter_map(|column| row.get(*column));
+        cells.cloned().collect()
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    aligned(&rows, "  ", |column| figures.contains(&kept[column]))
+}
+
+/// Returns true for an unknown amount, and for an amount of 0 with or without its unit.
+fn is_zero(cell: &str) -> bool {
+    let amount = cell.split(' ').next().unwrap_or_default();
+    cell == "–" || amount.trim_start_matches('±').parse() == Ok(0.0)
 }
 
 /// Returns rows of cells with aligned columns, each after this indent. Columns of figures are flush right.
@@ -49,14 +80,17 @@ pub fn aligned<R: AsRef<[String]>>(
     let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        cells.map(|cell| columns_of(cell)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &R| {
         let cells = row.as_ref().iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, width))| match is_figure(column) {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
+        let cells = cells.map(|(column, (cell, width))| {
+            let space = " ".repeat(width.saturating_sub(columns_of(cell)));
+            match is_figure(column) {
+                true => space + cell,
+                false => format!("{cell}{space}"),
+            }
         });
         let line = indent.to_owned() + &cells.collect::<Vec<_>>().join("  ");
         line.trim_end().to_owned() + "\n"

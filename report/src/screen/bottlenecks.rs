@@ -1,7 +1,7 @@
 //! What holds most: names by their time and how many there were at once, and stacks by their own time.
 
-use super::amount::{cells, duration, grouped, share, table};
-use super::names::shown;
+use super::amount::{cells, duration, figures_table, grouped, share};
+use super::names::{process_name, shown, wall};
 use crate::table::{NameTime, RunReport, StackTime, path};
 use std::cmp::Reverse;
 
@@ -40,16 +40,17 @@ fn put_names(report: &RunReport, top: usize, out: &mut String) {
             duration(score(name)),
         ]);
     }
-    out.push_str(&table(&rows, 1..7));
+    out.push_str(&figures_table(&rows, 1..7));
 }
 
 fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
     let stacks = &report.stacks;
     let mut order: Vec<&StackTime> = stacks.iter().filter(|of| of.tsub_ns > 0).collect();
     order.sort_by_key(|of| (Reverse(of.tsub_ns), Reverse(of.ttot_ns)));
-    out.push_str(
-        "stacks     by tsub, the time without what lies in them; shares are of the serving time\n",
-    );
+    out.push_str(&format!(
+        "stacks     by tsub, the time without what lies in them; share is of {}\n",
+        wall(report)
+    ));
     let mut rows = vec![cells("tsub|share|ttot|ncall|process|stack")];
     for stack in order.into_iter().take(top) {
         rows.push(vec![
@@ -57,11 +58,11 @@ fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
             share(stack.tsub_ns as f64, report.serving.wall_ns as f64),
             duration(stack.ttot_ns as f64),
             grouped(stack.ncall),
-            shown(&report.process_name(stack.process)),
+            process_name(report, stack.process),
             innermost(stacks, stack),
         ]);
     }
-    out.push_str(&table(&rows, 0..4));
+    out.push_str(&figures_table(&rows, 0..4));
 }
 
 /// The innermost names of a stack.

@@ -1,7 +1,7 @@
 //! How busy the devices were, and which came last to collectives.
 
-use super::amount::{cells, duration, grouped, share, table};
-use super::names::shown;
+use super::amount::{cells, duration, figures_table, grouped, share};
+use super::names::{process_name, shown};
 use super::recorded::uncertainty;
 use crate::table::{DeviceTime, RunReport, StreamTime};
 use std::cmp::Reverse;
@@ -19,8 +19,17 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         return;
     }
     let (listed, of) = (report.device.len().min(LISTED), report.device.len());
+    let mut devices = report.device.iter();
+    let communication = match devices.clone().any(|of| of.communication_ns > 0) {
+        true => "; communication is exposed where nothing else runs",
+        false => "",
+    };
+    let short = match devices.any(|of| of.short_slices > 0) {
+        true => "; short slices took less time than their launch",
+        false => "",
+    };
     out.push_str(&format!(
-        "devices    {listed} of {of}; communication is exposed where nothing else runs; short slices took less time than their launch\n"
+        "devices    {listed} of {of}{communication}{short}\n"
     ));
     let mut rows = vec![cells(
         "|slices|busy|communication|exposed|longest gap|which began at|launch delay|short",
@@ -45,11 +54,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             },
         ]);
     }
-    let mut devices = report.device.iter();
-    if devices.all(|device| device.launch_delay.n == 0) {
-        rows.iter_mut().for_each(|row| row.truncate(7));
-    }
-    out.push_str(&table(&rows, 1..9));
+    out.push_str(&figures_table(&rows, 1..9));
     put_workers(report, out);
     put_streams(report, out);
     out.push('\n');
@@ -74,7 +79,7 @@ fn put_workers(report: &RunReport, out: &mut String) {
     out.push_str(&format!(
         "  {shown} of {of} workers: the share of their time that they were in a step, or sampled\n"
     ));
-    out.push_str(&table(&rows, 1..5));
+    out.push_str(&figures_table(&rows, 1..5));
 }
 
 /// The streams with the most time, where a device has more than one or a stream tells more than its device.
@@ -92,9 +97,6 @@ fn put_streams(report: &RunReport, out: &mut String) {
     shown.truncate(LISTED);
     shown.sort_by_key(|stream| stream.process);
     rows.extend(shown.iter().map(|stream| stream_row(report, stream)));
-    if !has_queue {
-        rows.iter_mut().for_each(|row| row.truncate(5));
-    }
     let (listed, of) = (shown.len(), streams.len());
     let queue = match has_queue {
         true => {
@@ -103,7 +105,7 @@ fn put_streams(report: &RunReport, out: &mut String) {
         false => "",
     };
     out.push_str(&format!("  {listed} of {of} streams{queue}\n"));
-    out.push_str(&table(&rows, 2..7));
+    out.push_str(&figures_table(&rows, 2..7));
 }
 
 fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
@@ -112,7 +114,7 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     let wall_ns = device.map_or(0.0, |device| device.wall_ns as f64);
     let mean_queue = stream.mean_queue.map(|of| format!("{of:.1}"));
     vec![
-        shown(&report.process_name(stream.process)),
+        process_name(report, stream.process),
         shown(&stream.name),
         grouped(stream.slices),
         share(stream.busy_ns as f64, wall_ns),
@@ -124,7 +126,7 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
 
 /// The name of a device, or of a worker.
 fn name(report: &RunReport, device: &DeviceTime) -> String {
-    shown(&report.process_name(device.process))
+    process_name(report, device.process)
 }
 
 /// Writes how the devices came to collectives.
@@ -148,7 +150,7 @@ pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
     )];
     for rank in report.rank.iter().take(LISTED) {
         rows.push(vec![
-            shown(&report.process_name(rank.process)),
+            process_name(report, rank.process),
             grouped(rank.collectives),
             share(rank.last as f64, rank.collectives as f64),
             share(rank.outlier as f64, rank.collectives as f64),
@@ -158,9 +160,6 @@ pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
             uncertainty(rank.uncertainty_ns),
         ]);
     }
-    if !is_uncertain {
-        rows.iter_mut().for_each(|row| row.truncate(6));
-    }
-    out.push_str(&table(&rows, 1..8));
+    out.push_str(&figures_table(&rows, 1..8));
     out.push('\n');
 }

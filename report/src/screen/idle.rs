@@ -1,7 +1,7 @@
 //! Why the devices were idle, and what the host did meanwhile.
 
-use super::amount::{cells, duration, grouped, share, table};
-use super::names::shown;
+use super::amount::{cells, duration, figures_table, grouped, share};
+use super::names::process_name;
 use super::recorded::clock_note;
 use crate::table::{Activity, DeviceIdle, IdleCause, RunReport};
 
@@ -80,14 +80,14 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             most(report, cause),
         ]);
     }
-    out.push_str(&table(&rows, 1..3));
+    out.push_str(&figures_table(&rows, 1..3));
     put_ranks(report, out);
     put_host(report, n, out);
     out.push('\n');
 }
 
 /// The causes, those of all devices together, the longest first.
-fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
+pub(super) fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
     let of = |cause| (cause, sum(devices, |device| device.of(cause)));
     let mut causes: Vec<_> = IdleCause::ALL.into_iter().map(of).collect();
     causes.retain(|(_, ns)| *ns > 0);
@@ -103,7 +103,7 @@ fn sum(devices: &[DeviceIdle], of: impl Fn(&DeviceIdle) -> i64) -> i128 {
 fn most(report: &RunReport, cause: IdleCause) -> String {
     let most = report.most_idle(cause);
     most.map_or_else(String::new, |device| {
-        let name = shown(&report.process_name(device.process));
+        let name = process_name(report, device.process);
         format!("{name} ({})", duration(device.of(cause) as f64))
     })
 }
@@ -111,7 +111,7 @@ fn most(report: &RunReport, cause: IdleCause) -> String {
 /// Which workers the devices of others waited for.
 fn put_ranks(report: &RunReport, out: &mut String) {
     if let Some((device, wait)) = report.longest_wait() {
-        let name = |process| shown(&report.process_name(process));
+        let name = |process| process_name(report, process);
         let processes = [device.worker, wait.process];
         out.push_str(&format!(
             "  {} waited {} for {}{}\n",
@@ -150,7 +150,7 @@ fn put_host(report: &RunReport, n: u64, out: &mut String) {
         ]);
     }
     if rows.len() > 1 {
-        out.push_str(&table(&rows, 1..6));
+        out.push_str(&figures_table(&rows, 1..6));
         out.push_str(
             "  exposed is host time in which the device was idle; all of the mean device\n",
         );

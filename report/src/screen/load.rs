@@ -1,7 +1,7 @@
 //! How much there was to do.
 
-use super::amount::{cells, counted, duration, grouped, share, table};
-use super::names::shown;
+use super::amount::{cells, counted, duration, figures_table, grouped, share};
+use super::names::process_name;
 use crate::table::{LoadLevel, Metric, RunReport, SeriesKind, Sizing, SizingRefusal};
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
@@ -19,7 +19,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         }));
         rows.push(row);
     }
-    out.push_str(&table(&rows, 1..6));
+    out.push_str(&figures_table(&rows, 1..6));
     put_little(report, out);
     put_spikes(report, out);
     put_sizing(report, out);
@@ -30,30 +30,31 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 
 fn name(report: &RunReport, level: &LoadLevel) -> String {
     let of = match level.of {
-        SeriesKind::UnderWay => "requests under way",
+        SeriesKind::UnderWay => "requests in flight",
         SeriesKind::Running => "running in",
         SeriesKind::Waiting => "waiting in",
-        _ => "KV cache of",
+        _ => "KV cache use of",
     };
     match level.process {
-        Some(process) => format!("{of} {}", shown(&report.process_name(process))),
+        Some(process) => format!("{of} {}", process_name(report, process)),
         None => of.to_owned(),
     }
 }
 
-/// Little's law: the mean number of requests is their rate times their mean time. What is over are requests without an end.
+/// Writes how many of the requests in flight have no end in the trace. By Little's law the mean number of the others is their rate times their mean time.
 fn put_little(report: &RunReport, out: &mut String) {
     let mut levels = report.load.iter();
     let Some(level) = levels.find(|level| level.of == SeriesKind::UnderWay) else {
         return;
     };
-    let e2e = &report.requests.e2e;
-    let expected = e2e.n as f64 * e2e.mean_ns / level.wall_ns as f64;
+    let ended = report.request.iter().filter(|of| of.finished_ns.is_some());
+    let times = ended.filter_map(|of| of.under_way_ns(i64::MAX));
+    let sum_ns: f64 = times.map(|(from_ns, to_ns)| (to_ns - from_ns) as f64).sum();
+    let expected = sum_ns / level.wall_ns as f64;
     let over = level.mean - expected;
     if over > 0.05 {
         out.push_str(&format!(
-            "  by their rate and mean time ({}) {expected:.1} would be under way: {over:.1} have no end here\n",
-            duration(e2e.mean_ns)
+            "  by their rate and times {expected:.1} would be in flight: {over:.1} have no end here\n"
         ));
     }
 }
@@ -91,7 +92,7 @@ fn put_sizing(report: &RunReport, out: &mut String) {
         let points = counted(of.points.len() as u64, "point", "points");
         let line = of.fit.map(|fit| {
             let (each, r_squared) = (duration(fit.slope_ns), fit.r_squared);
-            format!("{each} for each request under way, from {points} (R² {r_squared:.2})")
+            format!("{each} for each request in flight, from {points} (R² {r_squared:.2})")
         });
         out.push_str(&format!("  p95 of {name}: {}", line.unwrap_or(points)));
         match of.refused {
@@ -122,7 +123,7 @@ fn put_advice(of: &Sizing, out: &mut String) {
 fn refusal(why: SizingRefusal) -> &'static str {
     match why {
         SizingRefusal::FewPoints => {
-            "three points of 20 requests are needed, at other numbers under way"
+            "three points of 20 requests are needed, at other numbers in flight"
         }
         SizingRefusal::NotLinear => "the points lie too far from a line (R² below 0.7)",
         SizingRefusal::NotRising => "it does not grow with their number",
@@ -152,7 +153,7 @@ fn put_batching(report: &RunReport, out: &mut String) {
         let each = |tokens: u64| tokens as f64 / of.steps as f64;
         out.push_str(&format!(
             "  {}: {} steps, {:.1} tokens of prompts and {:.1} of answers in the mean one\n",
-            shown(&report.process_name(of.process)),
+            process_name(report, of.process),
             grouped(of.steps),
             each(of.prefill_tokens),
             each(of.decode_tokens)

@@ -1,10 +1,13 @@
 //! The time of each name.
 
-use super::amount::{cells, duration, grouped, share, table};
+use super::amount::{cells, duration, figures_table, grouped, share};
+use super::width::shortened;
 use crate::table::{NameTime, RowKind, RunReport};
 use clap::ValueEnum;
-use sa_format::visible;
 use std::cmp::Reverse;
+
+/// Maximum width of the name of a process.
+pub(super) const PROCESS: usize = 32;
 
 /// The order of names, the most first: by their own time, their whole time, their calls, or their longest slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -37,39 +40,28 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
         NameOrder::Max => "max, the longest",
     };
     let (of, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
-    let mut out =
-        format!("names      {shown_count} of {of} by {by}; shares are of the serving time\n");
-    let has_cpu = names.iter().any(|name| name.tsub_cpu_ns.is_some());
-    let by_process = names.iter().any(|name| name.process.is_some());
-    let by_group = names.iter().any(|name| name.group.is_some());
+    let mut out = format!(
+        "names      {shown_count} of {of} by {by}; share is of {}\n",
+        wall(report)
+    );
     let mut rows = vec![cells(
         "name|process|of|ncall|tsub|share|on CPU|ttot|tavg|p50|p99|max",
     )];
     rows.extend(names.iter().take(shown).map(|name| row(report, name)));
-    if !has_cpu {
-        rows.iter_mut().for_each(|row| drop(row.remove(6)));
-    }
-    if !by_group {
-        rows.iter_mut().for_each(|row| drop(row.remove(2)));
-    }
-    if !by_process {
-        rows.iter_mut().for_each(|row| drop(row.remove(1)));
-    }
-    let texts = 1 + usize::from(by_process) + usize::from(by_group);
-    out.push_str(&table(&rows, texts..rows[0].len()));
+    out.push_str(&figures_table(&rows, 3..12));
     out
 }
 
 fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
     let wall_ns = report.serving.wall_ns as f64;
-    let process = name.process.map(|process| report.process_name(process));
+    let process = name.process.map(|process| process_name(report, process));
     let calls = match name.ncall == name.ncall_outermost {
         true => grouped(name.ncall),
         false => format!("{}/{}", grouped(name.ncall), grouped(name.ncall_outermost)),
     };
     vec![
         of_kind(&name.name, name.row_kind),
-        process.map(|process| shown(&process)).unwrap_or_default(),
+        process.unwrap_or_default(),
         name.group.as_deref().map(shown).unwrap_or_default(),
         calls,
         duration(name.tsub_ns as f64),
@@ -93,12 +85,25 @@ pub(super) fn of_kind(name: &str, kind: RowKind) -> String {
     }
 }
 
-/// A recorded text for a terminal, not too long for a table.
-pub(super) fn shown(text: &str) -> String {
-    const MOST: usize = 48;
-    let text = visible(text);
-    match text.chars().count() > MOST {
-        true => text.chars().take(MOST - 1).chain(['…']).collect(),
-        false => text.into_owned(),
+/// Returns the time that shares of time are shares of.
+pub(super) fn wall(report: &RunReport) -> &'static str {
+    match report.serving.is_whole {
+        true => "the run's wall time",
+        false => "the serving time",
     }
+}
+
+/// Returns a recorded name for a terminal, not too long for a table.
+pub(super) fn shown(text: &str) -> String {
+    shortened(text, 48)
+}
+
+/// Returns the id of a request for a terminal, such as `chatcmpl-12ab34c…5d9f3e`.
+pub(super) fn request_id(id: &str) -> String {
+    shortened(id, 24)
+}
+
+/// Returns the name of a process for a terminal.
+pub(super) fn process_name(report: &RunReport, process: usize) -> String {
+    shortened(&report.process_name(process), PROCESS)
 }

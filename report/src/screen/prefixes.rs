@@ -1,7 +1,7 @@
 //! What prompts have in common.
 
-use super::amount::{cells, counted, grouped, share, table};
-use super::names::shown;
+use super::amount::{cells, counted, figures_table, grouped, share};
+use super::names::process_name;
 use crate::gather::prompt_blocks::MOST_BLOCKS;
 use crate::table::{Prefix, Prefixes, RunReport};
 
@@ -80,14 +80,14 @@ fn put_prefixes(report: &RunReport, out: &mut String) {
             grouped(prefix.saved_tokens),
             share(prefix.saved_share, 1.0),
             prefix.hit_tokens.map(grouped).unwrap_or_default(),
-            shown(&report.process_name(prefix.engine)),
+            process_name(report, prefix.engine),
         ]
     };
     let mut rows = vec![cells(
         "shared prefix|prompts|tokens|own|saves|of all|cache had|in",
     )];
     rows.extend(of.prefixes.iter().take(PREFIXES).map(row));
-    out.push_str(&table(&rows, 1..7));
+    out.push_str(&figures_table(&rows, 1..7));
     let more = of.shared.saturating_sub(PREFIXES as u64);
     if more > 0 {
         let more = counted(more, "shared prefix", "shared prefixes");

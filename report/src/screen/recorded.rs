@@ -1,14 +1,36 @@
 //! What was recorded and what is missing: before the figures that it touches.
 
 use super::amount::{counted, duration, grouped};
-use crate::table::{Recorded, RecordedProcess};
+use super::names::{PROCESS, shown};
+use super::width::{LABEL, WIDTH, labelled, shortened, wrapped};
+use crate::table::{Recorded, RecordedProcess, RunPhaseKind, RunReport, StartUpSpan};
 use sa_format::visible;
 use trace_merge::DeathKind;
 
 /// Losses that are named; the others are counted.
 const LOSSES: usize = 5;
+/// Spans of the start-up that are named next to its length.
+const START_UP_SPANS: usize = 3;
 
-pub(super) fn put(recorded: &Recorded, out: &mut String) {
+pub(super) fn put(report: &RunReport, out: &mut String) {
+    let recorded = &report.recorded;
+    out.push_str(&format!("recorded   {}\n", summary(recorded)));
+    for line in serving(report) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    let missing = missing(recorded);
+    match missing.is_empty() {
+        true => out.push_str("missing    no known losses\n"),
+        false => out.push_str(&format!("missing    {}\n", missing.join(", "))),
+    }
+    for (label, note) in notes(recorded) {
+        out.push_str(&format!("{label:<LABEL$}{note}\n"));
+    }
+}
+
+/// Returns how much was recorded.
+pub(super) fn summary(recorded: &Recorded) -> String {
     let numbered = recorded.processes.iter().enumerate();
     // Several processes may have rows of one device.
     let is_first = |(number, one): &(usize, &RecordedProcess)| one.device == Some(*number);
@@ -23,71 +45,110 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
         let many = "devices or groups of tracks";
         parts.push(counted(tracks, "device or group of tracks", many));
     }
-    out.push_str(&format!("recorded   {}\n", parts.join(", ")));
-    let missing = missing(recorded);
-    match missing.is_empty() {
-        true => out.push_str("missing    no known losses\n"),
-        false => out.push_str(&format!("missing    {}\n", missing.join(", "))),
-    }
-    let losses = recorded.losses.iter().take(LOSSES);
-    losses.for_each(|loss| out.push_str(&format!("           {}\n", loss.words())));
-    if recorded.losses.len() > LOSSES {
-        out.push_str(&format!(
-            "           and {} more\n",
-            grouped((recorded.losses.len() - LOSSES) as u64)
-        ));
-    }
-    put_ends(recorded, out);
-    let running = recorded.processes.iter().filter(|one| one.was_running);
-    match running.count() as u64 {
-        0 => {}
-        running => out.push_str(&format!(
-            "snapshot   {} still running when it was taken\n",
-            counted(running, "process was", "processes were")
-        )),
-    }
-    let all = 0..recorded.processes.len();
-    match recorded.greatest_uncertainty_ns(all) {
-        Some(0) => {}
-        Some(ns) => out.push_str(&format!(
-            "clocks     times of different hosts may be {} off\n",
-            duration(ns as f64)
-        )),
-        None => out.push_str("clocks     times of different hosts may be off by any time\n"),
-    }
-    for caution in &recorded.cautions {
-        out.push_str(&format!("caution    {}\n", visible(caution)));
-    }
+    parts.join(", ")
 }
 
-/// Writes a line for each process that did not close its recording: how it ended.
-fn put_ends(recorded: &Recorded, out: &mut String) {
-    for (number, process) in recorded.processes.iter().enumerate() {
-        if let Some(death) = process.death() {
-            let name = visible(&recorded.process_name(number)).into_owned();
-            let exit = process.exit.as_ref();
-            let exit = exit.map_or_else(String::new, |exit| format!(" {}", visible(&exit.words())));
-            let spans = match process.open_spans {
-                0 => String::new(),
-                open => format!(", in {}", counted(open, "open span", "open spans")),
-            };
-            let how = match death.kind() {
-                DeathKind::Killed => format!("was killed{exit}{spans}"),
-                DeathKind::Exited => format!("ended by itself{exit}{spans}"),
-                DeathKind::Idle => {
-                    format!("ended{exit} without closing its recording, with no span open")
-                }
-                DeathKind::Unknown => format!(
-                    "ended{exit} without closing its recording; it is not known whether spans were open"
-                ),
-            };
-            out.push_str(&format!("           {name} (pid {}) {how}\n", process.pid));
-        }
+/// Returns which part of the run the figures are about, and what the rest was. It is empty if they are about the whole run.
+pub(super) fn serving(report: &RunReport) -> Vec<String> {
+    let serving = &report.serving;
+    if serving.is_whole {
+        return Vec::new();
     }
+    let mut left_out: Vec<String> = Vec::new();
+    let phase_ns = |kind| {
+        let phases = report.run_phases.iter().filter(|of| of.kind == kind);
+        phases.map(|of| of.to_ns - of.from_ns).sum::<i64>()
+    };
+    let start_up_ns = match report.start_up.wall_ns {
+        0 => phase_ns(RunPhaseKind::StartUp),
+        ns => ns,
+    };
+    if start_up_ns > 0 {
+        let spans = report.start_up.spans.iter().take(START_UP_SPANS);
+        let span =
+            |of: &StartUpSpan| format!("{} {}", shown(&of.name), duration(of.tsub_ns as f64));
+        let spans: Vec<String> = spans.map(span).collect();
+        let spans = match spans.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", spans.join(", ")),
+        };
+        left_out.push(format!("start-up {}{spans}", duration(start_up_ns as f64)));
+    }
+    let pause_ns: i64 = serving.pauses.iter().map(|of| of.to_ns - of.from_ns).sum();
+    let pause = duration(pause_ns as f64);
+    match serving.pauses.len() {
+        0 => {}
+        1 => left_out.push(format!("1 pause of {pause}")),
+        n => left_out.push(format!("{n} pauses of {pause} in all")),
+    }
+    let shutdown_ns = phase_ns(RunPhaseKind::Shutdown);
+    if shutdown_ns > 0 {
+        left_out.push(format!("shutdown {}", duration(shutdown_ns as f64)));
+    }
+    let mut text = format!("all figures are about {}", duration(serving.wall_ns as f64));
+    if !left_out.is_empty() {
+        text += &format!("; left out: {}", left_out.join(", "));
+    }
+    labelled("serving", &wrapped(&text, WIDTH - LABEL, 2))
+}
+
+/// Returns what limits the figures, besides the counts of [`missing`], each with its label. Notes without a label belong to `missing`.
+pub(super) fn notes(recorded: &Recorded) -> Vec<(&'static str, String)> {
+    let losses = recorded.losses.iter().take(LOSSES);
+    let mut notes: Vec<_> = losses.map(|loss| ("", loss.words())).collect();
+    if recorded.losses.len() > LOSSES {
+        let more = grouped((recorded.losses.len() - LOSSES) as u64);
+        notes.push(("", format!("and {more} more")));
+    }
+    notes.extend(ends(recorded).map(|end| ("", end)));
+    let running = recorded.processes.iter().filter(|one| one.was_running);
+    let running = running.count() as u64;
+    if running > 0 {
+        let processes = counted(running, "process was", "processes were");
+        let note = format!("{processes} still running when it was taken");
+        notes.push(("snapshot", note));
+    }
+    let all = 0..recorded.processes.len();
+    let uncertain = match recorded.greatest_uncertainty_ns(all) {
+        Some(0) => None,
+        Some(ns) => Some(format!("be {} off", duration(ns as f64))),
+        None => Some("be off by any time".to_owned()),
+    };
+    let of_hosts = |how| ("clocks", format!("times of different hosts may {how}"));
+    notes.extend(uncertain.map(of_hosts));
+    let cautions = recorded.cautions.iter();
+    notes.extend(cautions.map(|caution| ("caution", visible(caution).into_owned())));
+    notes
+}
+
+/// Returns a line for each process that did not close its recording: how it ended.
+fn ends(recorded: &Recorded) -> impl Iterator<Item = String> {
+    let numbered = recorded.processes.iter().enumerate();
+    let deaths = numbered.filter_map(|(number, process)| Some((number, process, process.death()?)));
+    deaths.map(|(number, process, death)| {
+        let name = shortened(&recorded.process_name(number), PROCESS);
+        let exit = process.exit.as_ref();
+        let exit = exit.map_or_else(String::new, |exit| format!(" {}", visible(&exit.words())));
+        let spans = match process.open_spans {
+            0 => String::new(),
+            open => format!(", in {}", counted(open, "open span", "open spans")),
+        };
+        let how = match death.kind() {
+            DeathKind::Killed => format!("was killed{exit}{spans}"),
+            DeathKind::Exited => format!("ended by itself{exit}{spans}"),
+            DeathKind::Idle => {
+                format!("ended{exit} without closing its recording, with no span open")
+            }
+            DeathKind::Unknown => format!(
+                "ended{exit} without closing its recording; it is not known whether spans were open"
+            ),
+        };
+        format!("{name} (pid {}) {how}", process.pid)
+    })
 }
 
 /// Describes the missing data, in a few words for each kind.
-fn missing(recorded: &Recorded) -> Vec<String> {
+pub(super) fn missing(recorded: &Recorded) -> Vec<String> {
     let counts = [
         (recorded.lost_events, ["event", "events"], " lost"),
         (

@@ -1,7 +1,7 @@
 //! The requests.
 
-use super::amount::{cells, counted, duration, grouped, share, table};
-use super::names::shown;
+use super::amount::{cells, counted, duration, figures_table, grouped, share};
+use super::names::request_id;
 use super::recorded::clock_note;
 use crate::intervals::of_mean;
 use crate::table::{OutOfOrder, Phases, RequestFigure, RequestParts, RequestSummary, RunReport};
@@ -73,7 +73,7 @@ fn put_figures(report: &RunReport, out: &mut String) {
     let figures = request_figures(report);
     let (known, absent): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.quantiles.n > 0);
     rows.extend(known.into_iter().map(row));
-    out.push_str(&table(&rows, 1..7));
+    out.push_str(&figures_table(&rows, 1..7));
     if !absent.is_empty() {
         let names: Vec<&str> = absent.iter().map(|figure| figure.name).collect();
         out.push_str(&format!(
@@ -89,7 +89,7 @@ fn put_out_of_order(of: &OutOfOrder, out: &mut String) {
         return;
     }
     let requests = counted(of.requests, "request has", "requests have");
-    let ids: Vec<String> = of.request_ids.iter().map(|id| shown(id)).collect();
+    let ids: Vec<String> = of.request_ids.iter().map(|id| request_id(id)).collect();
     let more = if of.requests > ids.len() as u64 {
         ", …"
     } else {
@@ -121,7 +121,7 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
     }
     let (mean_ns, p99_ns, slowest_ns) = (parts.e2e_mean_ns, parts.e2e_p99_ns, parts.e2e_slowest_ns);
     rows.push(line("E2E", mean_ns, p99_ns, slowest_ns));
-    out.push_str(&table(&rows, 1..5));
+    out.push_str(&figures_table(&rows, 1..5));
 }
 
 /// The orders of phases, where there are several. One alone says no more than where the time goes.
@@ -140,7 +140,7 @@ fn put_phases(phases: &Phases, out: &mut String) {
             times.join(" → "),
         ]);
     }
-    out.push_str(&table(&rows, 1..4));
+    out.push_str(&figures_table(&rows, 1..4));
     let more = phases.sequences.len().saturating_sub(SEQUENCES);
     if more > 0 {
         let more = counted(more as u64, "order", "orders");

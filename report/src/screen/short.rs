@@ -47,7 +47,8 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     }
     let words = |of: &Finding| {
         let rule = of.rule.replace('_', " ");
-        format!("{rule} ({:.0} %)", 100.0 * of.cost)
+        let share = if of.waited > 0.0 { of.waited } else { of.cost };
+        format!("{rule} ({:.0} %)", 100.0 * share)
     };
     let causes = report.findings.iter().take(CAUSES).map(words);
     let causes: Vec<String> = causes.collect();

@@ -1,8 +1,8 @@
 //! The longest requests, steps and gaps, with what was in them.
 
-use super::amount::{cells, duration, table};
+use super::amount::{cells, duration, figures_table};
 use super::idle::words;
-use super::names::shown;
+use super::names::{process_name, request_id, shown};
 use crate::table::{Request, RunReport};
 use std::cmp::Reverse;
 
@@ -24,7 +24,7 @@ fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
             "request".to_owned(),
             duration(request.arrival_ns.unwrap_or_default() as f64),
             duration(*ns as f64),
-            shown(&request.request_id),
+            request_id(&request.request_id),
             longest.map_or_else(String::new, |(part, ns)| {
                 format!("{part} {}", duration(ns as f64))
             }),
@@ -34,7 +34,7 @@ fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
 }
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
-    let name = |process| shown(&report.process_name(process));
+    let name = |process| process_name(report, process);
     let time = |start_ns: i64, dur_ns: i64| {
         let (start, dur) = (duration(start_ns as f64), duration(dur_ns as f64));
         [start, dur]
@@ -64,7 +64,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         out.push_str(
             "slowest    to look at one: sa-profile open RUN --at 1.2s --for 50ms, with its time\n",
         );
-        out.push_str(&table(&rows, 1..3));
+        out.push_str(&figures_table(&rows, 1..3));
         out.push('\n');
     }
 }

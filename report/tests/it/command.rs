@@ -1,8 +1,12 @@
 //! The command `trace-report`.
 
 use crate::reports::{fixture, has_words};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -38,6 +42,8 @@ fn the_screen_and_tables_are_printed() {
     let path = &serving();
     let screen = include_str!("../fixtures/serving.screen.txt");
     assert_eq!(stdout(&[path]), screen);
+    let all = include_str!("../fixtures/serving.all.txt");
+    assert_eq!(stdout(&[path, "--all"]), all);
     let json = |more: &[&str]| -> Value {
         let text = stdout(&[&[path, "--json"], more].concat());
         serde_json::from_str(&text).unwrap()
@@ -70,6 +76,43 @@ fn one_request_is_printed() {
 
 fn requests(report: &Value) -> usize {
     report["request"].as_array().unwrap().len()
+}
+
+/// Returns the output of the command on a terminal with these variables.
+fn on_terminal(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let user = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trace-report"));
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        command.env_remove(name);
+    }
+    command.args(arguments).env("TERM", "xterm").stdout(user);
+    let variables = variables.iter().copied();
+    let mut child = command.envs(variables).spawn().unwrap();
+    // The terminal ends with the last process that has it.
+    drop(command);
+    let (mut said, mut terminal) = (Vec::new(), File::from(terminal));
+    let _ = terminal.read_to_end(&mut said); // it ends with an error
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(said).unwrap()
+}
+
+#[test]
+fn only_a_terminal_has_colours() {
+    let path = &serving();
+    let is_styled = |variables: &[(&str, &str)]| {
+        let screen = on_terminal(&[path], variables);
+        assert!(screen.contains("queue"), "{screen}");
+        screen.contains('\u{1b}')
+    };
+    assert!(is_styled(&[]));
+    for variable in [("NO_COLOR", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")] {
+        assert!(!is_styled(&[variable]), "{variable:?}");
+    }
+    assert!(!on_terminal(&[path, "--names"], &[]).contains('\u{1b}'));
 }
 
 #[test]
@@ -124,7 +167,7 @@ fn bad_input_is_said() {
         );
     }
     fails(
-        &[path, "--html=/none/page.html"],
+        &[path, "--page=/none/page.html"],
         "trace-report: /none/page.html: No such file",
     );
     // Clients choose the ids of their requests.
@@ -219,7 +262,7 @@ fn a_page_replaces_nothing_but_a_page() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     let page = folder.path().join("report.html");
     for _ in 0..2 {
-        let done = run(&[path, &format!("--html={}", page.display())]);
+        let done = run(&[path, &format!("--page={}", page.display())]);
         let words = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{words}");
         has_words(&words, &["report.html ("]);

@@ -88,8 +88,8 @@ fn a_line_through_the_p95_says_how_many_keep_an_objective() {
     let engine = sizing(&report, Metric::EngineTtft).fit.unwrap();
     near(engine.intercept_ns, 2_998_000.0);
     let words = [
-        "p95 of E2E: 2.00 ms for each request under way, from 6 points (R² 1.00); 19.0 ms holds up to 4\n",
-        "p95 of TTFT, frontend: 1.00 ms for each request under way, from 6 points (R² 1.00); 1.00 s holds up to 6, the highest point, and maybe beyond\n",
+        "p95 of E2E: 2.00 ms for each request in flight, from 6 points (R² 1.00); 19.0 ms holds up to 4\n",
+        "p95 of TTFT, frontend: 1.00 ms for each request in flight, from 6 points (R² 1.00); 1.00 s holds up to 6, the highest point, and maybe beyond\n",
         "(R² 1.00); 500 µs does not hold even for one\n",
     ];
     let text = screen::text(&report);

@@ -17,6 +17,7 @@ mod prefixes;
 mod ranks;
 mod reports;
 mod request_lives;
+mod screen;
 mod sql;
 mod tool;
 mod traces;

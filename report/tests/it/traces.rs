@@ -11,13 +11,14 @@
 //! device.0.@process pid=0                 members of the process that its `process` names by number
 //! device len=1                            the length of a list
 //! findings.0 evidence^='in a step'        how a text begins
-//! screen: no span has                     words of the screen, in which `⏎` ends a line
+//! screen: no span has                     words of the screen with every table, in which `⏎` ends a line
 //! no screen: application                  words that it does not have
 //! ```
 
 use crate::devices::npu;
 use crate::events::{events, unquoted, value, words};
 use crate::reports::{fixture, report_of};
+use crate::screen::{fits, overfull};
 use crate::sql::{fragments, move_to_host};
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -188,6 +189,9 @@ impl Case {
     /// Checks a report of it.
     pub(crate) fn check(&self, report: &RunReport) {
         let json = serde_json::to_value(report).unwrap();
+        for report in [report, &overfull(report)] {
+            fits(&screen::brief(report, screen::Look::default()));
+        }
         self.check_json(&json, &screen::text(report));
     }
 

@@ -1,0 +1,70 @@
+//! The report on one screen: the verdict, and under it a few lines about each part of the run.
+
+mod figures;
+
+use super::look::Look;
+use super::recorded::{missing, notes, serving, summary};
+use super::width::{LABEL, WIDTH, cut, filled, first_lines, labelled};
+use super::{findings, verdict};
+use crate::table::RunReport;
+
+/// Maximum number of lines.
+const LINES: usize = 40;
+
+/// How to get more.
+const MORE: &str = "more       --all: every table · --page: a page with charts · --names: functions · sa-profile sql";
+
+/// Returns the screen: at most 40 lines of at most 100 columns.
+pub fn brief(report: &RunReport, look: Look<'_>) -> String {
+    let mut recorded = labelled_missing(report, look);
+    recorded.push(cut(
+        &format!("recorded   {}", summary(&report.recorded)),
+        WIDTH,
+    ));
+    recorded.extend(serving(report));
+    recorded.push(MORE.to_owned());
+    let sections = [
+        verdict::lines(report, look),
+        findings::brief(report, look),
+        figures::requests(report),
+        [figures::load(report), figures::devices(report)].concat(),
+        recorded,
+    ];
+    let sections: Vec<Vec<String>> = sections.into_iter().filter(|of| !of.is_empty()).collect();
+    let mut room = LINES.saturating_sub(sections.iter().map(Vec::len).sum());
+    let mut out = String::new();
+    for (nth, lines) in sections.iter().enumerate() {
+        if nth > 0 && room > 0 {
+            room -= 1;
+            out.push('\n');
+        }
+        for line in lines {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Returns what is missing in at most five lines.
+fn labelled_missing(report: &RunReport, look: Look<'_>) -> Vec<String> {
+    let width = WIDTH - LABEL;
+    let missing = missing(&report.recorded);
+    let notes = notes(&report.recorded)
+        .into_iter()
+        .map(|(label, note)| match label {
+            "" => cut(&note, width),
+            label => cut(&format!("{label}: {note}"), width),
+        });
+    let notes: Vec<String> = notes.collect();
+    let mut lines = match missing.is_empty() && notes.is_empty() {
+        true => vec!["no known losses".to_owned()],
+        false => filled(&missing, ", ", width, 2),
+    };
+    lines.extend(first_lines(notes, 3));
+    let mut lines = labelled("missing", &lines);
+    if !missing.is_empty() {
+        lines[0] = lines[0].replacen("missing", &look.warning("missing"), 1);
+    }
+    lines
+}

@@ -1,0 +1,204 @@
+//! Requests, load and devices in a few lines each.
+
+use super::super::amount::{counted, duration, grouped, percent};
+use super::super::idle::{causes, words};
+use super::super::names::process_name;
+use super::super::width::{LABEL, WIDTH, cut, filled, labelled};
+use crate::quantiles::Quantiles;
+use crate::table::{DeviceTime, LoadLevel, RequestSummary, RunReport, SeriesKind};
+
+/// Parts of a request's time, and causes of idle devices, below this share are left out.
+const LEAST_SHARE: f64 = 0.01;
+/// Causes of idle devices that are named.
+const CAUSES: usize = 3;
+
+/// Returns at most seven lines: how many requests ended how, their latencies, and where their time went.
+pub(super) fn requests(report: &RunReport) -> Vec<String> {
+    let summary = &report.requests;
+    if summary.n == 0 {
+        let why =
+            "requests   none: no event has a request_id (docs/time.md says which events to write)";
+        return vec![why.to_owned()];
+    }
+    let mut lines = vec![cut(&counts(summary), WIDTH)];
+    if let Some(goodput) = &summary.goodput {
+        let rate = goodput.requests_per_s.unwrap_or(0.0);
+        lines.push(format!(
+            "  goodput: {} ({}) keep the objectives; {rate:.1} a second",
+            grouped(goodput.requests),
+            percent(goodput.requests as f64 / summary.n as f64)
+        ));
+    }
+    let ttft = match summary.ttft.n {
+        0 => ("TTFT in the engine", &summary.engine_ttft),
+        _ => ("TTFT", &summary.ttft),
+    };
+    let token = match summary.tpot.n {
+        0 => ("ITL", &summary.itl),
+        _ => ("TPOT", &summary.tpot),
+    };
+    let figures = [ttft, token, ("E2E", &summary.e2e)];
+    let known: Vec<_> = figures.into_iter().filter(|(_, of)| of.n > 0).collect();
+    let names = known.iter().map(|(name, _)| name.len());
+    let width = names.max().unwrap_or(0);
+    lines.extend(
+        known
+            .iter()
+            .map(|(name, of)| format!("  {name:<width$}{}", latency(of))),
+    );
+    let parts = &report.request_parts;
+    let shares = parts
+        .parts
+        .iter()
+        .map(|part| (&part.name, part.mean_ns / parts.e2e_mean_ns));
+    let shares = shares.filter(|(_, share)| *share >= LEAST_SHARE);
+    let shares: Vec<String> = shares
+        .map(|(name, share)| format!("{name} {}", percent(share)))
+        .collect();
+    let shares = filled(&shares, " · ", WIDTH - LABEL, 2);
+    lines.extend(labelled("  time in", &shares));
+    lines
+}
+
+fn counts(summary: &RequestSummary) -> String {
+    let ends = [
+        (summary.ok, "ok"),
+        (summary.failed, "failed"),
+        (summary.aborted, "aborted"),
+        (summary.unfinished, "unfinished"),
+    ];
+    let ends = ends.into_iter().filter(|(n, _)| *n > 0);
+    let ends: Vec<String> = ends
+        .map(|(n, word)| format!("{} {word}", grouped(n)))
+        .collect();
+    let mut line = format!("requests   {}: {}", grouped(summary.n), ends.join(", "));
+    if let Some(rate) = summary.requests_per_s {
+        line += &format!("; {rate:.1} a second");
+    }
+    if let Some(rate) = summary.output_tokens_per_s {
+        line += &format!(", {rate:.0} output tokens a second");
+    }
+    line
+}
+
+fn latency(of: &Quantiles) -> String {
+    let figures = [
+        ("p50", of.p50_ns),
+        ("p90", of.p90_ns),
+        ("p99", of.p99_ns),
+        ("max", of.max_ns as f64),
+        ("mean", of.mean_ns),
+    ];
+    let figures = figures.map(|(name, ns)| format!("  {name} {:>8}", duration(ns)));
+    figures.concat()
+}
+
+/// Returns at most two lines: requests in flight, running and waiting, and the use of the KV cache.
+pub(super) fn load(report: &RunReport) -> Vec<String> {
+    let kinds = [
+        ("in flight", SeriesKind::UnderWay),
+        ("running", SeriesKind::Running),
+        ("waiting", SeriesKind::Waiting),
+        ("KV cache use", SeriesKind::KvUsedPercent),
+    ];
+    let level = |(name, kind)| {
+        let levels: Vec<&LoadLevel> = report.load.iter().filter(|of| of.of == kind).collect();
+        let (digits, unit) = match kind {
+            SeriesKind::KvUsedPercent => (1, " %"),
+            _ => (0, ""),
+        };
+        let means = range(levels.iter().map(|of| of.mean), |mean| format!("{mean:.1}"))?;
+        let max = levels.iter().map(|of| of.max).fold(0.0, f64::max);
+        let engines = match levels.len() {
+            n if n > 1 && kind == SeriesKind::Running => format!("in {n} engines: "),
+            _ => String::new(),
+        };
+        Some(format!(
+            "{engines}{name} mean {means}{unit}, max {max:.digits$}{unit}"
+        ))
+    };
+    let levels: Vec<String> = kinds.into_iter().filter_map(level).collect();
+    labelled("load", &filled(&levels, " · ", WIDTH - LABEL, 2))
+}
+
+/// Returns the range of some figures in words; `None` without figures.
+fn range(figures: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> Option<String> {
+    let (least, most) = figures.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), of| {
+        (least.min(of), most.max(of))
+    });
+    let (least, most) = (least <= most).then(|| (words(least), words(most)))?;
+    Some(match least == most {
+        true => least,
+        false => format!("{least} to {most}"),
+    })
+}
+
+/// Returns at most three lines: how busy devices or workers were, why they were idle, and which one was slow.
+pub(super) fn devices(report: &RunReport) -> Vec<String> {
+    let busy = |devices: &[DeviceTime]| {
+        let known = devices.iter().filter(|of| of.wall_ns > 0);
+        range(
+            known.map(|of| of.busy_ns as f64 / of.wall_ns as f64),
+            percent,
+        )
+    };
+    let (devices, workers) = (report.device.len() as u64, report.worker.len() as u64);
+    let line = match (busy(&report.device), busy(&report.worker)) {
+        (Some(busy), _) => format!(
+            "devices    {}, busy {busy} of {} time{}",
+            grouped(devices),
+            if devices == 1 { "its" } else { "their" },
+            communication(report)
+        ),
+        (None, Some(busy)) => format!(
+            "workers    {}, in steps {busy} of {} time; no device is recorded",
+            grouped(workers),
+            if workers == 1 { "its" } else { "their" }
+        ),
+        (None, None) => return Vec::new(),
+    };
+    let mut lines = vec![line];
+    let idle = causes(&report.idle)
+        .into_iter()
+        .map(|(cause, _)| (words(cause).0, report.idle_share(cause)));
+    let idle = idle.filter(|(_, share)| *share >= LEAST_SHARE).take(CAUSES);
+    let idle: Vec<String> = idle
+        .map(|(cause, share)| format!("{cause} {}", percent(share)))
+        .collect();
+    let idle = filled(&idle, " · ", WIDTH - LABEL, 1);
+    lines.extend(labelled("  idle", &idle));
+    lines.extend(slowest(report).map(|slowest| cut(&format!("  slowest  {slowest}"), WIDTH)));
+    lines
+}
+
+/// Returns the words for the most communication during which a device did nothing else.
+fn communication(report: &RunReport) -> String {
+    let devices = report.device.iter().filter(|of| of.wall_ns > 0);
+    let exposed = devices.map(|of| of.exposed_communication_ns as f64 / of.wall_ns as f64);
+    match exposed.fold(0.0, f64::max) {
+        most if most < LEAST_SHARE => String::new(),
+        most => format!(", exposed communication up to {}", percent(most)),
+    }
+}
+
+/// Returns the device that others waited for most.
+fn slowest(report: &RunReport) -> Option<String> {
+    let rank = report.rank.iter().max_by_key(|rank| rank.late_ns);
+    if let Some(rank) = rank.filter(|rank| rank.late_ns > 0) {
+        let last = rank.last as f64 / rank.collectives.max(1) as f64;
+        return Some(format!(
+            "{} began {} of {} last, {} late in all",
+            process_name(report, rank.process),
+            percent(last),
+            counted(rank.collectives, "collective", "collectives"),
+            duration(rank.late_ns as f64)
+        ));
+    }
+    let (device, wait) = report.longest_wait()?;
+    Some(format!(
+        "{}, for which {} waited {}",
+        process_name(report, wait.process),
+        process_name(report, device.process),
+        duration(wait.ns as f64)
+    ))
+}

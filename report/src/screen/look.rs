@@ -1,0 +1,33 @@
+//! How a screen is printed: with or without colours, and with which commands.
+
+use anstyle::{AnsiColor, Style};
+
+/// How a screen is printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look<'a> {
+    /// True on a terminal that shows colours.
+    pub is_styled: bool,
+    /// The run as one word of a shell, for commands that the screen names; `None` if no command can name it.
+    pub run: Option<&'a str>,
+}
+
+impl Look<'_> {
+    pub(super) fn bold(self, text: &str) -> String {
+        self.styled(Style::new().bold(), text)
+    }
+
+    pub(super) fn rule(self, text: &str) -> String {
+        self.styled(AnsiColor::Cyan.on_default(), text)
+    }
+
+    pub(super) fn warning(self, text: &str) -> String {
+        self.styled(AnsiColor::Yellow.on_default().bold(), text)
+    }
+
+    fn styled(self, style: Style, text: &str) -> String {
+        match self.is_styled {
+            true => format!("{style}{text}{style:#}"),
+            false => text.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The verdict, which a screen begins with.
+
+use super::look::Look;
+use super::width::{WIDTH, columns, wrapped};
+use crate::table::{Place, RunReport, VerdictRule};
+
+/// Maximum number of lines of text and advice together.
+const LINES: usize = 4;
+
+/// Returns the verdict in lines: what limited the server, what to try, the evidence, and a command that shows it.
+pub(super) fn lines(report: &RunReport, look: Look<'_>) -> Vec<String> {
+    let verdict = &report.verdict;
+    let text = wrapped(&verdict.text, WIDTH, LINES - 1);
+    if text.is_empty() {
+        return text;
+    }
+    let advice = wrapped(&verdict.advice, WIDTH, LINES - text.len());
+    let evidence = wrapped(&verdict.evidence, WIDTH - 2, 2);
+    let mut lines: Vec<String> = text.iter().map(|line| look.bold(line)).collect();
+    lines.extend(advice);
+    lines.extend(evidence.iter().map(|line| format!("  {line}")));
+    lines.extend(verdict.place.map(|place| shows(place, look)));
+    lines
+}
+
+pub(super) fn put(report: &RunReport, look: Look<'_>, out: &mut String) {
+    let lines = lines(report, look);
+    if !lines.is_empty() {
+        out.push_str(&lines.join("\n"));
+        out.push_str("\n\n");
+    }
+}
+
+/// Returns text and advice for the end of a recorded command. It is empty if nothing can be said about the run.
+pub fn verdict_lines(report: &RunReport) -> Vec<String> {
+    let verdict = &report.verdict;
+    if verdict.rule == VerdictRule::Unknown {
+        return Vec::new();
+    }
+    let mut lines = wrapped(&verdict.text, WIDTH, LINES);
+    lines.extend(wrapped(&verdict.advice, WIDTH, LINES));
+    lines
+}
+
+/// Returns the line with the command that shows a place in Perfetto.
+fn shows(place: Place, look: Look<'_>) -> String {
+    let command = |run: &str| {
+        format!(
+            "  to see it: sa-profile open {run} --at {} --for {}",
+            shell_time(place.from_ns.max(0)),
+            shell_time(place.dur_ns.max(1))
+        )
+    };
+    let named = look.run.map(command);
+    let fits = named.filter(|line| columns(line) <= WIDTH);
+    fits.unwrap_or_else(|| command("RUN"))
+}
+
+/// Returns a time as a command takes it, in the largest unit that keeps it whole to the microsecond.
+fn shell_time(ns: i64) -> String {
+    match ns {
+        ..1_000 => format!("{ns}ns"),
+        1_000..1_000_000 => format!("{}us", ns / 1_000),
+        1_000_000..1_000_000_000 => decimal(ns / 1_000, "ms"),
+        _ => decimal(ns / 1_000_000, "s"),
+    }
+}
+
+/// Returns thousandths as a decimal number without trailing zeros.
+fn decimal(thousandths: i64, unit: &str) -> String {
+    let text = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text}{unit}")
+}

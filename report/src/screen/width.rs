@@ -1,0 +1,138 @@
+//! The width of texts on a terminal, and texts that are made to fit.
+
+use super::amount::grouped;
+use sa_format::visible;
+
+/// Width of a screen.
+pub(super) const WIDTH: usize = 100;
+/// Width of the label at the begin of a section.
+pub(super) const LABEL: usize = 11;
+/// Maximum width of a word of a sentence. Ids are often longer.
+const WORD: usize = 32;
+/// Width of such a word after it was shortened.
+const SHORT_WORD: usize = 24;
+
+/// Returns the maximum width of a text in columns. Characters that may be wide, such as those of East Asia, count twice.
+pub(super) fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+fn columns_of(letter: char) -> usize {
+    // Latin to Georgian; more Latin, punctuation, arrows and mathematics; lines and blocks.
+    let is_narrow =
+        matches!(letter, '\0'..='\u{10ff}' | '\u{1e00}'..='\u{22ff}' | '\u{2500}'..='\u{25fc}');
+    if is_narrow { 1 } else { 2 }
+}
+
+/// Returns the beginning of a text that takes at most this many columns.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut width = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        width += columns_of(*letter);
+        width > most
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// Returns the end of a text that takes at most this many columns.
+fn end(text: &str, most: usize) -> &str {
+    let mut width = 0;
+    let before = text.char_indices().rev().find(|(_, letter)| {
+        width += columns_of(*letter);
+        width > most
+    });
+    before.map_or(text, |(at, letter)| &text[at + letter.len_utf8()..])
+}
+
+/// Returns a text cut to this width, after a whole word if possible.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    if columns(text) <= most {
+        return text.to_owned();
+    }
+    let beginning = beginning(text, most.saturating_sub(1));
+    let is_whole = text[beginning.len()..].starts_with(' ');
+    let space = beginning
+        .rfind(' ')
+        .filter(|at| !is_whole && 2 * at > beginning.len());
+    let words = &beginning[..space.unwrap_or(beginning.len())];
+    words.trim_end_matches([' ', ',', ';', ':']).to_owned() + "…"
+}
+
+/// Returns a recorded text for a terminal, shortened in the middle to this width. Ids and names often differ only at their end.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let text = visible(text);
+    if columns(&text) <= most {
+        return text.into_owned();
+    }
+    let end = end(&text, most.saturating_sub(1) / 3);
+    let beginning = beginning(&text, most.saturating_sub(1 + columns(end)));
+    format!("{beginning}…{end}")
+}
+
+/// Returns pieces in lines of this width. If they need more lines, the last one is cut.
+pub(super) fn filled<P: AsRef<str>>(
+    pieces: &[P],
+    separator: &str,
+    width: usize,
+    most_lines: usize,
+) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces {
+        let piece = piece.as_ref();
+        let is_last = lines.len() == most_lines;
+        match lines.last_mut() {
+            Some(line) if is_last && columns(line) > width => break,
+            Some(line)
+                if is_last || columns(line) + columns(separator) + columns(piece) <= width =>
+            {
+                line.push_str(separator);
+                line.push_str(piece);
+            }
+            _ => lines.push(piece.to_owned()),
+        }
+    }
+    lines
+        .iter()
+        .map(|line| cut(line.trim_end(), width))
+        .collect()
+}
+
+/// Returns a sentence in lines of this width.
+pub(super) fn wrapped(text: &str, width: usize, most_lines: usize) -> Vec<String> {
+    filled(&words(text), " ", width, most_lines)
+}
+
+/// Returns the words of a sentence. Long ones are shortened in the middle, and a number stays with what follows it.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let text = visible(text);
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_number =
+            |last: &&mut String| last.bytes().all(|byte| b"0123456789.,".contains(&byte));
+        match words.last_mut().filter(is_number) {
+            Some(last) if columns(word) <= WORD => *last += &format!(" {word}"),
+            _ if columns(word) > WORD => words.push(shortened(word, SHORT_WORD)),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// Returns the first lines, at most this many. The last one counts the lines that are left out.
+pub(super) fn first_lines(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        let left_out = grouped((lines.len() + 1 - most) as u64);
+        lines.truncate(most - 1);
+        lines.push(format!("and {left_out} more: --all has them"));
+    }
+    lines
+}
+
+/// Returns lines with a label before the first one, and as much space before the others.
+pub(super) fn labelled(label: &str, lines: &[String]) -> Vec<String> {
+    let labels = std::iter::once(label).chain(std::iter::repeat(""));
+    let labelled = labels.zip(lines);
+    labelled
+        .map(|(label, line)| format!("{label:<LABEL$}{line}"))
+        .collect()
+}
