@@ -58,6 +58,11 @@ impl Recorded<'_> {
 
     fn write(&self, report: &Report, text: &mut String) -> std::fmt::Result {
         let trace = report.output.path.as_deref().unwrap_or(self.directory);
+        if let Some(Ok(times)) = &self.times {
+            for line in screen::verdict_lines(times) {
+                writeln!(text, "{line}")?;
+            }
+        }
         writeln!(
             text,
             "recorded {} of {} in {} ({})",
@@ -250,7 +255,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_merge::{Exit, LeftOut, LossReport, LossTotals};
+    use trace_merge::{Exit, LeftOut, LossReport, LossTotals, Progress};
 
     fn process(name: &str, events: u64) -> ProcessReport {
         ProcessReport {
@@ -309,6 +314,36 @@ mod tests {
         let nothing = words(true, Report::default());
         let reason = "\n  - the preload library recorded no launch";
         assert!(nothing.contains(reason), "{nothing}");
+    }
+
+    #[test]
+    fn the_summary_begins_with_the_verdict() {
+        use trace_report::{ReportOptions, Verdict, VerdictRule, read};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.json");
+        let trace = r#"[{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "name": "a"}]"#;
+        std::fs::write(&path, trace).unwrap();
+        let options = trace_merge::Options::new(vec![path]);
+        let mut times = read(&options, &ReportOptions::default(), &Progress::default()).unwrap();
+        times.verdict = Verdict {
+            rule: VerdictRule::KvFull,
+            text: "The KV cache was full.".to_owned(),
+            advice: "Give it more memory.".to_owned(),
+            ..Verdict::default()
+        };
+        let report = Report {
+            processes: vec![process("worker", 7)],
+            ..Report::default()
+        };
+        let recorded = Recorded {
+            directory: Path::new("out"),
+            merged: Ok(report),
+            times: Some(Ok(times)),
+            preload: false,
+        };
+        let text = recorded.text();
+        let begin = "sa-profile: The KV cache was full.\nGive it more memory.\nrecorded 7 events";
+        assert!(text.starts_with(begin), "{text}");
     }
 
     /// Losses have their causes (issue 19), and processes that died have their signals or exit codes (issue 47).
