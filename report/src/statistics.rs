@@ -9,7 +9,64 @@ const LEAST_RESAMPLES: usize = 100;
 /// The probability that two samples of one population differ as much in rank (Mann-Whitney U, two-sided, normal approximation with
 /// correction for ties and continuity). `None` where a sample has fewer than eight values, or all are equal.
 pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
+    rank_test(one, other, [1.0, 1.0])
+}
+
+/// The same probability for values in the order in which they came, such as the times of requests that waited for one another. Neighbours are similar then, so two
+/// samples of one population differ more than independent values would.
+pub(crate) fn mann_whitney_in_order(one: &[i64], other: &[i64]) -> Option<f64> {
+    rank_test(one, other, [one, other].map(variance_inflation))
+}
+
+/// Returns the factor by which dependence between neighbours increases the variance of a mean rank: the sum of the autocorrelations, up to the first one that
+/// chance explains. A steady trend is no dependence: requests that arrive at once wait one after the other.
+fn variance_inflation(values: &[i64]) -> f64 {
+    /// Maximum number of autocorrelations.
+    const LAGS: usize = 1_000;
+    /// Share of the variance that such a trend explains.
+    const TREND: f64 = 0.9;
+    let mean = (values.len() as f64 - 1.0) / 2.0;
+    let mut from_mean = ranks(values);
+    from_mean.iter_mut().for_each(|rank| *rank -= mean);
+    let product = |one: &[f64], other: &[f64]| -> f64 {
+        one.iter().zip(other).map(|(one, other)| one * other).sum()
+    };
+    let times: Vec<f64> = (0..values.len()).map(|nth| nth as f64 - mean).collect();
+    let variance = product(&from_mean, &from_mean);
+    let slope = product(&from_mean, &times) / product(&times, &times);
+    if slope * slope * product(&times, &times) > TREND * variance {
+        let both = from_mean.iter_mut().zip(&times);
+        both.for_each(|(rank, time)| *rank -= slope * time);
+    }
+    let variance = product(&from_mean, &from_mean);
+    let by_chance = 1.0 / (values.len() as f64).sqrt();
+    let lags = 1..(values.len() / 4).min(LAGS);
+    let correlations = lags.map(|lag| product(&from_mean, &from_mean[lag..]) / variance);
+    let dependent = correlations.take_while(|correlation| *correlation > by_chance);
+    1.0 + 2.0 * dependent.sum::<f64>()
+}
+
+/// Returns the rank of each value, from 0 on. Equal values share the mean of their ranks.
+fn ranks(values: &[i64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by_key(|nth| values[*nth]);
+    let (mut ranks, mut first) = (vec![0.0; values.len()], 0.0);
+    for same in order.chunk_by(|one, other| values[*one] == values[*other]) {
+        let n = same.len() as f64;
+        for nth in same {
+            ranks[*nth] = first + (n - 1.0) / 2.0;
+        }
+        first += n;
+    }
+    ranks
+}
+
+/// Tests ranks. `inflations` has a factor for the variance of each sample. If the samples hardly overlap, they differ in their dependence too, and the lower
+/// factor applies.
+fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
     const LEAST: usize = 8;
+    /// Share of the pairs of two values in which the value of one sample is the greater one.
+    const APART: f64 = 0.95;
     if one.len() < LEAST || other.len() < LEAST {
         return None;
     }
@@ -30,7 +87,17 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     let (n1, n2) = (one.len() as f64, other.len() as f64);
     let n = n1 + n2;
     let u = rank_sum - n1 * (n1 + 1.0) / 2.0;
-    let variance = n1 * n2 / 12.0 * (n + 1.0 - ties / (n * (n - 1.0)));
+    let is_apart = u.max(n1 * n2 - u) >= APART * n1 * n2;
+    let [least, most] = [
+        inflations[0].min(inflations[1]),
+        inflations[0].max(inflations[1]),
+    ];
+    let inflation = if is_apart {
+        least
+    } else {
+        (least + most) / 2.0
+    };
+    let variance = inflation * n1 * n2 / 12.0 * (n + 1.0 - ties / (n * (n - 1.0)));
     if variance <= 0.0 {
         return None;
     }
@@ -111,6 +178,28 @@ mod tests {
         assert!(mann_whitney(&one, &one).unwrap() > 0.9);
         assert_eq!(mann_whitney(&[5; 9], &[5; 9]), None);
         assert_eq!(mann_whitney(&one, &[1, 2]), None);
+    }
+
+    #[test]
+    fn values_that_follow_each_other_say_less() {
+        let numbers = || {
+            let mut numbers = fastrand::Rng::with_seed(7);
+            std::iter::repeat_with(move || numbers.i64(0..1_000))
+        };
+        let independent: Vec<i64> = numbers().take(400).collect();
+        assert!(variance_inflation(&independent) < 1.3);
+        // Each value for ten times: 40 of them are independent.
+        let waits: Vec<i64> = numbers().take(40).flat_map(|of| [of; 10]).collect();
+        let inflation = variance_inflation(&waits);
+        assert!((7.0..13.0).contains(&inflation), "{inflation}");
+        let later: Vec<i64> = waits.iter().map(|of| of + 120).collect();
+        let alone = mann_whitney(&waits, &later).unwrap();
+        let in_order = mann_whitney_in_order(&waits, &later).unwrap();
+        assert!(alone < 0.001 && in_order > 0.05, "{alone} {in_order}");
+        let ramp: Vec<i64> = (0..40).map(|of| of + of % 3).collect();
+        for alike in [&[5; 40][..], &ramp, &[]] {
+            assert!((1.0..1.1).contains(&variance_inflation(alike)), "{alike:?}");
+        }
     }
 
     #[test]

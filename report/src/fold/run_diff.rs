@@ -1,7 +1,7 @@
 //! Reports of two sides → what differs.
 
 use crate::quantiles::Quantiles;
-use crate::statistics::{mann_whitney, ratio_interval};
+use crate::statistics::{mann_whitney_in_order, ratio_interval};
 use crate::table::{
     IdleCause, IdleDiff, Metric, MetricDiff, NameDiff, NameFigures, NameTime, RowKind, RunDiff,
     RunReport,
@@ -89,7 +89,7 @@ fn metric(of: Metric, one: Side<'_>, other: Side<'_>) -> MetricDiff {
         metric: of,
         ratio: has_both.then(|| other.mean_ns / one.mean_ns),
         ratio_interval: ratio_interval(&first, &second),
-        p_value: mann_whitney(&first, &second),
+        p_value: mann_whitney_in_order(&first, &second),
         one,
         other,
     }

@@ -40,7 +40,7 @@ pub struct MetricDiff {
     pub ratio: Option<f64>,
     /// Where this ratio lies with 95 % (bootstrap).
     pub ratio_interval: Option<(f64, f64)>,
-    /// The probability of such a difference between two samples of one population (Mann-Whitney).
+    /// The probability of such a difference between two samples of one population (Mann-Whitney, corrected for requests that waited for one another).
     pub p_value: Option<f64>,
 }
 
