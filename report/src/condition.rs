@@ -1,5 +1,6 @@
 //! What makes a comparison fail.
 
+use crate::formats::change;
 use crate::quantiles::Quantiles;
 use crate::table::{Metric, RunDiff};
 use clap::ValueEnum;
@@ -157,13 +158,13 @@ impl Condition {
         };
         Ok(holds.then(|| {
             format!(
-                "{}: {:.3}{} became {:.3}{} ({:+.1} %)",
+                "{}: {:.3}{} became {:.3}{} ({})",
                 self.text,
                 one * unit.0,
                 unit.1,
                 other * unit.0,
                 unit.1,
-                100.0 * (other / one - 1.0)
+                change(other / one)
             )
         }))
     }

@@ -3,6 +3,8 @@
 pub(crate) mod crashes;
 pub(crate) mod detail;
 pub(crate) mod device_times;
+mod diff_headline;
+mod diff_side;
 mod feed;
 pub(crate) mod findings;
 pub(crate) mod gathered;

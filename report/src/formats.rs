@@ -1,4 +1,4 @@
-//! CSV and JSON in memory.
+//! CSV and JSON in memory, and changes in words.
 //!
 //! Spreadsheets treat a text as a formula if it begins with certain characters, and clients choose their request ids. Such a text gets a leading quote.
 
@@ -8,6 +8,15 @@ use trace_merge::Error;
 
 /// First characters that make spreadsheets treat a cell as a formula.
 const SIGNS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// Returns the change that a ratio is: a percentage, or the factor itself if that is eleven or more.
+pub(crate) fn change(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 11.0 => format!("{:+.1} %", 100.0 * (ratio - 1.0)),
+        ratio if ratio.is_finite() => format!("×{ratio:.0}"),
+        _ => "–".to_owned(),
+    }
+}
 
 /// Returns rows of cells as CSV, with its columns even if there are no rows.
 pub(crate) fn csv(

@@ -6,6 +6,7 @@ mod brief;
 mod detail;
 mod devices;
 mod diff;
+mod diff_sentence;
 mod findings;
 mod idle;
 mod load;

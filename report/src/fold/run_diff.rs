@@ -1,81 +1,103 @@
 //! Reports of two sides → what differs.
 
+use super::diff_headline::headline;
+use super::diff_side::{NameKey, Side};
 use crate::quantiles::Quantiles;
 use crate::statistics::{mann_whitney_in_order, ratio_interval};
 use crate::table::{
-    IdleCause, IdleDiff, Metric, MetricDiff, NameDiff, NameFigures, NameTime, RowKind, RunDiff,
-    RunReport,
+    Headline, IdleCause, IdleDiff, LoadDiff, LoadFigure, Metric, MetricDiff, NameDiff, NameFigures,
+    PartDiff, RunDiff, RunReport, SettingDiff, SettingDiffs,
 };
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 const SCHEMA: u32 = 1;
 
-/// What differs between two sides of one or more runs each. The requests of a side count together; names, rates and causes are those of its mean run.
+/// Compares two sides of one or more runs each. The requests of a side count together. All other figures are means of its runs.
 pub fn compare(one: &[RunReport], other: &[RunReport]) -> RunDiff {
     let (one, other) = (Side(one), Side(other));
     let metrics = Metric::ALL.into_iter().map(|of| metric(of, one, other));
     let both = |of: fn(&RunReport) -> Option<f64>| (one.mean(of), other.mean(of));
-    RunDiff {
+    let diff = RunDiff {
         schema: SCHEMA,
+        headline: Headline::NoChange,
         runs: (one.0.len(), other.0.len()),
+        wall_ns: (one.wall_ns(), other.wall_ns()),
+        verdicts: (one.verdicts(), other.verdicts()),
+        settings: settings(one, other),
         requests: (one.requests(), other.requests()),
+        answered: (one.answered(), other.answered()),
         requests_per_s: both(|run| run.requests.requests_per_s),
         output_tokens_per_s: both(|run| run.requests.output_tokens_per_s),
+        load: load(one, other),
         metrics: metrics.filter(|of| of.one.n + of.other.n > 0).collect(),
+        parts: parts(one, other),
+        busy: (one.busy(), other.busy()),
         idle: idle(one, other),
         names: names(one, other),
+    };
+    RunDiff {
+        headline: headline(&diff, one, other),
+        ..diff
     }
 }
 
-/// The runs of one side.
-#[derive(Clone, Copy)]
-struct Side<'a>(&'a [RunReport]);
-
-impl<'a> Side<'a> {
-    fn requests(self) -> u64 {
-        self.0.iter().map(|run| run.requests.n).sum()
+fn settings(one: Side<'_>, other: Side<'_>) -> Option<SettingDiffs> {
+    let (mut one, other) = (one.settings(), other.settings());
+    if one.is_empty() || other.is_empty() {
+        return None;
     }
-
-    /// The mean of those runs that have a figure.
-    fn mean(self, of: fn(&RunReport) -> Option<f64>) -> Option<f64> {
-        let found: Vec<f64> = self.0.iter().filter_map(of).collect();
-        (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
+    // Engines may be listed in another order.
+    let is_same = |one: &[&Value], other: &[&Value]| {
+        one.len() == other.len() && one.iter().all(|value| other.contains(value))
+    };
+    let mut found = SettingDiffs::default();
+    for name in other.keys() {
+        one.entry(name).or_default();
     }
-
-    /// A figure of each request that was answered.
-    fn values(self, of: Metric) -> Vec<i64> {
-        let requests = self.0.iter().flat_map(|run| &run.request);
-        let answered = requests.filter(|request| request.is_ok());
-        answered.filter_map(|request| of.of(request)).collect()
-    }
-
-    /// The mean share of the devices' time that a cause had.
-    fn idle_share(self, cause: IdleCause) -> f64 {
-        let shares = self.0.iter().map(|run| run.idle_share(cause));
-        shares.sum::<f64>() / self.0.len().max(1) as f64
-    }
-
-    /// Times between tokens. Their percentiles over several runs are means of the runs', each by its number of tokens.
-    fn between_tokens(self) -> Quantiles {
-        let of = self.0.iter().map(|run| &run.requests.itl);
-        Quantiles::joined(of.filter(|of| of.n > 0))
-    }
-
-    /// The names of the mean run.
-    fn names(self) -> BTreeMap<NameKey<'a>, NameFigures> {
-        let mut all: BTreeMap<NameKey<'_>, Vec<&NameTime>> = BTreeMap::new();
-        for name in self.0.iter().flat_map(|run| &run.names) {
-            let key = (name.row_kind, name.category.as_str(), name.name.as_str());
-            all.entry(key).or_default().push(name);
+    for (name, one) in one {
+        let other = other.get(name).map(Vec::as_slice).unwrap_or_default();
+        let values = |of: &[&Value]| of.iter().copied().cloned().collect();
+        match is_same(&one, other) {
+            true => found.same += 1,
+            false => found.different.push(SettingDiff {
+                name: name.to_owned(),
+                one: values(&one),
+                other: values(other),
+            }),
         }
-        let runs = self.0.len();
-        let figures = |(key, of): (_, Vec<&NameTime>)| (key, figures(&of, runs));
-        all.into_iter().map(figures).collect()
     }
+    Some(found)
 }
 
-type NameKey<'a> = (RowKind, &'a str, &'a str);
+fn load(one: Side<'_>, other: Side<'_>) -> Vec<LoadDiff> {
+    let of = |of| LoadDiff {
+        of,
+        one: one.load(of),
+        other: other.load(of),
+    };
+    let load = LoadFigure::ALL.into_iter().map(of);
+    load.filter(|of| of.one.is_some() || of.other.is_some())
+        .collect()
+}
+
+/// Parts that only the second run has come last.
+fn parts(one: Side<'_>, other: Side<'_>) -> Vec<PartDiff> {
+    let (one, other) = (one.parts(), other.parts());
+    let ns = |side: &[(&str, f64)], name: &str| {
+        let found = side.iter().find(|(part, _)| *part == name);
+        found.map(|(_, ns)| *ns)
+    };
+    let new = other.iter().filter(|(name, _)| ns(&one, name).is_none());
+    let names = one.iter().chain(new).map(|(name, _)| *name);
+    let part = |name: &str| PartDiff {
+        name: name.to_owned(),
+        one_ns: ns(&one, name),
+        other_ns: ns(&other, name),
+    };
+    names.map(part).collect()
+}
 
 fn metric(of: Metric, one: Side<'_>, other: Side<'_>) -> MetricDiff {
     let (first, second) = (one.values(of), other.values(of));
@@ -127,28 +149,4 @@ fn names(one: Side<'_>, other: Side<'_>) -> Vec<NameDiff> {
         .collect();
     names.sort_by_key(|name| Reverse(name.more_ns().unsigned_abs()));
     names
-}
-
-/// The figures of a name in the mean of so many runs, some of which may not have it.
-fn figures(names: &[&NameTime], runs: usize) -> NameFigures {
-    let calls: u64 = names.iter().map(|name| name.ncall).sum();
-    let runs = i64::try_from(runs.max(1)).unwrap_or(i64::MAX);
-    let mean = |of: fn(&NameTime) -> i64| {
-        let sum = names
-            .iter()
-            .map(|name| of(name))
-            .fold(0, i64::saturating_add);
-        sum / runs
-    };
-    let by_calls = |of: fn(&NameTime) -> f64| {
-        let sum: f64 = names.iter().map(|name| of(name) * name.ncall as f64).sum();
-        sum / calls.max(1) as f64
-    };
-    NameFigures {
-        ncall: calls / runs.unsigned_abs(),
-        tsub_ns: mean(|name| name.tsub_ns),
-        ttot_ns: mean(|name| name.ttot_ns),
-        mean_ns: by_calls(|name| name.duration.mean_ns),
-        p95_ns: by_calls(|name| name.duration.p95_ns),
-    }
 }

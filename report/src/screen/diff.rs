@@ -1,153 +1,468 @@
 //! Two runs side by side.
 
-use super::amount::{cells, duration, grouped, share, table};
+use super::amount::{aligned, cells, duration, grouped, share};
+use super::diff_sentence::{rule_words, sentence};
 use super::idle;
-use super::names::of_kind;
-use crate::table::{MetricDiff, NameDiff, NameFigures, RunDiff};
+use super::width::{cut, shortened, wrapped};
+use crate::formats::change;
+use crate::table::{
+    LoadDiff, LoadFigure, Metric, MetricDiff, NameDiff, NameFigures, RowKind, RunDiff, SettingDiff,
+    VerdictRule,
+};
+use serde_json::Value;
 
-/// Names that are shown: those whose time changed most.
-const NAMES: usize = 15;
+/// Width of the screen, and its lines. The names take what the other tables leave.
+const WIDTH: usize = 100;
+const LINES: usize = 40;
+/// Rows of each table.
+const SETTINGS: usize = 4;
+const LOAD: usize = 9;
+const METRICS: usize = 5;
+const PARTS: usize = 3;
+const DEVICES: usize = 3;
+const NAMES: usize = 8;
+/// Width of a name, and of a value of a setting.
+const NAME: usize = 36;
+const VALUE: usize = 30;
+/// A part or a figure of the load that changed by a smaller share did not change.
+const SAME: f64 = 0.01;
+/// The same of a cause of idle devices, as a share of their time.
+const SAME_IDLE: f64 = 0.001;
 
 /// The whole screen.
 pub fn diff_text(diff: &RunDiff) -> String {
-    let mut out = String::new();
-    put_requests(diff, &mut out);
-    put_idle(diff, &mut out);
-    put_names(diff, &mut out);
-    out
-}
-
-fn put_requests(diff: &RunDiff, out: &mut String) {
+    let mut lines = wrapped(&sentence(diff), WIDTH, 4);
     if diff.runs != (1, 1) {
         let (one, other) = diff.runs;
-        out.push_str(&format!(
-            "runs       {one} and {other}; rates, idle causes and names are those of the mean run\n"
+        lines.push(format!(
+            "{one} and {other} runs: their requests count together, other figures are of the mean run"
         ));
     }
-    let (one, other) = diff.requests;
-    let rate = |rate: Option<f64>| or_dash(rate.map(|rate| format!("{rate:.1}")));
-    out.push_str(&format!(
-        "requests   {} and {}; {} and {} a second; {} and {} output tokens a second\n",
-        grouped(one),
-        grouped(other),
-        rate(diff.requests_per_s.0),
-        rate(diff.requests_per_s.1),
-        rate(diff.output_tokens_per_s.0),
-        rate(diff.output_tokens_per_s.1)
-    ));
-    if diff.metrics.is_empty() {
-        out.push('\n');
-        return;
+    let mut tables = vec![(settings(diff), SETTINGS), (load(diff), LOAD)];
+    if diff.requests.0 > 0 && diff.requests.1 > 0 {
+        tables.extend([(requests(diff), METRICS), (parts(diff), PARTS)]);
     }
-    let mut lines = vec![cells("|mean||p95||p99||change|95 % interval|p|")];
-    for of in &diff.metrics {
-        let mut line = vec![of.metric.name().to_owned()];
-        let (one, other) = (&of.one, &of.other);
-        let pairs = [
-            (one.mean_ns, other.mean_ns),
-            (one.p95_ns, other.p95_ns),
-            (one.p99_ns, other.p99_ns),
-        ];
-        for (first, second) in pairs {
-            line.extend([figure(one.n, first), figure(other.n, second)]);
-        }
-        line.extend([
-            change(of.ratio),
-            interval(of),
-            probability(of),
-            verdict(of).to_owned(),
+    tables.push((devices(diff), DEVICES));
+    let names = names(diff);
+    let all = tables.iter().map(|(table, _)| table).chain([&names]);
+    let unchanged: Vec<&str> = all.filter_map(Table::unchanged).collect();
+    let tables = tables.iter().flat_map(|(table, most)| table.lines(*most));
+    lines.extend(tables);
+    let left = LINES.saturating_sub(lines.len() + 4);
+    lines.extend(names.lines(left.min(NAMES)));
+    if !unchanged.is_empty() {
+        lines.extend([
+            String::new(),
+            format!("unchanged: {}", unchanged.join(", ")),
         ]);
-        lines.push(line);
     }
-    out.push_str(&table(&lines, 1..10));
-    out.push_str("  the change is of the mean; both tests have to tell the runs apart: the interval (bootstrap) and p (Mann-Whitney)\n\n");
+    let lines = lines.iter().map(|line| cut(line, WIDTH) + "\n");
+    lines.collect()
 }
 
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
+/// A table of what changed.
+struct Table {
+    /// The head, whose first cell is the title. The last column has words.
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// Number of rows that are left out, because they hardly changed.
+    same: usize,
 }
 
-fn figure(n: u64, ns: f64) -> String {
-    or_dash((n > 0).then(|| duration(ns)))
+impl Table {
+    fn new(head: &str, rows: Vec<Vec<String>>, same: usize) -> Table {
+        Table {
+            head: cells(head),
+            rows,
+            same,
+        }
+    }
+
+    /// Returns the first word of the title of a table without changes.
+    fn unchanged(&self) -> Option<&str> {
+        let title = self.head.first()?.split(',').next();
+        title.filter(|_| self.rows.is_empty() && self.same > 0)
+    }
+
+    /// Returns an empty line, then the first rows below the head, which says how many others there are; nothing without rows.
+    fn lines(&self, most: usize) -> Vec<String> {
+        if self.rows.is_empty() {
+            return Vec::new();
+        }
+        let notes = [
+            (self.rows.len().saturating_sub(most), "more in --json"),
+            (self.same, "unchanged"),
+        ];
+        let notes = notes.iter().filter(|(n, _)| *n > 0);
+        let notes = notes.map(|(n, what)| format!("{} {what}", grouped(*n as u64)));
+        let mut rows = vec![self.head.clone()];
+        let figures = self.head.len() - 1;
+        rows[0][figures] = notes.collect::<Vec<_>>().join(", ");
+        rows.extend(self.rows.iter().take(most).cloned().map(|mut row| {
+            row[0].insert_str(0, "  ");
+            row
+        }));
+        let text = aligned(&rows, "", |column| (1..figures).contains(&column));
+        let lines = text.lines().map(str::to_owned);
+        [String::new()].into_iter().chain(lines).collect()
+    }
 }
 
-/// Returns by how many percent a ratio is more than 1.
-fn percent(ratio: f64) -> String {
-    format!("{:+.1}", 100.0 * (ratio - 1.0))
+/// Returns a figure of both runs in one cell, with `–` for a missing one.
+fn pair(one: Option<String>, other: Option<String>) -> String {
+    let [one, other] = [one, other].map(|side| side.unwrap_or_else(|| "–".to_owned()));
+    format!("{one} → {other}")
 }
 
-fn change(ratio: Option<f64>) -> String {
-    or_dash(ratio.map(|ratio| percent(ratio) + " %"))
+/// Returns a duration with its sign.
+fn signed(ns: f64) -> String {
+    let sign = if ns > 0.0 { "+" } else { "" };
+    format!("{sign}{}", duration(ns))
 }
 
-fn interval(of: &MetricDiff) -> String {
-    let words = |(low, high)| format!("{} to {} %", percent(low), percent(high));
-    or_dash(of.ratio_interval.map(words))
+fn settings(diff: &RunDiff) -> Table {
+    let of = diff.settings.clone().unwrap_or_default();
+    let row = |of: &SettingDiff| {
+        let both = [&of.one, &of.other].map(|of| Some(shortened(&values(of), VALUE)));
+        let [one, other] = both;
+        vec![of.name.clone(), pair(one, other), String::new()]
+    };
+    let rows = of.different.iter().map(row).collect();
+    Table::new("settings|before → after|", rows, of.same)
 }
 
-fn probability(of: &MetricDiff) -> String {
-    or_dash(of.p_value.map(|p| match p < 0.001 {
-        true => "< 0.001".to_owned(),
-        false => format!("{p:.3}"),
-    }))
+/// Returns the values of a setting in words.
+pub(super) fn values(values: &[Value]) -> String {
+    let words = |value: &Value| match (value.as_u64(), value.as_str()) {
+        (Some(number), _) => grouped(number),
+        (_, Some(text)) => text.to_owned(),
+        _ => value.to_string(),
+    };
+    match values {
+        [] => "not set".to_owned(),
+        values => values.iter().map(words).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Returns a number with three digits that count.
+fn number(value: f64) -> String {
+    match value.abs() {
+        below if below < 9.995 => format!("{value:.2}"),
+        below if below < 99.95 => format!("{value:.1}"),
+        below if value < 0.0 => format!("-{}", whole(below)),
+        _ => whole(value),
+    }
+}
+
+/// Returns a positive number without its fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a conversion of floats saturates"
+)]
+fn whole(value: f64) -> String {
+    grouped(value.round() as u64)
+}
+
+/// Returns a figure of the load in words.
+pub(super) fn load_amount(of: LoadFigure, value: f64) -> String {
+    match of {
+        LoadFigure::InFlightMax | LoadFigure::RunningMax | LoadFigure::WaitingMax => whole(value),
+        LoadFigure::KvUsedMean | LoadFigure::KvUsedMax => share(value, 100.0),
+        _ => number(value),
+    }
+}
+
+/// A row of the load: a figure or its mean, and the maximum for a level.
+struct LoadRow {
+    name: &'static str,
+    mean: LoadDiff,
+    max: Option<LoadDiff>,
+}
+
+fn load(diff: &RunDiff) -> Table {
+    const LEVELS: [(&str, LoadFigure, LoadFigure); 4] = [
+        (
+            "in flight",
+            LoadFigure::InFlightMean,
+            LoadFigure::InFlightMax,
+        ),
+        ("running", LoadFigure::RunningMean, LoadFigure::RunningMax),
+        ("waiting", LoadFigure::WaitingMean, LoadFigure::WaitingMax),
+        (
+            "KV cache use",
+            LoadFigure::KvUsedMean,
+            LoadFigure::KvUsedMax,
+        ),
+    ];
+    const LENGTHS: [(&str, LoadFigure); 3] = [
+        ("prompt tokens", LoadFigure::PromptTokens),
+        ("not in the prefix cache", LoadFigure::UncachedTokens),
+        ("output tokens", LoadFigure::OutputTokens),
+    ];
+    let of = |figure| diff.load.iter().find(|of| of.of == figure).copied();
+    let figure = |name: &'static str, figure, max: Option<LoadFigure>| {
+        of(figure).map(|mean| LoadRow {
+            name,
+            mean,
+            max: max.and_then(of),
+        })
+    };
+    let mut rows = whole_run(diff);
+    let known = rows.len();
+    let arrivals = figure("arrivals a second", LoadFigure::ArrivalsPerS, None);
+    let levels = LEVELS
+        .into_iter()
+        .filter_map(|(name, mean, max)| figure(name, mean, Some(max)));
+    let lengths = LENGTHS
+        .into_iter()
+        .filter_map(|(name, of)| figure(name, of, None));
+    let figures: Vec<LoadRow> = arrivals.into_iter().chain(levels).chain(lengths).collect();
+    let changed = figures.iter().filter(|row| {
+        let mean = [row.mean.one, row.mean.other];
+        let words = mean.map(|of| of.map(|value| load_amount(row.mean.of, value)));
+        let is_shown = is_changed(mean[0], mean[1]) && words[0] != words[1];
+        is_shown || row.max.is_some_and(|max| max.one != max.other)
+    });
+    rows.extend(changed.map(load_row));
+    let same = figures.len() - (rows.len() - known);
+    let head = "load|before → after|change|max|change|";
+    Table::new(head, rows, same)
+}
+
+/// Returns rows for the whole run, as far as they differ: verdict, length, requests and throughput.
+fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
+    let row = |name: &str, values: String, change: String| {
+        let empty = String::new;
+        vec![name.to_owned(), values, change, empty(), empty(), empty()]
+    };
+    let mut rows = Vec::new();
+    let verdict = |rules: &[VerdictRule]| {
+        let rules: Vec<String> = rules.iter().map(|rule| rule_words(*rule)).collect();
+        Some(rules.join(", "))
+    };
+    let (one, other) = (&diff.verdicts.0, &diff.verdicts.1);
+    if one != other {
+        rows.push(row(
+            "verdict",
+            pair(verdict(one), verdict(other)),
+            String::new(),
+        ));
+    }
+    let (one, other) = diff.wall_ns;
+    let name = match diff.requests {
+        (0, 0) => "length",
+        _ => "serving time",
+    };
+    if is_changed(Some(one), Some(other)) {
+        let both = pair(Some(duration(one)), Some(duration(other)));
+        rows.push(row(name, both, signed(other - one)));
+    }
+    let missing = (
+        diff.requests.0 - diff.answered.0,
+        diff.requests.1 - diff.answered.1,
+    );
+    for (name, (one, other)) in [("requests", diff.requests), ("not answered", missing)] {
+        if one != other {
+            let more = other as f64 - one as f64;
+            let sign = if more > 0.0 { "+" } else { "-" };
+            let both = pair(Some(grouped(one)), Some(grouped(other)));
+            rows.push(row(name, both, format!("{sign}{}", whole(more.abs()))));
+        }
+    }
+    let rates = [
+        ("answers a second", diff.requests_per_s),
+        ("output tokens a second", diff.output_tokens_per_s),
+    ];
+    for (name, (one, other)) in rates {
+        if is_changed(one, other) {
+            let both = pair(one.map(number), other.map(number));
+            rows.push(row(name, both, signed_number(one, other, number)));
+        }
+    }
+    rows
+}
+
+/// Returns true if a figure is only in one run, or changed by at least 1 %.
+fn is_changed(one: Option<f64>, other: Option<f64>) -> bool {
+    match one.zip(other) {
+        Some((one, other)) => {
+            (other - one).abs() >= SAME * one.abs().max(other.abs()) && one != other
+        }
+        None => one.is_some() || other.is_some(),
+    }
+}
+
+fn signed_number(one: Option<f64>, other: Option<f64>, words: impl Fn(f64) -> String) -> String {
+    let more = one.zip(other).map(|(one, other)| other - one);
+    let more = more.map(|more| (if more < 0.0 { "-" } else { "+" }, words(more.abs())));
+    let more = more.filter(|(_, words)| words.contains(|digit| matches!(digit, '1'..='9')));
+    more.map_or_else(String::new, |(sign, words)| format!("{sign}{words}"))
+}
+
+fn load_row(row: &LoadRow) -> Vec<String> {
+    let cells = |diff: &LoadDiff| {
+        let amount = |value: f64| load_amount(diff.of, value);
+        let is_share = matches!(diff.of, LoadFigure::KvUsedMean | LoadFigure::KvUsedMax);
+        let more = signed_number(diff.one, diff.other, |more| match is_share {
+            true => format!("{more:.1} points"),
+            false => amount(more),
+        });
+        [pair(diff.one.map(amount), diff.other.map(amount)), more]
+    };
+    let [mean, more] = cells(&row.mean);
+    let [max, max_more] = row.max.as_ref().map(cells).unwrap_or_default();
+    vec![
+        row.name.to_owned(),
+        mean,
+        more,
+        max,
+        max_more,
+        String::new(),
+    ]
+}
+
+/// Returns the name of a figure, as on the report's screen.
+pub(super) fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Queue => "queue",
+        Metric::Prefill => "prefill",
+        Metric::Decode => "decode",
+        Metric::EngineTtft => "engine TTFT",
+        Metric::Ttft => "TTFT",
+        Metric::Tpot => "TPOT",
+        Metric::Itl => "ITL",
+        Metric::E2e => "E2E",
+    }
+}
+
+fn requests(diff: &RunDiff) -> Table {
+    // The parts of the mean request have the times in the engine, unless there is no frontend.
+    let is_shown = |of: &&MetricDiff| match of.metric {
+        Metric::Ttft | Metric::Tpot | Metric::Itl | Metric::E2e => true,
+        _ => diff.parts.is_empty(),
+    };
+    let shown: Vec<&MetricDiff> = diff.metrics.iter().filter(is_shown).collect();
+    let changed = shown.iter().filter(|of| of.one != of.other);
+    let rows: Vec<Vec<String>> = changed.map(|of| metric_row(of)).collect();
+    let same = shown.len() - rows.len();
+    let head = "requests|mean|change|p50|p99|";
+    Table::new(head, rows, same)
+}
+
+fn metric_row(of: &MetricDiff) -> Vec<String> {
+    let ns = |n: u64, ns: f64| (n > 0).then(|| duration(ns));
+    let (one, other) = (&of.one, &of.other);
+    let cell = |first: f64, second: f64| pair(ns(one.n, first), ns(other.n, second));
+    let ratio = of.ratio.map_or_else(String::new, change);
+    let words = match verdict(of) {
+        "" => ratio,
+        words => format!("{ratio}, {words}"),
+    };
+    vec![
+        metric_name(of.metric).to_owned(),
+        cell(one.mean_ns, other.mean_ns),
+        of.more_ns().map_or_else(String::new, signed),
+        cell(one.p50_ns, other.p50_ns),
+        cell(one.p99_ns, other.p99_ns),
+        words,
+    ]
 }
 
 fn verdict(of: &MetricDiff) -> &'static str {
-    match of.is_clear() {
-        true if of.ratio.is_some_and(|ratio| ratio > 1.0) => "slower",
-        true => "faster",
-        false if of.p_value.is_none() => "",
-        false => "no clear difference",
+    let is_slower = of.ratio.is_some_and(|ratio| ratio > 1.0);
+    match (of.is_certain(), of.is_clear()) {
+        (true, _) if is_slower => "slower",
+        (true, _) => "faster",
+        (_, true) if is_slower => "maybe slower",
+        (_, true) => "maybe faster",
+        _ if of.p_value.is_none() => "",
+        _ => "unclear",
     }
 }
 
-fn put_idle(diff: &RunDiff, out: &mut String) {
-    if diff.idle.is_empty() {
-        return;
-    }
-    out.push_str("idle       share of the devices' time, what grew most first\n");
-    let mut lines = vec![cells("|first|second|change|")];
-    for of in &diff.idle {
-        let (name, meaning) = idle::words(of.cause);
-        lines.push(vec![
+fn parts(diff: &RunDiff) -> Table {
+    let all = diff.parts.iter();
+    let ns = all.flat_map(|part| [part.one_ns, part.other_ns]).flatten();
+    let least = SAME * ns.fold(0.0, f64::max);
+    let changed = diff.parts.iter().filter(|part| {
+        let more = part.more_ns().or(part.one_ns).or(part.other_ns);
+        more.is_some_and(|ns| ns.abs() >= least && ns != 0.0)
+    });
+    let mut changed: Vec<_> = changed.collect();
+    let same = diff.parts.len() - changed.len();
+    changed.sort_by(|one, other| {
+        let size = |of: &crate::PartDiff| of.more_ns().map_or(f64::MAX, f64::abs);
+        size(other).total_cmp(&size(one))
+    });
+    let rows = changed.into_iter().map(|part| {
+        let both = pair(part.one_ns.map(duration), part.other_ns.map(duration));
+        let more = part.more_ns().map_or_else(String::new, signed);
+        vec![part.name.clone(), both, more, String::new()]
+    });
+    let head = "time of the mean request|before → after|change|";
+    Table::new(head, rows.collect(), same)
+}
+
+fn devices(diff: &RunDiff) -> Table {
+    let row = |name: &str, one: Option<f64>, other: Option<f64>, meaning: &str| {
+        let cell = |part: Option<f64>| part.map(|part| share(part, 1.0));
+        let more = signed_number(one, other, |more| format!("{:.1} points", 100.0 * more));
+        vec![
             name.to_owned(),
-            share(of.one, 1.0),
-            share(of.other, 1.0),
-            format!("{:+.1} points", 100.0 * (of.other - of.one)),
+            pair(cell(one), cell(other)),
+            more,
             meaning.to_owned(),
-        ]);
+        ]
+    };
+    let mut changed: Vec<_> = diff.idle.iter().collect();
+    let all = changed.len();
+    changed.retain(|of| (of.other - of.one).abs() >= SAME_IDLE);
+    changed.sort_by(|one, other| {
+        let size = |of: &crate::IdleDiff| (of.other - of.one).abs();
+        size(other).total_cmp(&size(one))
+    });
+    let same = all - changed.len();
+    let mut rows = Vec::new();
+    let (one, other) = diff.busy;
+    if one != other {
+        rows.push(row("busy", one, other, ""));
     }
-    out.push_str(&table(&lines, 1..4));
-    out.push('\n');
+    rows.extend(changed.into_iter().map(|of| {
+        let (name, meaning) = idle::words(of.cause);
+        row(name, Some(of.one), Some(of.other), meaning)
+    }));
+    let head = "devices, share of time|before → after|change|";
+    Table::new(head, rows, same)
 }
 
-fn put_names(diff: &RunDiff, out: &mut String) {
-    let n = diff.names.len().min(NAMES);
-    out.push_str(&format!(
-        "names      {n} of {} whose time by itself (tsub) changed most\n",
-        grouped(diff.names.len() as u64)
-    ));
-    let mut lines = vec![cells("name|ncall||tsub||more|mean||p95||")];
-    lines.extend(diff.names.iter().take(NAMES).map(name_row));
-    out.push_str(&table(&lines, 1..10));
+fn names(diff: &RunDiff) -> Table {
+    let mut changed: Vec<&NameDiff> = diff.names.iter().collect();
+    changed.retain(|name| name.more_ns() != 0);
+    let same = diff.names.len() - changed.len();
+    let rows = changed.into_iter().map(name_row).collect();
+    let head = "names|time by itself|change|calls|";
+    Table::new(head, rows, same)
 }
 
 fn name_row(name: &NameDiff) -> Vec<String> {
-    let pair = |of: &dyn Fn(&NameFigures) -> String| {
-        [name.one, name.other].map(|figures| or_dash(figures.as_ref().map(of)))
+    let both = |of: fn(&NameFigures) -> String| {
+        let [one, other] = [name.one, name.other].map(|figures| figures.as_ref().map(of));
+        pair(one, other)
     };
-    let mut row = vec![of_kind(&name.name, name.row_kind)];
-    row.extend(pair(&|of| grouped(of.ncall)));
-    row.extend(pair(&|of| duration(of.tsub_ns as f64)));
-    let more_ns = name.more_ns();
-    let sign = if more_ns > 0 { "+" } else { "" };
-    row.push(format!("{sign}{}", duration(more_ns as f64)));
-    row.extend(pair(&|of| duration(of.mean_ns)));
-    row.extend(pair(&|of| duration(of.p95_ns)));
-    row.push(match (name.one, name.other) {
-        (None, _) => "added".to_owned(),
-        (_, None) => "gone".to_owned(),
-        _ => String::new(),
-    });
-    row
+    let kind = match name.row_kind {
+        RowKind::Thread => String::new(),
+        kind => format!(" [{}]", kind.name()),
+    };
+    vec![
+        shortened(&name.name, NAME - kind.len()) + &kind,
+        both(|of| duration(of.tsub_ns as f64)),
+        signed(name.more_ns() as f64),
+        both(|of| grouped(of.ncall)),
+        match (name.one, name.other) {
+            (None, _) => "added".to_owned(),
+            (_, None) => "gone".to_owned(),
+            _ => String::new(),
+        },
+    ]
 }

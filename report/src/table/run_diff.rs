@@ -1,30 +1,131 @@
 //! A comparison of two groups of runs, and the figures of requests that it is based on.
 
 use super::devices::IdleCause;
+use super::diff_headline::Headline;
 use super::names::RowKind;
 use super::request::Request;
+use super::verdict::VerdictRule;
 use crate::quantiles::Quantiles;
 use serde::Serialize;
+use serde_json::Value;
+
+/// Maximum probability of a difference that is certain, even if several figures are tested.
+const CERTAIN: f64 = 0.001;
 
 /// Two sides of one or more runs: `one` is the first, `other` the second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunDiff {
     /// Version of the schema of this.
     pub schema: u32,
-    /// Runs of each.
+    /// The biggest change that users feel, and its cause.
+    pub headline: Headline,
+    /// Number of runs of each side.
     pub runs: (usize, usize),
-    /// Requests of each.
+    /// Length of the mean run, in ns: the time that its figures are about.
+    pub wall_ns: (f64, f64),
+    /// The verdicts on the runs of each side, without repetitions.
+    pub verdicts: (Vec<VerdictRule>, Vec<VerdictRule>),
+    /// The settings of the engines. `None` if a side has none.
+    pub settings: Option<SettingDiffs>,
+    /// Number of requests of each side.
     pub requests: (u64, u64),
-    /// Requests answered in a second of the mean run.
+    /// Number of these requests that were answered.
+    pub answered: (u64, u64),
+    /// Requests of the mean run that were answered in a second.
     pub requests_per_s: (Option<f64>, Option<f64>),
     /// Their tokens in a second.
     pub output_tokens_per_s: (Option<f64>, Option<f64>),
+    /// The load of the mean run.
+    pub load: Vec<LoadDiff>,
     /// The figures of the requests.
     pub metrics: Vec<MetricDiff>,
-    /// What devices waited for, that which grew most first.
+    /// The parts of the time of the mean request, in the order of its way.
+    pub parts: Vec<PartDiff>,
+    /// Share of their time in which the devices worked.
+    pub busy: (Option<f64>, Option<f64>),
+    /// The causes of idle devices. The one that grew most comes first.
     pub idle: Vec<IdleDiff>,
-    /// The names, those whose time changed most first.
+    /// The names. The one whose time changed most comes first.
     pub names: Vec<NameDiff>,
+}
+
+/// The settings of two runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SettingDiffs {
+    /// Number of settings that are the same.
+    pub same: usize,
+    /// The settings that differ, by name.
+    pub different: Vec<SettingDiff>,
+}
+
+/// A setting that differs between two runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SettingDiff {
+    /// The name.
+    pub name: String,
+    /// Its values in the first run, without repetitions. Engines may differ, and some may lack it.
+    pub one: Vec<Value>,
+    /// Its values in the second run.
+    pub other: Vec<Value>,
+}
+
+named_enum! {
+    /// A figure of the load.
+    pub LoadFigure {
+        /// Requests that arrive in a second, from the first one to the last.
+        ArrivalsPerS = "arrivals_per_s",
+        /// Mean number of requests in flight.
+        InFlightMean = "in_flight_mean",
+        /// Maximum number of requests in flight.
+        InFlightMax = "in_flight_max",
+        /// Mean number of running requests of an engine.
+        RunningMean = "running_mean",
+        /// Maximum number of running requests of an engine.
+        RunningMax = "running_max",
+        /// Mean number of waiting requests of an engine.
+        WaitingMean = "waiting_mean",
+        /// Maximum number of waiting requests of an engine.
+        WaitingMax = "waiting_max",
+        /// Mean use of the KV cache of an engine, in percent.
+        KvUsedMean = "kv_used_mean",
+        /// Maximum use of the KV cache of an engine, in percent.
+        KvUsedMax = "kv_used_max",
+        /// Mean number of tokens of a prompt.
+        PromptTokens = "prompt_tokens",
+        /// Mean number of tokens of a prompt that the prefix cache did not have.
+        UncachedTokens = "uncached_tokens",
+        /// Mean number of tokens of an answer.
+        OutputTokens = "output_tokens",
+    }
+}
+
+/// A figure of the load in two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LoadDiff {
+    /// The figure.
+    pub of: LoadFigure,
+    /// Its value in the first run.
+    pub one: Option<f64>,
+    /// Its value in the second run.
+    pub other: Option<f64>,
+}
+
+/// A part of the time of the mean request in two runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PartDiff {
+    /// The name, as in [`RequestPart`](crate::RequestPart).
+    pub name: String,
+    /// Its time in the first run, in ns. `None` if that run does not have this part.
+    pub one_ns: Option<f64>,
+    /// Its time in the second run, in ns.
+    pub other_ns: Option<f64>,
+}
+
+impl PartDiff {
+    /// Returns how much longer it takes in the second run; `None` if a run does not have it.
+    pub fn more_ns(&self) -> Option<f64> {
+        Some(self.other_ns? - self.one_ns?)
+    }
 }
 
 /// A figure of the requests of two runs.
@@ -38,17 +139,32 @@ pub struct MetricDiff {
     pub other: Quantiles,
     /// The second mean by the first one.
     pub ratio: Option<f64>,
-    /// Where this ratio lies with 95 % (bootstrap).
+    /// Interval that contains this ratio with a probability of 95 % (bootstrap).
     pub ratio_interval: Option<(f64, f64)>,
     /// The probability of such a difference between two samples of one population (Mann-Whitney, corrected for requests that waited for one another).
     pub p_value: Option<f64>,
 }
 
 impl MetricDiff {
-    /// Whether both tests tell the runs apart.
+    /// Returns true if the runs differ by both tests.
     pub fn is_clear(&self) -> bool {
+        self.is_apart(0.05)
+    }
+
+    /// Returns true if they differ beyond what chance explains, although several figures are tested.
+    pub fn is_certain(&self) -> bool {
+        self.is_apart(CERTAIN)
+    }
+
+    fn is_apart(&self, most_probable: f64) -> bool {
         let is_apart = |(low, high): (f64, f64)| low > 1.0 || high < 1.0;
-        self.ratio_interval.is_some_and(is_apart) && self.p_value.is_some_and(|p| p < 0.05)
+        let is_improbable = |p: f64| p < most_probable;
+        self.ratio_interval.is_some_and(is_apart) && self.p_value.is_some_and(is_improbable)
+    }
+
+    /// Returns how much longer the mean is in the second run; `None` if a run does not have the figure.
+    pub fn more_ns(&self) -> Option<f64> {
+        (self.one.n > 0 && self.other.n > 0).then_some(self.other.mean_ns - self.one.mean_ns)
     }
 }
 

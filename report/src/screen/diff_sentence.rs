@@ -1,0 +1,201 @@
+//! The first sentence of a comparison.
+
+use super::amount::{counted, duration, grouped, share};
+use super::diff::{load_amount, metric_name, values};
+use super::idle;
+use crate::table::{
+    Change, ChangeCause, CrashedSide, FigureChange, Headline, HeadlineStatistic, LoadDiff,
+    LoadFigure, Metric, RunDiff, SettingDiff, VerdictRule, setting,
+};
+
+/// Returns the sentence.
+pub(super) fn sentence(diff: &RunDiff) -> String {
+    match &diff.headline {
+        Headline::Crash(of) => crash(of),
+        Headline::Answered => answered(diff),
+        Headline::Figure(of) => {
+            let figure = figure(of).replacen("the mean", "The mean", 1);
+            figure + &cause(of, diff) + "."
+        }
+        Headline::SmallChange(of) => format!("Little changed: {}.", figure(of)),
+        Headline::NoChange => {
+            "No figure of the requests changed beyond what chance explains".to_owned()
+                + &although(diff)
+                + "."
+        }
+        Headline::FewRequests => few_requests(diff),
+        Headline::NoRequests => no_requests(diff),
+    }
+}
+
+fn crash(of: &CrashedSide) -> String {
+    let run = if of.is_second { "second" } else { "first" };
+    let exit = of.exit.as_ref();
+    let exit = exit.map_or_else(String::new, |exit| format!(" {}", exit.words()));
+    let step = of.step.as_ref();
+    let step = step.map_or_else(String::new, |step| format!(" in step {step}"));
+    let requests = match of.requests {
+        0 => String::new(),
+        n => format!(", with {}", counted(n, "request", "requests")),
+    };
+    let process = &of.process;
+    format!("Only the {run} run crashed: {process} was killed{exit}{step}{requests}.")
+}
+
+fn answered(diff: &RunDiff) -> String {
+    let missing = |n: u64, answered: u64| format!("{} of {}", grouped(n - answered), grouped(n));
+    let one = missing(diff.requests.0, diff.answered.0);
+    let other = missing(diff.requests.1, diff.answered.1);
+    format!("In the second run, {other} requests were not answered, and in the first run {one}.")
+}
+
+fn few_requests(diff: &RunDiff) -> String {
+    let (one, other) = diff.answered;
+    match one.min(other) {
+        0..8 => format!(
+            "Too few requests to tell: {} and {} were answered, and a comparison needs eight of each run.",
+            grouped(one),
+            grouped(other)
+        ),
+        _ => "Nothing to compare: no figure of the requests is in both runs.".to_owned(),
+    }
+}
+
+fn no_requests(diff: &RunDiff) -> String {
+    match diff.requests {
+        (0, 0) => {
+            let (one, other) = diff.wall_ns;
+            let (one, other) = (duration(one), duration(other));
+            format!("The runs have no requests to compare: they took {one} and {other}.")
+        }
+        (0, _) => {
+            "The first run has no requests, so there is nothing to compare them with.".to_owned()
+        }
+        _ => "The second run has no requests, so there is nothing to compare.".to_owned(),
+    }
+}
+
+/// Returns a clause that names settings which changed nothing.
+fn although(diff: &RunDiff) -> String {
+    let settings = diff.settings.iter().flat_map(|of| &of.different);
+    let settings: Vec<&SettingDiff> = settings.collect();
+    match settings[..] {
+        [] => String::new(),
+        [of] => format!(", although {}", other_setting(of, "is")),
+        _ => format!(", although {} settings differ", settings.len()),
+    }
+}
+
+fn figure(of: &FigureChange) -> String {
+    let verb = if of.other_ns > of.one_ns {
+        "rose"
+    } else {
+        "fell"
+    };
+    let statistic = match of.statistic {
+        HeadlineStatistic::P50 => "p50",
+        HeadlineStatistic::Mean => "the mean",
+    };
+    let (one, other) = (duration(of.one_ns), duration(of.other_ns));
+    let name = metric_name(of.metric);
+    format!("{statistic} {name} {verb} from {one} to {other}")
+}
+
+/// Returns the cause if it is known; else the part that changed, and what happened as well.
+fn cause(of: &FigureChange, diff: &RunDiff) -> String {
+    let (explained, other) = match &of.cause {
+        Some(cause) if cause.explains => (Some(cause), None),
+        cause => (None, cause.as_ref()),
+    };
+    if let Some(cause) = explained {
+        return format!(", because {}", change(cause, diff));
+    }
+    let part = of.part.as_ref().filter(|_| of.metric != Metric::Tpot);
+    let mut text = part.map_or_else(String::new, |part| {
+        let more_ns = part.more_ns().unwrap_or(0.0);
+        let sign = if more_ns > 0.0 { "+" } else { "" };
+        format!(", mostly in {} ({sign}{})", part.name, duration(more_ns))
+    });
+    if let Some(cause) = other {
+        text.push_str(&format!(", while {}", change(cause, diff)));
+    }
+    text
+}
+
+fn change(cause: &ChangeCause, diff: &RunDiff) -> String {
+    match &cause.change {
+        Change::Setting(of) if cause.explains => setting_words(of),
+        Change::Setting(of) => {
+            let n = diff.settings.as_ref().map_or(0, |of| of.different.len());
+            let more = match n.saturating_sub(1) {
+                0 => String::new(),
+                1 => " and another setting differs".to_owned(),
+                more => format!(" and {more} other settings differ"),
+            };
+            other_setting(of, "was") + &more
+        }
+        Change::Load(of) => load_words(of),
+        Change::Verdict { one, other } => {
+            let (one, other) = (rule_words(*one), rule_words(*other));
+            format!("the verdict changed from “{one}” to “{other}”")
+        }
+        Change::Idle(of) => {
+            let (name, _) = idle::words(of.cause);
+            let (one, other) = (share(of.one, 1.0), share(of.other, 1.0));
+            format!("devices were idle for {other} of their time instead of {one} by {name}")
+        }
+        Change::Name {
+            name,
+            one_ns,
+            other_ns,
+        } => {
+            let (one, other) = (duration(*one_ns), duration(*other_ns));
+            format!("{name} took {other} instead of {one} on a device")
+        }
+    }
+}
+
+/// Returns a verdict's rule in words.
+pub(super) fn rule_words(rule: VerdictRule) -> String {
+    rule.name().replace('_', " ")
+}
+
+fn setting_words(of: &SettingDiff) -> String {
+    let (one, other) = (values(&of.one), values(&of.other));
+    let name = &of.name;
+    match name.as_str() {
+        setting::MAX_NUM_SEQS => {
+            format!("running requests were capped at {other} instead of {one} ({name})")
+        }
+        setting::MAX_NUM_BATCHED_TOKENS => {
+            format!("a step had at most {other} tokens instead of {one} ({name})")
+        }
+        setting::NUM_KV_BLOCKS => {
+            format!("the KV cache had {other} blocks instead of {one} ({name})")
+        }
+        _ => other_setting(of, "was"),
+    }
+}
+
+fn other_setting(of: &SettingDiff, verb: &str) -> String {
+    let (one, other) = (values(&of.one), values(&of.other));
+    format!("{} {verb} {other} instead of {one}", of.name)
+}
+
+fn load_words(of: &LoadDiff) -> String {
+    let amount = |value: Option<f64>| load_amount(of.of, value.unwrap_or(0.0));
+    let (one, other) = (amount(of.one), amount(of.other));
+    match of.of {
+        LoadFigure::ArrivalsPerS => {
+            format!("{other} requests arrived in a second instead of {one}")
+        }
+        LoadFigure::InFlightMax => format!("{other} requests were in flight instead of {one}"),
+        LoadFigure::PromptTokens => {
+            format!("the mean prompt had {other} tokens instead of {one}")
+        }
+        LoadFigure::UncachedTokens => format!(
+            "the prefix cache did not have {other} tokens of the mean prompt instead of {one}"
+        ),
+        _ => format!("the mean answer had {other} tokens instead of {one}"),
+    }
+}
