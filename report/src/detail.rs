@@ -11,6 +11,7 @@ use crate::gather::detail_events::{
     TimeRange,
 };
 use crate::gather::edge::number;
+use crate::gather::event_times::RunParts;
 use crate::gather::request_output::output_key;
 use crate::options::{NamesBy, ReportOptions};
 use crate::read::{Streams, fold, runs};
@@ -104,6 +105,7 @@ impl DetailPass<'_> {
             names_by: NamesBy::Run,
             devices: self.events.devices(),
             runs: self.runs,
+            parts: RunParts::new(0, self.end_ns()),
         }
     }
 

@@ -209,10 +209,6 @@ struct DeviceTables {
 }
 
 impl Run<'_> {
-    #[expect(
-        clippy::too_many_lines,
-        reason = "each table is made in one or two lines, in the order in which they need each other"
-    )]
     fn tables(&self, gathered: Gathered<'_>, mut streams: Streams<'_>) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
         if let Some(rows) = &mut streams.rows {

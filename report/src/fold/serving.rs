@@ -106,12 +106,17 @@ impl ServingClock {
     /// Returns the clock of some serving time. The clock of a whole run changes no time.
     pub(crate) fn new(serving: &ServingTime) -> ServingClock {
         match serving.is_whole {
-            true => ServingClock::between((i64::MIN, i64::MAX)),
+            true => ServingClock::whole(),
             false => ServingClock {
                 pauses: serving.pauses.clone(),
                 ..ServingClock::between((serving.from_ns, serving.to_ns))
             },
         }
+    }
+
+    /// Returns the clock that changes no time.
+    pub(crate) fn whole() -> ServingClock {
+        ServingClock::between((i64::MIN, i64::MAX))
     }
 
     /// Returns the clock of the time between two times, without pauses.

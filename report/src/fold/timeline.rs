@@ -294,11 +294,7 @@ mod tests {
             edge(1_020, EdgeKind::DeviceEnd, 7, 0),
             edge(1_020, EdgeKind::Running, 3, 0),
         ];
-        let found = fold.finish(
-            &Sorted::Memory(edges),
-            &ServingClock::between((0, i64::MAX)),
-            6_000,
-        );
+        let found = fold.finish(&Sorted::Memory(edges), &ServingClock::whole(), 6_000);
         assert_eq!((found.from_ns, found.part_ns), (1_000, 10));
         let series = found.series.iter();
         let first = series.map(|series| (series.of, series.process, &series.values[..3]));
@@ -343,11 +339,7 @@ mod tests {
         edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of, 1)));
         edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0, 1));
         let fold = TimelineFold::new(Parts::new(0, 5_000));
-        let found = fold.finish(
-            &Sorted::Memory(edges),
-            &ServingClock::between((0, i64::MAX)),
-            5_000,
-        );
+        let found = fold.finish(&Sorted::Memory(edges), &ServingClock::whole(), 5_000);
         let counts = (found.series.len(), found.left_out);
         assert_eq!(counts, (1 + SERIES, 1_000 - SERIES));
         let requests = &found.series[0];

@@ -1,6 +1,7 @@
 //! One step: who took part in it, for how long, and what the devices waited for.
 
 use super::device_use::device_use;
+use crate::fold::serving::ServingClock;
 use crate::fold::steps::InSteps;
 use crate::fold::value_sorter::{ValueRecord, ValueSorter};
 use crate::gather::detail_events::{NumberedSpan, StepEvents, StepFlow, TimeRange};
@@ -337,12 +338,13 @@ fn with_names(
     let mut stacks = StackTree::new(&keys, threads);
     let mut slices = events.slices;
     slices.sort_unstable();
-    nest(&Sorted::Memory(slices), &mut stacks, |slice| {
+    let clock = ServingClock::whole();
+    nest(&Sorted::Memory(slices), &clock, &mut stacks, |slice| {
         in_steps.take(&slice);
         Ok(())
     })?;
     let mut inside: BTreeMap<usize, SlowStep> = in_steps
-        .finish(&keys)
+        .finish(&keys, &clock)
         .into_iter()
         .map(|step| (step.process, step))
         .collect();
