@@ -207,19 +207,7 @@ fn alone_a_page_is_used_in_a_browser() {
     assert!(count(&stacks["zoomed"]) < count(&stacks["all"]));
     assert_eq!(stacks["back"], json!(count(&stacks["all"])));
     assert_eq!(seen["names"], 0);
-    // Marks of percentiles are on their curves, and parts of requests have the colours of their phases.
-    let curves = seen["curves"].as_array().unwrap();
-    let is_near = |curve: &Value| curve[0].as_f64() < Some(0.5);
-    assert!(
-        curves.len() == 3 && curves.iter().all(is_near),
-        "{curves:?}"
-    );
-    // Without the failed request of 64 ms.
-    let e2e = curves[0][1].as_str().unwrap();
-    assert!(e2e.starts_with("E2E: p50 33.5 ms"), "{e2e}");
-    for (phase, colours) in seen["colours"].as_object().unwrap() {
-        assert_eq!(count(colours), 1, "{phase}: {colours}");
-    }
+    check_drawing(&seen);
     assert_eq!(
         seen["explained"],
         json!(["each figure says from where to where it counts", []])
@@ -245,6 +233,22 @@ fn assert_selected(selected: &Value) {
         command.contains("sa-profile open 'a run' --at "),
         "{command}"
     );
+}
+
+/// Checks that marks of percentiles are on their curves, and that parts of requests have the colours of their phases.
+fn check_drawing(seen: &Value) {
+    let curves = seen["curves"].as_array().unwrap();
+    let is_near = |curve: &Value| curve[0].as_f64() < Some(0.5);
+    assert!(
+        curves.len() == 3 && curves.iter().all(is_near),
+        "{curves:?}"
+    );
+    // Without the failed request of 64 ms.
+    let e2e = curves[0][1].as_str().unwrap();
+    assert!(e2e.starts_with("E2E: p50 33.5 ms"), "{e2e}");
+    for (phase, colours) in seen["colours"].as_object().unwrap() {
+        assert_eq!(colours.as_array().unwrap().len(), 1, "{phase}: {colours}");
+    }
 }
 
 fn check_timeline(time: &Value) {
