@@ -30,6 +30,14 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     }
     for finding in &mut found {
         finding.waited = waited(report, finding);
+        // A request may arrive before the window that is shown.
+        if let Some(place) = &mut finding.place {
+            let before_ns = (-place.from_ns).max(0);
+            *place = Place {
+                from_ns: place.from_ns + before_ns,
+                dur_ns: place.dur_ns - before_ns,
+            };
+        }
     }
     found.retain(|finding| finding.waited >= LEAST);
     found.sort_by(|one, other| other.waited.total_cmp(&one.waited));

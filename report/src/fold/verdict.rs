@@ -198,18 +198,20 @@ fn nothing(report: &RunReport) -> Verdict {
         0 => (&summary.engine_ttft, " of the engine"),
         _ => (&summary.ttft, ""),
     };
-    let of_ttft = [("queue", &summary.queue), ("prefill", &summary.prefill)];
-    let most_ttft = of_ttft
-        .into_iter()
-        .filter(|(_, of)| of.n > 0)
-        .max_by(|one, other| one.1.mean_ns.total_cmp(&other.1.mean_ns));
+    let after_ttft = |name: &str| {
+        let mut names = name.split(" + ");
+        names.any(|name| ["decode", "return", "answer"].contains(&name))
+    };
+    let before = parts.parts.iter().filter(|part| !after_ttft(&part.name));
+    let most_ttft = before.max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns));
     let mut text = "Nothing stands out".to_owned();
     let ttft_ns = duration(ttft.mean_ns);
     match (ttft.n, most_ttft) {
         (0, _) => text += &format!(": mean E2E is {}", duration(summary.e2e.mean_ns)),
         (_, None) => text += &format!(": mean TTFT{of_whom} is {ttft_ns}"),
-        (_, Some((name, of))) => {
-            let share = percent((of.mean_ns / ttft.mean_ns.max(1.0)).min(1.0));
+        (_, Some(part)) => {
+            let (name, share) = (&part.name, part.mean_ns / ttft.mean_ns.max(1.0));
+            let share = percent(share.min(1.0));
             text += &format!(": mean TTFT{of_whom} is {ttft_ns}, and {name} takes {share} of it");
         }
     }
