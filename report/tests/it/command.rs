@@ -1,6 +1,7 @@
 //! The command `trace-report`.
 
 use crate::reports::{fixture, has_words};
+use crate::traces::case;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
@@ -113,6 +114,18 @@ fn only_a_terminal_has_colours() {
         assert!(!is_styled(&[variable]), "{variable:?}");
     }
     assert!(!on_terminal(&[path, "--names"], &[]).contains('\u{1b}'));
+}
+
+#[test]
+fn a_crash_counts_only_in_a_window_that_shows_it() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let paths = case("issue 47: the first finding of a crash").write(folder.path());
+    // The worker has a span from 4.2 ms on, and dies in one that begins at 4.5 ms.
+    for (to, rule) in [("4.4ms", "unknown"), ("6ms", "crash")] {
+        let text = stdout(&[paths[0].to_str().unwrap(), "--json", "--to", to]);
+        let report: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(report["verdict"]["rule"], rule, "{to}");
+    }
 }
 
 #[test]
