@@ -40,7 +40,10 @@ pub(crate) fn processes(members: &[IdentityMember<'_>]) -> Vec<Process> {
     name_groups(&mut drafts);
     step_aside(&mut drafts);
     let mut processes: Vec<Process> = drafts.into_values().collect();
-    processes.sort_by(|a, b| order(a).cmp(&order(b)));
+    let has_server = processes
+        .iter()
+        .any(|process| role(process) == Role::ApiServer);
+    processes.sort_by(|a, b| order(a, has_server).cmp(&order(b, has_server)));
     give_pids(&mut processes);
     processes.iter_mut().for_each(give_tids);
     give_devices(&mut processes);
@@ -279,14 +282,37 @@ fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     })
 }
 
-/// Main process first, then by start; a process without a header starts with its first event. Tracks come next, those of one device together, and
-/// last other profilers' traces, one after the other and each as it asks for, and behind their rows what steps aside for them.
-fn order(process: &Process) -> impl Ord {
+/// The part of a process in a server, in the order in which processes are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    ApiServer,
+    Engine,
+    Worker,
+    Unknown,
+}
+
+/// Returns the role of a process by its name. vLLM gives these names: `APIServer_1`, `EngineCore_DP0`, `Worker_TP3`.
+fn role(process: &Process) -> Role {
+    let name = process.name.as_ref().or(process.fallback_name.as_ref());
+    let name = name.map(|name| name.to_ascii_lowercase());
+    match name.as_deref().unwrap_or_default() {
+        name if name.starts_with("api") || name.ends_with("-api") => Role::ApiServer,
+        name if name.starts_with("engine") => Role::Engine,
+        name if name.starts_with("worker") => Role::Worker,
+        _ => Role::Unknown,
+    }
+}
+
+/// Returns the sort key of a process: foreign trace, track group, role, not main, start time, pid. Without an API server the main process comes first of all.
+/// A process without a header starts with its first event.
+fn order(process: &Process, has_server: bool) -> impl Ord {
     let tracks = process.tracks.as_ref();
     let origin = process.origin.as_ref().map(|origin| origin.place);
     (
         origin.or(process.aside.as_ref().map(|aside| aside.place)),
         tracks.map(|group| (group.sort_index, group.name.as_str())),
+        has_server || !process.main,
+        role(process),
         !process.main,
         process.start_ns.min(process.activity.first_ns),
         process.pid,
@@ -341,6 +367,47 @@ fn give_tids(process: &mut Process) {
 mod tests {
     use super::*;
     use crate::sample::header;
+
+    #[test]
+    fn processes_are_sorted_by_what_they_do_in_a_server() {
+        let sorted = |names: &[&str]| {
+            let recorded = (7..).zip(names).map(|(pid, name)| {
+                let mut summary = ChunkSummary::default();
+                let id = i64::from(pid);
+                summary.threads.insert((id, id), Activity::default());
+                summary.process_names.insert(id, (*name).to_owned());
+                let header = FragmentHeader {
+                    main: pid == 8,
+                    start_time: u64::from(pid),
+                    ..header(pid)
+                };
+                (header, summary)
+            });
+            let recorded: Vec<_> = recorded.collect();
+            let members = recorded.iter().map(|(header, summary)| IdentityMember {
+                scope: 0,
+                end: RecordingEnd::default(),
+                header: Some(header),
+                foreign: None,
+                summary,
+                shift_ns: 0,
+            });
+            let processes = processes(&members.collect::<Vec<_>>());
+            let names = processes.into_iter().filter_map(|process| process.name);
+            names.collect::<Vec<_>>().join(" ")
+        };
+        let vllm = [
+            "EngineCore_DP0",
+            "vllm",
+            "Worker_TP0",
+            "Worker_TP1",
+            "APIServer_0",
+        ];
+        let expected = "APIServer_0 EngineCore_DP0 Worker_TP0 Worker_TP1 vllm";
+        assert_eq!(sorted(&vllm), expected);
+        let own = ["loader", "script", "worker-0", "engine"];
+        assert_eq!(sorted(&own), "script engine worker-0 loader");
+    }
 
     #[test]
     fn issue_47_a_forked_process_is_named_by_the_recorder_that_knows_its_parents_name() {
