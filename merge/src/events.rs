@@ -67,7 +67,7 @@ pub fn read<T>(
     read_and(Outcome::Events, options, progress, read)
 }
 
-/// The same, and writes the trace.
+/// The same, and writes the trace, with what `read` [adds](TraceEvents::add) to it.
 ///
 /// # Errors
 /// As [`read`].
@@ -90,6 +90,8 @@ fn read_and<T>(
         return Err(Error::Usage(why.to_owned()));
     }
     run(outcome, options, progress, |decided| {
-        read(&mut TraceEvents::new(decided))
+        let mut events = TraceEvents::new(decided);
+        let was_read = read(&mut events)?;
+        Ok((was_read, events.into_addition()))
     })
 }

@@ -71,6 +71,7 @@ pub use reader::{follow, survey};
 pub use select::filter::{Filter, FilterReport};
 pub use select::selection_args::SelectionArgs;
 pub use select::window::WindowReport;
+pub use write::addition::{AddedSpan, Addition};
 pub use write::output::Unfinished;
 pub use write::split::{OutputReport, PartReport};
 

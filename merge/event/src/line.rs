@@ -5,7 +5,7 @@
 
 pub use crate::canonical::parse_canonical;
 use crate::damage::Kind;
-pub use crate::event::{Event, is_left_out, own_record};
+pub use crate::event::{ADDED, Event, is_left_out, own_record};
 use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
 use crate::member::{self, is_name, names_something, phase_of};

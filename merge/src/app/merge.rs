@@ -16,6 +16,7 @@ use crate::fragment::recording::Recording;
 use crate::fragment::settle::{LastKnown, settle};
 use crate::link::Collector;
 use crate::select::segments::choose_segments;
+use crate::write::addition::Addition;
 use crate::write::output::folder;
 use crate::write::split::refuse_split;
 use crate::write::writer::Job;
@@ -39,7 +40,8 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
 /// # Errors
 /// As [`merge`].
 pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
-    let ((), report) = run(Outcome::Trace, options, progress, |_| Ok(()))?;
+    let read = |_: &ReadyTrace<'_>| Ok(((), Addition::default()));
+    let ((), report) = run(Outcome::Trace, options, progress, read)?;
     Ok(report)
 }
 
@@ -64,7 +66,7 @@ pub(crate) struct ReadyTrace<'a> {
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Merges fragments; `read` is called with the trace before it is written. Probes the inputs, plans what to read of them, indexes it, decides about it, and
+/// Merges fragments; `read` is called with the trace before it is written, and returns what to add to it. Probes the inputs, plans what to read of them, indexes it, decides about it, and
 /// writes the trace.
 ///
 /// # Errors
@@ -73,7 +75,7 @@ pub(crate) fn run<T>(
     outcome: Outcome,
     options: &Options,
     progress: &Progress,
-    mut read: impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
+    mut read: impl FnMut(&ReadyTrace<'_>) -> Result<(T, Addition), Error>,
 ) -> Result<(T, Report), Error> {
     if outcome == Outcome::Trace {
         refuse_split(options)?;
@@ -115,7 +117,7 @@ pub(crate) fn run<T>(
     merge.select(&unread, &aligned, links.as_ref(), &mut found, &mut report)?;
     let decided = merge.decide(&mut found, &aligned, links, &mut report)?;
     let job = merge.job(&found, &decided);
-    let was_read = read(&ReadyTrace {
+    let (was_read, addition) = read(&ReadyTrace {
         job,
         report: &report,
         base_unix_ns: decided.base_unix_ns,
@@ -123,7 +125,7 @@ pub(crate) fn run<T>(
         folders: &folders,
     })?;
     if outcome == Outcome::Trace {
-        merge.second_pass(job, inputs.run_directory.as_ref(), &mut report)?;
+        merge.second_pass(job, &addition, inputs.run_directory.as_ref(), &mut report)?;
     }
     pool.install(|| add_changes(&recordings, &found.sources, &found.chunks, &mut report));
     if options.settle {

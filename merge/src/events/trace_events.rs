@@ -18,6 +18,7 @@ use crate::span::groups::{Joined, join};
 use crate::span::lane_events::ArgsPlace;
 use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::chunk_summary::{RecordedThread, thread_kind};
+use crate::write::addition::Addition;
 use crate::write::writer::Job;
 use crate::{Error, Report};
 use sa_format::Phase::{AsyncBegin, AsyncEnd, Begin, End};
@@ -33,6 +34,7 @@ pub struct TraceEvents<'a> {
     mates: Sorted<SpanMate>,
     processes: Vec<TraceProcess<'a>>,
     devices: Devices,
+    addition: Addition,
 }
 
 impl<'a> TraceEvents<'a> {
@@ -44,8 +46,18 @@ impl<'a> TraceEvents<'a> {
             mates: Sorted::default(),
             processes: trace_processes(processes, &report.processes),
             devices: Devices::new(processes, &report.processes),
+            addition: Addition::default(),
             trace: *trace,
         }
+    }
+
+    /// Adds rows to the trace that is about to be written, in place of rows that were added before. A split trace gets none.
+    pub fn add(&mut self, addition: Addition) {
+        self.addition = addition;
+    }
+
+    pub(super) fn into_addition(self) -> Addition {
+        self.addition
     }
 
     /// What was found: damage, losses, clocks, windows. What a merge does after it has decided everything is not in it, such as where the trace is.

@@ -5,7 +5,7 @@ use crate::device::group::is_of_mspti;
 use crate::fragment::exit::{Death, Exit};
 use crate::fragment::recording::{Distinction, Recording};
 use crate::summary::chunk_summary::{Activity, ChunkSummary};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What makes a process itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +119,11 @@ pub(crate) struct DevicePart {
     pub(crate) has_device: bool,
     /// Set if it has rows with the work of a device. Sampled launches of a device that another trace has whole do not count.
     pub(crate) is_worker: bool,
+}
+
+/// Returns the pids of processes in the trace.
+pub(crate) fn output_pids(processes: &[Process]) -> BTreeSet<u32> {
+    processes.iter().map(|process| process.output_pid).collect()
 }
 
 /// The clock of a process's times.

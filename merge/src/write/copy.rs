@@ -6,9 +6,11 @@ use crate::event::line::is_left_out;
 use crate::event::scan::{Found, scan_part};
 use crate::event::verbatim::{object, write_verbatim};
 use crate::fragment::file::Fragment;
+use crate::identity::process::output_pids;
 use crate::identity::row_order::metadata_lines;
 use crate::link::{LinkedEvents, Links, Lookup};
 use crate::pass::chunk::Chunk;
+use crate::write::addition::Addition;
 use crate::write::output::{Destination, refuse_inputs};
 use crate::write::sink::{Length, Scratch, Sink, SinkTarget};
 use crate::write::split::portion::Portion;
@@ -38,6 +40,8 @@ pub(crate) struct TraceCopy<'a> {
     pub(crate) job: Job<'a>,
     /// What the trace says of itself.
     pub(crate) other_data: &'a Value,
+    /// Rows that a program adds to it, unless it is split.
+    pub(crate) addition: &'a Addition,
     /// The order of the events, if they are sorted by time.
     pub(crate) order: Option<&'a TimeOrder<'a>>,
     /// The part of the trace that is written, if it is split.
@@ -100,6 +104,8 @@ impl<'a> TraceCopy<'a> {
         let mut data = self.other_data.clone();
         if let Some(portion) = self.portion {
             data["part"] = portion.other_data();
+        } else if !self.addition.view.is_null() {
+            data["view"] = self.addition.view.clone();
         }
         format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{data},\"traceEvents\":[").into_bytes()
     }
@@ -107,8 +113,13 @@ impl<'a> TraceCopy<'a> {
     /// What stands behind them.
     pub(crate) fn tail(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        let added = (!self.job.verbatim).then(|| metadata_lines(&self.job.plan.processes));
-        for line in added.unwrap_or_default() {
+        let processes = &self.job.plan.processes;
+        let metadata = (!self.job.verbatim).then(|| metadata_lines(processes));
+        let added = self
+            .portion
+            .is_none()
+            .then(|| self.addition.lines(&output_pids(processes)));
+        for line in metadata.into_iter().chain(added).flatten() {
             text.extend_from_slice(b",\n");
             text.extend_from_slice(line.as_bytes());
         }

@@ -12,7 +12,9 @@ use sa_format::Phase;
 use serde_json::{Value, json};
 use std::time::Duration;
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
-use trace_merge::{Error, EventOptions, Mode, Options, Output, Progress, Runs, Window};
+use trace_merge::{
+    AddedSpan, Addition, Error, EventOptions, Mode, Options, Output, Progress, Runs, Window,
+};
 
 /// An event as both tell it: one line of JSON, whose keys are sorted.
 type Told = String;
@@ -274,6 +276,58 @@ fn what_the_consumer_says_ends_the_run() {
     let read = events::merge_and_read(&options, &Progress::default(), |_| Err::<(), _>(no()));
     assert!(matches!(read, Err(Error::Usage(why)) if why == "no"));
     assert!(!dir.path().join("trace.json").exists());
+}
+
+#[test]
+fn rows_that_a_consumer_adds_are_no_part_of_what_was_recorded() {
+    let dir = RunDir::new();
+    dir.put("7", b"{\"ph\":\"i\",\"pid\":7,\"ts\":1,\"name\":\"n\"}\n");
+    let merge = |input: &str, output: &str, addition: &Addition| {
+        let output = dir.path().join(output);
+        std::fs::create_dir_all(output.parent().unwrap()).unwrap();
+        let options = Options {
+            output: Output::File(output.clone()),
+            settle: false,
+            ..Options::new([dir.path().join(input)])
+        };
+        let read = |events: &mut TraceEvents<'_>| {
+            events.add(addition.clone());
+            Ok(())
+        };
+        let ((), report) = events::merge_and_read(&options, &Progress::default(), read).unwrap();
+        let text = std::fs::read_to_string(output).unwrap();
+        let (head, events) = text.split_once('\n').unwrap();
+        (head.to_owned(), events.to_owned(), report.events_added)
+    };
+    let (none, addition) = (
+        Addition::default(),
+        Addition {
+            process: "findings".to_owned(),
+            spans: vec![AddedSpan {
+                row: "finding".to_owned(),
+                name: "a \"queue\"".to_owned(),
+                from_ns: 1_500,
+                dur_ns: 2_000,
+                args: json!({ "cost": 0.5 }),
+            }],
+            view: json!({ "end_ns": 5 }),
+        },
+    );
+    let (head, events, added) = merge("fragments", "plain/t.json", &none);
+    let (full_head, full_events, full_added) = merge("fragments", "full/t.json", &addition);
+    assert_eq!(full_head.replace(r#""view":{"end_ns":5},"#, ""), head);
+    assert!(full_head.len() > head.len());
+    let rows = full_events.strip_prefix(events.strip_suffix("\n]}\n").unwrap());
+    let rows: Vec<&str> = rows.unwrap().split(",\n").collect();
+    assert_eq!((rows.len(), full_added - added), (6, 5), "{rows:?}");
+    assert_eq!(
+        rows[5],
+        r#"{"ph":"X","pid":1,"tid":1,"ts":1.500,"dur":2.000,"name":"a \"queue\"","cat":"sa_findings","args":{"cost":0.5}}
+]}
+"#
+    );
+    let again = merge("full/t.json", "again/full.json", &none);
+    assert_eq!(again, merge("plain/t.json", "again/plain.json", &none));
 }
 
 /// Processes of several hosts have the uncertainty of their host's clock, and another profiler's are of its trace.

@@ -8,7 +8,7 @@ use crate::base::number::unquoted;
 use crate::device::category::RowCategories;
 use crate::event::damage::Kind;
 use crate::event::json::{Fields, scan_object_at_front, string_end};
-use crate::event::line::{Event, event, is_left_out};
+use crate::event::line::{ADDED, Event, event, is_left_out};
 use crate::event::mend::{Repair, hides_name, json_text, mended_event, name_edits};
 use memchr::{memchr2, memmem};
 use sa_format::{MAX_LINE_BYTES, Phase};
@@ -35,7 +35,7 @@ pub(super) struct WrittenEvent {
     pub(super) arrow_end: Option<ArrowEnd>,
 }
 
-/// Appends the line of an object, `None` if it is a record that only fragments may hold.
+/// Appends the line of an object. `None` if it is a record that only fragments may hold, or was added to a merged trace.
 pub(super) fn write_line(
     text: &[u8],
     fields: Fields,
@@ -51,7 +51,8 @@ pub(super) fn write_line(
         return write_with_pid(text, out);
     }
     let event = event(text, fields)?;
-    if is_left_out(&event) {
+    let category = unquoted(fields.cat.of(text));
+    if is_left_out(&event) || category == ADDED.as_bytes() {
         return Ok(None);
     }
     if event.fields.odd {
@@ -214,6 +215,9 @@ mod tests {
             assert_eq!(line(pair[0]), Ok(format!("{}\n", pair[1])), "{}", pair[0]);
         }
         let own = r#"{"ph":"M","name":"sa_anchor","pid":1,"args":{"monotonic_ns":1}}"#;
-        assert_eq!(line(own).as_deref(), Ok(""));
+        let added = r#"{"ph":"X","name":"queue","pid":1,"ts":1,"dur":1,"cat":"sa_findings"}"#;
+        for left_out in [own, added] {
+            assert_eq!(line(left_out).as_deref(), Ok(""));
+        }
     }
 }

@@ -18,6 +18,7 @@ use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
 use crate::identity::identities::{note_clocks, note_exits};
 use crate::identity::plan::Plan;
+use crate::identity::process::output_pids;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
 use crate::pass::chunk::{Chunk, chunks};
@@ -29,6 +30,7 @@ use crate::reader::error::in_first;
 use crate::select::segments::UnreadSegments;
 use crate::select::selection::{Asked, select};
 use crate::summary::chunk_summary::ChunkSummary;
+use crate::write::addition::Addition;
 use crate::write::copy::TraceCopy;
 use crate::write::output::{Destination, OutputTarget};
 use crate::write::split::write_parts;
@@ -322,6 +324,7 @@ impl<'a> Merge<'a> {
     pub(super) fn second_pass(
         &self,
         job: Job<'_>,
+        addition: &Addition,
         default_directory: Option<&Folder>,
         report: &mut Report,
     ) -> Result<(), Error> {
@@ -329,6 +332,7 @@ impl<'a> Merge<'a> {
         let copy = TraceCopy {
             job,
             other_data: &other_data(report),
+            addition,
             order: order.as_ref(),
             portion: None,
         };
@@ -343,6 +347,7 @@ impl<'a> Merge<'a> {
             report.output = output;
             return Ok(());
         }
+        report.events_added += addition.lines(&output_pids(&job.plan.processes)).len() as u64;
         let (destination, sink) = Destination::open(target)?;
         self.progress.expect_rest(bytes_of(job.chunks));
         let (length, linked) = copy.write(&destination, sink, self.pool)?;

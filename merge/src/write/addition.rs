@@ -1,0 +1,78 @@
+//! Rows that a program adds to a trace after it has read the events.
+
+use crate::base::number::write_micros;
+use crate::event::line::ADDED;
+use crate::event::mend::json_text;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Rows of a process of their own, and what the trace says about how to show it.
+///
+/// The rows are written after all events, with the category `sa_findings`. Whoever reads the trace again leaves them out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Addition {
+    /// Name of the process with the rows. It comes before all others.
+    pub process: String,
+    /// The spans, each on a row of its own, in the order of the rows.
+    pub spans: Vec<AddedSpan>,
+    /// The member `view` of `otherData`, unless it is null.
+    pub view: Value,
+}
+
+/// A span with a row of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddedSpan {
+    /// Name of the row.
+    pub row: String,
+    /// Name of the span.
+    pub name: String,
+    /// Start, in ns from the begin of the trace.
+    pub from_ns: i64,
+    /// Length, in ns.
+    pub dur_ns: i64,
+    /// The args, an object.
+    pub args: Value,
+}
+
+impl Addition {
+    /// Returns its lines, without newlines. The process gets the lowest pid that is not taken.
+    pub fn lines(&self, taken: &BTreeSet<u32>) -> Vec<String> {
+        if self.spans.is_empty() {
+            return Vec::new();
+        }
+        let pid = (1..u32::MAX).find(|pid| !taken.contains(pid)).unwrap_or(0);
+        let metadata = |tid: usize, name: &str, args: &Value| {
+            format!(
+                r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"{name}","cat":"{ADDED}","args":{}}}"#,
+                json_text(args)
+            )
+        };
+        let mut lines = vec![
+            metadata(1, "process_name", &json!({ "name": self.process })),
+            metadata(1, "process_sort_index", &json!({ "sort_index": -1 })),
+        ];
+        for (tid, span) in (1..).zip(&self.spans) {
+            lines.push(metadata(tid, "thread_name", &json!({ "name": span.row })));
+            lines.push(metadata(
+                tid,
+                "thread_sort_index",
+                &json!({ "sort_index": tid }),
+            ));
+            lines.push(format!(
+                r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{},"dur":{},"name":{},"cat":"{ADDED}","args":{}}}"#,
+                micros(span.from_ns),
+                micros(span.dur_ns),
+                json_text(&json!(span.name)),
+                json_text(&span.args)
+            ));
+        }
+        lines
+    }
+}
+
+/// Returns a time in µs, as lines have it.
+fn micros(ns: i64) -> String {
+    let mut text = Vec::new();
+    write_micros(u64::try_from(ns).unwrap_or(0), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
