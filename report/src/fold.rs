@@ -7,6 +7,7 @@ mod diff_headline;
 mod diff_side;
 mod feed;
 pub(crate) mod findings;
+pub(crate) mod findings_track;
 pub(crate) mod gathered;
 pub(crate) mod idle_causes;
 pub(crate) mod launches;

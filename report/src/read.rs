@@ -3,6 +3,7 @@
 use crate::fold::crashes::crash;
 use crate::fold::device_times::{StreamTimes, device_times};
 use crate::fold::findings::{findings, unrecognized};
+use crate::fold::findings_track::{TraceTimes, TraceView, findings_track};
 use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launches::{LaunchedSlices, early_words, launches};
@@ -85,7 +86,7 @@ pub(crate) fn read_and<T>(
     Ok(found)
 }
 
-/// Merges as [`trace_merge::merge_with`] does, and says where the time went in the same run. A report that fails, for want of room for its temporary files, keeps no
+/// Merges as [`trace_merge::merge_with`] does, and says where the time went in the same run. The findings become rows of the trace. A report that fails, for want of room for its temporary files, keeps no
 /// trace from being written.
 ///
 /// # Errors
@@ -96,8 +97,39 @@ pub fn merge_and_read(
     progress: &Progress,
 ) -> Result<(Result<RunReport, Error>, Report), Error> {
     events::merge_and_read(options, progress, |events| {
-        Ok(fold(events, report_options, Streams::default()))
+        let report = fold(events, report_options, Streams::default());
+        if let Ok(report) = &report {
+            let times = TraceTimes {
+                ends_ns: ends(events).unwrap_or_default(),
+                base_ns: 0,
+            };
+            let (_, addition) = findings_track(report, &times);
+            events.add(addition);
+        }
+        Ok(report)
     })
+}
+
+/// Reads a merged trace, and returns what a viewer should show of it at first and the lines that add its findings to it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_findings(
+    trace: PathBuf,
+    progress: &Progress,
+) -> Result<(TraceView, Vec<String>), Error> {
+    let times = |events: &TraceEvents<'_>| {
+        Ok(TraceTimes {
+            ends_ns: ends(events).unwrap_or_default(),
+            base_ns: events.report().clocks.base_ns,
+        })
+    };
+    let (options, few) = (Options::new([trace]), ReportOptions::default());
+    let (report, times) = read_and(&options, &few, progress, times)?;
+    let (view, addition) = findings_track(&report, &times);
+    let processes = report.recorded.processes.iter();
+    let pids = processes.filter_map(|process| u32::try_from(process.pid).ok());
+    Ok((view, addition.lines(&pids.collect())))
 }
 
 /// Receives what a report does not keep, because there may be millions of it.

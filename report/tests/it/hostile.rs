@@ -1,10 +1,10 @@
 //! Traces that say little, or too much.
 
 use crate::events::{event, events};
-use crate::reports::{fixture, of_lines, of_text};
-use serde_json::json;
+use crate::reports::{fixture, of_lines, of_text, report};
+use serde_json::{Value, json};
 use trace_merge::{Options, Output, Progress};
-use trace_report::{ReportOptions, merge_and_read, screen};
+use trace_report::{ReportOptions, RunReport, merge_and_read, screen};
 
 #[test]
 fn very_many_names_and_deep_rows_are_counted() {
@@ -40,6 +40,36 @@ fn a_report_that_is_not_made_keeps_no_trace_from_being_written() {
     assert_eq!(why, "expected 3 events at most, found 26");
     assert!(trace.exists());
     assert_eq!(merged.output.path, Some(trace));
+}
+
+#[test]
+fn findings_are_rows_of_the_trace_and_no_part_of_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    let options = Options {
+        output: Output::File(trace.clone()),
+        ..Options::new([fixture("serving.json")])
+    };
+    let all = ReportOptions::default();
+    let (found, _) = merge_and_read(&options, &all, &Progress::default()).unwrap();
+    let found = found.unwrap();
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let events = document["traceEvents"].as_array().unwrap().iter();
+    let added = events.filter(|event| event["cat"] == "sa_findings" && event["ph"] == "X");
+    let evidence = added.map(|event| event["args"]["evidence"].clone());
+    let evidence: Vec<Value> = evidence.collect();
+    let findings = found.findings.iter().map(|finding| json!(finding.evidence));
+    assert!(evidence.ends_with(&findings.collect::<Vec<_>>()) && !evidence.is_empty());
+    let expanded = &document["otherData"]["view"]["expanded"];
+    assert_eq!(expanded[0], "sa-profile: findings", "{expanded}");
+    let again = report(trace);
+    let names = |report: &RunReport| -> Vec<_> {
+        let processes = report.recorded.processes.iter();
+        processes.map(|process| process.name.clone()).collect()
+    };
+    assert_eq!(names(&again), names(&found));
+    assert_eq!(again.recorded.wall_ns, found.recorded.wall_ns);
 }
 
 /// Each id costs what it is long, not what all of them are.
