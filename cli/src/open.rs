@@ -2,6 +2,7 @@
 
 mod browser;
 mod content;
+mod link;
 mod served;
 mod site;
 
@@ -11,6 +12,7 @@ use crate::http::server::Server;
 use crate::signals::{ENDING, Signals};
 use crate::words::say;
 use content::check_trace;
+use link::{link, shown_ns};
 use served::Served;
 use std::fs::File;
 use std::io;
@@ -19,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use trace_merge::survey::{RunProcess, processes};
-use trace_merge::{Bar, Options, merge_with, parse_duration};
+use trace_merge::{Bar, Moment, Options, parse_duration, parse_moment};
+use trace_report::{ReportOptions, merge_and_read};
 
 /// The only port from which Perfetto's pages may load: their content security policy names it.
 pub(crate) const PORT: u16 = 9001;
@@ -28,15 +31,17 @@ const LOOK: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
-  sa-profile open                          the newest run
+  sa-profile open                          the newest run, from its first request to its last
   sa-profile open --at 12.5s --for 50ms    shows that time
+  sa-profile open --from 0s                shows all
   ssh -L 9001:127.0.0.1:9001 server sa-profile open trace.json.gz   for the browser at hand
 
 Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
 
 /// Serves a trace to ui.perfetto.dev, on this machine only, until it is fetched.
 ///
-/// Nothing is sent anywhere: the page in your browser reads the file from 127.0.0.1.
+/// It shows the time in which the server had requests, unless another time is asked for. Nothing is sent anywhere: the page in your browser reads the file
+/// from 127.0.0.1.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
@@ -44,11 +49,17 @@ pub(crate) struct Arguments {
     #[arg(value_name = "RUN")]
     run: Option<PathBuf>,
     /// Show the time from here on, counted from the begin of the trace
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["from", "to"])]
     at: Option<Duration>,
-    /// Show so much of it; what ends behind the trace is shown as a whole
+    /// Length of the time to show
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "at", default_value = "100ms")]
     span: Duration,
+    /// Show the time from here on [default: the begin of the trace]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    from: Option<Duration>,
+    /// Show the time up to here [default: the end of the trace]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    to: Option<Duration>,
     /// Port on 127.0.0.1; ui.perfetto.dev itself may use no other than the default
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
@@ -57,11 +68,31 @@ pub(crate) struct Arguments {
     no_browser: bool,
 }
 
+/// Reads a time from the begin of the trace.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    match parse_moment(text) {
+        Ok(Moment::FromStart(time)) => Ok(time),
+        _ => Err("expected a time from the begin of the trace such as 12.5s".to_owned()),
+    }
+}
+
+impl Arguments {
+    /// Returns the time that is asked for, in ns from the begin of the trace.
+    fn asked_ns(&self) -> Option<(i64, i64)> {
+        let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        match (self.at, self.from, self.to) {
+            (Some(at), ..) => Some((ns(at), ns(at.saturating_add(self.span)))),
+            (None, None, None) => None,
+            (None, from, to) => Some((from.map_or(0, ns), to.map_or(i64::MAX, ns))),
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let shown = arguments.at.map(|at| (at, at + arguments.span));
     let trace = trace_of(arguments.run.as_deref())?;
-    open(&trace, shown, arguments.port, !arguments.no_browser)?;
+    let asked_ns = arguments.asked_ns();
+    open(&trace, asked_ns, arguments.port, !arguments.no_browser)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,10 +126,10 @@ fn trace_of(argument: Option<&Path>) -> Result<PathBuf, Error> {
 
 /// Returns true if a merged trace shows the run of these processes. A directory keeps the trace of an earlier run when the next one begins.
 fn shows(trace: &Path, processes: &[RunProcess]) -> bool {
-    let runs = File::open(trace).map_err(|error| error.to_string());
-    let runs = runs.and_then(|file| check_trace(&file)).unwrap_or_default();
+    let file = File::open(trace).map_err(|error| error.to_string());
+    let head = file.and_then(|file| check_trace(&file)).unwrap_or_default();
     let mut processes = processes.iter();
-    processes.any(|process| runs.contains(&process.header.run))
+    processes.any(|process| head.runs.contains(&process.header.run))
 }
 
 /// Returns the newest trace that a merge has left in a directory.
@@ -111,9 +142,10 @@ fn trace_in(directory: &Path) -> Option<PathBuf> {
 /// Merges a run and returns its trace.
 fn merged(directory: &Path) -> Result<PathBuf, Error> {
     let bar = Bar::new(false);
-    let report = merge_with(&Options::new([directory.to_owned()]), bar.progress());
+    let options = Options::new([directory.to_owned()]);
+    let merged = merge_and_read(&options, &ReportOptions::default(), bar.progress());
     bar.end();
-    let report = report?;
+    let (_, report) = merged?;
     let trace = report
         .output
         .path
@@ -129,18 +161,24 @@ fn merged(directory: &Path) -> Result<PathBuf, Error> {
     Ok(trace)
 }
 
-/// Serves `trace` until it is fetched whole or a signal ends it. Perfetto shows the time `shown`, from one moment to another, or all.
+/// Serves `trace` until it is fetched whole or a signal ends it. Perfetto shows the time that is asked for, in ns from the begin of the trace, else the time in
+/// which the server had requests.
 ///
 /// # Errors
 /// If it cannot be served.
 pub(crate) fn open(
     trace: &Path,
-    shown: Option<(Duration, Duration)>,
+    asked_ns: Option<(i64, i64)>,
     port: u16,
     with_browser: bool,
 ) -> Result<(), Error> {
     let served = Served::open(trace)?;
     let (path, is_private) = (served.link_path(), served.token.is_some());
+    let view = served.head.view.clone();
+    let shown_ns = shown_ns(asked_ns, view.as_ref());
+    if asked_ns.is_some() && shown_ns.is_none() {
+        say("that time lies beyond the ends of the trace: all of it is shown");
+    }
     // Before the server's thread begins, so that it gets no signal.
     let signals = Signals::of_command(&ENDING)?;
     let unusable = |error| not_served(port, &error);
@@ -148,10 +186,8 @@ pub(crate) fn open(
     let port = listener.local_addr().map_err(unusable)?.port();
     let server = Server::new(listener, served).map_err(unusable)?;
     let server = crate::spawn(move || server.run())?;
-    let shown =
-        shown.map(|(from, to)| format!("&visStart={}&visEnd={}", from.as_nanos(), to.as_nanos()));
-    let shown = shown.unwrap_or_default();
-    let link = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}{path}{shown}");
+    let address = format!("127.0.0.1:{port}{path}");
+    let link = link(&address, shown_ns, view.as_ref());
     say(&format!("open {link}"));
     if port != PORT {
         say(&format!(

@@ -69,6 +69,16 @@ async function shown(page, link) {
   }
 }
 
+/** The processes in the order of the page, and which of them are unfolded. The startup commands of a link come some time after the trace has loaded. */
+async function groups(page, link) {
+  const pattern = /startupCommands=/.test(link);
+  for (const end = Date.now() + SHOWN_MS; ; ) {
+    const found = await page.run(() => self.app.trace.workspace.children.map(({ name, expanded }) => [name, expanded]));
+    if (!pattern || found.some(([, expanded]) => expanded) || Date.now() > end) return found;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
 async function look(page, { link }) {
   await page.open(link);
   await loaded(page);
@@ -76,6 +86,7 @@ async function look(page, { link }) {
   for (const [name, sql] of Object.entries(COUNTS)) counts[name] = await query(page, sql);
   counts.problems = await query(page, PROBLEMS);
   counts.shown_ns = await shown(page, link);
+  counts.groups = await groups(page, link);
   fs.writeSync(1, `${JSON.stringify(counts)}\n`);
 }
 

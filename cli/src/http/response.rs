@@ -35,8 +35,17 @@ pub(crate) struct WholeFile {
     pub(crate) file: Arc<File>,
     /// Its length. A file that is shorter by the time it is read ends the connection, so that nobody takes half of it for all.
     pub(crate) bytes: u64,
+    /// Bytes that are sent after it.
+    pub(crate) more: Arc<[u8]>,
     /// Set once somebody was sent all of it.
     pub(crate) is_sent: Arc<AtomicBool>,
+}
+
+impl WholeFile {
+    /// Returns the number of bytes that are sent.
+    fn sent_bytes(&self) -> u64 {
+        self.bytes + self.more.len() as u64
+    }
 }
 
 impl Response {
@@ -49,7 +58,7 @@ impl Response {
 
     /// Returns an answer with a file.
     pub(crate) fn of_file(more: &str, file: WholeFile) -> Response {
-        let head = head(200, file.bytes, more);
+        let head = head(200, file.sent_bytes(), more);
         let body = Body::File(file);
         Response { head, body }
     }
@@ -87,7 +96,7 @@ impl Response {
     pub(super) fn bytes(&self) -> u64 {
         let body_bytes = match &self.body {
             Body::Bytes(bytes) => bytes.len() as u64,
-            Body::File(file) => file.bytes,
+            Body::File(file) => file.sent_bytes(),
         };
         self.head.len() as u64 + body_bytes
     }
@@ -108,6 +117,7 @@ impl Response {
                     whole.file.read_exact_at(&mut chunk, at)?;
                     send(&chunk)?;
                 }
+                send(&whole.more)?;
                 whole.is_sent.store(true, Ordering::Release);
                 Ok(())
             }
@@ -160,6 +170,7 @@ mod tests {
         let whole = WholeFile {
             file: Arc::new(File::open(file.path()).unwrap()),
             bytes: 10,
+            more: Arc::from(&b"!"[..]),
             is_sent: Arc::default(),
         };
         let send = |text| {
@@ -169,7 +180,7 @@ mod tests {
         assert!(send("0123").is_err());
         assert!(!whole.is_sent.load(Ordering::Acquire));
         let all = send("0123456789abcdef").unwrap();
-        assert!(all.ends_with(b"\r\n\r\n0123456789"));
+        assert!(all.ends_with(b"\r\n\r\n0123456789!"));
         assert!(whole.is_sent.load(Ordering::Acquire));
     }
 }

@@ -1,5 +1,6 @@
 //! The user's browser, where there is a screen to show it on.
 
+use super::link::percent_encoded;
 use crate::words::say;
 use std::ffi::OsString;
 use std::fs;
@@ -59,13 +60,8 @@ fn page_folders(lookup: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 /// Returns the address of a file.
 fn file_link(path: &Path) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte);
-    let escaped = |byte: &u8| match is_plain(*byte) {
-        true => char::from(*byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
     let path = path.as_os_str().as_encoded_bytes();
-    format!("file://{}", path.iter().map(escaped).collect::<String>())
+    format!("file://{}", percent_encoded(path, b"/._-~"))
 }
 
 /// Returns the download folder from a user's settings. These are shell assignments such as `XDG_DOWNLOAD_DIR="$HOME/Downloads"`.

@@ -1,4 +1,4 @@
-//! Checks that a file is a trace, and which runs it shows: JSON in the Chrome trace format, plain or in gzip. Reads no further than the first event.
+//! Checks that a file is a trace, and reads its `otherData`: JSON in the Chrome trace format, plain or in gzip. Reads no further than the first event.
 
 use flate2::read::MultiGzDecoder;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -9,16 +9,28 @@ use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
+use trace_report::TraceView;
 
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Checks that a file is a trace: an array of events, or an object whose member `traceEvents` is one. The first event decides. Returns the ids of the runs
-/// that it shows, if a merge wrote it.
+/// The members of a trace's `otherData` that matter here. They are empty unless a merge wrote it.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct Head {
+    /// The program that wrote it.
+    pub(super) tool: String,
+    /// Ids of the runs that it shows.
+    pub(super) runs: Vec<String>,
+    /// The part that a viewer shows at first.
+    pub(super) view: Option<TraceView>,
+}
+
+/// Checks that a file is a trace: an array of events, or an object whose member `traceEvents` is one. The first event decides. Returns the `otherData` before it.
 ///
 /// # Errors
 /// A description of what was found instead.
-pub(super) fn check_trace(file: &File) -> Result<Vec<String>, String> {
+pub(super) fn check_trace(file: &File) -> Result<Head, String> {
     let mut front = [0; GZIP.len()];
     let is_gzip = file.read_exact_at(&mut front, 0).is_ok() && front == GZIP;
     let reader: Box<dyn Read + '_> = match is_gzip {
@@ -28,15 +40,15 @@ pub(super) fn check_trace(file: &File) -> Result<Vec<String>, String> {
     check_json(BufReader::new(reader))
 }
 
-fn check_json(reader: impl Read) -> Result<Vec<String>, String> {
-    let (is_trace, runs) = (Cell::new(false), RefCell::default());
+fn check_json(reader: impl Read) -> Result<Head, String> {
+    let (is_trace, head) = (Cell::new(false), RefCell::default());
     let mut json = serde_json::Deserializer::from_reader(reader);
     let read = json.deserialize_any(Document {
         is_trace: &is_trace,
-        runs: &runs,
+        head: &head,
     });
     match read {
-        _ if is_trace.get() => Ok(runs.into_inner()),
+        _ if is_trace.get() => Ok(head.into_inner()),
         Ok(()) => Err("found JSON without traceEvents".to_owned()),
         Err(error) if error.is_data() => Err("found JSON that has no trace events".to_owned()),
         Err(error) => Err(format!("found no JSON: {error}")),
@@ -54,8 +66,8 @@ struct Event {
 #[derive(Clone, Copy)]
 struct Document<'a> {
     is_trace: &'a Cell<bool>,
-    /// The runs that `otherData` names.
-    runs: &'a RefCell<Vec<String>>,
+    /// The value of `otherData`.
+    head: &'a RefCell<Head>,
 }
 
 impl<'de> Visitor<'de> for Document<'_> {
@@ -79,12 +91,9 @@ impl<'de> Visitor<'de> for Document<'_> {
             match key.as_str() {
                 "traceEvents" => members.next_value_seed(Events(self))?,
                 "otherData" => {
-                    let runs = members
-                        .next_value::<Value>()?
-                        .get_mut("runs")
-                        .map(Value::take);
-                    let runs = runs.and_then(|runs| serde_json::from_value(runs).ok());
-                    self.runs.replace(runs.unwrap_or_default());
+                    let data = members.next_value::<Value>()?;
+                    let head = serde_json::from_value(data);
+                    self.head.replace(head.unwrap_or_default());
                 }
                 _ => drop(members.next_value::<IgnoredAny>()?),
             }
@@ -109,7 +118,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn check(bytes: &[u8]) -> Result<Vec<String>, String> {
+    fn check(bytes: &[u8]) -> Result<Head, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
         check_trace(file.as_file())
@@ -123,11 +132,15 @@ mod tests {
             "{\"traceEvents\":[]}",
             "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0}],\"traceEvents\":[\n{\"ph\":\"M\"}, cut",
         ] {
-            assert_eq!(check(text.as_bytes()), Ok(Vec::new()), "{text}");
+            assert_eq!(check(text.as_bytes()), Ok(Head::default()), "{text}");
             let level = flate2::Compression::fast();
             let mut gzip = flate2::write::GzEncoder::new(Vec::new(), level);
             gzip.write_all(text.as_bytes()).unwrap();
-            assert_eq!(check(&gzip.finish().unwrap()), Ok(Vec::new()), "{text}");
+            assert_eq!(
+                check(&gzip.finish().unwrap()),
+                Ok(Head::default()),
+                "{text}"
+            );
         }
     }
 
@@ -158,7 +171,7 @@ mod tests {
             ("null", &[]),
         ] {
             let text = format!("{{\"otherData\":{data},\"traceEvents\":[{{\"ph\":\"M\"}}, cut");
-            assert_eq!(check(text.as_bytes()).unwrap(), expected, "{data}");
+            assert_eq!(check(text.as_bytes()).unwrap().runs, expected, "{data}");
         }
     }
 }

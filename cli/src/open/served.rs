@@ -1,14 +1,19 @@
 //! The trace that is served: a file, and its address.
 
-use super::content::check_trace;
+use super::content::{Head, check_trace};
 use crate::error::Error;
 use crate::http::privacy::is_private;
 use crate::http::response::WholeFile;
 use crate::http::token::Token;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use trace_merge::Bar;
+use trace_report::{TraceView, read_findings};
+
+/// The last bytes of a trace that a merge wrote.
+const END: &[u8; 4] = b"\n]}\n";
 
 /// One file to serve.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub(super) struct Served {
     pub(super) name: String,
     /// The first part of its address; `None` if every user of this machine may read the file anyway.
     pub(super) token: Option<Token>,
+    /// The members of its `otherData`.
+    pub(super) head: Head,
 }
 
 impl Served {
@@ -37,17 +44,23 @@ impl Served {
         if !metadata.is_file() || metadata.len() == 0 {
             return Err(wrong("expected a trace, found nothing to read"));
         }
-        check_trace(&file).map_err(|found| wrong(&format!("expected a trace, {found}")))?;
+        let head = check_trace(&file);
+        let mut head = head.map_err(|found| wrong(&format!("expected a trace, {found}")))?;
         let token = is_private(&file).then(Token::random).transpose()?;
-        let whole = WholeFile {
+        let mut whole = WholeFile {
             file: Arc::new(file),
             bytes: metadata.len(),
+            more: Arc::from(&[][..]),
             is_sent: Arc::default(),
         };
+        if head.view.is_none() && head.tool == "trace-merge" {
+            head.view = add_findings(path, &mut whole);
+        }
         Ok(Served {
             whole,
             name: link_name(path),
             token,
+            head,
         })
     }
 
@@ -68,6 +81,24 @@ impl Served {
         let parts = path.split_once('/');
         parts.is_some_and(|(shown, name)| token.is(shown.as_bytes()) && name == self.name)
     }
+}
+
+/// Reports on a trace that was merged without a report. Appends the findings to the bytes that are sent, unless the trace is compressed. Returns the part to
+/// show first.
+fn add_findings(path: &Path, whole: &mut WholeFile) -> Option<TraceView> {
+    let bar = Bar::new(false);
+    let found = read_findings(path.to_owned(), bar.progress());
+    bar.end();
+    let (view, lines) = found.ok()?;
+    let mut end = [0; END.len()];
+    let kept_bytes = whole.bytes.checked_sub(END.len() as u64);
+    let kept_bytes = kept_bytes.filter(|at| whole.file.read_exact_at(&mut end, *at).is_ok());
+    if let Some(bytes) = kept_bytes.filter(|_| end == *END) {
+        let lines: String = lines.iter().map(|line| format!(",\n{line}")).collect();
+        whole.more = [lines.as_bytes(), END].concat().into();
+        whole.bytes = bytes;
+    }
+    Some(view)
 }
 
 /// Opens a file to read. A pipe that nobody writes to must not keep the command waiting.

@@ -2,10 +2,12 @@
 
 use crate::program::{Ended, Ground, Started};
 use crate::serving::Serving;
+use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use trace_merge::{Options, Output};
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -54,6 +56,77 @@ fn perfettos_page_gets_the_whole_trace_and_the_serving_ends() {
     let ended = serving.started.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
     assert!(ended.stderr.ends_with("sa-profile: fetched\n"));
+}
+
+/// Perfetto shows all of a trace if it is asked for a time beyond its ends.
+#[test]
+fn a_trace_is_shown_from_its_first_request_on_unless_another_time_is_asked_for() {
+    let ground = Ground::new();
+    let event = r#"{"ph":"X","pid":1,"tid":1,"ts":2,"dur":7,"name":"n"}"#;
+    let trace = |name: &str, view: &str| {
+        let head = format!(r#"{{"otherData":{{"tool":"trace-merge"{view}}},"traceEvents":"#);
+        fs::write(ground.path(name), format!("{head}[\n{event}\n]}}")).unwrap();
+    };
+    trace("unread.json", "");
+    trace(
+        "t.json",
+        r#","view":{"begin_ns":2000,"end_ns":9000,"serving_ns":[4000,6000],"expanded":["a b"]}"#,
+    );
+    for (words, shown) in [
+        ("t.json", "&visStart=4000&visEnd=6000"),
+        ("t.json --at 3us --for 1us", "&visStart=5000&visEnd=6000"),
+        ("t.json --at 3us", "&visStart=5000&visEnd=9000"),
+        ("t.json --from 0s --to 1us", "&visStart=2000&visEnd=3000"),
+        ("t.json --from 1us", "&visStart=3000&visEnd=9000"),
+        ("t.json --at 7us", ""),
+        ("unread.json --from 1us", "&visStart=3000&visEnd=9000"),
+        ("unread.json", ""),
+    ] {
+        let words = format!("open --port 0 {words}");
+        let words: Vec<_> = words.split_whitespace().collect();
+        let serving = Serving::of_trace(ground.start(&words));
+        let (_, options) = serving.link.split_once(".json").unwrap();
+        let (found, commands) = options.split_once("&startup").unwrap_or((options, ""));
+        assert_eq!(found, shown, "{words:?}");
+        let is_expanded = commands.contains("ExpandTracksByRegex") && commands.contains("a%20b");
+        assert_eq!(is_expanded, words.contains(&"t.json"), "{commands}");
+        serving.started.wait_for_line("Ctrl-C ends it");
+        serving.started.signal("INT");
+        let said = serving
+            .started
+            .end()
+            .stderr
+            .contains("lies beyond the ends");
+        assert_eq!(said, words.contains(&"7us"), "{words:?}");
+    }
+    let refused = ground.run(&["open", "t.json", "--at", "2026-11-22T07:30:00Z"]);
+    refused.says(&["expected a time from the begin of the trace such as 12.5s"]);
+}
+
+#[test]
+fn a_trace_that_nobody_reported_on_is_served_with_its_findings() {
+    let ground = Ground::new();
+    let fixture = "/../report/tests/fixtures/serving.json";
+    let options = Options {
+        output: Output::File(ground.path("t.json")),
+        ..Options::new([PathBuf::from(
+            env!("CARGO_MANIFEST_DIR").to_owned() + fixture,
+        )])
+    };
+    trace_merge::merge(&options).unwrap();
+    let serving = Serving::trace(&ground, "t.json");
+    let served = String::from_utf8(serving.ask("GET", &serving.path).body).unwrap();
+    assert_eq!(serving.started.end().code, Some(0));
+    let file = fs::read_to_string(ground.path("t.json")).unwrap();
+    let added = served.strip_prefix(file.strip_suffix("\n]}\n").unwrap());
+    let added: Vec<&str> = added.unwrap().split(",\n").skip(1).collect();
+    assert!(added.len() > 4, "{added:?}");
+    assert!(added.iter().all(|line| line.contains("sa_findings")));
+    let trace: Value = serde_json::from_str(&served).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let (recorded, added) = events.split_at(events.len() - added.len());
+    let is_added = |event: &Value| event["pid"] == added[0]["pid"];
+    assert!(added.iter().all(is_added) && !recorded.iter().any(is_added));
 }
 
 #[test]

@@ -47,6 +47,9 @@ fn alone_perfettos_page_in_chromium_shows_what_was_recorded() {
     assert_eq!((spans, &counts["slices"]), (300, &300.into()), "{counts}");
     assert_eq!(counts["problems"], 0, "{counts}");
     assert_eq!(counts["shown_ns"], serde_json::json!([5_000, 15_000]));
+    let is_open = |group: &Value| group[1] == true;
+    let groups = counts["groups"].as_array().unwrap();
+    assert!(groups.len() == 1 && groups.iter().all(is_open), "{counts}");
     assert_eq!(ended.code, Some(0));
     assert!(ended.stderr.ends_with("fetched\n"), "{}", ended.stderr);
 }

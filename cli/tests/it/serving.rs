@@ -82,6 +82,7 @@ impl Serving {
         let link = words.find(|word| word.starts_with("http")).unwrap();
         let (_, address) = link.rsplit_once("http://").unwrap();
         let (host, path) = address.split_once('/').unwrap();
+        let path = path.split_once('&').map_or(path, |(path, _)| path);
         let (_, port) = host.rsplit_once(':').unwrap();
         Serving {
             started,
