@@ -42,7 +42,7 @@ fn put_findings(report: &RunReport, look: Look<'_>, out: &mut String) {
             }
             _ => whole(report, finding.of),
         };
-        let waited = match finding.waited > 0.0 {
+        let waited = match is_waiting(report, finding) && finding.of != CostOf::RequestTime {
             true => &format!("{} of waiting; ", percent(finding.waited)),
             false => "",
         };
@@ -62,6 +62,11 @@ fn put_findings(report: &RunReport, look: Look<'_>, out: &mut String) {
     }
 }
 
+/// Returns true if requests waited for what a finding is about.
+fn is_waiting(report: &RunReport, finding: &Finding) -> bool {
+    report.requests.n > 0 && finding.waited > 0.0
+}
+
 /// Returns the words for the whole that a cost is a share of.
 fn whole(report: &RunReport, of: CostOf) -> &'static str {
     match of {
@@ -77,7 +82,7 @@ fn whole(report: &RunReport, of: CostOf) -> &'static str {
 /// Returns the findings in at most two lines each: the evidence, and the advice if the evidence leaves room for it.
 pub(super) fn brief(report: &RunReport, look: Look<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    let is_waiting = report.findings.iter().any(|of| of.waited > 0.0);
+    let is_waiting = report.findings.iter().any(|of| is_waiting(report, of));
     if !report.findings.is_empty() {
         let head = match is_waiting {
             true => "findings   the costliest first; waiting is the time that users waited",
@@ -105,7 +110,7 @@ pub(super) fn brief(report: &RunReport, look: Look<'_>) -> Vec<String> {
 
 fn brief_finding(report: &RunReport, finding: &Finding, look: Look<'_>) -> Vec<String> {
     let rule = finding.rule.replace('_', " ");
-    let share = match finding.waited > 0.0 {
+    let share = match is_waiting(report, finding) {
         true => format!("{} of waiting", percent(finding.waited)),
         false => format!("{} of {}", percent(finding.cost), whole(report, finding.of)),
     };

@@ -41,7 +41,7 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     };
     let (of, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
     let mut out = format!(
-        "names      {shown_count} of {of} by {by}; share is of {}\n",
+        "names      {shown_count} of {of} by {by}; shares are of {}\n",
         wall(report)
     );
     let mut rows = vec![cells(

@@ -48,7 +48,7 @@ pub(super) fn summary(recorded: &Recorded) -> String {
     parts.join(", ")
 }
 
-/// Returns which part of the run the figures are about, and what the rest was. It is empty if they are about the whole run.
+/// Returns which part of the run the figures are about, and what the rest was. It is empty if nothing is left out.
 pub(super) fn serving(report: &RunReport) -> Vec<String> {
     let serving = &report.serving;
     if serving.is_whole {
@@ -85,10 +85,14 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
     if shutdown_ns > 0 {
         left_out.push(format!("shutdown {}", duration(shutdown_ns as f64)));
     }
-    let mut text = format!("all figures are about {}", duration(serving.wall_ns as f64));
-    if !left_out.is_empty() {
-        text += &format!("; left out: {}", left_out.join(", "));
+    if left_out.is_empty() {
+        return Vec::new();
     }
+    let text = format!(
+        "all figures are about {}; left out: {}",
+        duration(serving.wall_ns as f64),
+        left_out.join(", ")
+    );
     labelled("serving", &wrapped(&text, WIDTH - LABEL, 2))
 }
 

@@ -169,11 +169,11 @@ fn the_screen_begins_with_the_verdict() {
     assert!(all.starts_with(verdict), "{all}");
     for words in [
         "\nserving    all figures are about 8.00 s; ",
-        "\n  queue (82 % of waiting; 26.7 % of a request's time, ",
+        "\n  queue (26.7 % of a request's time, ",
         "\nsettings   api\n  graph_mode full, max_num_seqs 2\n",
         "\nstart-up   233 s until ",
         "\n  Worker.init_device  api        2.00 s      1  120 s  130 s\n",
-        "; share is of the serving time\n",
+        "; shares are of the serving time\n",
     ] {
         assert!(all.contains(words), "{words}: {all}");
     }

@@ -61,7 +61,7 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
         ),
         IdleCause::NotSchedulable => (
             "requests waited in the engine, and none could run",
-            "more room for keys and values, a larger token budget; look at preemptions and grammars",
+            "a larger KV cache, a larger token budget; look at preemptions and grammars",
         ),
         IdleCause::Engine => (
             "the engine had requests, and no span says what it did",

@@ -111,7 +111,7 @@ fn not_answered(report: &RunReport) -> Option<Finding> {
     let (n, lost) = (summary.n.max(1), summary.aborted + summary.failed);
     let cost = lost as f64 / n as f64;
     let advice = match (&report.crash, summary.failed > summary.aborted) {
-        (Some(_), _) => "the crash first: these requests were under way, or came after it",
+        (Some(_), _) => "the crash first: these requests were in flight, or came after it",
         (None, true) => "the server's log at the time of these requests: --json has them",
         (None, false) => "the slowest requests first: clients give up what takes too long",
     };
