@@ -1,7 +1,7 @@
 //! What makes a comparison fail.
 
 use crate::formats::change;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{Metric, RunDiff};
 use clap::ValueEnum;
 use trace_merge::parse_duration;

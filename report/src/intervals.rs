@@ -1,7 +1,7 @@
 //! Where the mean of a population lies, by what is known of a sample.
 
-use crate::poisson;
-use crate::quantiles::Quantiles;
+use crate::statistics::poisson;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{IntervalMethod, Intervals};
 
 /// The quantiles of Student's t for 1 to 28 degrees of freedom: what lies within them on both sides is 90, 95 and 99 %.

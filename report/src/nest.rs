@@ -1,8 +1,8 @@
 //! Slices of one row inside each other: what each took by itself.
 
 use crate::covered::Covered;
-use crate::fold::serving::ServingClock;
 use crate::gather::slice_record::SliceRecord;
+use crate::serving_clock::ServingClock;
 use crate::stack_tree::StackTree;
 use std::cmp::Reverse;
 use std::io;

@@ -11,12 +11,12 @@ use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::rank_times;
 use crate::fold::recorded::{ends, recorded};
-use crate::fold::request_summary::{confidences, request_parts, summary};
 use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
+use crate::fold::requests::sizings::sizings;
+use crate::fold::requests::spikes::spikes;
+use crate::fold::requests::summary::{confidences, request_parts, summary};
 use crate::fold::requests::{Scheduling, SortedRequests, TokenSink};
-use crate::fold::serving::{ServingClock, run_phases, serving_time, whole_time};
-use crate::fold::sizings::sizings;
-use crate::fold::spikes::spikes;
+use crate::fold::serving::{run_phases, serving_time, whole_time};
 use crate::fold::stalls::{LEAST_NS, stalls};
 use crate::fold::start_up::start_up;
 use crate::fold::steps::{InSteps, steps};
@@ -34,6 +34,7 @@ use crate::gather::step_record::StepRecord;
 use crate::nest::nest;
 use crate::options::ReportOptions;
 use crate::rows::RowSink;
+use crate::serving_clock::ServingClock;
 use crate::stack_tree::StackTree;
 use crate::table::{
     DeviceTime, EngineSettings, NameTime, Prefixes, Recorded, RecordedProcess, Request, RunPhase,

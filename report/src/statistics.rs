@@ -1,5 +1,8 @@
 //! Whether two samples differ.
 
+pub(crate) mod poisson;
+pub(crate) mod quantiles;
+
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1_000;
 /// Values that all resamples together may draw; of larger samples fewer resamples are made.

@@ -1,10 +1,10 @@
 //! Slices on tracks → how busy each device and each of its streams was.
 
 use super::launches::LaunchedSlices;
-use super::serving::ServingClock;
 use crate::covered::Covered;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
+use crate::serving_clock::ServingClock;
 use crate::table::{DeviceTime, StreamTime};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

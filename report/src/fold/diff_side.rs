@@ -1,6 +1,6 @@
 //! The runs of one side of a comparison → the figures of their mean run.
 
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{
     IdleCause, LoadFigure, LoadLevel, Metric, NameFigures, NameTime, Request, RowKind, RunReport,
     SeriesKind, VerdictRule,

@@ -6,10 +6,10 @@ mod long_gaps;
 mod process_state;
 
 use super::feed::{Feed, feeds};
-use super::serving::ServingClock;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::rows::{IdleInterval, RowSink};
+use crate::serving_clock::ServingClock;
 use crate::table::{Activity, DeviceIdle, IdleCause, IdleTogether, LongGap, Recorded};
 use device_state::DeviceState;
 use idle_intervals::IntervalStore;

@@ -1,8 +1,8 @@
 //! Edges in the order of time → how much there was to do. Counters of steps → what each engine put into its steps.
 
-use super::serving::ServingClock;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::step_record::{StepSpeculation, StepTokens};
+use crate::serving_clock::ServingClock;
 use crate::table::{Batching, LoadLevel, SeriesKind};
 use std::collections::BTreeMap;
 use trace_store::sorter::Sorted;

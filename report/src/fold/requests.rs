@@ -2,9 +2,12 @@
 
 pub(crate) mod life;
 pub(crate) mod lives;
+mod phases;
 pub(crate) mod prefixes;
+pub(crate) mod sizings;
+pub(crate) mod spikes;
+pub(crate) mod summary;
 
-use super::phases::PhaseSequences;
 use super::serving::InFlight;
 use super::value_sorter::ValueSorter;
 use crate::fold::value_sorter::ValueRecord;
@@ -12,10 +15,11 @@ use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{NamePiece, RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{Phases, Request};
 use life::Life;
 use lives::Lives;
+use phases::PhaseSequences;
 use std::collections::BTreeSet;
 use std::io;
 use std::iter::Peekable;
@@ -349,10 +353,10 @@ impl Gaps<'_, '_> {
 mod tests {
     use super::*;
     use crate::BYTES;
-    use crate::fold::request_summary::request_parts;
-    use crate::fold::request_summary::summary;
-    use crate::fold::sizings::sizings;
-    use crate::fold::spikes::spikes;
+    use crate::fold::requests::sizings::sizings;
+    use crate::fold::requests::spikes::spikes;
+    use crate::fold::requests::summary::request_parts;
+    use crate::fold::requests::summary::summary;
     use crate::gather::request_moment::MomentKind;
     use crate::gather::request_moment::RequestArgs;
     use crate::table::{LoadLevel, SeriesKind, ServingTime};

@@ -2,7 +2,7 @@
 
 use super::diff_headline::headline;
 use super::diff_side::{NameKey, Side};
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::statistics::{mann_whitney_in_order, ratio_interval};
 use crate::table::{
     Headline, IdleCause, IdleDiff, LoadDiff, LoadFigure, Metric, MetricDiff, NameDiff, NameFigures,

@@ -1,9 +1,9 @@
 //! Slices before the first request → what took how long until the server was ready.
 
-use super::serving::ServingClock;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::{SliceRecord, thread_of};
 use crate::nest::nest;
+use crate::serving_clock::ServingClock;
 use crate::stack_tree::StackTree;
 use crate::table::{RunPhase, RunPhaseKind, StartUp, StartUpSpan};
 use std::cmp::Reverse;

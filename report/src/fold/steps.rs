@@ -1,10 +1,10 @@
 //! Steps in the order of their processes and start times → each step once, and the longest ones with the names inside them.
 
-use super::serving::ServingClock;
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;
 use crate::nest::NestedSlice;
 use crate::rows::{RowSink, StepRole, StepRow};
+use crate::serving_clock::ServingClock;
 use crate::table::{InStep, SlowStep};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Edges in the order of time, and tokens → what changed while the run went on.
 
-use super::serving::ServingClock;
 use crate::gather::edge::{Edge, EdgeKind};
+use crate::serving_clock::ServingClock;
 use crate::table::{Activity, Series, SeriesKind, Timeline};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_store::sorter::Sorted;

@@ -1,6 +1,6 @@
 //! Values with the numbers of names, devices or other things → a distribution for each number.
 
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use std::io;
 use trace_store::sorter::{Record, Sorter};
 

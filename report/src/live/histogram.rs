@@ -170,7 +170,7 @@ fn bucket(bounds_ns: &[i64], ns: i64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantiles::Quantiles;
+    use crate::statistics::quantiles::Quantiles;
 
     /// Samples whose quantiles are far from what interpolation within a bucket gives.
     fn samples() -> Vec<Vec<i64>> {

@@ -1,6 +1,6 @@
 //! Columns of the tables of the report.
 
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 
 /// The way a column gets its value from a row, which also gives the type of the column. Each value may be unknown.

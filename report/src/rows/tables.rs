@@ -2,7 +2,7 @@
 
 use super::column::Getter::{Count, Int, Process, RealUs, Text, Us};
 use super::column::{FigureColumn, TableRow, figure};
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{
     DeviceIdle, DeviceTime, IdleCause, NameTime, Recorded, Request, RunReport, named_enum,
 };

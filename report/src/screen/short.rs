@@ -2,7 +2,7 @@
 
 use super::amount::{duration, grouped, share};
 use super::names::shown;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{Finding, NameTime, RowKind, RunReport};
 
 /// Findings that are mentioned.

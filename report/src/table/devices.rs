@@ -1,7 +1,7 @@
 //! How busy the devices and their streams were, why they were idle, and how they came to collectives.
 
 use super::activity::Activity;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 
 /// How busy a device was, or another group of tracks: between the begin of its first slice and the end of its last one.

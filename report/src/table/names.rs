@@ -1,6 +1,6 @@
 //! The time of each name, of each stack of names, and of the longest steps.
 
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 
 /// Times of the slices of one name. The columns have the same names as in [yappi](https://github.com/sumerc/yappi), and count wall time.

@@ -1,7 +1,7 @@
 //! All requests together: a few figures, how certain these are, where the time went, and what the prompts have in common.
 
 use crate::options::Slo;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 
 /// Requests that kept every objective, as vLLM's benchmark counts them.

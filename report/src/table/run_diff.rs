@@ -5,7 +5,7 @@ use super::diff_headline::Headline;
 use super::names::RowKind;
 use super::request::Request;
 use super::verdict::VerdictRule;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use super::device_use::{device_use, mean_use};
 use super::{load_at, parts};
 use crate::gather::detail_events::{OutputsOfRequest, RequestEvents, RequestStep, TimeRange};
 use crate::gather::edge::number;
-use crate::quantiles::Quantiles;
 use crate::rows::IdleInterval;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{
     LongestGap, Neighbour, OnePart, OneRequest, Place, Request, RequestSteps, RunReport,
     StepOfRequest,

@@ -1,7 +1,6 @@
 //! One step: who took part in it, for how long, and what the devices waited for.
 
 use super::device_use::device_use;
-use crate::fold::serving::ServingClock;
 use crate::fold::steps::InSteps;
 use crate::fold::value_sorter::{ValueRecord, ValueSorter};
 use crate::gather::detail_events::{NumberedSpan, StepEvents, StepFlow, TimeRange};
@@ -9,9 +8,10 @@ use crate::gather::edge::number;
 use crate::gather::slice_record::{OpenSpan, thread_of};
 use crate::gather::step_record::StepRecord;
 use crate::nest::nest;
-use crate::quantiles::Quantiles;
 use crate::rows::IdleInterval;
+use crate::serving_clock::ServingClock;
 use crate::stack_tree::StackTree;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{
     Activity, BatchOfStep, DeviceInStep, OneStep, Place, ProcessInStep, RunReport, SlowStep,
 };

@@ -1,6 +1,6 @@
 //! One request from its arrival to its end, from the events of all processes.
 
-use crate::fold::phases::{PhaseChange, PhaseChanges};
+use crate::fold::requests::phases::{PhaseChange, PhaseChanges};
 use crate::fold::serving::InFlight;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment, RequestToken};

@@ -5,7 +5,7 @@
 
 use super::Scheduling;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{Prefix, Prefixes, RecordedProcess, TokenQuantiles};
 use std::collections::HashMap;
 use std::io;

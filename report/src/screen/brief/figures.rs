@@ -4,7 +4,7 @@ use super::super::amount::{counted, duration, grouped, percent};
 use super::super::idle::{causes, words};
 use super::super::names::process_name;
 use super::super::width::{LABEL, WIDTH, cut, filled, labelled};
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{DeviceTime, LoadLevel, RequestSummary, RunReport, SeriesKind};
 
 /// Parts of a request's time, and causes of idle devices, below this share are left out.

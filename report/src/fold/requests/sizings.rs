@@ -1,7 +1,7 @@
 //! Requests → how their times grow with the number at once.
 
 use crate::options::Slo;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{Metric, Request, Sizing, SizingFit, SizingPoint, SizingRefusal};
 
 /// The times that are looked at.

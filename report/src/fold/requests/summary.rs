@@ -1,9 +1,9 @@
 //! Requests → a few figures of all of them, how certain these are, and where the time goes.
 
-use super::requests::FoldedRequests;
+use super::FoldedRequests;
 use crate::intervals::{of_mean, of_rate};
 use crate::options::Slo;
-use crate::quantiles::Quantiles;
+use crate::statistics::quantiles::Quantiles;
 use crate::table::{
     Confidence, ConfidenceOf, Goodput, OutOfOrder, PARTS, Request, RequestPart, RequestParts,
     RequestStatus, RequestSummary, ServingTime,
