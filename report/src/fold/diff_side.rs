@@ -108,7 +108,7 @@ impl<'a> Side<'a> {
     pub(super) fn is_closed_loop(self) -> bool {
         let is_level = |run: &RunReport| {
             let mut in_flight = levels(run, SeriesKind::UnderWay);
-            in_flight.all(|level| level.p50 >= 0.9 * level.max)
+            in_flight.all(|level| level.p50 >= 0.75 * level.max)
         };
         !self.0.is_empty() && self.0.iter().all(|run| is_level(run) && follow_ends(run))
     }
@@ -193,7 +193,8 @@ fn arrivals_per_s(run: &RunReport) -> Option<f64> {
     (wall_ns > 0).then(|| (n - 1) as f64 / (wall_ns as f64 / 1e9))
 }
 
-/// Returns true if most requests came right after the end of another one: within a tenth of the mean time between two arrivals.
+/// Returns true if most requests came right after the end of another one, except for those before the first end: within a tenth of the mean time between two
+/// arrivals.
 fn follow_ends(run: &RunReport) -> bool {
     let requests = run.request.iter();
     let arrivals: Vec<i64> = requests.clone().filter_map(Request::begin_ns).collect();
@@ -202,12 +203,13 @@ fn follow_ends(run: &RunReport) -> bool {
     let Some(rate) = arrivals_per_s(run) else {
         return false;
     };
-    let follows = |ns: &&i64| {
+    let since_end = |ns: &i64| {
         let before = ends.partition_point(|end_ns| end_ns <= ns);
-        let end_ns = before.checked_sub(1).map(|nth| ends[nth]);
-        end_ns.is_some_and(|end_ns| (*ns - end_ns) as f64 <= 1e8 / rate)
+        before.checked_sub(1).map(|nth| *ns - ends[nth])
     };
-    arrivals.iter().filter(follows).count() * 2 > arrivals.len()
+    let since_end: Vec<i64> = arrivals.iter().filter_map(since_end).collect();
+    let follow = since_end.iter().filter(|ns| **ns as f64 <= 1e8 / rate);
+    follow.count() * 2 > since_end.len()
 }
 
 /// Returns the figures of a name in the mean of `runs` runs. A run without the name counts as 0.

@@ -90,7 +90,7 @@ impl Table {
             return Vec::new();
         }
         let notes = [
-            (self.rows.len().saturating_sub(most), "more in --json"),
+            (self.rows.len().saturating_sub(most), "more"),
             (self.same, "unchanged"),
         ];
         let notes = notes.iter().filter(|(n, _)| *n > 0);

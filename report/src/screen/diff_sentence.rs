@@ -75,8 +75,14 @@ fn no_requests(diff: &RunDiff) -> String {
     }
 }
 
-/// Returns a clause that names settings which changed nothing.
+/// Returns a clause that names a change of the verdict, or settings which changed nothing.
 fn although(diff: &RunDiff) -> String {
+    if let ([one], [other]) = (&diff.verdicts.0[..], &diff.verdicts.1[..])
+        && one != other
+        && ![one, other].contains(&&VerdictRule::Unknown)
+    {
+        return format!(", but {}", verdict_words(*one, *other));
+    }
     let settings = diff.settings.iter().flat_map(|of| &of.different);
     let settings: Vec<&SettingDiff> = settings.collect();
     match settings[..] {
@@ -135,10 +141,7 @@ fn change(cause: &ChangeCause, diff: &RunDiff) -> String {
             other_setting(of, "was") + &more
         }
         Change::Load(of) => load_words(of),
-        Change::Verdict { one, other } => {
-            let (one, other) = (rule_words(*one), rule_words(*other));
-            format!("the verdict changed from “{one}” to “{other}”")
-        }
+        Change::Verdict { one, other } => verdict_words(*one, *other),
         Change::Idle(of) => {
             let (name, _) = idle::words(of.cause);
             let (one, other) = (share(of.one, 1.0), share(of.other, 1.0));
@@ -153,6 +156,11 @@ fn change(cause: &ChangeCause, diff: &RunDiff) -> String {
             format!("{name} took {other} instead of {one} on a device")
         }
     }
+}
+
+fn verdict_words(one: VerdictRule, other: VerdictRule) -> String {
+    let (one, other) = (rule_words(one), rule_words(other));
+    format!("the verdict changed from “{one}” to “{other}”")
 }
 
 /// Returns a verdict's rule in words.

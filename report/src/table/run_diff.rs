@@ -141,7 +141,7 @@ pub struct MetricDiff {
     pub ratio: Option<f64>,
     /// Interval that contains this ratio with a probability of 95 % (bootstrap).
     pub ratio_interval: Option<(f64, f64)>,
-    /// The probability of such a difference between two samples of one population (Mann-Whitney, corrected for requests that waited for one another).
+    /// The probability of such a difference between two samples of one population (Mann-Whitney, corrected for requests that waited for one another, unless these came in a closed loop).
     pub p_value: Option<f64>,
 }
 

@@ -391,6 +391,11 @@ fn what_explains_nothing_is_named_as_such() {
             "Little changed: p50 TPOT rose from 10.1 ms to 10.4 ms.\n",
         ),
         (
+            judged(SERVER.run(), VerdictRule::Nothing),
+            judged(SERVER.run(), VerdictRule::Gc),
+            "No figure of the requests changed beyond what chance explains, but the verdict changed from “nothing” to “gc”.\n",
+        ),
+        (
             judged(many.run(), VerdictRule::Nothing),
             judged(slow(13_000), VerdictRule::ProcessStalled),
             "p50 TPOT rose from 10.1 ms to 13.1 ms, while the verdict changed from “nothing” to “process stalled”.\n",
