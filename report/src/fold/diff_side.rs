@@ -193,7 +193,7 @@ fn arrivals_per_s(run: &RunReport) -> Option<f64> {
     (wall_ns > 0).then(|| (n - 1) as f64 / (wall_ns as f64 / 1e9))
 }
 
-/// Returns true if most requests came right after the end of another one, except for those before the first end: within a tenth of the mean time between two
+/// Returns true if most requests came right after the end of another one, except for those before the first end: within 30 % of the mean time between two
 /// arrivals.
 fn follow_ends(run: &RunReport) -> bool {
     let requests = run.request.iter();
@@ -208,7 +208,7 @@ fn follow_ends(run: &RunReport) -> bool {
         before.checked_sub(1).map(|nth| *ns - ends[nth])
     };
     let since_end: Vec<i64> = arrivals.iter().filter_map(since_end).collect();
-    let follow = since_end.iter().filter(|ns| **ns as f64 <= 1e8 / rate);
+    let follow = since_end.iter().filter(|ns| **ns as f64 <= 3e8 / rate);
     follow.count() * 2 > since_end.len()
 }
 
