@@ -30,7 +30,7 @@ pub struct BundleArgs {
     /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The file to write. A bundle of this name is replaced, another file is not
+    /// The file to write; only an older bundle is replaced
     #[arg(
         short,
         long,

@@ -5,7 +5,7 @@ use crate::gather::slice_record::{SliceRecord, thread_of};
 use crate::nest::nest;
 use crate::serving_clock::ServingClock;
 use crate::stack_tree::StackTree;
-use crate::table::{RunPhase, RunPhaseKind, StartUp, StartUpSpan};
+use crate::table::{RowKind, RunPhase, RunPhaseKind, StartUp, StartUpSpan};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
@@ -32,11 +32,13 @@ pub(crate) fn start_up(
         &clock,
         &mut StackTree::new(keys, processes),
         |slice| {
+            let key = &keys[slice.key as usize];
             let process = thread_of(slice.row).and_then(|thread| processes.get(thread));
+            let process = process.filter(|_| key.row_kind == RowKind::Thread);
             let Some(process) = process.copied() else {
                 return Ok(()); // an async span may only have waited
             };
-            let name = keys[slice.key as usize].name.as_str();
+            let name = key.name.as_str();
             let span = spans.entry((process, name)).or_insert_with(|| StartUpSpan {
                 name: name.to_owned(),
                 process,

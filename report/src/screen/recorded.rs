@@ -59,11 +59,9 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
         let phases = report.run_phases.iter().filter(|of| of.kind == kind);
         phases.map(|of| of.to_ns - of.from_ns).sum::<i64>()
     };
-    let start_up_ns = match report.start_up.wall_ns {
-        0 => phase_ns(RunPhaseKind::StartUp),
-        ns => ns,
-    };
-    if start_up_ns > 0 {
+    let is_long = |ns: i64| ns > report.recorded.wall_ns / 100;
+    let start_up_ns = phase_ns(RunPhaseKind::StartUp);
+    if is_long(start_up_ns) {
         let spans = report.start_up.spans.iter().take(START_UP_SPANS);
         let span =
             |of: &StartUpSpan| format!("{} {}", shown(&of.name), duration(of.tsub_ns as f64));
@@ -81,8 +79,13 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
         1 => left_out.push(format!("1 pause of {pause}")),
         n => left_out.push(format!("{n} pauses of {pause} in all")),
     }
+    let idle_ns = phase_ns(RunPhaseKind::Idle) - pause_ns;
+    if is_long(idle_ns) {
+        let idle = duration(idle_ns as f64);
+        left_out.push(format!("{idle} before or after all requests"));
+    }
     let shutdown_ns = phase_ns(RunPhaseKind::Shutdown);
-    if shutdown_ns > 0 {
+    if is_long(shutdown_ns) {
         left_out.push(format!("shutdown {}", duration(shutdown_ns as f64)));
     }
     if left_out.is_empty() {

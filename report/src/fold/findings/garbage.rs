@@ -2,6 +2,7 @@
 
 use super::idle::IDLE;
 use super::{draft, longest_gap};
+use crate::amount::duration;
 use crate::table::{Activity, CostOf, Finding, IdleCause, RunReport, StackTime};
 use std::collections::BTreeMap;
 
@@ -19,10 +20,19 @@ pub(super) fn most_gc(report: &RunReport) -> Option<String> {
     }
     let (process, (ns, n)) = times.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
     Some(format!(
-        "; {} most of all, {n} times and {:.1} ms",
+        "; {} most of all, {} and {}",
         report.process_name(process),
-        ns as f64 / 1e6
+        times_words(n),
+        duration(ns as f64)
     ))
+}
+
+/// Returns a number of times in words.
+fn times_words(n: u64) -> String {
+    match n {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    }
 }
 
 /// Long collections of garbage, whether devices waited for them or not.
@@ -39,9 +49,9 @@ pub(super) fn garbage(report: &RunReport) -> Option<Finding> {
         ..draft(
             "gc",
             format!(
-                "Python collected garbage {} times, up to {:.1} ms{}",
-                ncall,
-                longest_ns as f64 / 1e6,
+                "Python collected garbage {}, up to {}{}",
+                times_words(ncall),
+                duration(longest_ns as f64),
                 most_gc(report).unwrap_or_default()
             ),
             (cost, CostOf::WallTime),

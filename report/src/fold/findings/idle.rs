@@ -3,6 +3,7 @@
 use super::garbage::most_gc;
 use super::ranks::clock_words;
 use super::{draft, has_steps, longest_gap, waited};
+use crate::amount::duration;
 use crate::table::{CostOf, Finding, IdleCause, RunReport};
 
 /// Least share of the time that users waited.
@@ -96,9 +97,9 @@ pub(super) fn idle(report: &RunReport) -> Vec<Finding> {
         };
         match (cause, report.longest_wait()) {
             (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(
-                ": {} waited {:.1} ms for {}{}",
+                ": {} waited {} for {}{}",
                 report.process_name(device.process),
-                wait.ns as f64 / 1e6,
+                duration(wait.ns as f64),
                 report.process_name(wait.process),
                 clock_words(recorded.greatest_uncertainty_ns([device.worker, wait.process]))
             )),

@@ -1,6 +1,7 @@
 //! Requests → what they waited for.
 
 use super::draft;
+use crate::amount::duration;
 use crate::table::{CostOf, Finding, Place, Request, RunReport, SeriesKind, Stall};
 
 /// Least shares of the time of requests. docs/time.md says where each comes from.
@@ -38,8 +39,8 @@ fn queue(report: &RunReport) -> Option<Finding> {
     let (cost, evidence) = match queue.n {
         0 => queue_by_levels(report)?,
         _ => {
-            let mean_ms = queue.mean_ns / 1e6;
-            let evidence = format!("the mean request waited {mean_ms:.1} ms in the engine's queue");
+            let mean = duration(queue.mean_ns);
+            let evidence = format!("the mean request waited {mean} in the engine's queue");
             (share_of_e2e(report, Request::queue_ns), evidence)
         }
     };
@@ -84,9 +85,9 @@ fn preemptions(report: &RunReport) -> Option<Finding> {
         }
     };
     let evidence = || {
-        let mean_ms = total_ns / n / 1e6;
+        let mean = duration(total_ns / n);
         format!(
-            "{n} of {all} requests were preempted, lay for {mean_ms:.1} ms on average, and were computed again"
+            "{n} of {all} requests were preempted for {mean} on average, and were computed again"
         )
     };
     let advice = "more memory for keys and values, fewer sequences in a batch";
@@ -130,9 +131,9 @@ fn slow_frontend(report: &RunReport) -> Option<Finding> {
     let most = in_frontend.max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))?;
     let cost = total_ns / parts.e2e_mean_ns.max(1.0);
     let evidence = format!(
-        "the mean request spent {:.1} ms in the frontend, {:.1} ms of them in {}",
-        total_ns / 1e6,
-        most.mean_ns / 1e6,
+        "the mean request spent {} in the frontend, {} of it in {}",
+        duration(total_ns),
+        duration(most.mean_ns),
         most.name
     );
     let advice = "more API servers; look at tokenising and templates";
@@ -163,9 +164,9 @@ pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
         false => stalled,
     };
     let evidence = format!(
-        "a step of {} with a prompt in it takes {:.1} ms longer, and the answers in it wait ({} of {} steps)",
+        "a step of {} with a prompt in it takes {} longer, and the answers in it wait ({} of {} steps)",
         report.process_name(batching.process),
-        more_ns / 1e6,
+        duration(more_ns),
         batching.mixed_steps,
         batching.steps
     );

@@ -2,7 +2,7 @@
 
 use super::{Candidate, LEAST, finding, from_finding, of_waiting, percent};
 use crate::amount::duration;
-use crate::table::{CostOf, Finding, IdleCause, RunReport, VerdictRule};
+use crate::table::{CostOf, DeviceTime, Finding, IdleCause, RunReport, VerdictRule};
 
 /// The rules of findings that blame the host, with what devices waited for.
 const HOST: [(&str, &str); 8] = [
@@ -130,16 +130,29 @@ pub(super) fn host(report: &RunReport) -> Option<Candidate> {
             percent(most.waited)
         ),
     };
-    let advice = capitalized(most.advice);
-    let candidate = from_finding(VerdictRule::HostBound, (*most, 0.0), text, &advice)?;
-    (waited >= LEAST_HOST).then_some(Candidate {
-        waited,
-        ..candidate
-    })
+    let advice = match most.advice.strip_prefix("look ") {
+        Some(rest) => format!("Look {rest}."),
+        None => format!("Try {}.", most.advice),
+    };
+    let mut candidate = from_finding(VerdictRule::HostBound, (*most, 0.0), text, &advice)?;
+    candidate.waited = waited;
+    let each = found
+        .iter()
+        .map(|(finding, words)| format!("{words} {}", percent(finding.waited)));
+    let each: Vec<String> = each.collect();
+    candidate.verdict.evidence = format!("waiting for {}{}", each.join(", "), busy(report));
+    (waited >= LEAST_HOST).then_some(candidate)
 }
 
-/// Returns a finding's advice as a sentence.
-fn capitalized(advice: &str) -> String {
-    let (first, rest) = advice.split_at(1);
-    format!("{}{rest}.", first.to_uppercase())
+/// Returns words on how busy the devices were; empty if no device was recorded.
+fn busy(report: &RunReport) -> String {
+    let sum = |ns: fn(&DeviceTime) -> i64| report.device.iter().map(ns).sum::<i64>() as f64;
+    let wall_ns = sum(|device| device.wall_ns);
+    match wall_ns > 0.0 {
+        true => format!(
+            "; devices busy {} of their time",
+            percent(sum(|device| device.busy_ns) / wall_ns)
+        ),
+        false => String::new(),
+    }
 }
