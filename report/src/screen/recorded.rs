@@ -60,7 +60,7 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
         phases.map(|of| of.to_ns - of.from_ns).sum::<i64>()
     };
     let is_long = |ns: i64| ns > report.recorded.wall_ns / 100;
-    let start_up_ns = phase_ns(RunPhaseKind::StartUp);
+    let start_up_ns = report.start_up.wall_ns;
     if is_long(start_up_ns) {
         let spans = report.start_up.spans.iter().take(START_UP_SPANS);
         let span =
