@@ -40,8 +40,9 @@ Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
 
 /// Serves a trace to ui.perfetto.dev, on this machine only, until it is fetched.
 ///
-/// It shows the time in which the server had requests, unless another time is asked for. Nothing is sent anywhere: the page in your browser reads the file
-/// from 127.0.0.1.
+/// It shows the time in which the server had requests, unless another time is asked for.
+///
+/// Nothing is sent anywhere: the page in your browser reads the file from 127.0.0.1.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
