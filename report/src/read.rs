@@ -386,6 +386,25 @@ impl Run<'_> {
         })
     }
 
+    /// Numbers the collectives of the whole run, and returns those in serving time. One that reaches across its end may count on one rank and not on another.
+    fn collectives(
+        &self,
+        slices: &Sorted<DeviceSlice>,
+        clock: &ServingClock,
+    ) -> io::Result<(CollectiveCounts, Sorted<CollectiveRecord>)> {
+        let (mut counts, mut found) = (CollectiveCounts::default(), self.sorter());
+        slices.each(|slice| {
+            if slice.collective != 0
+                && let Some(key) = counts.next(slice.collective, slice.device)
+                && clock.clip((slice.start_ns, slice.end_ns.0)).is_some()
+            {
+                found.push(CollectiveRecord::new(key, &slice))?;
+            }
+            Ok(())
+        })?;
+        Ok((counts, found.finish()?))
+    }
+
     /// Adds the gaps to the edges.
     fn device_tables(
         &self,
@@ -396,7 +415,7 @@ impl Run<'_> {
     ) -> io::Result<DeviceTables> {
         let host = |device: u32| number(self.devices.host(device as usize));
         let launches = launches(&launch_ends.finish()?, host, self.sorter(), edges)?;
-        let (mut counts, mut collectives) = (CollectiveCounts::default(), self.sorter());
+        let (counts, collectives) = self.collectives(slices, clock)?;
         let mut delays = ValueSorter::new(self.sorter());
         let mut streams = StreamTimes::default();
         let mut device = device_times(
@@ -415,11 +434,6 @@ impl Run<'_> {
                     delays.push(slice.device, queue_ns)?;
                 }
                 streams.take(slice);
-                if slice.collective != 0
-                    && let Some(key) = counts.next(slice.collective, slice.device)
-                {
-                    collectives.push(CollectiveRecord::new(key, slice))?;
-                }
                 Ok(())
             },
         )?;
@@ -433,7 +447,7 @@ impl Run<'_> {
         Ok(DeviceTables {
             device,
             streams,
-            collectives: collectives.finish()?,
+            collectives,
             counts,
         })
     }

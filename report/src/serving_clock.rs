@@ -8,7 +8,8 @@ use crate::table::{Pause, ServingTime};
 pub(crate) struct ServingClock {
     from_ns: i64,
     to_ns: i64,
-    pauses: Vec<Pause>,
+    /// Each pause, with the length of all pauses before it.
+    pauses: Vec<(Pause, i64)>,
 }
 
 impl ServingClock {
@@ -16,10 +17,18 @@ impl ServingClock {
     pub(crate) fn new(serving: &ServingTime) -> ServingClock {
         match serving.is_whole {
             true => ServingClock::whole(),
-            false => ServingClock {
-                pauses: serving.pauses.clone(),
-                ..ServingClock::between((serving.from_ns, serving.to_ns))
-            },
+            false => {
+                let mut before_ns = 0;
+                let with_before = |pause: &Pause| {
+                    let entry = (*pause, before_ns);
+                    before_ns += pause.to_ns - pause.from_ns;
+                    entry
+                };
+                ServingClock {
+                    pauses: serving.pauses.iter().map(with_before).collect(),
+                    ..ServingClock::between((serving.from_ns, serving.to_ns))
+                }
+            }
         }
     }
 
@@ -40,22 +49,26 @@ impl ServingClock {
     /// Converts a time of the trace. A time outside becomes the nearest one inside.
     pub(crate) fn serving_ns(&self, ns: i64) -> i64 {
         let ns = ns.clamp(self.from_ns, self.to_ns);
-        let before = |pause: &&Pause| pause.from_ns < ns;
-        let pauses = self.pauses.iter().take_while(before);
-        let paused_ns: i64 = pauses.map(|of| of.to_ns.min(ns) - of.from_ns).sum();
-        ns - paused_ns
+        ns - self.last_pause(ns).map_or(0, |(pause, before_ns)| {
+            before_ns + pause.to_ns.min(ns) - pause.from_ns
+        })
     }
 
     /// Converts a serving time back. The time of a pause becomes the pause's end.
     pub(crate) fn trace_ns(&self, serving_ns: i64) -> i64 {
-        let mut ns = serving_ns;
-        for pause in &self.pauses {
-            if pause.from_ns > ns {
-                break;
-            }
-            ns += pause.to_ns - pause.from_ns;
-        }
-        ns
+        let after = |(pause, before_ns): &(Pause, i64)| pause.from_ns - before_ns <= serving_ns;
+        let last = self.pauses.partition_point(after).checked_sub(1);
+        serving_ns
+            + last.map_or(0, |nth| {
+                let (pause, before_ns) = self.pauses[nth];
+                before_ns + pause.to_ns - pause.from_ns
+            })
+    }
+
+    /// Returns the last pause that began before a time, and the length of all pauses before it.
+    fn last_pause(&self, ns: i64) -> Option<(Pause, i64)> {
+        let before = self.pauses.partition_point(|(of, _)| of.from_ns < ns);
+        Some(self.pauses[before.checked_sub(1)?])
     }
 
     /// Returns the part of a span that is inside, in serving time; `None` if it is outside.
@@ -63,8 +76,8 @@ impl ServingClock {
         let is_short = start_ns == end_ns && (self.from_ns..=self.to_ns).contains(&start_ns);
         let (from_ns, to_ns) = (self.serving_ns(start_ns), self.serving_ns(end_ns));
         let is_paused = || {
-            let mut pauses = self.pauses.iter();
-            pauses.any(|pause| pause.from_ns < start_ns && start_ns < pause.to_ns)
+            let last = self.last_pause(start_ns);
+            last.is_some_and(|(pause, _)| start_ns < pause.to_ns)
         };
         (from_ns < to_ns || is_short && !is_paused()).then_some((from_ns, to_ns))
     }

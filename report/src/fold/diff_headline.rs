@@ -4,6 +4,7 @@
 //! as such.
 
 use super::diff_side::Side;
+use super::verdict::KV_FULL;
 use crate::statistics::mann_whitney;
 use crate::table::{
     Change, ChangeCause, CrashedSide, FigureChange, Headline, HeadlineStatistic, IdleCause,
@@ -22,8 +23,6 @@ const ANSWERED: (f64, f64) = (0.05, 3.3);
 const LOAD: f64 = 1.1;
 /// Share of the devices' time by which a cause of idle devices has to change.
 const IDLE: f64 = 0.05;
-/// Percentage of the KV cache from which on it is full.
-const KV_FULL: f64 = 95.0;
 /// E2E is the headline if TTFT and decode explain less than this share of its change.
 const EXPLAINED: f64 = 0.7;
 /// Lengths explain a time that changed by up to the power of this. Attention grows with the square of a length.
@@ -412,11 +411,13 @@ fn part(diff: &RunDiff, metric: &MetricDiff, is_slower: bool) -> Option<PartDiff
         }
         false => diff.parts.clone(),
     };
+    let has = |part: &PartDiff, names: &[&str]| {
+        let mut parts = part.name.split(" + ");
+        parts.any(|part| names.contains(&part))
+    };
     let is_in = |part: &PartDiff| match metric.metric {
-        Metric::Tpot | Metric::Decode => part.name == "decode",
-        Metric::Ttft | Metric::EngineTtft => {
-            !["decode", "return", "answer"].contains(&part.name.as_str())
-        }
+        Metric::Tpot | Metric::Decode => has(part, &["decode"]),
+        Metric::Ttft | Metric::EngineTtft => !has(part, &["decode", "return", "answer"]),
         _ => true,
     };
     let sign = if is_slower { 1.0 } else { -1.0 };

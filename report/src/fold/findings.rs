@@ -35,7 +35,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
             let before_ns = (-place.from_ns).max(0);
             *place = Place {
                 from_ns: place.from_ns + before_ns,
-                dur_ns: place.dur_ns - before_ns,
+                dur_ns: (place.dur_ns - before_ns).max(0),
             };
         }
     }
@@ -83,7 +83,7 @@ fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<Place> {
     let gap = gaps.find(|gap| gap.cause == cause)?;
     Some(Place {
         from_ns: gap.start_ns,
-        dur_ns: gap.dur_ns,
+        dur_ns: gap.end_ns - gap.start_ns,
     })
 }
 

@@ -101,6 +101,7 @@ pub(crate) fn idle_causes(
     }
     let mut found = sweep.finish(rows)?;
     for gap in &mut found.long_gaps {
+        gap.end_ns = roles.clock.trace_ns(gap.start_ns + gap.dur_ns);
         gap.start_ns = roles.clock.trace_ns(gap.start_ns);
     }
     Ok(found)

@@ -210,7 +210,7 @@ impl SortedRequests {
         let itl = gaps.finish()?;
         let mut found = requests.requests;
         found.sort_unstable_by(|one, other| {
-            let place = |of: &Request| (of.arrival_ns, of.queued_ns);
+            let place = |of: &Request| (of.begin_ns(), of.queued_ns);
             let (first, second) = (place(one), place(other));
             (first.0, &one.request_id, first.1).cmp(&(second.0, &other.request_id, second.1))
         });

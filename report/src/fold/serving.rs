@@ -161,6 +161,9 @@ mod tests {
             ("idle", 200),
         ];
         assert_eq!(phases, expected);
+        let phases = run_phases(&serving, (0, 130 * S), None);
+        let last = phases.last().map(|of| (of.kind, of.to_ns / S));
+        assert_eq!(last, Some((RunPhaseKind::Shutdown, 130)));
     }
 
     #[test]

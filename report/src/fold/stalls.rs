@@ -58,8 +58,9 @@ pub(crate) fn stalls(
         steps,
         in_flight: in_flight(&report.request, report.serving.to_ns),
     };
-    let requests = report.request.iter();
-    let frontends: BTreeSet<usize> = requests.filter_map(|of| of.process).collect();
+    // A request without an arrival has its engine as its process.
+    let arrived = report.request.iter().filter(|of| of.arrival_ns.is_some());
+    let frontends: BTreeSet<usize> = arrived.filter_map(|of| of.process).collect();
     let mut candidates = of.candidates(silences);
     of.add_activities(&mut candidates, &frontends);
     let step_ns = of.add_steps(&mut candidates);
@@ -109,9 +110,11 @@ impl Silences<'_> {
         let candidate = |silence: &Silence| {
             let process = silence.process as usize;
             let first = in_flight.partition_point(|(_, to_ns)| *to_ns <= silence.from_ns);
-            let mut times = in_flight[first..].iter();
-            let (from_ns, to_ns) = times.next()?;
-            let (from_ns, to_ns) = (silence.from_ns.max(*from_ns), silence.to_ns.min(*to_ns));
+            let times = in_flight[first..].iter();
+            let times = times.take_while(|(from_ns, _)| *from_ns < silence.to_ns);
+            let inside = times
+                .map(|(from_ns, to_ns)| (silence.from_ns.max(*from_ns), silence.to_ns.min(*to_ns)));
+            let (from_ns, to_ns) = inside.max_by_key(|(from_ns, to_ns)| to_ns - from_ns)?;
             (is_process(process) && to_ns - from_ns >= LEAST_NS).then_some(Candidate {
                 process,
                 from_ns,
@@ -201,7 +204,7 @@ impl Silences<'_> {
                 _ => false,
             };
             let from_ns = candidate.from_ns.max(gap.start_ns);
-            let to_ns = candidate.to_ns.min(gap.start_ns + gap.dur_ns);
+            let to_ns = candidate.to_ns.min(gap.end_ns);
             let share = (to_ns - from_ns) as f64 / candidate.dur_ns() as f64;
             waits.is_some_and(is_for) && share >= WAITED
         })

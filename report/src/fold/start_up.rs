@@ -49,8 +49,9 @@ pub(crate) fn start_up(
             });
             span.start_ns = span.start_ns.min(slice.start_ns);
             span.ncall += 1;
-            span.ttot_ns += if slice.is_outermost { slice.dur_ns } else { 0 };
-            span.tsub_ns += slice.self_ns;
+            let outermost_ns = if slice.is_outermost { slice.dur_ns } else { 0 };
+            span.ttot_ns = span.ttot_ns.saturating_add(outermost_ns);
+            span.tsub_ns = span.tsub_ns.saturating_add(slice.self_ns);
             Ok(())
         },
     )?;

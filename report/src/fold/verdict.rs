@@ -3,6 +3,8 @@
 mod causes;
 mod queue;
 
+pub(super) use queue::KV_FULL;
+
 use super::findings::crash_place;
 use crate::amount::duration;
 use crate::table::{CrashedSpan, Finding, RunReport, SeriesKind, Verdict, VerdictRule};

@@ -49,7 +49,9 @@ pub fn diff_text(diff: &RunDiff) -> String {
     let tables = tables.iter().flat_map(|(table, most)| table.lines(*most));
     lines.extend(tables);
     let left = LINES.saturating_sub(lines.len() + 4);
-    lines.extend(names.lines(left.min(NAMES)));
+    if left > 0 {
+        lines.extend(names.lines(left.min(NAMES)));
+    }
     if !unchanged.is_empty() {
         lines.extend([
             String::new(),

@@ -61,14 +61,16 @@ fn shell_time(ns: i64) -> String {
     match ns {
         ..1_000 => format!("{ns}ns"),
         1_000..1_000_000 => format!("{}us", ns / 1_000),
-        1_000_000..1_000_000_000 => decimal(ns / 1_000, "ms"),
-        _ => decimal(ns / 1_000_000, "s"),
+        1_000_000..1_000_000_000 => decimal(ns / 1_000, 3, "ms"),
+        _ => decimal(ns / 1_000, 6, "s"),
     }
 }
 
-/// Returns thousandths as a decimal number without trailing zeros.
-fn decimal(thousandths: i64, unit: &str) -> String {
-    let text = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+/// Returns microseconds as a decimal number of units of 10^`digits` of them, without trailing zeros.
+fn decimal(us: i64, digits: usize, unit: &str) -> String {
+    let text = format!("{us:0width$}", width = digits + 1);
+    let (whole, part) = text.split_at(text.len() - digits);
+    let text = format!("{whole}.{part}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text}{unit}")
 }

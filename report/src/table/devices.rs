@@ -171,7 +171,9 @@ pub struct LongGap {
     pub process: usize,
     /// When it began, in ns from the begin of the trace.
     pub start_ns: i64,
-    /// Duration, in ns.
+    /// When it ended, in ns from the begin of the trace.
+    pub end_ns: i64,
+    /// Duration without pauses of the serving time, in ns.
     pub dur_ns: i64,
     /// The cause of most of it.
     pub cause: IdleCause,

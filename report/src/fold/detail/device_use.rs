@@ -77,13 +77,13 @@ pub(super) fn device_use(
 
 /// Returns the mean of some devices.
 pub(super) fn mean_use(devices: &[DeviceUse]) -> Option<DevicesIn> {
-    let open_ns: i64 = devices.iter().map(|of| of.open_ns).sum();
-    let idle_ns: i64 = devices.iter().map(DeviceUse::idle_ns).sum();
-    let share = |ns: i64| ns as f64 / open_ns as f64;
-    let of_cause = |cause: IdleCause| {
-        let ns = devices.iter().map(|of| of.causes_ns[cause as usize]);
-        (cause, ns.sum::<i64>())
+    let sum = |ns: &dyn Fn(&DeviceUse) -> i64| {
+        let each = devices.iter().map(ns);
+        each.fold(0, i64::saturating_add)
     };
+    let (open_ns, idle_ns) = (sum(&|of| of.open_ns), sum(&DeviceUse::idle_ns));
+    let share = |ns: i64| ns as f64 / open_ns as f64;
+    let of_cause = |cause: IdleCause| (cause, sum(&|of| of.causes_ns[cause as usize]));
     let causes = IdleCause::ALL.into_iter().map(of_cause);
     let most = causes.max_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns > 0);
     (open_ns > 0).then(|| DevicesIn {

@@ -171,7 +171,7 @@ fn longest_gap(
     if !outputs_of.is_empty() {
         gaps = listed.collect();
     }
-    let sum_ns: i64 = gaps.iter().map(|(ns, _)| ns).sum();
+    let sum_ns: i128 = gaps.iter().map(|(ns, _)| i128::from(*ns)).sum();
     let (max_ns, at_ns) = *gaps.iter().max_by_key(|(ns, _)| *ns)?;
     Some(LongestGap {
         mean_ns: sum_ns as f64 / gaps.len() as f64,
@@ -228,7 +228,11 @@ fn neighbours(requests: &[Request], nth: usize) -> Vec<Neighbour> {
     let own = size(&requests[nth]);
     let distance = |of: &Request| {
         let ((prompt, output), (own_prompt, own_output)) = (size(of)?, own?);
-        Some(prompt.abs_diff(own_prompt) + output.abs_diff(own_output))
+        Some(
+            prompt
+                .abs_diff(own_prompt)
+                .saturating_add(output.abs_diff(own_output)),
+        )
     };
     let others = requests.iter().enumerate();
     let others = others.filter(|(other, of)| !near.contains(other) && of.is_ok());

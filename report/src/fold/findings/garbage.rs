@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// A collection that is longer than this is noteworthy.
 const LONG_NS: i64 = 1_000_000;
 
-/// Returns the process that collected garbage for longest, in words.
-pub(super) fn most_gc(report: &RunReport) -> Option<String> {
+/// Returns the process that collected garbage for longest, the time that this took, and how often it did.
+fn longest_gc(report: &RunReport) -> Option<(usize, i64, u64)> {
     let is_gc = |stack: &&StackTime| Activity::of(&stack.name) == Some(Activity::Gc);
     let mut times: BTreeMap<usize, (i64, u64)> = BTreeMap::new();
     for stack in report.stacks.iter().filter(is_gc) {
@@ -19,6 +19,12 @@ pub(super) fn most_gc(report: &RunReport) -> Option<String> {
         *n += stack.ncall;
     }
     let (process, (ns, n)) = times.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
+    Some((process, ns, n))
+}
+
+/// Returns the process that collected garbage for longest, in words.
+pub(super) fn most_gc(report: &RunReport) -> Option<String> {
+    let (process, ns, n) = longest_gc(report)?;
     Some(format!(
         "; {} most of all, {} and {}",
         report.process_name(process),
@@ -41,8 +47,9 @@ pub(super) fn garbage(report: &RunReport) -> Option<Finding> {
     let names = || report.names.iter().filter(of_gc);
     let longest_ns = names().map(|name| name.duration.max_ns).max()?;
     let ncall: u64 = names().map(|name| name.ncall).sum();
-    let all_ns: f64 = names().map(|name| name.ttot_ns as f64).sum();
-    let cost = all_ns / report.serving.wall_ns.max(1) as f64;
+    // Several processes may collect at the same time.
+    let (_, most_ns, _) = longest_gc(report)?;
+    let cost = most_ns as f64 / report.serving.wall_ns.max(1) as f64;
     let is_known = report.idle_share(IdleCause::Gc) >= IDLE;
     (longest_ns > LONG_NS && !is_known).then(|| Finding {
         place: longest_gap(report, IdleCause::Gc),

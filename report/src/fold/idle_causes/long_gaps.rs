@@ -37,6 +37,7 @@ impl LongGaps {
         self.longest.extend(most.map(|(cause, cause_ns)| LongGap {
             process,
             start_ns,
+            end_ns: start_ns.saturating_add(causes.iter().sum()),
             dur_ns: causes.iter().sum(),
             cause,
             cause_ns,

@@ -32,7 +32,10 @@ pub(crate) fn summary(
         .iter()
         .filter_map(|request| request.finished_ns)
         .max();
-    let paused_ns: i64 = serving.pauses.iter().map(|of| of.to_ns - of.from_ns).sum();
+    // An unfinished request may follow the last end, after a pause.
+    let pauses = serving.pauses.iter();
+    let pauses = pauses.filter(|of| last_ns.is_some_and(|last_ns| of.to_ns <= last_ns));
+    let paused_ns: i64 = pauses.map(|of| of.to_ns - of.from_ns).sum();
     let wall_ns = first_ns
         .zip(last_ns)
         .map(|(first, last)| last - first - paused_ns);

@@ -42,8 +42,11 @@ pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
 /// Returns the answer for requests that spent their time outside the engine. A stalled frontend is another cause.
 pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "slow_frontend")?;
-    let is_frontend = |process| report.request.iter().any(|of| of.process == Some(process));
-    if report.stalls.iter().any(|stall| is_frontend(stall.process)) {
+    let is_frontend = |process| {
+        let mut arrived = report.request.iter().filter(|of| of.arrival_ns.is_some());
+        arrived.any(|of| of.process == Some(process))
+    };
+    if stalled(report).is_some() && report.stalls.iter().any(|of| is_frontend(of.process)) {
         return None;
     }
     let parts = report.request_parts.parts.iter();

@@ -13,7 +13,7 @@ const AT_CAP: f64 = 0.80;
 /// As many as ever, for the mean of a part of the time.
 const NEARLY: f64 = 0.90;
 /// KV cache use from which the cache is full, in percent: a request needs several blocks.
-const KV_FULL: f64 = 85.0;
+pub(in crate::fold) const KV_FULL: f64 = 85.0;
 
 /// The load of an engine while requests waited in it.
 struct EngineLoad {

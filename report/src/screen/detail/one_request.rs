@@ -93,7 +93,7 @@ fn parts(of: &OneRequest) -> String {
 
 fn row(part: &OnePart, wall_ns: i64) -> Vec<String> {
     let wall_ns = wall_ns.max(1);
-    let marks = (BAR * part.dur_ns + wall_ns / 2) / wall_ns;
+    let marks = BAR.saturating_mul(part.dur_ns).saturating_add(wall_ns / 2) / wall_ns;
     let devices = part.devices.as_ref();
     let most = devices.and_then(|of| of.cause.filter(|(_, share)| *share >= 0.005));
     vec![
