@@ -49,13 +49,13 @@ pub(crate) struct Arguments {
     /// Run directory, or a trace, `.json` or `.json.gz` [default: the newest run]
     #[arg(value_name = "RUN")]
     run: Option<PathBuf>,
-    /// Show the time from here on, counted from the begin of the trace
+    /// Show the time from here on, counted from the start of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["from", "to"])]
     at: Option<Duration>,
     /// Length of the time to show
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "at", default_value = "100ms")]
     span: Duration,
-    /// Show the time from here on [default: the begin of the trace]
+    /// Show the time from here on [default: the start of the trace]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Duration>,
     /// Show the time up to here [default: the end of the trace]
@@ -69,16 +69,16 @@ pub(crate) struct Arguments {
     no_browser: bool,
 }
 
-/// Reads a time from the begin of the trace.
+/// Parses a time that is counted from the start of the trace.
 fn parse_time(text: &str) -> Result<Duration, String> {
     match parse_moment(text) {
         Ok(Moment::FromStart(time)) => Ok(time),
-        _ => Err("expected a time from the begin of the trace such as 12.5s".to_owned()),
+        _ => Err("expected a time from the start of the trace such as 12.5s".to_owned()),
     }
 }
 
 impl Arguments {
-    /// Returns the time that is asked for, in ns from the begin of the trace.
+    /// Returns the time that is asked for, in ns from the start of the trace.
     fn asked_ns(&self) -> Option<(i64, i64)> {
         let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         match (self.at, self.from, self.to) {
@@ -162,7 +162,7 @@ fn merged(directory: &Path) -> Result<PathBuf, Error> {
     Ok(trace)
 }
 
-/// Serves `trace` until it is fetched whole or a signal ends it. Perfetto shows the time that is asked for, in ns from the begin of the trace, else the time in
+/// Serves `trace` until it is fetched whole or a signal ends it. Perfetto shows the time that is asked for, in ns from the start of the trace, else the time in
 /// which the server had requests.
 ///
 /// # Errors
@@ -178,7 +178,7 @@ pub(crate) fn open(
     let view = served.head.view.clone();
     let shown_ns = shown_ns(asked_ns, view.as_ref());
     if asked_ns.is_some() && shown_ns.is_none() {
-        say("that time lies beyond the ends of the trace: all of it is shown");
+        say("that time is outside the trace, so all of it is shown");
     }
     // Before the server's thread begins, so that it gets no signal.
     let signals = Signals::of_command(&ENDING)?;

@@ -14,7 +14,7 @@ function count(n) {
   return n == null ? '–' : String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** A number of things: `1 event`, `2 events`. */
+/** Returns a number of things: `1 event`, `2 events`. */
 function counted(n, one, many) {
   return `${count(n)} ${n === 1 ? one : many}`;
 }

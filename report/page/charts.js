@@ -63,7 +63,7 @@ class Chart {
     return this.#shown.map(({ of }, nth) => ({ stroke: colour(SERIES_PHASES[of]), dash: DASHES[nths[nth] % DASHES.length] }));
   }
 
-  /** Draws it with the width that it has on the page. */
+  /** Draws the chart with its width on the page. */
   draw(width = this.element.clientWidth) {
     this.#plot?.destroy();
     if (this.isEmpty || width === 0) return;

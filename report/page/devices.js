@@ -13,7 +13,7 @@ function deviceTable() {
     { title: 'communication', tip: 'the share of the time in which collectives ran', text: (of) => share(of.communication_ns, of.wall_ns), sort: (of) => of.communication_ns },
     { title: 'exposed', tip: 'communication while nothing else ran', text: (of) => share(of.exposed_communication_ns, of.wall_ns), sort: (of) => of.exposed_communication_ns },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
-    { title: 'which began at', tip: 'when the longest gap began, from the begin of the trace', text: (of) => duration(of.longest_gap_at_ns) },
+    { title: 'which began at', tip: 'when the longest gap began, from the start of the trace', text: (of) => duration(of.longest_gap_at_ns) },
     ...(data.device.some((of) => of.launch_delay.n > 0) ? LAUNCHES : []),
   ];
   return data.device.length > 0 && figure('How busy they were', table(columns, data.device), 'devices');
@@ -26,7 +26,7 @@ function workerTable() {
     { title: 'steps', tip: 'steps of the worker', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
     { title: 'in them', tip: 'the share of its time that it was in a step, or sampled', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
-    { title: 'which began at', tip: 'when the longest gap began, from the begin of the trace', text: (of) => duration(of.longest_gap_at_ns) },
+    { title: 'which began at', tip: 'when the longest gap began, from the start of the trace', text: (of) => duration(of.longest_gap_at_ns) },
   ];
   return data.worker.length > 0 && figure('Workers whose device is not recorded', table(columns, data.worker));
 }

@@ -92,16 +92,16 @@ const COLUMNS = {
   p99: '99 % of the values are at most this',
   max: 'the largest value',
   share: 'the share of all',
-  at: 'when it began, from the begin of the trace',
-  took: 'from its begin to its end',
+  at: 'when it began, from the start of the trace',
+  took: 'from its start to its end',
   device: 'the device, or the worker whose device is not recorded',
   slices: 'kernels, copies and collectives that ran',
   busy: 'the share of the time in which anything ran',
   'longest gap': 'the longest time in which nothing ran',
-  'began at': 'when the longest gap began, from the begin of the trace',
+  'began at': 'when the longest gap began, from the start of the trace',
 };
 
-/** Returns the style of a label at so many percent of its box. It is centred there, except where it would leave the box. */
+/** Returns the style of a label at a position in its box, in percent. It is centred there, except where it would leave the box. */
 function anchored(percent) {
   const shift = percent < 8 ? 0 : percent > 92 ? 100 : 50;
   return `left:${percent}%;transform:translateX(-${shift}%)`;

@@ -48,7 +48,7 @@ function recorded() {
     { title: 'pid', tip: 'its id where it ran', text: ({ pid }) => pid },
     { title: 'host', tip: 'the host on which it ran', class: 'text', text: ({ host }) => host ?? '' },
     { title: 'events', tip: 'its events', text: ({ events }) => count(events), sort: ({ events }) => events },
-    { title: 'last event', tip: 'when its last event ended, from the begin of the trace', text: ({ last_ns: ns }) => duration(ns), sort: ({ last_ns: ns }) => ns },
+    { title: 'last event', tip: 'when its last event ended, from the start of the trace', text: ({ last_ns: ns }) => duration(ns), sort: ({ last_ns: ns }) => ns },
     { title: 'ended', tip: 'how it ended, if it did not say so', class: 'text', text: ({ end, was_running: runs }) => end ?? (runs ? 'was running' : '') },
   ];
   const losses = [
@@ -83,11 +83,11 @@ function startUp() {
   const columns = [
     { title: 'name', tip: 'the name of the spans', class: 'text', text: ({ name }) => name },
     { title: 'process', tip: 'the process that ran them', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'began at', tip: 'when the first one began, from the begin of the trace', text: ({ start_ns: ns }) => duration(ns), sort: ({ start_ns: ns }) => ns },
+    { title: 'began at', tip: 'when the first one began, from the start of the trace', text: ({ start_ns: ns }) => duration(ns), sort: ({ start_ns: ns }) => ns },
     { title: 'calls', tip: 'the number of calls', text: ({ ncall }) => count(ncall), sort: ({ ncall }) => ncall },
-    { title: 'own time', tip: 'their time outside the spans inside them', text: ({ tsub_ns: ns }) => duration(ns), sort: ({ tsub_ns: ns }) => ns },
+    { title: 'own time', tip: 'their time excluding inner spans', text: ({ tsub_ns: ns }) => duration(ns), sort: ({ tsub_ns: ns }) => ns },
     { title: 'share', tip: 'the own time as a share of the start-up', text: ({ tsub_ns: ns }) => share(ns, wall) },
-    { title: 'total', tip: 'their time with what is inside', text: ({ ttot_ns: ns }) => duration(ns), sort: ({ ttot_ns: ns }) => ns },
+    { title: 'total', tip: 'their time including inner spans', text: ({ ttot_ns: ns }) => duration(ns), sort: ({ ttot_ns: ns }) => ns },
   ];
   return wall > 0 && [element('p', {}, `The server was ready after ${duration(wall)}.`), spans.length > 0 && figure('What took longest until then', table(columns, spans))];
 }
@@ -113,12 +113,12 @@ function load() {
 
 const METRICS = { engine_ttft: 'TTFT, engine', ttft: 'TTFT', tpot: 'TPOT', e2e: 'E2E' };
 const REFUSED = {
-  few_points: 'three points of 20 requests are needed, at other numbers in flight',
+  few_points: 'three points of 20 requests each are needed, at different numbers in flight',
   not_linear: 'the points lie too far from a line (R² below 0.7)',
   not_rising: 'it does not grow with their number',
 };
 
-/** How times grow with the requests in flight, and what a line through the points says. */
+/** Returns how times grow with the requests in flight, and a line fitted to the points. */
 function sizing() {
   const advice = ({ refused, target_ns: target, concurrency: many, is_beyond: isBeyond }) => {
     if (refused) return `no advice: ${REFUSED[refused]}`;
@@ -129,10 +129,10 @@ function sizing() {
   const point = (of) => `${of.concurrency.toFixed(1)}: ${duration(of.p95_ns)}`;
   const columns = [
     { title: 'p95 of', tip: '95 % of the requests took at most this', class: 'text', text: ({ of }) => METRICS[of] ?? words(of) },
-    { title: 'with so many in flight', tip: 'the mean number of requests in flight, and the p95 there', class: 'text', text: ({ points }) => points.map(point).join(', ') },
-    { title: 'each one more', tip: 'what one more request in flight adds: the slope of a line through the points', text: ({ fit }) => (fit ? duration(fit.slope_ns) : '') },
+    { title: 'by requests in flight', tip: 'the mean number of requests in flight, and the p95 there', class: 'text', text: ({ points }) => points.map(point).join(', ') },
+    { title: 'per extra request', tip: 'what one more request in flight adds: the slope of a line through the points', text: ({ fit }) => (fit ? duration(fit.slope_ns) : '') },
     { title: 'R²', tip: 'how well the line fits the points: 1 is best', text: ({ fit }) => (fit ? fit.r_squared.toFixed(2) : '') },
-    { title: 'advice', tip: 'how many requests in flight hold the objective that --slo set', class: 'text', text: advice },
+    { title: 'advice', tip: 'the number of requests in flight at which the objective of --slo is met', class: 'text', text: advice },
   ];
   return data.sizing.length > 0 && figure('Time against requests in flight', table(columns, data.sizing));
 }

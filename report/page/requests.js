@@ -49,7 +49,7 @@ function requestParts() {
     element('span', { class: 'text' }, name), bar(parts.map((part) => ({ name: part.name, ns: part[key], colours: colour.get(part.name) })), wholes[key])]);
   const columns = [
     { title: 'part', tip: 'the parts add up to E2E', class: 'text', text: ({ name }) => [name !== 'E2E' && chip(colour.get(name)), name] },
-    { title: 'mean', tip: 'of all requests whose begin and end are known', text: ({ mean_ns: ns }) => (ns == null ? '' : duration(ns)) },
+    { title: 'mean', tip: 'of all requests whose start and end are known', text: ({ mean_ns: ns }) => (ns == null ? '' : duration(ns)) },
     { title: 'share', tip: 'the share of the mean E2E', text: ({ mean_ns: ns }) => (ns == null ? '' : share(ns, of.e2e_mean_ns)) },
     { title: 'p99', tip: `the request that took longer than 99 in 100: ${of.p99_id}`, text: ({ p99_ns: ns }) => duration(ns) },
     { title: 'slowest', tip: `the request that took longest: ${of.slowest_id}`, text: ({ slowest_ns: ns }) => duration(ns) },
@@ -83,7 +83,7 @@ function prefixes() {
     { title: 'shared prefix', tip: 'the hash of the last block that these prompts have in common', class: 'text', text: ({ prefix }) => prefix },
     { title: 'prompts', tip: 'prompts that begin with this prefix', text: ({ requests }) => count(requests) },
     { title: 'tokens', tip: 'the length of the prefix', text: ({ tokens: of }) => count(of) },
-    { title: 'own', tip: 'tokens behind the next shorter shared prefix', text: ({ own_tokens: of }) => count(of) },
+    { title: 'own', tip: 'tokens after the next shorter shared prefix', text: ({ own_tokens: of }) => count(of) },
     { title: 'saves', tip: 'tokens that all but the first prompt need not compute', text: ({ saved_tokens: of }) => count(of) },
     { title: 'of all', tip: 'what it saves, as a share of all tokens', text: ({ saved_share: of }) => share(of, 1) },
     { title: 'cache had', tip: 'tokens of it that the cache had', text: ({ hit_tokens: of }) => (of == null ? '' : count(of)) },
@@ -106,7 +106,7 @@ function partColours() {
 const REQUEST_COLUMNS = [
   { title: 'request', class: 'text', tip: 'its id' },
   { title: 'ended', class: 'text', tip: 'how it ended: ok, aborted by the client, failed, or unfinished' },
-  { title: 'arrival', tip: 'when it arrived, from the begin of the trace' },
+  { title: 'arrival', tip: 'when it arrived, from the start of the trace' },
   { title: 'TTFT', tip: 'time to first token: from arrival until the first part of the answer left' },
   { title: 'TPOT', tip: 'time per output token after the first' },
   { title: 'tokens', tip: 'output tokens' },

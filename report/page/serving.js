@@ -20,7 +20,7 @@ function axisTime(ns) {
   return CUTS.reduce((time, { from, to }) => time - Math.max(0, Math.min(ns, to) - from), ns);
 }
 
-/** Returns the first and the last time of the run, in ns from the begin of the trace. */
+/** Returns the first and the last time of the run, in ns from the start of the trace. */
 function runTimes() {
   const { run_phases: phases, serving, recorded } = data;
   return phases.length > 0 ? [phases[0].from_ns, phases.at(-1).to_ns] : [serving.from_ns, serving.from_ns + recorded.wall_ns];

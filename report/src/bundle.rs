@@ -1,6 +1,6 @@
 //! A run in one file that can be attached to an issue: the report, versions and losses, and a part of the trace, without private texts.
 //!
-//! The whole trace is merged and redacted first. Report, page and part are made of the redacted trace, so nothing in them was removed from one and forgotten in
+//! The whole trace is merged and redacted first. Report, page and part are made from the redacted trace, so nothing can be removed from one and forgotten in
 //! another. Only the numbers of `recording.json` come from the run itself.
 
 mod archive;
@@ -31,7 +31,7 @@ use trace_merge::{
 
 /// Length of the part of the trace, in ns.
 const PART_NS: i64 = 5_000_000_000;
-/// Maximum bytes of the part, compressed. It is made shorter until it fits, at most [`TRIES`] times.
+/// Maximum compressed size of the part, in bytes. The part is shortened until it fits, at most [`TRIES`] times.
 const MOST_BYTES: u64 = 10 << 20;
 const TRIES: u32 = 5;
 /// Variables of the recorder whose values are numbers and words, never paths or names.
@@ -59,7 +59,7 @@ pub(crate) struct Bundle {
     pub(crate) removed: Vec<String>,
 }
 
-/// Makes a bundle of a run. The run stays as it is.
+/// Creates a bundle from a run, which is not changed.
 ///
 /// # Errors
 /// As [`read`], and if there is no room for temporary files.
@@ -88,7 +88,7 @@ pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, E
         &ReportOptions::default(),
         progress,
     )?;
-    // A merged trace has more metadata than its run, and none of its damage.
+    // A merged trace has more metadata than its run, but does not list its damage.
     report.recorded.events = recorded.events.total;
     report.recorded.damaged = recorded.damage.total;
     report.recorded.refused_processes = recorded.losses.refused_processes;
@@ -152,7 +152,7 @@ fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<
     fs::remove_file(merged)
 }
 
-/// Writes a part of a trace, which is made shorter until it has at most `most_bytes`. Returns the time that it shows.
+/// Writes a part of a trace, which is shortened until it has at most `most_bytes`. Returns the time that it shows.
 fn write_part(trace: &Path, mut place: Place, most_bytes: u64, out: &Path) -> Result<Place, Error> {
     for tries_left in (0..TRIES).rev() {
         let moment = |ns: i64| Moment::FromStart(Duration::from_nanos(ns.max(0).cast_unsigned()));
@@ -189,7 +189,7 @@ fn shorter(ns: i64, share: f64) -> i64 {
     (ns as f64 * share) as i64
 }
 
-/// Returns the part of a trace to show: around the middle of `telling`, or else before the end of the serving time.
+/// Returns the part of a trace to show: around the middle of `telling`, or else the end of the serving time.
 fn part(telling: Option<Place>, serving_end_ns: i64, end_ns: i64) -> Place {
     let from_ns = match telling {
         Some(place) => place.from_ns + place.dur_ns / 2 - PART_NS / 2,
@@ -202,7 +202,7 @@ fn part(telling: Option<Place>, serving_end_ns: i64, end_ns: i64) -> Place {
     }
 }
 
-/// Returns versions, system, losses and damage, without any text of the program's.
+/// Returns versions, system, losses and damage, without any text from the program.
 fn recording(report: &Report, options: &Options, redaction: &mut Redaction) -> Value {
     let exes = options
         .paths

@@ -37,10 +37,10 @@ pub struct ReportArgs {
     /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The time of each name: calls, with and without what lies in them
+    /// The time of each name: calls, with and without inner spans
     #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
     names: bool,
-    /// The names that hold most by mean time and how many there were at once, and the stacks with most time of their own
+    /// The names that hold most by mean time and how many there were at once, and the stacks with the most self time
     #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
     bottlenecks: bool,
     /// Count each name by itself in every one of these
@@ -91,7 +91,7 @@ pub enum Answer {
 }
 
 impl ReportArgs {
-    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
+    /// Calls `find` to choose the runs of the given paths, or of the default directory if no path is given.
     ///
     /// # Errors
     /// The errors of `find`.
@@ -146,7 +146,7 @@ impl ReportArgs {
         }
     }
 
-    /// Returns true if tables, a page or files are asked for, which are about all requests.
+    /// Returns true if tables, a page or files are requested, because these cover all requests.
     fn is_about_all(&self) -> bool {
         let is_file = self.html.is_some() || self.export.is_some() || self.csv.is_some();
         is_file || self.names || self.bottlenecks

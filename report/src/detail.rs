@@ -1,4 +1,4 @@
-//! A run → details of one request, step or moment: the report, and what further passes over the events find in that time.
+//! A run → details of one request, step or moment: the report, and results of further passes over the events of that time.
 
 use crate::fold::detail::one_moment::one_moment;
 use crate::fold::detail::one_request::{one_request, request_number};
@@ -72,7 +72,7 @@ fn failed(folders: &[PathBuf], source: io::Error) -> Error {
     }
 }
 
-/// Keeps the idle intervals of a report.
+/// A sink that keeps the idle intervals of a report.
 struct Intervals<'f>(Sorter<'f, IdleInterval>);
 
 impl RowSink for Intervals<'_> {
@@ -89,7 +89,7 @@ impl RowSink for Intervals<'_> {
     }
 }
 
-/// A run that was reported on.
+/// A run and its report.
 struct DetailPass<'a> {
     events: &'a TraceEvents<'a>,
     report: &'a RunReport,

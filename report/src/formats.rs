@@ -9,7 +9,7 @@ use trace_merge::Error;
 /// First characters that make spreadsheets treat a cell as a formula.
 const SIGNS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// Returns the change that a ratio is: a percentage, or the factor itself if that is eleven or more.
+/// Formats a ratio as a change: a percentage, or a factor if it is eleven or more.
 pub(crate) fn change(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 11.0 => format!("{:+.1} %", 100.0 * (ratio - 1.0)),

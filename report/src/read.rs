@@ -87,8 +87,8 @@ pub(crate) fn read_and<T>(
     Ok(found)
 }
 
-/// Merges as [`trace_merge::merge_with`] does, and says where the time went in the same run. The findings become rows of the trace. A report that fails, for want of room for its temporary files, keeps no
-/// trace from being written.
+/// Merges as [`trace_merge::merge_with`] does, and reports where the time went in the same run. The findings become rows of the trace. If the report
+/// fails because there is no room for its temporary files, the trace is written all the same.
 ///
 /// # Errors
 /// As [`trace_merge::merge`].
@@ -212,7 +212,7 @@ struct Run<'a> {
     events: &'a TraceEvents<'a>,
     devices: &'a Devices,
     options: &'a ReportOptions,
-    /// For what is beyond memory.
+    /// Folders for data that does not fit into memory.
     folders: &'a [PathBuf],
 }
 
@@ -225,7 +225,7 @@ struct Times {
     clock: ServingClock,
 }
 
-/// What the slices on threads say.
+/// Tables about the slices on threads.
 struct SliceTables {
     names: Vec<NameTime>,
     stacks: Vec<StackTime>,
@@ -453,7 +453,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns when the last request ended; 0 if none did.
+/// Returns the time at which the last request ended; 0 if none did.
 fn last_end_ns(requests: &[Request]) -> i64 {
     let ends = requests.iter().filter_map(|request| request.finished_ns);
     ends.max().unwrap_or(0)
@@ -546,7 +546,7 @@ fn with_edges(
     edges.finish()
 }
 
-/// Returns the report with everything that follows from its figures.
+/// Completes a report with everything that follows from its figures.
 fn judged(
     mut report: RunReport,
     event_times: EventTimes,

@@ -1,4 +1,4 @@
-//! The report for people: on one screen, or with every table, in the order in which it is best read.
+//! The report for people: on one screen, or with every table, most important first.
 
 mod amount;
 mod bottlenecks;

@@ -2,8 +2,8 @@
 
 use crate::table::{Pause, ServingTime};
 
-/// Converts times of the trace to serving time and back. Serving time begins at the first request with that request's own time, and stands still in a pause.
-/// Without pauses it is the time of the trace, limited to the time with requests.
+/// Converts times of the trace to serving time and back. Serving time begins at the start of the first request, with that time's own value, and does not
+/// advance during a pause. Without pauses it is the time of the trace, limited to the time with requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ServingClock {
     from_ns: i64,
@@ -13,7 +13,7 @@ pub(crate) struct ServingClock {
 }
 
 impl ServingClock {
-    /// Returns the clock of some serving time. The clock of a whole run changes no time.
+    /// Returns the clock of some serving time. The clock of a whole run does not change times.
     pub(crate) fn new(serving: &ServingTime) -> ServingClock {
         match serving.is_whole {
             true => ServingClock::whole(),
@@ -32,7 +32,7 @@ impl ServingClock {
         }
     }
 
-    /// Returns the clock that changes no time.
+    /// Returns the clock that does not change times.
     pub(crate) fn whole() -> ServingClock {
         ServingClock::between((i64::MIN, i64::MAX))
     }

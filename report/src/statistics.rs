@@ -15,18 +15,18 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [1.0, 1.0])
 }
 
-/// The same probability for values in the order in which they came, such as the times of requests that waited for one another. Neighbours are similar then, so two
-/// samples of one population differ more than independent values would.
+/// Returns the same probability for values in the order in which they came, such as the times of requests that waited for one another. Neighbours are similar
+/// then, so two samples of one population differ more than independent values would.
 pub(crate) fn mann_whitney_in_order(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [one, other].map(variance_inflation))
 }
 
 /// Returns the factor by which dependence between neighbours increases the variance of a mean rank: the sum of the autocorrelations, up to the first one that
-/// chance explains. A steady trend is no dependence: requests that arrive at once wait one after the other.
+/// chance explains. A steady trend does not count as dependence, because requests that arrive at once wait one after the other.
 fn variance_inflation(values: &[i64]) -> f64 {
     /// Maximum number of autocorrelations.
     const LAGS: usize = 1_000;
-    /// Share of the variance that such a trend explains.
+    /// Minimum share of the variance that such a trend explains.
     const TREND: f64 = 0.9;
     let mean = (values.len() as f64 - 1.0) / 2.0;
     let mut from_mean = ranks(values);
@@ -191,7 +191,7 @@ mod tests {
         };
         let independent: Vec<i64> = numbers().take(400).collect();
         assert!(variance_inflation(&independent) < 1.3);
-        // Each value for ten times: 40 of them are independent.
+        // Each value occurs ten times in a row, so 40 of them are independent.
         let waits: Vec<i64> = numbers().take(40).flat_map(|of| [of; 10]).collect();
         let inflation = variance_inflation(&waits);
         assert!((7.0..13.0).contains(&inflation), "{inflation}");

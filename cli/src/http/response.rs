@@ -35,7 +35,7 @@ pub(crate) struct WholeFile {
     pub(crate) file: Arc<File>,
     /// Its length. A file that is shorter by the time it is read ends the connection, so that nobody takes half of it for all.
     pub(crate) bytes: u64,
-    /// Bytes that are sent after it.
+    /// Bytes that are sent after the file.
     pub(crate) more: Arc<[u8]>,
     /// Set once somebody was sent all of it.
     pub(crate) is_sent: Arc<AtomicBool>,

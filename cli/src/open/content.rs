@@ -1,4 +1,4 @@
-//! Checks that a file is a trace, and reads its `otherData`: JSON in the Chrome trace format, plain or in gzip. Reads no further than the first event.
+//! Checks that a file is a trace, and reads its `otherData`: JSON in the Chrome trace format, plain or gzipped. Reads no further than the first event.
 
 use flate2::read::MultiGzDecoder;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -18,9 +18,9 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Head {
-    /// The program that wrote it.
+    /// The program that wrote the trace.
     pub(super) tool: String,
-    /// Ids of the runs that it shows.
+    /// Ids of the runs that the trace shows.
     pub(super) runs: Vec<String>,
     /// The part that a viewer shows at first.
     pub(super) view: Option<TraceView>,

@@ -41,9 +41,10 @@ fn process_pattern(names: &[String]) -> String {
     format!(r"^({}) \d+$", names.collect::<Vec<String>>().join("|"))
 }
 
-/// Returns the time to show, in ns as the trace has it: what was asked for, in ns from its begin, else the serving time. `None` for all of it.
+/// Returns the time to show, in ns as the trace has it: the time that was asked for, in ns from the start of the trace, or else the serving time. `None` for
+/// the whole trace.
 ///
-/// Perfetto shows all of a trace if it is asked for a time beyond its ends.
+/// Perfetto shows the whole trace if it is asked for a time outside it.
 pub(super) fn shown_ns(
     asked_ns: Option<(i64, i64)>,
     view: Option<&TraceView>,
@@ -58,7 +59,7 @@ pub(super) fn shown_ns(
     (from < to).then_some((from, to))
 }
 
-/// Returns bytes as an address has them. Letters, digits and `plain` stay as they are.
+/// Percent-encodes bytes for an address. Letters, digits and `plain` stay as they are.
 pub(super) fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
     let encode = |byte: &u8| match byte.is_ascii_alphanumeric() || plain.contains(byte) {
         true => char::from(*byte).to_string(),

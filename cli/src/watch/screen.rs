@@ -82,7 +82,7 @@ fn tokens_per_s(window: &LiveWindow) -> f64 {
     }
 }
 
-/// Says what requests without an end are: in flight, unless the run has ended.
+/// Returns the words for requests without an end: in flight, unless the run has ended.
 fn unfinished_words(stats: &LiveStats) -> &'static str {
     match stats.state {
         LiveState::Ended => "without an end",

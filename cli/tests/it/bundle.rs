@@ -1,4 +1,4 @@
-//! `sa-profile bundle`: what is in it, and what is not.
+//! Tests what `sa-profile bundle` puts into a bundle and what it leaves out.
 
 use crate::program::{Ended, Ground};
 use flate2::read::GzDecoder;

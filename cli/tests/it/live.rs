@@ -135,7 +135,7 @@ fn the_figures_are_those_of_the_report() {
     for (sample, value) in before {
         assert!(after[&sample] >= value, "{sample}: {value}");
     }
-    // A tenth of the requests is given up, and has no E2E.
+    // A tenth of the requests are aborted, so they have no E2E.
     assert_eq!(after["sa_profile_e2e_request_latency_seconds_count"], 450.0);
     assert_same(&last, &ground);
     let watched = ground.run(&["watch", "out"]);
@@ -202,7 +202,7 @@ fn alone_the_page_goes_with_the_run() {
         of("ok") + of("aborted") + of("failed")
     };
     serving.stats_when(|stats| ended(stats) == 40);
-    // The last part is there once it is over.
+    // The last part appears once it is over.
     let stats =
         serving.stats_when(|stats| answered(&stats["past"]) == stats["requests"]["ok"].as_f64());
     assert_eq!(

@@ -58,7 +58,7 @@ fn perfettos_page_gets_the_whole_trace_and_the_serving_ends() {
     assert!(ended.stderr.ends_with("sa-profile: fetched\n"));
 }
 
-/// Perfetto shows all of a trace if it is asked for a time beyond its ends.
+/// Perfetto shows the whole trace if it is asked for a time outside it.
 #[test]
 fn a_trace_is_shown_from_its_first_request_on_unless_another_time_is_asked_for() {
     let ground = Ground::new();
@@ -96,11 +96,11 @@ fn a_trace_is_shown_from_its_first_request_on_unless_another_time_is_asked_for()
             .started
             .end()
             .stderr
-            .contains("lies beyond the ends");
+            .contains("is outside the trace");
         assert_eq!(said, words.contains(&"7us"), "{words:?}");
     }
     let refused = ground.run(&["open", "t.json", "--at", "2026-11-22T07:30:00Z"]);
-    refused.says(&["expected a time from the begin of the trace such as 12.5s"]);
+    refused.says(&["expected a time from the start of the trace such as 12.5s"]);
 }
 
 #[test]

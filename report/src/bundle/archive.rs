@@ -1,12 +1,12 @@
 //! A `.tar.gz` of a few files, in memory.
 //!
-//! The `tar` crate would do the same, and more: one header a file is all that this needs.
+//! The `tar` crate could do this, but all that is needed here is one header per file.
 
 use flate2::{Compression, GzBuilder};
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The comment in the gzip header, by which a bundle is recognized.
+/// The comment in the gzip header that identifies a bundle.
 const COMMENT: &str = "sa-profile bundle";
 /// Bytes of the gzip header before the comment.
 const GZIP_FRONT: usize = 10;
@@ -22,7 +22,7 @@ const SUM: std::ops::Range<usize> = 148..156;
 pub(crate) struct Member {
     /// Its name.
     pub(crate) name: &'static str,
-    /// Its contents, in a phrase.
+    /// A phrase that describes its contents.
     pub(crate) about: String,
     pub(crate) bytes: Vec<u8>,
 }

@@ -1,6 +1,6 @@
 //! Copies a merged trace without its private parts.
 //!
-//! In: the trace that a merge wrote, one event in each line. Out: the same events with their times, rows and names of code. Only members and args listed
+//! In: the trace that a merge wrote, one event per line. Out: the same events with their times, rows and names of code. Only members and args listed
 //! here are kept. Everything else is left out and counted: texts in args, members that are not known, paths in names, arguments in names of processes. Ids of requests,
 //! communicators, hosts and inputs become pseudonyms.
 
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 use trace_merge::json::{Members, last_member, object_of};
 
-/// Members of events that are numbers or true or false.
+/// Members of events that are numbers or booleans.
 const NUMBERS: [&[u8]; 8] = [
     b"pid",
     b"tid",
@@ -42,7 +42,7 @@ const WORDS: [&str; 18] = [
     "graph_mode",
     "kv_role",
 ];
-/// End of the names of args whose texts are short words.
+/// Suffix of the names of args whose texts are short words.
 const VERSION: &str = "version";
 /// Args that are the id of a request. With an `s`, they are lists of ids.
 const REQUEST_IDS: [&str; 12] = [
@@ -63,10 +63,10 @@ const REQUEST_IDS: [&str; 12] = [
 const COMMUNICATORS: [&str; 3] = ["comm", "Process Group Name", "Process Group Ranks"];
 /// Args that are lists of numbers. Other lists may be the tokens of a prompt.
 const LISTS: [&str; 3] = ["request_numbers", "output_tokens_each", "capture_sizes"];
-/// Begins the part of a process's labels that contains its pid. [`HOST`] may follow.
+/// Prefix of the part of a process's labels that contains its pid. [`HOST`] may follow.
 const PID: &str = "pid ";
 const HOST: &str = " host ";
-/// Begins the part of a process's labels that names the trace with all kernels of a device.
+/// Prefix of the part of a process's labels that names the trace with all kernels of a device.
 const SAMPLED: &str = "sampled; all kernels in ";
 /// Maximum bytes of a number.
 const MOST_DIGITS: usize = 40;
@@ -78,7 +78,7 @@ pub(super) struct Redaction {
     communicators: Pseudonyms,
     hosts: Pseudonyms,
     inputs: Pseudonyms,
-    /// Ids of arrows and async spans that are texts.
+    /// Pseudonyms for textual ids of arrows and async spans.
     ids: Pseudonyms,
     /// Number of args and members that were left out.
     left_out: u64,
@@ -219,7 +219,7 @@ impl Redaction {
         is_kept.then_some(Cow::from(value))
     }
 
-    /// Returns the id of an arrow or an async span, which may be a text of the program's.
+    /// Returns the id of an arrow or an async span, which may be a text from the program.
     fn id<'a>(&mut self, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let Some(id) = text(value) else {
             return number(value);
@@ -264,7 +264,7 @@ impl Redaction {
         self.hosts.name(host)
     }
 
-    /// Returns a name as `shorter` makes it.
+    /// Shortens a name with `shorter`, and counts it if it changed.
     fn renamed<'a>(&mut self, value: &'a [u8], shorter: fn(&str) -> String) -> Cow<'a, [u8]> {
         let Some(name) = text(value) else {
             return Cow::from(&b"\"\""[..]);
@@ -299,7 +299,7 @@ impl Redaction {
     }
 }
 
-/// Metadata that a copy keeps.
+/// Metadata that the copy keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metadata {
     Process,

@@ -9,7 +9,7 @@ const WORDS: [&str; 32] = [
     "CPU", "NPU", "GPU", "TPU", "XPU", "HPU", "MTIA", "MLU", "MUSA", "GCU", "DCU", "IPU", "AIU",
     "killed", "by", "with", "exit", "code", "ring", "in", "memory", "clock", "any", "time",
 ];
-/// Begins the name of a device in traces of XLA, before its kind and its number.
+/// Prefix of the name of a device in XLA traces, before its kind and number.
 const XLA: &str = "/device:";
 /// Maximum bytes of a word that is kept.
 const MOST_BYTES: usize = 40;
@@ -35,7 +35,7 @@ fn is_known(word: &str) -> bool {
     WORDS.contains(&word) || word == "ns" || is_number() || is_signal()
 }
 
-/// Returns a name of code without its paths: each is cut to its last part, and an address to nothing.
+/// Returns a name of code without its paths: each is cut to its last part, and an address is replaced by an ellipsis.
 pub(super) fn code_name(name: &str) -> String {
     let words = name.split(' ').map(|word| match word.contains("://") {
         true => "…",

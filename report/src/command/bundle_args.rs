@@ -17,13 +17,13 @@ Examples:
 
 Exit status: 0 written, 2 nothing usable, or the file is another program's.";
 
-/// Makes one redacted file of a run, to attach to an issue.
+/// Creates one redacted file from a run, to attach to an issue.
 ///
 /// It contains the report, versions, settings, losses, and at most five seconds of the trace.
 ///
-/// It has no prompts, paths or command lines, and other names for hosts and requests.
+/// It has no prompts, paths or command lines, and it renames hosts and requests.
 ///
-/// Names of spans stay, so look through it before you attach it.
+/// Names of spans are kept, so look through it before you attach it.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub struct BundleArgs {
@@ -43,7 +43,7 @@ pub struct BundleArgs {
 }
 
 impl BundleArgs {
-    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
+    /// Calls `find` to choose the runs of the given paths, or of the default directory if no path is given.
     ///
     /// # Errors
     /// The errors of `find`.

@@ -21,7 +21,7 @@ pub(super) enum Replaced {
     Same,
     /// Only a page that this program wrote before.
     Page,
-    /// Only a bundle that this program wrote before.
+    /// A bundle that this program wrote before; nothing else is replaced.
     Bundle,
 }
 

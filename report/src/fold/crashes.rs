@@ -11,7 +11,7 @@ const IDS: usize = 100;
 /// Maximum time between the last event of a process that may have died first and the crash. Others notice within seconds.
 const NOTICED_NS: i64 = 10_000_000_000;
 
-/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs in good order. If a
+/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs normally. If a
 /// window of the run ends before the run does, as `is_cut` says, a process counts only if it died in a span that the window shows.
 pub(crate) fn crash(
     processes: &[RecordedProcess],

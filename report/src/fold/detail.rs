@@ -49,7 +49,7 @@ fn is_in_flight(request: &Request, at_ns: i64) -> bool {
 }
 
 /// Returns the parts of a request, each with its offset and duration. A request without an end is open up to `end_ns`, and so is its last part. A request that
-/// failed or was aborted was in its last part, too, when it ended.
+/// failed or was aborted also ended during its last part.
 fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64, i64)> {
     let is_generated = match request.status {
         RequestStatus::Ok => true,
@@ -58,7 +58,7 @@ fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64
     };
     let whole = Request {
         arrival_ns: request.begin_ns(),
-        // Without its end, nobody knows whether more tokens would have followed.
+        // Without an end, more tokens may have followed.
         last_token_ns: request.last_token_ns.filter(|_| is_generated),
         finished_ns: request.finished_ns.or(Some(end_ns)),
         ..request.clone()
@@ -79,7 +79,7 @@ fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64
 fn open_part(report: &RunReport, name: &str) -> String {
     let first = name.split(" + ").next().unwrap_or(name);
     let known = report.request_parts.parts.iter().map(|part| &part.name);
-    // The others may have two parts in one, because no event separates them.
+    // In the other requests two parts may be one, because no event separates them.
     let known = known.filter(|known| known.split(" + ").any(|part| part == first));
     let shortest = known.min_by_key(|known| known.len());
     shortest.map_or(first, String::as_str).to_owned()

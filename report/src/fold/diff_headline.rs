@@ -13,19 +13,19 @@ use crate::table::{
 };
 use serde_json::Value;
 
-/// Number of answered requests of a side from which on figures are tested.
+/// Minimum number of answered requests of a side for figures to be tested.
 const TESTED: u64 = 8;
-/// A smaller change of a figure is small, whatever the tests say. Two runs of one server often differ as much.
+/// Minimum change of a figure that matters, whatever the tests say. Two runs of one server often differ by as much.
 const SMALL: f64 = 0.05;
 /// Minimum difference between the shares of answered requests, and the same in standard deviations.
 const ANSWERED: (f64, f64) = (0.05, 3.3);
-/// A figure of the load changed if it did so by this factor.
+/// Factor by which a figure of the load has to change.
 const LOAD: f64 = 1.1;
 /// Share of the devices' time by which a cause of idle devices has to change.
 const IDLE: f64 = 0.05;
-/// E2E is the headline if TTFT and decode explain less than this share of its change.
+/// Minimum share of the change of E2E that TTFT and decode must explain. Otherwise E2E is the headline.
 const EXPLAINED: f64 = 0.7;
-/// Lengths explain a time that changed by up to the power of this. Attention grows with the square of a length.
+/// Lengths explain a change of a time up to this power of their own change. Attention grows with the square of a length.
 const LENGTH_POWER: f64 = 3.0;
 
 pub(super) fn headline(diff: &RunDiff, one: Side<'_>, other: Side<'_>) -> Headline {
@@ -45,7 +45,7 @@ pub(super) fn headline(diff: &RunDiff, one: Side<'_>, other: Side<'_>) -> Headli
     let certain = felt.into_iter().filter(|(metric, _)| metric.is_certain());
     let size = |metric: &MetricDiff| metric.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
     let (big, small): (Vec<_>, Vec<_>) = certain.partition(|(metric, _)| size(metric) >= SMALL);
-    // The metrics of `felt` are in both runs, and have a ratio.
+    // Both runs have the metrics of `felt`, so each has a ratio.
     let search = |metric| Search::new(diff, [one, other], metric);
     match (most(big), most(small)) {
         (Some(metric), _) => Headline::Figure(search(metric).change()),
@@ -54,7 +54,7 @@ pub(super) fn headline(diff: &RunDiff, one: Side<'_>, other: Side<'_>) -> Headli
     }
 }
 
-/// Returns the figure whose change is the longest time for a request.
+/// Returns the figure whose change costs a request the most time.
 fn most(metrics: Vec<(&MetricDiff, f64)>) -> Option<&MetricDiff> {
     let metrics = metrics.into_iter();
     let most = metrics.max_by(|one, other| one.1.total_cmp(&other.1));
@@ -97,7 +97,7 @@ fn is_answered_changed(diff: &RunDiff) -> bool {
     apart >= ANSWERED.0 && apart > ANSWERED.1 * deviation
 }
 
-/// Returns the figures that users feel and that both sides have for enough requests, each with the time that its change is for a request. Without a frontend,
+/// Returns the figures that users feel and that both sides have for enough requests, each with the time that its change costs a request. Without a frontend,
 /// these are figures of the engine.
 fn felt(diff: &RunDiff) -> Vec<(&MetricDiff, f64)> {
     let is_tested = |of: &&MetricDiff| of.one.n >= TESTED && of.other.n >= TESTED;
@@ -151,7 +151,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns a figure of both sides: of the one that is faster, and of the slower one.
+    /// Returns a figure of the faster side and of the slower side.
     fn fast_and_slow<T: Clone>(&self, one: T, other: T) -> (T, T) {
         let both = [one, other];
         (both[self.fast].clone(), both[self.slow].clone())
@@ -264,7 +264,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns true if this setting is a mode that does without some work, and the slower side has more of that.
+    /// Returns true if this setting is a mode that avoids some work, and the slower side has more of that work.
     fn is_mode_felt(&self, name: &str) -> bool {
         let causes: &[IdleCause] = match name {
             "graph_mode" | "capture_sizes" => &[IdleCause::LaunchGap],
@@ -286,7 +286,7 @@ impl<'a> Search<'a> {
         more >= IDLE && self.is_part(&["prefill", "decode"])
     }
 
-    /// Returns by how much the share of a cause of idle devices is higher on the slower side.
+    /// Returns the increase in the share of a cause of idle devices on the slower side.
     fn more_idle(&self, of: &IdleDiff) -> f64 {
         let (fast, slow) = self.fast_and_slow(of.one, of.other);
         slow - fast
@@ -301,7 +301,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the figure of the load that explains the change: of several, the one that changed most.
+    /// Returns the figure of the load that explains the change. If there are several, it is the one that changed most.
     fn load(&self) -> Option<LoadDiff> {
         let is_closed = self.sides.iter().all(|side| side.is_closed_loop());
         let (one, other) = self.diff.requests;
@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
         is_sure && growth.is_some() && self.is_part(parts) && times.is_some_and(is_enough)
     }
 
-    /// Returns the verdicts if they differ, and that on the slower side names a limit.
+    /// Returns the verdicts if they differ and the one on the slower side names a limit.
     fn verdict(&self) -> Option<Change> {
         let ([one], [other]) = (&self.diff.verdicts.0[..], &self.diff.verdicts.1[..]) else {
             return None;
@@ -388,7 +388,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the part of a request's time that changed most in the direction of a figure, if this is at least half of the change.
+/// Returns the part of a request's time that changed most in the direction of a figure, if it makes up at least half of the change.
 fn part(diff: &RunDiff, metric: &MetricDiff, is_slower: bool) -> Option<PartDiff> {
     let of_metric = |name: &str, metric: Metric| {
         let of = diff.metrics.iter().find(|of| of.metric == metric)?;

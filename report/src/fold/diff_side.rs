@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a>(pub(super) &'a [RunReport]);
 
-/// Kind of rows, category and name.
+/// Kind of rows, category and name of spans.
 pub(super) type NameKey<'a> = (RowKind, &'a str, &'a str);
 
 impl<'a> Side<'a> {
@@ -24,7 +24,7 @@ impl<'a> Side<'a> {
         self.0.iter().map(|run| run.requests.ok).sum()
     }
 
-    /// Returns the mean of the runs that have a figure.
+    /// Returns the mean of a figure over the runs that have it.
     pub(super) fn mean(self, of: impl Fn(&RunReport) -> Option<f64>) -> Option<f64> {
         mean(self.0.iter().filter_map(of))
     }
@@ -42,7 +42,7 @@ impl<'a> Side<'a> {
         self.mean(|run| Some(wall_ns(run) as f64)).unwrap_or(0.0)
     }
 
-    /// Returns the rules of the verdicts, each once.
+    /// Returns the rules of the verdicts without repetitions.
     pub(super) fn verdicts(self) -> Vec<VerdictRule> {
         let mut rules: Vec<VerdictRule> = self.0.iter().map(|run| run.verdict.rule).collect();
         rules.sort_unstable();
@@ -50,7 +50,7 @@ impl<'a> Side<'a> {
         rules
     }
 
-    /// Returns the values of each setting, each once.
+    /// Returns the values of each setting without repetitions.
     pub(super) fn settings(self) -> BTreeMap<&'a str, Vec<&'a Value>> {
         let mut settings: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         let engines = self.0.iter().flat_map(|run| &run.settings);
@@ -137,7 +137,7 @@ impl<'a> Side<'a> {
         parts
     }
 
-    /// Returns the share of their time in which devices worked; `None` without devices.
+    /// Returns the share of the devices' time in which they worked; `None` without devices.
     pub(super) fn busy(self) -> Option<f64> {
         self.mean(|run| {
             let sum = |of: fn(&crate::DeviceTime) -> i64| -> f64 {
@@ -153,7 +153,7 @@ impl<'a> Side<'a> {
         self.mean(|run| Some(run.idle_share(cause))).unwrap_or(0.0)
     }
 
-    /// Returns the times between tokens. Their percentiles over several runs are means of the runs', each by its number of tokens.
+    /// Returns the times between tokens. For several runs, their percentiles are means over the runs, weighted by number of tokens.
     pub(super) fn between_tokens(self) -> Quantiles {
         let of = self.0.iter().map(|run| &run.requests.itl);
         Quantiles::joined(of.filter(|of| of.n > 0))
@@ -181,7 +181,7 @@ fn levels(run: &RunReport, of: SeriesKind) -> impl Iterator<Item = &LoadLevel> {
     run.load.iter().filter(move |level| level.of == of)
 }
 
-/// Returns the number of requests that arrived in a second, from the first arrival to the last one without the pauses between them.
+/// Returns the number of requests that arrived per second, from the first arrival to the last one without the pauses between them.
 fn arrivals_per_s(run: &RunReport) -> Option<f64> {
     let arrivals = run.request.iter().filter_map(Request::begin_ns);
     let n = arrivals.clone().count();

@@ -10,7 +10,7 @@ pub(crate) use damage::crash_place;
 
 use crate::table::{Activity, CostOf, Finding, IdleCause, Place, RunReport, Unrecognized};
 
-/// Findings that cost users a smaller share of the time that they waited are dropped.
+/// Minimum cost of a finding, as a share of the time that users waited. Smaller ones are dropped.
 const LEAST: f64 = 0.01;
 
 /// Returns the findings, the costliest first. Crashes and losses come before everything else.
@@ -24,7 +24,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found.extend(requests::stalled_decodes(report));
     found.extend(requests::process_stalled(report));
     found.extend(garbage::garbage(report));
-    // The same time, seen from the devices.
+    // These findings show the same time from the devices' side.
     if found.iter().any(|finding| finding.rule == "slow_frontend") {
         found.retain(|finding| finding.rule != IdleCause::Frontend.name());
     }

@@ -8,7 +8,7 @@ use trace_merge::{AddedSpan, Addition};
 
 /// Name of the process with the rows.
 const PROCESS: &str = "sa-profile: findings";
-/// Most processes whose rows a viewer shows at first.
+/// Maximum number of processes whose rows a viewer shows at first.
 const MOST_EXPANDED: usize = 8;
 
 /// The part of a trace that a viewer shows first: the member `view` of `otherData`.

@@ -61,7 +61,7 @@ pub(crate) struct Roles<'a> {
     pub(crate) has_requests: bool,
     /// Knows what the clocks of two processes may be off.
     pub(crate) recorded: &'a Recorded,
-    /// Clock of the time to report on.
+    /// Clock that maps the trace to the time to report on.
     pub(crate) clock: &'a ServingClock,
 }
 

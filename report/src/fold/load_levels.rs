@@ -59,7 +59,7 @@ impl Level {
     }
 }
 
-/// Returns the levels of requests and of each engine in serving time. The level of all requests ends with the last end of one at `last_ns`.
+/// Returns the levels of requests and of each engine in serving time. The level of all requests ends at `last_ns`, when the last request ends.
 pub(crate) fn load_levels(
     edges: &Sorted<Edge>,
     clock: &ServingClock,

@@ -157,7 +157,7 @@ impl SortedRequests {
         }
     }
 
-    /// Returns when each request was in flight.
+    /// Returns the time in which each request was in flight.
     pub(crate) fn in_flight(&self) -> io::Result<Vec<InFlight>> {
         let mut times = Vec::with_capacity(ids(&self.moments));
         self.each(

@@ -50,7 +50,7 @@ fn settings(one: Side<'_>, other: Side<'_>) -> Option<SettingDiffs> {
     if one.is_empty() || other.is_empty() {
         return None;
     }
-    // Engines may be listed in another order.
+    // Engines may be listed in a different order.
     let is_same = |one: &[&Value], other: &[&Value]| {
         one.len() == other.len() && one.iter().all(|value| other.contains(value))
     };
@@ -84,7 +84,7 @@ fn load(one: Side<'_>, other: Side<'_>) -> Vec<LoadDiff> {
         .collect()
 }
 
-/// Parts that only the second run has come last.
+/// Compares the parts of a request's time. Parts that only the second run has come last.
 fn parts(one: Side<'_>, other: Side<'_>) -> Vec<PartDiff> {
     let (one, other) = (one.parts(), other.parts());
     let ns = |side: &[(&str, f64)], name: &str| {
@@ -101,7 +101,7 @@ fn parts(one: Side<'_>, other: Side<'_>) -> Vec<PartDiff> {
     names.map(part).collect()
 }
 
-/// In a closed loop no spike of arrivals makes many requests slow by chance, so that each counts.
+/// In a closed loop, no spike of arrivals makes many requests slow by chance, so each request counts fully.
 fn metric(of: Metric, one: Side<'_>, other: Side<'_>, are_closed: bool) -> MetricDiff {
     let test = match are_closed {
         true => mann_whitney,

@@ -1,11 +1,11 @@
-//! When requests were in flight → the part of a run that the figures are about, and the phases of the run.
+//! Times with requests in flight → the part of a run that the figures are about, and the phases of the run.
 
 use crate::table::{Pause, RunPhase, RunPhaseKind, ServingTime};
 
 /// Minimum length of a time without requests that figures leave out.
 const PAUSE_NS: i64 = 10_000_000_000;
 
-/// When a request began, and when it ended if the trace says so.
+/// The start of a request, and its end if the trace has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct InFlight {
     pub(crate) from_ns: i64,
@@ -84,7 +84,7 @@ pub(crate) fn run_phases(
         add(RunPhaseKind::Idle, pause.to_ns);
     }
     add(RunPhaseKind::Serving, serving.to_ns);
-    // Nothing says when a server begins to end, and an idle one stays up for long.
+    // Nothing marks the start of a shutdown, and an idle server may stay up for a long time.
     let after = match last_ns.saturating_sub(serving.to_ns) >= PAUSE_NS {
         true => RunPhaseKind::Idle,
         false => RunPhaseKind::Shutdown,

@@ -13,13 +13,13 @@ use trace_store::sorter::Sorted;
 
 /// The least length of a stall, in ns.
 pub(crate) const LEAST_NS: i64 = 100_000_000;
-/// Silences that are judged, the longest ones.
+/// Maximum number of silences to check. The longest ones are chosen.
 const JUDGED: usize = 64;
-/// A silence in a step is a stall if it is longer than the expected step by this factor.
+/// Factor by which a silence must exceed the expected step to be a stall.
 const TIMES: f64 = 5.0;
-/// Outputs of engines in a silence of a frontend that make it a stall.
+/// Number of engine outputs that make a frontend's silence a stall.
 const OUTPUTS: u32 = 3;
-/// The share of a silence in which a device waited for the process.
+/// Share of a silence in which a device must wait for the process.
 const WAITED: f64 = 0.8;
 
 /// Everything that decides if a silence is a stall.
@@ -27,7 +27,7 @@ struct Silences<'a> {
     report: &'a RunReport,
     edges: &'a Sorted<Edge>,
     steps: &'a Sorted<StepRecord>,
-    /// When any request was in flight, in order.
+    /// Times in which any request was in flight, in order.
     in_flight: Vec<(i64, i64)>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn stalls(
     });
     let mut found: Vec<Stall> = Vec::new();
     for candidate in candidates {
-        // Whoever fell silent first may be whom the others waited for.
+        // The others may have waited for the process that fell silent first.
         let is_known = |stall: &Stall| {
             let end_ns = candidate.to_ns.min(stall.from_ns + stall.dur_ns);
             2 * (end_ns - candidate.from_ns) > candidate.dur_ns()

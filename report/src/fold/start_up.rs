@@ -1,4 +1,4 @@
-//! Slices before the first request → what took how long until the server was ready.
+//! Slices before the first request → the spans that took the most time until the server was ready.
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::{SliceRecord, thread_of};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use trace_store::sorter::Sorted;
 
-/// Maximum number of spans that a report has.
+/// Maximum number of start-up spans in a report.
 const SHOWN: usize = 20;
 
 /// Returns the spans of a run's first phase, if that is a start-up. `processes` has the process of each thread.

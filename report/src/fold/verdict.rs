@@ -1,4 +1,4 @@
-//! A report → what limited the server, in a sentence or two.
+//! A report → the verdict: a sentence or two on what limited the server.
 
 mod causes;
 mod queue;
@@ -12,9 +12,9 @@ use trace_merge::Exit;
 
 /// Least share of the time that users waited for a cause to be the answer.
 const LEAST: f64 = 0.10;
-/// A cause with this share is the answer even if the load is low.
+/// Least share of a cause to be the answer even if the load is low.
 const CLEAR: f64 = 0.25;
-/// Requests in flight on average, up to which the load is low if none waits.
+/// Maximum mean number of requests in flight for a low load, if none waits.
 const LOW_LOAD: f64 = 1.05;
 const NONE_WAITS: f64 = 0.05;
 
@@ -66,7 +66,7 @@ fn finding<'a>(report: &'a RunReport, rule: &str) -> Option<&'a Finding> {
     report.findings.iter().find(|finding| finding.rule == rule)
 }
 
-/// Returns a share as people read it.
+/// Returns a share as a percentage for people.
 fn percent(share: f64) -> String {
     match 100.0 * share {
         below if below < 1.0 => "less than 1 %".to_owned(),
@@ -162,6 +162,11 @@ fn unknown(report: &RunReport) -> Verdict {
             "Nothing can be said about what limited the server: the trace has no requests."
                 .to_owned(),
             "Record while the server answers requests; docs/time.md lists the names of their events.",
+        ),
+        1 => (
+            "Nothing can be said about what limited the server: its only request was not answered."
+                .to_owned(),
+            "Record for longer, or look at the server's log.",
         ),
         n => (
             format!(

@@ -104,7 +104,7 @@ impl ChunkFacts {
         }
     }
 
-    /// Takes the times at which the process certainly ran. Async work may begin before its process knows of it, as a request does in the kernel.
+    /// Adds the times at which the process certainly ran. Async work may begin before its process knows of it, as a request does in the kernel.
     fn take_times(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (parts, process) = (context.parts, number(process));
         let is_async = context.threads[event.thread].is_lane || event.phase == Phase::AsyncBegin;

@@ -17,7 +17,7 @@ use trace_store::sorter::Record;
 /// Name of the flow from the engine's call of a step to the workers.
 const STEP_FLOW: &str = "batch";
 
-/// A time from one moment to another.
+/// An interval between two moments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeRange {
     pub(crate) from_ns: i64,
@@ -53,7 +53,7 @@ fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
     arg(event, "step").or_else(|| arg(event, "batch"))
 }
 
-/// Last values of the engines' counters up to some time.
+/// The last values of the engines' counters before some time.
 #[derive(Debug, Default)]
 pub(crate) struct Levels(pub(crate) BTreeMap<(SeriesKind, usize), Edge>);
 
@@ -74,7 +74,7 @@ impl Levels {
 pub(crate) struct RequestPass<'a> {
     pub(crate) context: ChunkContext<'a>,
     pub(crate) id: &'a str,
-    /// From its arrival to its end.
+    /// Time from its arrival to its end.
     pub(crate) time: TimeRange,
 }
 
@@ -94,12 +94,12 @@ pub(crate) struct RequestStep {
 #[derive(Default)]
 pub(crate) struct RequestEvents {
     counters: ChunkFacts,
-    /// Values when it arrived.
+    /// Counter values when it arrived.
     pub(crate) levels: Levels,
     pub(crate) steps: Vec<RequestStep>,
     /// The process and the time of each token.
     pub(crate) tokens: Vec<(usize, i64)>,
-    /// The number that a frontend gave it.
+    /// The number that the frontend gave it.
     pub(crate) number: Option<(usize, u64)>,
 }
 
@@ -135,7 +135,7 @@ impl RequestEvents {
         }
     }
 
-    /// Adds what the next chunk says.
+    /// Adds the results of the next chunk.
     pub(crate) fn merge(&mut self, next: RequestEvents) {
         self.levels.take(next.counters.edges);
         self.steps.extend(next.steps);
@@ -162,7 +162,7 @@ impl OutputsOfRequest {
         }
     }
 
-    /// Adds what the next chunk says.
+    /// Adds the results of the next chunk.
     pub(crate) fn merge(&mut self, next: OutputsOfRequest) {
         self.outputs.extend(next.outputs);
         self.pauses.take(next.pauses);
@@ -264,7 +264,7 @@ impl StepEvents {
         }
     }
 
-    /// Takes the contents of the batch from a span's args.
+    /// Reads the contents of the batch from a span's args.
     fn take_batch(&mut self, event: &PlacedEvent<'_>) {
         let ids = ids(event).len() as u64;
         let count = |name: &str| arg::<u64>(event, name);
@@ -277,7 +277,7 @@ impl StepEvents {
         });
     }
 
-    /// Adds what the next chunk says.
+    /// Adds the results of the next chunk.
     pub(crate) fn merge(&mut self, next: StepEvents) {
         let numbers = self.keys.take(next.facts.keys);
         let slices = next.facts.slices.into_iter();
@@ -357,7 +357,7 @@ impl MomentEvents {
         }
     }
 
-    /// Adds what the next chunk says.
+    /// Adds the results of the next chunk.
     pub(crate) fn merge(&mut self, next: MomentEvents) {
         self.levels.take(next.counters.edges);
         for (row, open) in next.open {

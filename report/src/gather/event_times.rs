@@ -1,4 +1,4 @@
-//! When each process recorded something → the times in which it recorded nothing.
+//! Events of each process → the times in which it recorded nothing.
 
 use std::collections::HashMap;
 

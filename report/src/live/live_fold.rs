@@ -21,7 +21,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Returns the later ones of two.
+    /// Returns the later level of each kind.
     pub(super) fn later(self, next: &Levels) -> Levels {
         Levels {
             running: self.running.max(next.running),

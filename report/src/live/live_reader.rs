@@ -200,7 +200,7 @@ struct Batch {
 impl Batch {
     fn take(&mut self, folded: &Folded, run: &FollowedRun, event: &PlacedEvent<'_>) {
         let context = ChunkContext {
-            // A live run has no end.
+            // A live run has not ended.
             parts: RunParts::new(0, i64::MAX),
             threads: run.threads(),
             names_by: NamesBy::Run,

@@ -1,4 +1,4 @@
-//! The requests in flight, and what has become of the others.
+//! The requests in flight, and the outcomes of the others.
 
 use super::figures::{Figures, each_figure};
 use super::last_seconds::LastSeconds;
@@ -280,7 +280,7 @@ impl LiveRequests {
         &self.sums.all
     }
 
-    /// Returns the sums of all requests, with those in flight as they are.
+    /// Returns the sums of all requests, including the current state of those in flight.
     pub(super) fn sums(&self) -> RequestSums {
         let mut sums = self.sums.clone();
         for open in self.open.values() {

@@ -52,7 +52,7 @@ pub struct LiveStats {
     pub behind: LiveBehind,
     /// Requests since the run began.
     pub requests: Figures,
-    /// Requests without an end in the trace: requests in flight, and requests that were given up without a record of it.
+    /// Requests without an end in the trace: requests in flight, and requests that were aborted without a record of it.
     pub unfinished: u64,
     /// Number of requests that began under an id which another request was still using. They are counted as part of that request.
     pub mixed: u64,
@@ -135,7 +135,7 @@ pub struct LiveWindow {
     pub aborted: u64,
     /// See there.
     pub failed: u64,
-    /// Requests that were answered, in each second.
+    /// Requests that were answered per second.
     pub requests_per_s: f64,
     /// Tokens of the prompts and answers of requests that ended.
     pub prompt_tokens_per_s: f64,

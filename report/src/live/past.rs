@@ -1,6 +1,6 @@
-//! A run from its first request until now, in a bounded number of parts of one length.
+//! A run from its first request until now, in a bounded number of equal parts.
 //!
-//! In: requests as they are folded, tokens of steps, and levels of engines. Out: the series that the live page draws. Parts become twice as long when there
+//! In: requests as they are folded, tokens of steps, and levels of engines. Out: the series that the live page draws. Parts double in length when there
 //! would be too many.
 
 use super::live_fold::Levels;
@@ -47,7 +47,7 @@ impl Part {
 /// The parts of a run so far.
 #[derive(Clone, Debug)]
 pub(super) struct Past {
-    /// Start of the first part, once a moment is known.
+    /// Start of the first part, once any moment is known.
     from_ns: Option<i64>,
     part_ns: i64,
     parts: Vec<Part>,
@@ -138,7 +138,7 @@ impl Past {
         }
     }
 
-    /// Puts empty parts before the others: an earlier moment may be read later.
+    /// Inserts empty parts at the front, because an earlier moment may be read later.
     fn begin_earlier(&mut self, from_ns: i64, parts: usize) {
         self.from_ns = Some(from_ns);
         self.parts.splice(..0, repeat_n(Part::default(), parts));
@@ -193,7 +193,7 @@ impl Past {
     }
 }
 
-/// Returns a half as many values, each of two neighbours.
+/// Returns half as many values, each of which combines two neighbours.
 fn joined<T: Copy>(values: &[T], join: fn(T, &T) -> T) -> Vec<T> {
     let pairs = values.chunks(2);
     let joined = pairs.map(|pair| pair[1..].iter().fold(pair[0], join));
@@ -210,24 +210,24 @@ fn carried(levels: &[Levels], parts: usize) -> Vec<Levels> {
     (0..parts).map(at).collect()
 }
 
-/// A run from its first request until now, in parts of one length: each value is of one part.
+/// A run from its first request until now, in equal parts. Each value is about one part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LivePast {
     /// Length of a part, in ns.
     pub part_ns: i64,
-    /// Requests in flight at its end.
+    /// Requests in flight at the end of each part.
     pub in_flight: Vec<u64>,
     /// Requests that run in the engines, by their last counts.
     pub running: Vec<Option<f64>>,
     /// Requests that wait in the engines' queues.
     pub waiting: Vec<Option<f64>>,
-    /// Share of the KV cache in use, the mean of the engines.
+    /// Share of the KV cache in use, averaged over the engines.
     pub kv_used: Vec<Option<f64>>,
-    /// Requests that were answered, in each second.
+    /// Requests that were answered per second.
     pub requests_per_s: Vec<f64>,
-    /// Tokens of answers in each second: from the engines' steps, or of the requests that ended.
+    /// Output tokens per second: from the engines' steps, or else from the requests that ended.
     pub output_tokens_per_s: Vec<f64>,
-    /// Mean TTFT of the first tokens in it.
+    /// Mean TTFT of the requests whose first token came in the part.
     pub ttft_ns: Vec<Option<f64>>,
 }
 
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// The begin comes last, and the axis does not begin with the run.
+    /// The start comes last, and the axis does not begin with the run.
     #[test]
     fn a_long_run_has_no_more_parts_and_the_same_sums() {
         let mut past = Past::default();

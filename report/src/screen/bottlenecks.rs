@@ -48,7 +48,7 @@ fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
     let mut order: Vec<&StackTime> = stacks.iter().filter(|of| of.tsub_ns > 0).collect();
     order.sort_by_key(|of| (Reverse(of.tsub_ns), Reverse(of.ttot_ns)));
     out.push_str(&format!(
-        "stacks     by tsub, the time without what lies in them; shares are of {}\n",
+        "stacks     by tsub, the time excluding inner spans; shares are of {}\n",
         wall(report)
     ));
     let mut rows = vec![cells("tsub|share|ttot|ncall|process|stack")];

@@ -11,7 +11,7 @@ use crate::table::RunReport;
 /// Maximum number of lines.
 const LINES: usize = 40;
 
-/// How to get more.
+/// Last line of the screen, which says how to get more.
 const MORE: &str = "more       --all: every table · --page: a page with charts · --names: functions · sa-profile sql";
 
 /// Returns the screen: at most 40 lines of at most 100 columns.
@@ -46,7 +46,7 @@ pub fn brief(report: &RunReport, look: Look<'_>) -> String {
     out
 }
 
-/// Returns what is missing in at most five lines.
+/// Returns at most five lines on what is missing.
 fn labelled_missing(report: &RunReport, look: Look<'_>) -> Vec<String> {
     let width = WIDTH - LABEL;
     let missing = missing(&report.recorded);

@@ -69,7 +69,7 @@ fn cause(cause: IdleCause) -> &'static str {
     words(cause).0
 }
 
-/// Returns the command that shows some time in Perfetto, with a tenth of it around.
+/// Returns the command that shows some time in Perfetto, with a margin of a tenth of it.
 fn open_line(run: &str, place: Place) -> String {
     let margin_ns = place.dur_ns / 10 + 1_000;
     let from_ns = (place.from_ns - margin_ns).max(1_000);

@@ -24,9 +24,9 @@ const NAMES: usize = 8;
 /// Width of a name, and of a value of a setting.
 const NAME: usize = 36;
 const VALUE: usize = 30;
-/// A part or a figure of the load that changed by a smaller share did not change.
+/// Minimum change of a part or of a figure of the load, as a share.
 const SAME: f64 = 0.01;
-/// The same of a cause of idle devices, as a share of their time.
+/// Minimum change of a cause of idle devices, as a share of their time.
 const SAME_IDLE: f64 = 0.001;
 
 /// The whole screen.
@@ -64,7 +64,7 @@ pub fn diff_text(diff: &RunDiff) -> String {
 
 /// A table of what changed.
 struct Table {
-    /// The head, whose first cell is the title. The last column has words.
+    /// The head, whose first cell is the title. The last column has text.
     head: Vec<String>,
     rows: Vec<Vec<String>>,
     /// Number of rows that are left out, because they hardly changed.
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// Returns a figure of both runs in one cell, with `–` for a missing one.
+/// Returns the values of both runs in one cell, with `–` for a missing one.
 fn pair(one: Option<String>, other: Option<String>) -> String {
     let [one, other] = [one, other].map(|side| side.unwrap_or_else(|| "–".to_owned()));
     format!("{one} → {other}")
@@ -146,7 +146,7 @@ pub(super) fn values(values: &[Value]) -> String {
     }
 }
 
-/// Returns a number with three digits that count.
+/// Returns a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         below if below < 9.995 => format!("{value:.2}"),
@@ -232,7 +232,7 @@ fn load(diff: &RunDiff) -> Table {
     Table::new(head, rows, same)
 }
 
-/// Returns rows for the whole run, as far as they differ: verdict, length, requests and throughput.
+/// Returns rows for the whole run that differ: verdict, length, requests and throughput.
 fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
     let row = |name: &str, values: String, change: String| {
         let empty = String::new;
@@ -285,7 +285,7 @@ fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns true if a figure is only in one run, or changed by at least 1 %.
+/// Returns true if only one run has a figure, or if it changed by at least 1 %.
 fn is_changed(one: Option<f64>, other: Option<f64>) -> bool {
     match one.zip(other) {
         Some((one, other)) => {
@@ -443,7 +443,7 @@ fn names(diff: &RunDiff) -> Table {
     changed.retain(|name| name.more_ns() != 0);
     let same = diff.names.len() - changed.len();
     let rows = changed.into_iter().map(name_row).collect();
-    let head = "names|time by itself|change|calls|";
+    let head = "names|self time|change|calls|";
     Table::new(head, rows, same)
 }
 

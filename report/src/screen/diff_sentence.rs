@@ -53,7 +53,7 @@ fn few_requests(diff: &RunDiff) -> String {
     let (one, other) = diff.answered;
     match one.min(other) {
         0..8 => format!(
-            "Too few requests to tell: {} and {} were answered, and a comparison needs eight of each run.",
+            "Too few requests to tell: {} and {} were answered, and a comparison needs eight from each run.",
             grouped(one),
             grouped(other)
         ),
@@ -75,7 +75,7 @@ fn no_requests(diff: &RunDiff) -> String {
     }
 }
 
-/// Returns a clause that names a change of the verdict, or settings which changed nothing.
+/// Returns a clause that names a change of the verdict, or settings that had no effect.
 fn although(diff: &RunDiff) -> String {
     if let ([one], [other]) = (&diff.verdicts.0[..], &diff.verdicts.1[..])
         && one != other
@@ -107,7 +107,7 @@ fn figure(of: &FigureChange) -> String {
     format!("{statistic} {name} {verb} from {one} to {other}")
 }
 
-/// Returns the cause if it is known; else the part that changed, and what happened as well.
+/// Returns the cause if it is known, or else the part that changed and what else happened.
 fn cause(of: &FigureChange, diff: &RunDiff) -> String {
     let (explained, other) = match &of.cause {
         Some(cause) if cause.explains => (Some(cause), None),
@@ -145,7 +145,9 @@ fn change(cause: &ChangeCause, diff: &RunDiff) -> String {
         Change::Idle(of) => {
             let (name, _) = idle::words(of.cause);
             let (one, other) = (share(of.one, 1.0), share(of.other, 1.0));
-            format!("devices were idle for {other} of their time instead of {one} by {name}")
+            format!(
+                "devices were idle for {other} of their time instead of {one} because of {name}"
+            )
         }
         Change::Name {
             name,
@@ -195,7 +197,7 @@ fn load_words(of: &LoadDiff) -> String {
     let (one, other) = (amount(of.one), amount(of.other));
     match of.of {
         LoadFigure::ArrivalsPerS => {
-            format!("{other} requests arrived in a second instead of {one}")
+            format!("{other} requests arrived per second instead of {one}")
         }
         LoadFigure::InFlightMax => format!("{other} requests were in flight instead of {one}"),
         LoadFigure::PromptTokens => {

@@ -8,7 +8,7 @@ use crate::table::{CostOf, Finding, RunReport};
 /// Number of findings that are shown, the costliest first.
 const SHOWN: usize = 5;
 
-/// Minimum width of an advice that follows the evidence on its line.
+/// Minimum width of advice that follows the evidence on its line.
 const LEAST_ADVICE: usize = 30;
 
 /// Heading of a report without findings.
@@ -62,12 +62,12 @@ fn put_findings(report: &RunReport, look: Look<'_>, out: &mut String) {
     }
 }
 
-/// Returns true if requests waited for what a finding is about.
+/// Returns true if requests waited because of a finding.
 fn is_waiting(report: &RunReport, finding: &Finding) -> bool {
     report.requests.n > 0 && finding.waited > 0.0
 }
 
-/// Returns the words for the whole that a cost is a share of.
+/// Returns the words for the whole that a cost refers to.
 fn whole(report: &RunReport, of: CostOf) -> &'static str {
     match of {
         CostOf::DeviceTime if report.device.is_empty() => "worker time",

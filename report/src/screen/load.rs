@@ -41,7 +41,7 @@ fn name(report: &RunReport, level: &LoadLevel) -> String {
     }
 }
 
-/// Writes how many of the requests in flight have no end in the trace. By Little's law the mean number of the others is their rate times their mean time.
+/// Writes how many of the requests in flight have no end in the trace. By Little's law, the mean number of the others is their rate times their mean time.
 fn put_little(report: &RunReport, out: &mut String) {
     let mut levels = report.load.iter();
     let Some(level) = levels.find(|level| level.of == SeriesKind::UnderWay) else {
@@ -123,7 +123,7 @@ fn put_advice(of: &Sizing, out: &mut String) {
 fn refusal(why: SizingRefusal) -> &'static str {
     match why {
         SizingRefusal::FewPoints => {
-            "three points of 20 requests are needed, at other numbers in flight"
+            "three points of 20 requests each are needed, at different numbers in flight"
         }
         SizingRefusal::NotLinear => "the points lie too far from a line (R² below 0.7)",
         SizingRefusal::NotRising => "it does not grow with their number",

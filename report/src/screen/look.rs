@@ -1,8 +1,8 @@
-//! How a screen is printed: with or without colours, and with which commands.
+//! Style of a screen: colours, and the commands that it names.
 
 use anstyle::{AnsiColor, Style};
 
-/// How a screen is printed.
+/// The style of a screen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Look<'a> {
     /// True on a terminal that shows colours.

@@ -34,8 +34,8 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     }
     let shown = top.min(names.len());
     let by = match order {
-        NameOrder::Tsub => "tsub, the time without what lies in it",
-        NameOrder::Ttot => "ttot, the time with what lies in it",
+        NameOrder::Tsub => "tsub, the time excluding inner spans",
+        NameOrder::Ttot => "ttot, the time including inner spans",
         NameOrder::Ncall => "ncall, how many there are",
         NameOrder::Max => "max, the longest",
     };
@@ -85,7 +85,7 @@ pub(super) fn of_kind(name: &str, kind: RowKind) -> String {
     }
 }
 
-/// Returns the time that shares of time are shares of.
+/// Returns the words for the time that shares refer to.
 pub(super) fn wall(report: &RunReport) -> &'static str {
     match report.serving.is_whole {
         true => "the run's wall time",
@@ -93,7 +93,7 @@ pub(super) fn wall(report: &RunReport) -> &'static str {
     }
 }
 
-/// Returns a recorded name for a terminal, not too long for a table.
+/// Returns a recorded name for a terminal, shortened to fit a table.
 pub(super) fn shown(text: &str) -> String {
     shortened(text, 48)
 }

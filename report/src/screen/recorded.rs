@@ -48,7 +48,7 @@ pub(super) fn summary(recorded: &Recorded) -> String {
     parts.join(", ")
 }
 
-/// Returns which part of the run the figures are about, and what the rest was. It is empty if nothing is left out.
+/// Returns a line on which part of the run the figures are about and what the rest was. It is empty if nothing is left out.
 pub(super) fn serving(report: &RunReport) -> Vec<String> {
     let serving = &report.serving;
     if serving.is_whole {
@@ -128,7 +128,7 @@ pub(super) fn notes(recorded: &Recorded) -> Vec<(&'static str, String)> {
     notes
 }
 
-/// Returns a line for each process that did not close its recording: how it ended.
+/// Returns a line for each process that did not close its recording, which says how it ended.
 fn ends(recorded: &Recorded) -> impl Iterator<Item = String> {
     let numbered = recorded.processes.iter().enumerate();
     let deaths = numbered.filter_map(|(number, process)| Some((number, process, process.death()?)));

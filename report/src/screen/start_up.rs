@@ -6,7 +6,7 @@ use super::width::{WIDTH, filled, shortened};
 use crate::table::RunReport;
 use serde_json::Value;
 
-/// Spans that are listed.
+/// Maximum number of spans that are listed.
 const LISTED: usize = 12;
 /// Maximum width of a setting.
 const SETTING: usize = 40;
@@ -18,7 +18,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
     let wall = duration(start_up.wall_ns as f64);
     out.push_str(&format!(
-        "start-up   {wall} until the server was ready; the spans with the most time of their own (tsub)\n"
+        "start-up   {wall} until the server was ready; the spans with the most self time (tsub)\n"
     ));
     let mut rows = vec![cells("name|process|began at|ncall|tsub|ttot")];
     rows.extend(start_up.spans.iter().take(LISTED).map(|span| {

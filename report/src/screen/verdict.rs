@@ -1,4 +1,4 @@
-//! The verdict, which a screen begins with.
+//! The verdict at the top of a screen.
 
 use super::look::Look;
 use super::width::{WIDTH, columns, wrapped};
@@ -31,7 +31,7 @@ pub(super) fn put(report: &RunReport, look: Look<'_>, out: &mut String) {
     }
 }
 
-/// Returns text and advice for the end of a recorded command. It is empty if nothing can be said about the run.
+/// Returns the text and advice that follow a recorded command. They are empty if nothing can be said about the run.
 pub fn verdict_lines(report: &RunReport) -> Vec<String> {
     let verdict = &report.verdict;
     if verdict.rule == VerdictRule::Unknown {
@@ -56,7 +56,7 @@ fn shows(place: Place, look: Look<'_>) -> String {
     fits.unwrap_or_else(|| command("RUN"))
 }
 
-/// Returns a time as a command takes it, in the largest unit that keeps it whole to the microsecond.
+/// Formats a time for a command, in the largest unit that keeps it exact to the microsecond.
 fn shell_time(ns: i64) -> String {
     match ns {
         ..1_000 => format!("{ns}ns"),

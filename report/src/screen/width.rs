@@ -1,11 +1,11 @@
-//! The width of texts on a terminal, and texts that are made to fit.
+//! The width of texts on a terminal, and functions that make texts fit.
 
 use super::amount::grouped;
 use sa_format::visible;
 
 /// Width of a screen.
 pub(super) const WIDTH: usize = 100;
-/// Width of the label at the begin of a section.
+/// Width of the label at the start of a section.
 pub(super) const LABEL: usize = 11;
 /// Maximum width of a word of a sentence. Ids are often longer.
 const WORD: usize = 32;
@@ -69,7 +69,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     format!("{beginning}…{end}")
 }
 
-/// Returns pieces in lines of this width. If they need more lines, the last one is cut.
+/// Fills lines of this width with pieces. If they need more lines, the last one is cut.
 pub(super) fn filled<P: AsRef<str>>(
     pieces: &[P],
     separator: &str,
@@ -97,7 +97,7 @@ pub(super) fn filled<P: AsRef<str>>(
         .collect()
 }
 
-/// Returns a sentence in lines of this width.
+/// Breaks a sentence into lines of this width.
 pub(super) fn wrapped(text: &str, width: usize, most_lines: usize) -> Vec<String> {
     filled(&words(text), " ", width, most_lines)
 }
@@ -128,7 +128,7 @@ pub(super) fn first_lines(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// Returns lines with a label before the first one, and as much space before the others.
+/// Returns lines with a label before the first one, and spaces of the same width before the others.
 pub(super) fn labelled(label: &str, lines: &[String]) -> Vec<String> {
     let labels = std::iter::once(label).chain(std::iter::repeat(""));
     let labelled = labels.zip(lines);

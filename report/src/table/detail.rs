@@ -14,7 +14,7 @@ pub enum DetailOf {
     Request(String),
     /// The step with this number.
     Step(u64),
-    /// The time, in ns from the begin of the trace.
+    /// The time, in ns from the start of the trace.
     Time(i64),
 }
 
@@ -35,9 +35,9 @@ pub enum Detail {
 pub struct OneRequest {
     /// The request.
     pub request: Request,
-    /// The name of the process that it came to.
+    /// The name of the process at which it arrived.
     pub process: Option<String>,
-    /// Later requests with the same id.
+    /// Number of later requests with the same id.
     pub later: usize,
     /// Time from its arrival to its end, or to the end of the trace if it has none, in ns.
     pub wall_ns: i64,
@@ -49,9 +49,9 @@ pub struct OneRequest {
     pub parts: Vec<OnePart>,
     /// The load when it arrived.
     pub arrival: LoadAt,
-    /// The steps in which it was.
+    /// The steps that contained it.
     pub steps: RequestSteps,
-    /// Its tokens, if at least two are recorded.
+    /// The times between its tokens, if at least two are recorded.
     pub itl: Option<LongestGap>,
     /// The requests that arrived just before and after it, and one of similar size.
     pub neighbours: Vec<Neighbour>,
@@ -107,7 +107,7 @@ pub struct EngineAt {
     pub kv_percent: Option<f64>,
 }
 
-/// The steps in which a request was. If several workers ran them, only the worker with most steps counts.
+/// The steps that contained a request. If several workers ran them, only the worker with the most steps counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RequestSteps {
     /// The name of the worker.
@@ -120,12 +120,12 @@ pub struct RequestSteps {
     pub slowest_decode: Option<StepOfRequest>,
 }
 
-/// A step in which a request was.
+/// A step that contained a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StepOfRequest {
     /// Its number, if it has one.
     pub number: Option<u64>,
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
     /// Duration, in ns; `None` if it has no end.
     pub dur_ns: Option<i64>,
@@ -138,20 +138,20 @@ pub struct LongestGap {
     pub mean_ns: f64,
     /// The longest, in ns.
     pub max_ns: i64,
-    /// Start of the longest, in ns from the begin of the trace.
+    /// Start of the longest, in ns from the start of the trace.
     pub at_ns: i64,
 }
 
 /// Another request, for comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Neighbour {
-    /// Why it is shown: `before`, `after` or `similar`.
+    /// Reason why it is shown: `before`, `after` or `similar`.
     pub relation: &'static str,
     /// The id.
     pub request_id: String,
-    /// How it ended.
+    /// Its outcome.
     pub status: RequestStatus,
-    /// Arrival, in ns from the begin of the trace.
+    /// Arrival, in ns from the start of the trace.
     pub arrival_ns: i64,
     /// Number of tokens of the prompt.
     pub prompt_tokens: Option<u64>,
@@ -168,7 +168,7 @@ pub struct Neighbour {
 pub struct OneStep {
     /// The number.
     pub step: u64,
-    /// Its time in the trace: from the begin of its first span to the end of its last one.
+    /// Its time in the trace: from the start of its first span to the end of its last one.
     pub place: Place,
     /// Median duration of all steps, in ns.
     pub median_ns: f64,
@@ -184,7 +184,7 @@ pub struct OneStep {
     pub neighbours: Vec<(u64, Place)>,
 }
 
-/// The contents of a batch, as far as spans or counters say.
+/// The contents of a batch, as far as spans or counters record them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BatchOfStep {
     /// Requests.
@@ -206,7 +206,7 @@ pub struct ProcessInStep {
     pub name: String,
     /// True unless it is the engine that counts the steps.
     pub is_worker: bool,
-    /// Start of its first span, in ns from the begin of the trace.
+    /// Start of its first span, in ns from the start of the trace.
     pub start_ns: i64,
     /// Time up to the end of its last span, in ns.
     pub dur_ns: i64,
@@ -234,7 +234,7 @@ pub struct DeviceInStep {
 /// One moment of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OneMoment {
-    /// The time, in ns from the begin of the trace.
+    /// The time, in ns from the start of the trace.
     pub at_ns: i64,
     /// The phase of the run.
     pub phase: Option<RunPhaseKind>,
@@ -257,7 +257,7 @@ pub struct ProcessAt {
     pub name: String,
     /// The innermost open span of each thread, the main thread first.
     pub spans: Vec<SpanAt>,
-    /// When its last event was, in ns from the begin of the trace, if that was earlier.
+    /// Time of its last event, in ns from the start of the trace, if that was earlier.
     pub ended_ns: Option<i64>,
 }
 
@@ -268,7 +268,7 @@ pub struct SpanAt {
     pub name: String,
     /// The name of its thread.
     pub thread: String,
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
     /// Duration, in ns; `None` if it has no end.
     pub dur_ns: Option<i64>,
@@ -279,11 +279,11 @@ pub struct SpanAt {
 pub struct DeviceAt {
     /// Its name.
     pub name: String,
-    /// The slice that it worked on.
+    /// The slice that it was working on.
     pub slice: Option<SpanAt>,
-    /// Why it was idle, if it was.
+    /// The cause of its idle time, if it was idle.
     pub idle: Option<IdleCause>,
-    /// Start of the time in which it was idle for this cause, in ns from the begin of the trace, and its duration.
+    /// Start, in ns from the start of the trace, and duration of the time in which it was idle for this cause.
     pub idle_place: Option<Place>,
 }
 
@@ -294,7 +294,7 @@ pub struct RequestAt {
     pub request_id: String,
     /// Time since its arrival, in ns.
     pub age_ns: i64,
-    /// The part that it was in, and for how long so far, in ns.
+    /// The part that it was in, and the time that it had spent there, in ns.
     pub part: Option<(String, i64)>,
 }
 

@@ -22,7 +22,7 @@ pub struct DeviceTime {
     pub early_slices: u64,
     /// The most by which one of them begins before its launch.
     pub early_ns: i64,
-    /// When the first slice began, in ns from the begin of the trace.
+    /// Start of the first slice, in ns from the start of the trace.
     pub from_ns: i64,
     /// Time from there to the end of the last slice, in ns.
     pub wall_ns: i64,
@@ -34,7 +34,7 @@ pub struct DeviceTime {
     pub exposed_communication_ns: i64,
     /// The longest time in which nothing ran, in ns.
     pub longest_gap_ns: i64,
-    /// When that time began, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub longest_gap_at_ns: i64,
 }
 
@@ -169,7 +169,7 @@ impl DeviceIdle {
 pub struct LongGap {
     /// The device, by its number among the processes.
     pub process: usize,
-    /// When it began, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
     /// When it ended, in ns from the begin of the trace.
     pub end_ns: i64,

@@ -1,4 +1,4 @@
-//! The answer to "what changed": the biggest change that users feel, and its cause.
+//! The answer to "What changed?": the biggest change that users feel, and its cause.
 
 use super::devices::IdleCause;
 use super::run_diff::{IdleDiff, LoadDiff, Metric, PartDiff, SettingDiff};
@@ -33,9 +33,9 @@ pub struct CrashedSide {
     pub is_second: bool,
     /// The process that died first.
     pub process: String,
-    /// How it ended, where the program that waited for it saw that.
+    /// Its exit as seen by the program that waited for it, if any.
     pub exit: Option<Exit>,
-    /// The step that it was in.
+    /// The step during which it died.
     pub step: Option<String>,
     /// Number of requests that it was working on.
     pub requests: u64,
@@ -62,7 +62,7 @@ pub struct FigureChange {
     pub one_ns: f64,
     /// Its value in the second run, in ns.
     pub other_ns: f64,
-    /// The part of the time of requests that changed most, if this is at least half of the change.
+    /// The part of the requests' time that changed most, if it makes up at least half of the change.
     pub part: Option<PartDiff>,
     /// A change of the runs that may be the cause.
     pub cause: Option<ChangeCause>,
@@ -71,7 +71,7 @@ pub struct FigureChange {
 /// A change of the runs that may be the cause of another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeCause {
-    /// True if it is known to act on the part of the time that changed. False if it happened as well, and may have nothing to do with it.
+    /// True if it is known to act on the part of the time that changed. False if it also happened, but may have nothing to do with it.
     pub explains: bool,
     /// The change.
     #[serde(flatten)]
@@ -107,7 +107,7 @@ pub enum Change {
 }
 
 impl IdleCause {
-    /// Returns false for the causes that name no work of a server: no request, lost events, and unknown ones.
+    /// Returns false for causes that are not work of a server: no request, lost events, and unknown ones.
     pub(crate) fn is_of_server(self) -> bool {
         !matches!(
             self,

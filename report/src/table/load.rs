@@ -37,7 +37,7 @@ pub struct Series {
 /// The changes during a run, in equal parts of its time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
-    /// When the first part begins, in ns from the begin of the trace.
+    /// Start of the first part, in ns from the start of the trace.
     pub from_ns: i64,
     /// Duration of each part, in ns.
     pub part_ns: i64,
@@ -80,7 +80,7 @@ pub struct Spikes {
 /// A time in which more requests were under way than in nine tenths of the run: from the first that was too many until there were no more than in half of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spike {
-    /// When it began, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
     /// Duration, in ns. A spike that does not end counts up to the end of the last request.
     pub dur_ns: i64,

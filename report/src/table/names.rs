@@ -106,7 +106,7 @@ pub struct SlowStep {
     pub process: usize,
     /// The name of its span.
     pub name: String,
-    /// When it began, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
     /// Duration, in ns.
     pub dur_ns: i64,

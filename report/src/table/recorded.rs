@@ -47,13 +47,13 @@ pub struct RecordedProcess {
     /// How it ended, if it did not say so: `killed`, `silent` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
-    /// How it ended, where the program that waited for it saw that.
+    /// Its exit as seen by the program that waited for it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// The spans that it left open.
     #[serde(skip_serializing_if = "is_zero")]
     pub open_spans: u64,
-    /// Time of its last event, in ns from the begin of the trace.
+    /// Time of its last event, in ns from the start of the trace.
     pub last_ns: Option<i64>,
     /// True if the report is about a snapshot, and the process was running when it was taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -139,7 +139,7 @@ pub struct Crash {
     pub process: usize,
     /// How it ended, where the program that waited for it saw.
     pub exit: Option<Exit>,
-    /// Time of its last event, in ns from the begin of the trace.
+    /// Time of its last event, in ns from the start of the trace.
     pub last_ns: Option<i64>,
     /// The step that it was in, as the arg `step` or `batch` of its innermost open span that has one.
     pub step: Option<String>,
@@ -161,7 +161,7 @@ pub struct Crash {
 pub struct CrashedSpan {
     /// Its name.
     pub name: String,
-    /// When it began, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
 }
 

@@ -103,7 +103,7 @@ impl Request {
         between(self.arrival_ns, self.finished_ns)
     }
 
-    /// Returns [`e2e_ns`](Self::e2e_ns) of a request that was answered. The time until a request failed or was given up is no E2E.
+    /// Returns [`e2e_ns`](Self::e2e_ns) of a request that was answered. The time until a request failed or was aborted is not an E2E.
     pub(crate) fn answered_e2e_ns(&self) -> Option<i64> {
         self.e2e_ns().filter(|_| self.is_ok())
     }

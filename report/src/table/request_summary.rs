@@ -30,7 +30,7 @@ pub struct RequestSummary {
     pub unfinished: u64,
     /// Requests answered in a second, from the first arrival to the last end.
     pub requests_per_s: Option<f64>,
-    /// Their tokens in a second.
+    /// Output tokens of these requests per second.
     pub output_tokens_per_s: Option<f64>,
     /// Those that kept the objectives which were given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,11 +49,11 @@ pub struct RequestSummary {
     pub prefill: Quantiles,
     /// From the first token to the last one.
     pub decode: Quantiles,
-    /// From arrival to the end, of answered requests.
+    /// Time from arrival to the end of answered requests.
     pub e2e: Quantiles,
     /// [`ttft`](Self::ttft) from when the application got the request.
     pub application_ttft: Quantiles,
-    /// From when the application got the request to the end, of answered requests.
+    /// Time from when the application got the request to the end, for answered requests.
     pub application_e2e: Quantiles,
     /// Requests whose moments are in an impossible order.
     pub out_of_order: OutOfOrder,

@@ -9,7 +9,7 @@ use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Maximum probability of a difference that is certain, even if several figures are tested.
+/// Maximum p-value of a certain difference, even if several figures are tested.
 const CERTAIN: f64 = 0.001;
 
 /// Two sides of one or more runs: `one` is the first, `other` the second.
@@ -31,17 +31,17 @@ pub struct RunDiff {
     pub requests: (u64, u64),
     /// Number of these requests that were answered.
     pub answered: (u64, u64),
-    /// Requests of the mean run that were answered in a second.
+    /// Requests of the mean run that were answered per second.
     pub requests_per_s: (Option<f64>, Option<f64>),
-    /// Their tokens in a second.
+    /// Output tokens of these requests per second.
     pub output_tokens_per_s: (Option<f64>, Option<f64>),
     /// The load of the mean run.
     pub load: Vec<LoadDiff>,
     /// The figures of the requests.
     pub metrics: Vec<MetricDiff>,
-    /// The parts of the time of the mean request, in the order of its way.
+    /// The parts of the time of the mean request, in order.
     pub parts: Vec<PartDiff>,
-    /// Share of their time in which the devices worked.
+    /// Share of the devices' time in which they worked.
     pub busy: (Option<f64>, Option<f64>),
     /// The causes of idle devices. The one that grew most comes first.
     pub idle: Vec<IdleDiff>,
@@ -72,7 +72,7 @@ pub struct SettingDiff {
 named_enum! {
     /// A figure of the load.
     pub LoadFigure {
-        /// Requests that arrive in a second, from the first one to the last.
+        /// Requests that arrive per second, from the first one to the last.
         ArrivalsPerS = "arrivals_per_s",
         /// Mean number of requests in flight.
         InFlightMean = "in_flight_mean",
@@ -122,7 +122,7 @@ pub struct PartDiff {
 }
 
 impl PartDiff {
-    /// Returns how much longer it takes in the second run; `None` if a run does not have it.
+    /// Returns the additional time in the second run; `None` if a run does not have the part.
     pub fn more_ns(&self) -> Option<f64> {
         Some(self.other_ns? - self.one_ns?)
     }
@@ -139,7 +139,7 @@ pub struct MetricDiff {
     pub other: Quantiles,
     /// The second mean by the first one.
     pub ratio: Option<f64>,
-    /// Interval that contains this ratio with a probability of 95 % (bootstrap).
+    /// The 95 % confidence interval of this ratio (bootstrap).
     pub ratio_interval: Option<(f64, f64)>,
     /// The probability of such a difference between two samples of one population (Mann-Whitney, corrected for requests that waited for one another, unless these came in a closed loop).
     pub p_value: Option<f64>,
@@ -162,7 +162,7 @@ impl MetricDiff {
         self.ratio_interval.is_some_and(is_apart) && self.p_value.is_some_and(is_improbable)
     }
 
-    /// Returns how much longer the mean is in the second run; `None` if a run does not have the figure.
+    /// Returns the increase of the mean in the second run; `None` if a run does not have the figure.
     pub fn more_ns(&self) -> Option<f64> {
         (self.one.n > 0 && self.other.n > 0).then_some(self.other.mean_ns - self.one.mean_ns)
     }

@@ -21,7 +21,7 @@ const CLEARLY: f64 = 1.2;
 pub struct RunReport {
     /// Version of the schema of this: it changes when a field changes its meaning or goes.
     pub schema: u32,
-    /// What limited the server, and what to try.
+    /// The verdict: what limited the server, and what to try.
     pub verdict: Verdict,
     /// What was recorded, and what is missing.
     pub recorded: Recorded,
@@ -29,7 +29,7 @@ pub struct RunReport {
     pub run_phases: Vec<RunPhase>,
     /// The part of the run that all figures are about, except for `recorded`, `crash` and `start_up`.
     pub serving: ServingTime,
-    /// What took how long until the server was ready.
+    /// The start-up: its length, and the spans that took the most time.
     pub start_up: StartUp,
     /// The settings of each engine.
     pub settings: Vec<EngineSettings>,
@@ -76,7 +76,7 @@ pub struct RunReport {
     pub slow_steps: Vec<SlowStep>,
     /// The longest times in which devices were idle.
     pub long_gaps: Vec<LongGap>,
-    /// The times in which a process did nothing although requests waited for it, in order.
+    /// The stalls, in order: times in which a process did nothing although requests waited for it.
     pub stalls: Vec<Stall>,
     /// What changed while the run went on.
     pub timeline: Timeline,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 named_enum! {
-    /// What a server does during a part of a run.
+    /// The activity of a server during a part of a run.
     pub RunPhaseKind {
         /// It starts, until it is ready or the first request arrives.
         StartUp = "start_up",
@@ -19,44 +19,44 @@ named_enum! {
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RunPhase {
-    /// What the server did.
+    /// The activity of the server.
     pub kind: RunPhaseKind,
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub from_ns: i64,
-    /// End, in ns from the begin of the trace.
+    /// End, in ns from the start of the trace.
     pub to_ns: i64,
 }
 
 /// The part of a run that the figures are about: the time in which the server had requests, or the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServingTime {
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub from_ns: i64,
-    /// End, in ns from the begin of the trace.
+    /// End, in ns from the start of the trace.
     pub to_ns: i64,
     /// Length without the pauses, in ns. Shares of time are shares of this.
     pub wall_ns: i64,
     /// Long pauses between requests, in order. Figures and charts leave them out.
     pub pauses: Vec<Pause>,
-    /// True if this is the whole run: it has no requests, or the whole was asked for.
+    /// True if this is the whole run: it has no requests, or the whole run was requested.
     pub is_whole: bool,
 }
 
 /// A long time in which no request was in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Pause {
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub from_ns: i64,
-    /// End, in ns from the begin of the trace.
+    /// End, in ns from the start of the trace.
     pub to_ns: i64,
 }
 
-/// What took how long until the server was ready.
+/// The start-up: its length, and the spans that took the most time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StartUp {
     /// Length of the start-up, in ns; 0 if the trace does not contain it.
     pub wall_ns: i64,
-    /// The spans with the most time of their own, longest first.
+    /// The spans with the most self time, longest first.
     pub spans: Vec<StartUpSpan>,
 }
 
@@ -67,12 +67,12 @@ pub struct StartUpSpan {
     pub name: String,
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
-    /// Start of the first one, in ns from the begin of the trace.
+    /// Start of the first one, in ns from the start of the trace.
     pub start_ns: i64,
     /// Number of calls.
     pub ncall: u64,
     /// Total time, in ns.
     pub ttot_ns: i64,
-    /// Time outside the spans inside them, in ns.
+    /// Self time, in ns: the total time without inner spans.
     pub tsub_ns: i64,
 }

@@ -12,7 +12,7 @@ pub struct EngineSettings {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-/// Names of settings. FORMAT.md says what they mean.
+/// Names of settings. FORMAT.md explains them.
 pub mod setting {
     /// All settings. A report ignores other names.
     pub const ALL: [&str; 20] = [

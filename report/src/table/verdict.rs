@@ -1,9 +1,9 @@
-//! What limited the server, in one or two sentences.
+//! The verdict: one or two sentences on what limited the server.
 
 use serde::Serialize;
 
 named_enum! {
-    /// What limited the server.
+    /// The kinds of answer to what limited the server.
     pub VerdictRule {
         /// A process was killed.
         Crash = "crash",
@@ -34,14 +34,14 @@ named_enum! {
     }
 }
 
-/// The answer to "what limited the server".
+/// The answer to "What limited the server?".
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The rule that gave the answer.
     pub rule: VerdictRule,
-    /// What limited the server and by how much, as one sentence.
+    /// The answer as one sentence: what limited the server, and by how much.
     pub text: String,
-    /// What to try, as one sentence; empty if there is nothing to do.
+    /// The advice, as one sentence; empty if there is nothing to do.
     pub advice: String,
     /// The figures behind the answer, as one line.
     pub evidence: String,
@@ -53,7 +53,7 @@ pub struct Verdict {
 /// A time in a trace that shows what a text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub from_ns: i64,
     /// Length, in ns.
     pub dur_ns: i64,
@@ -64,7 +64,7 @@ pub struct Place {
 pub struct Stall {
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
-    /// Time of its last event before the stall, in ns from the begin of the trace.
+    /// Time of its last event before the stall, in ns from the start of the trace.
     pub from_ns: i64,
     /// Time to its next event, in ns.
     pub dur_ns: i64,

@@ -63,7 +63,7 @@ fn the_screen_and_tables_are_printed() {
     has_words(&names, &["names      1 of 1 by tsub"]);
 }
 
-/// A single request has a screen of its own. In tables it is a filter.
+/// A single request has its own screen. For tables it is a filter.
 #[test]
 fn one_request_is_printed() {
     let path = &serving();
@@ -93,7 +93,7 @@ fn on_terminal(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     command.args(arguments).env("TERM", "xterm").stdout(user);
     let variables = variables.iter().copied();
     let mut child = command.envs(variables).spawn().unwrap();
-    // The terminal ends with the last process that has it.
+    // The terminal closes with the last process that has it open.
     drop(command);
     let (mut said, mut terminal) = (Vec::new(), File::from(terminal));
     let _ = terminal.read_to_end(&mut said); // it ends with an error
@@ -159,7 +159,7 @@ fn bad_input_is_said() {
         (["--request", "r"], "4 ids contain this: r0, r1, r2, r3\n"),
         (
             ["--request", "r10"],
-            "none of the 4 request ids contains this; near ones are r1, ",
+            "none of the 4 request ids contains this; similar ones are r1, ",
         ),
         (
             ["--at", "3s"],

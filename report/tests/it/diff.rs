@@ -26,7 +26,7 @@ struct Server {
     /// Time for a token of a prompt, and of an answer.
     prefill_us: u64,
     decode_us: u64,
-    /// One of this many requests fails.
+    /// One in this many requests fails.
     failing: u64,
 }
 
@@ -181,7 +181,7 @@ const CHANGES: [(&str, Server, Server, &[&str]); 8] = [
         &[
             "TTFT rose from ",
             "because 5.",
-            " requests arrived in a second instead of 1.97.\n",
+            " requests arrived per second instead of 1.97.\n",
         ],
     ),
     (
@@ -276,7 +276,7 @@ fn chance_is_no_change() {
             requests: 30,
             ..SERVER
         },
-        // Requests wait for one another, so that each spike makes many of them slow.
+        // Requests wait for one another, so each spike makes many of them slow.
         Server {
             slots: 2,
             arrivals_us: 575_000,
@@ -341,7 +341,7 @@ fn crashes_and_missing_requests_come_first() {
         (
             few.run(),
             served(),
-            "Too few requests to tell: 3 and 100 were answered, and a comparison needs eight of each run.\n",
+            "Too few requests to tell: 3 and 100 were answered, and a comparison needs eight from each run.\n",
         ),
         (
             served(),

@@ -1,4 +1,4 @@
-//! The report on one screen: what is on it, and that it fits whatever a run contains.
+//! The report on one screen: its contents, and that it fits whatever a run contains.
 
 use crate::reports::{fixture, report};
 use serde_json::json;
@@ -11,7 +11,7 @@ use trace_report::{
 
 const S: i64 = 1_000_000_000;
 
-/// Checks that a screen has at most 40 lines of at most 100 columns, and no line without a use.
+/// Checks that a screen has at most 40 lines of at most 100 columns, and no useless line.
 #[track_caller]
 pub(crate) fn fits(screen: &str) {
     // Characters that are not known to be narrow take two columns.

@@ -171,7 +171,7 @@ impl Case {
         }
     }
 
-    /// Checks the details, which fit on a screen.
+    /// Checks the details, and that they fit on a screen.
     fn check_detail(&self, paths: Vec<PathBuf>, of: &DetailOf) {
         let (inputs, progress) = (Options::new(paths), Progress::default());
         let detail = read_detail(&inputs, &self.options, &progress, of).unwrap();

@@ -1,4 +1,4 @@
-//! Idle intervals → what devices did in some time.
+//! Idle intervals → the activity of devices in some time.
 
 use crate::gather::detail_events::TimeRange;
 use crate::rows::IdleInterval;
@@ -30,7 +30,7 @@ impl DeviceUse {
     }
 }
 
-/// Returns the interval that a device is idle for at a time.
+/// Returns the idle interval of a device that contains a time.
 pub(super) fn idle_at(
     intervals: &[IdleInterval],
     device: usize,
@@ -75,7 +75,7 @@ pub(super) fn device_use(
     used.filter(|of| of.open_ns > 0).collect()
 }
 
-/// Returns the mean of some devices.
+/// Returns the mean activity of some devices.
 pub(super) fn mean_use(devices: &[DeviceUse]) -> Option<DevicesIn> {
     let sum = |ns: &dyn Fn(&DeviceUse) -> i64| {
         let each = devices.iter().map(ns);

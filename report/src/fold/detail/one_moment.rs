@@ -11,11 +11,11 @@ use crate::table::{
 use std::collections::BTreeMap;
 use trace_merge::events::TraceThread;
 
-/// Requests and findings that are shown.
+/// Maximum number of requests and findings that are shown.
 const OLDEST: usize = 5;
 const FINDINGS: usize = 2;
 
-/// Returns what is known of a moment. The trace ends at `end_ns`.
+/// Returns the details of a moment. The trace ends at `end_ns`.
 pub(crate) fn one_moment(
     report: &RunReport,
     (at_ns, end_ns): (i64, i64),
@@ -67,7 +67,7 @@ fn processes(
         .map(|(process, of)| {
             let ended_ns = of.last_ns.filter(|last_ns| *last_ns < at_ns);
             let open = open.get(&process).map_or(&[][..], Vec::as_slice);
-            // A dead process does not go on with its open spans.
+            // The open spans of a dead process have ended.
             let open = open
                 .iter()
                 .filter(|of| ended_ns.is_none() || of.end_ns.is_some());

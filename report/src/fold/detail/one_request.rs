@@ -1,4 +1,4 @@
-//! One request: its parts, its steps, what the devices did meanwhile, and its neighbours.
+//! One request: its parts, its steps, the activity of the devices meanwhile, and its neighbours.
 
 use super::device_use::{device_use, mean_use};
 use super::{load_at, parts};
@@ -13,10 +13,10 @@ use crate::table::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests that an error names if several are meant, and if none is.
+/// Number of requests that an error names if several match, and if none does.
 const CANDIDATES: usize = 5;
 const NEAR: usize = 3;
-/// Requests before and after the one, for comparison.
+/// Number of requests before and after it that are shown for comparison.
 const NEIGHBOURS: usize = 3;
 
 /// Returns the number of the request with this id, or else of the only one that contains this text. Of several with the same id it is the first.
@@ -69,14 +69,14 @@ fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     match ids[..] {
         [] => format!("--request {text}: the run has no requests"),
         _ => format!(
-            "--request {text}: none of the {} request ids contains this; near ones are {}",
+            "--request {text}: none of the {} request ids contains this; similar ones are {}",
             all.len(),
             ids.join(", ")
         ),
     }
 }
 
-/// Returns what is known of a request, by its number in the report. The trace ends at `end_ns`.
+/// Returns the details of a request, which is given by its number in the report. The trace ends at `end_ns`.
 pub(crate) fn one_request(
     report: &RunReport,
     nth: usize,
@@ -130,7 +130,7 @@ pub(crate) fn one_request(
     }
 }
 
-/// Returns the median of each part, of the requests that ended.
+/// Returns the median of each part over the requests that ended.
 fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
     let mut durations: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (name, ns) in requests.iter().filter_map(Request::parts).flatten() {
@@ -152,7 +152,7 @@ fn longest_gap(
     for (process, ns) in tokens {
         of_process.entry(*process).or_default().push(*ns);
     }
-    // The tokens that the frontend recorded, or else the process with most tokens.
+    // The tokens that the frontend recorded, or else those of the process with the most tokens.
     let of_process = of_process.into_iter();
     let by = |(process, of): &(usize, Vec<i64>)| (Some(*process) == request.process, of.len());
     let mut times = of_process.max_by_key(by).map_or(Vec::new(), |(_, of)| of);
@@ -196,7 +196,7 @@ fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
     steps
 }
 
-/// Returns the steps in which a request was, of the worker with most of them.
+/// Returns the steps that contained a request, from the worker with the most of them.
 fn steps(report: &RunReport, request: &Request, steps: &[RequestStep]) -> RequestSteps {
     let of_worker = steps.chunk_by(|one, next| one.process == next.process);
     let most = of_worker.max_by_key(|of| (of.len(), Reverse(number(of[0].process))));

@@ -1,4 +1,4 @@
-//! One step: who took part in it, for how long, and what the devices waited for.
+//! One step: the processes that took part in it, for how long, and what the devices waited for.
 
 use super::device_use::device_use;
 use crate::fold::steps::InSteps;
@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 use std::io;
 use trace_store::sorter::{Sorted, Sorter};
 
-/// Spans with one number that are further apart belong to different steps.
+/// Maximum gap between spans of one step. Spans with the same number that are further apart belong to different steps.
 const APART_NS: i64 = 10_000_000_000;
-/// Steps before and after the one, for comparison.
+/// Number of steps before and after it that are shown for comparison.
 const NEIGHBOURS: u64 = 2;
 
 /// Returns the engine that counts the steps of each process, as a number. Without a known engine, all workers belong to one.
@@ -52,7 +52,7 @@ pub(crate) fn step_engines(report: &RunReport) -> Vec<u32> {
 pub(crate) struct StepSpans {
     pub(crate) engine: u32,
     number: u64,
-    /// The time of all of them.
+    /// The time that all of them cover.
     pub(crate) time: TimeRange,
     spans: Vec<NumberedSpan>,
 }
@@ -70,7 +70,7 @@ impl StepSpans {
     }
 }
 
-/// A step, and what it is compared with.
+/// A step and the steps that it is compared with.
 pub(crate) struct FoundStep {
     pub(crate) step: StepSpans,
     /// Other steps with its number.
@@ -93,7 +93,7 @@ impl FoundStep {
     }
 }
 
-/// Finds the step with a number among the numbered spans. Of several it is the longest.
+/// Finds the step with a number among the numbered spans. If there are several, it is the longest.
 pub(crate) fn find_step(
     spans: &Sorted<NumberedSpan>,
     step: u64,
@@ -172,7 +172,7 @@ fn no_step(step: u64, numbers: Option<(u64, u64)>) -> String {
     }
 }
 
-/// Returns the begin and the end of what each process did.
+/// Returns the start and the end of the activity of each process.
 fn by_process(spans: &[NumberedSpan]) -> BTreeMap<u32, (i64, i64)> {
     let mut parts = BTreeMap::new();
     for span in spans {
@@ -184,7 +184,7 @@ fn by_process(spans: &[NumberedSpan]) -> BTreeMap<u32, (i64, i64)> {
     parts
 }
 
-/// Returns what is known of a step. `threads` has the process of each thread.
+/// Returns the details of a step. `threads` has the process of each thread.
 pub(crate) fn one_step(
     report: &RunReport,
     found: FoundStep,
@@ -291,7 +291,7 @@ fn linked(report: &RunReport, found: &FoundStep, events: &StepEvents) -> Vec<Num
     .collect()
 }
 
-/// Returns each process that took part, by its number, without the names inside.
+/// Returns each process that took part, by its number, without the names in its spans.
 fn processes(
     report: &RunReport,
     found: &FoundStep,

@@ -8,7 +8,7 @@ const NAMED: usize = 3;
 /// Time before a crash that shows what led to it.
 const BEFORE_NS: i64 = 500_000_000;
 
-/// Which process died first, in what, and which were killed after it.
+/// Reports which process died first, in which step or span, and which were killed after it.
 pub(super) fn crash(report: &RunReport) -> Option<Finding> {
     let crash = report.crash.as_ref()?;
     let name = |process: usize| {
@@ -19,7 +19,7 @@ pub(super) fn crash(report: &RunReport) -> Option<Finding> {
     let mut evidence = format!("{} died first", name(crash.process));
     evidence += &match &crash.exit {
         Some(exit) => format!(", {}", exit.words()),
-        None => ", by a signal that is not known".to_owned(),
+        None => ", by an unknown signal".to_owned(),
     };
     if let Some(at_ns) = crash.last_ns {
         evidence += &format!(", at {:.3} s", at_ns as f64 / 1e9);
@@ -64,7 +64,7 @@ pub(super) fn crash(report: &RunReport) -> Option<Finding> {
                 unanswered as f64 / summary.n.max(1) as f64,
                 CostOf::Requests,
             ),
-            "the kernel's log and the core dump say why; docs/crash.md",
+            "look at the kernel's log and the core dump; see docs/crash.md",
         )
     })
 }
@@ -78,14 +78,17 @@ pub(crate) fn crash_place(report: &RunReport) -> Option<Place> {
     })
 }
 
-/// Events that recorders lost.
+/// Reports the events that recorders lost.
 pub(super) fn losses(report: &RunReport) -> Option<Finding> {
     let lost = report.recorded.lost_events;
     let all = lost.saturating_add(report.recorded.events);
     (lost > 0).then(|| {
         draft(
             "losses",
-            format!("{lost} events are lost, and missing in what follows"),
+            match lost {
+                1 => "1 event was lost and is missing from all figures".to_owned(),
+                n => format!("{n} events were lost and are missing from all figures"),
+            },
             (lost as f64 / all.max(1) as f64, CostOf::Figures),
             "docs/troubleshooting.md#losses",
         )

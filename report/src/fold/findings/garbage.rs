@@ -1,4 +1,4 @@
-//! Collections of garbage → the time that they cost.
+//! Garbage collections → the time that they cost.
 
 use super::idle::IDLE;
 use super::{draft, longest_gap};
@@ -6,7 +6,7 @@ use crate::amount::duration;
 use crate::table::{Activity, CostOf, Finding, IdleCause, RunReport, StackTime};
 use std::collections::BTreeMap;
 
-/// A collection that is longer than this is noteworthy.
+/// Minimum length of a collection to report.
 const LONG_NS: i64 = 1_000_000;
 
 /// Returns the process that collected garbage for longest, the time that this took, and how often it did.
@@ -33,7 +33,7 @@ pub(super) fn most_gc(report: &RunReport) -> Option<String> {
     ))
 }
 
-/// Returns a number of times in words.
+/// Returns how many times something happened, in words.
 fn times_words(n: u64) -> String {
     match n {
         1 => "once".to_owned(),
@@ -41,7 +41,7 @@ fn times_words(n: u64) -> String {
     }
 }
 
-/// Long collections of garbage, whether devices waited for them or not.
+/// Reports long garbage collections, whether devices waited for them or not.
 pub(super) fn garbage(report: &RunReport) -> Option<Finding> {
     let of_gc = |name: &&crate::NameTime| Activity::of(&name.name) == Some(Activity::Gc);
     let names = || report.names.iter().filter(of_gc);
@@ -62,7 +62,7 @@ pub(super) fn garbage(report: &RunReport) -> Option<Finding> {
                 most_gc(report).unwrap_or_default()
             ),
             (cost, CostOf::WallTime),
-            "gc.freeze() after the start, or a higher gc.set_threshold()",
+            "gc.freeze() after start-up, or a higher gc.set_threshold()",
         )
     })
 }

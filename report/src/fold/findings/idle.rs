@@ -14,18 +14,18 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
     Some(match cause {
         IdleCause::LaunchGap => (
             "in a step, the devices waited for the next launch: the host is slower than they are",
-            "graph mode (ACL graphs); fewer and larger kernels; cores of its own for each worker",
+            "graph mode (ACL graphs); fewer and larger kernels; dedicated cores for each worker",
         ),
         IdleCause::LaunchDelay => (
-            "kernels were launched and did not begin, with nothing else on the device",
+            "kernels were launched but did not start, with nothing else on the device",
             "look at what the streams wait for: events, copies, the device's own scheduler",
         ),
         IdleCause::Preparing => (
             "the devices waited for the first launch of a step",
-            "asynchronous scheduling, which prepares a step while the one before runs",
+            "asynchronous scheduling, which prepares a step while the previous one runs",
         ),
         IdleCause::Sampling => (
-            "the devices waited while workers sampled, or brought tokens back",
+            "the devices waited while workers sampled or copied tokens back",
             "sampling on the device; asynchronous output",
         ),
         IdleCause::Scheduling => (
@@ -38,7 +38,7 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
         ),
         IdleCause::Ipc => (
             "the engine waited for its workers, which were done",
-            "free cores: look whether the processes waited for one; shared memory instead of sockets",
+            "look at whether the processes waited for a free core; use shared memory instead of sockets",
         ),
         IdleCause::Worker => (
             "a worker had been given a step, or the sampling after it, and had not begun",
@@ -46,15 +46,15 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
         ),
         IdleCause::OtherRank => (
             "devices waited for another worker, which was still in its step",
-            "the worker that is waited for: its cores, its share of the work, its device",
+            "look at the worker that the others wait for: its cores, its share of the work, its device",
         ),
         IdleCause::Gc => (
             "the devices waited while Python collected garbage",
-            "gc.freeze() after the start, or a higher gc.set_threshold()",
+            "gc.freeze() after start-up, or a higher gc.set_threshold()",
         ),
         IdleCause::KvTransfer => (
             "the devices waited for keys and values",
-            "loading them layer by layer; a faster way between the hosts",
+            "loading them layer by layer; a faster connection between the hosts",
         ),
         IdleCause::Frontend => (
             "the devices waited while requests had not reached the engine",

@@ -1,4 +1,4 @@
-//! Devices and engines of one run → the ones that have more to do than the others, or come later.
+//! Devices and engines of one run → those that have more to do than the others, or are later.
 
 use super::draft;
 use crate::table::{CostOf, DeviceTime, Finding, RunReport, SeriesKind};
@@ -13,22 +13,22 @@ const LAST: f64 = 0.60;
 /// Least share of requests that one engine has fewer than another.
 const UNEVEN_ENGINES: f64 = 0.20;
 
-/// Communication with nothing computed at the same time.
+/// Reports communication during which nothing was computed.
 pub(super) fn communication(report: &RunReport) -> Option<Finding> {
     let sum = |of: fn(&DeviceTime) -> i64| -> f64 {
         report.device.iter().map(|device| of(device) as f64).sum()
     };
     let wall_ns = sum(|device| device.wall_ns);
     let cost = sum(|device| device.exposed_communication_ns) / wall_ns.max(1.0);
-    (cost >= EXPOSED_COMMUNICATION).then(|| draft("exposed_communication", "devices communicated, and computed nothing meanwhile".to_owned(), (cost, CostOf::DeviceTime), "overlap of communication and computing, a smaller parallel group, a slow rank that others wait for"))
+    (cost >= EXPOSED_COMMUNICATION).then(|| draft("exposed_communication", "devices communicated without computing anything at the same time".to_owned(), (cost, CostOf::DeviceTime), "overlap of communication and computing, a smaller parallel group, a slow rank that others wait for"))
 }
 
-/// One rank that is last to most collectives.
+/// Reports a rank that is the last one to join most collectives.
 pub(super) fn late_rank(report: &RunReport) -> Option<Finding> {
     let rank = report.rank.iter().max_by_key(|rank| rank.late_ns)?;
     let mut devices = report.device.iter();
     let device = devices.find(|device| device.process == rank.process)?;
-    // The others waited on devices that may have been there for longer.
+    // The devices that waited may have been in the trace for longer.
     let cost = (rank.late_ns as f64 / device.wall_ns.max(1) as f64).min(1.0);
     let last = rank.last as f64 / rank.collectives.max(1) as f64;
     (last >= LAST && cost >= LATE).then(|| {
@@ -42,7 +42,7 @@ pub(super) fn late_rank(report: &RunReport) -> Option<Finding> {
                 clock_words(rank.uncertainty_ns)
             ),
             (cost, CostOf::DeviceTime),
-            "its worker's cores, its share of the work, its device's frequency and temperature",
+            "look at its worker's cores, its share of the work, its device's frequency and temperature",
         )
     })
 }
@@ -56,7 +56,7 @@ pub(super) fn clock_words(uncertainty_ns: Option<u64>) -> String {
     }
 }
 
-/// Devices of one engine that do not have the same to do.
+/// Reports devices of one engine that do not have the same amount of work.
 pub(super) fn uneven_devices(report: &RunReport) -> Option<Finding> {
     let mut engines: BTreeMap<usize, Vec<&DeviceTime>> = BTreeMap::new();
     for (device, idle) in report.device.iter().zip(&report.idle) {
@@ -77,23 +77,23 @@ pub(super) fn uneven_devices(report: &RunReport) -> Option<Finding> {
         draft(
             "uneven_devices",
             format!(
-                "{} worked clearly more than {}",
+                "{} was clearly busier than {}",
                 report.process_name(most),
                 report.process_name(least)
             ),
             (cost, CostOf::DeviceTime),
-            "the split of the model or of the experts over the devices",
+            "look at how the model or its experts are split over the devices",
         )
     })
 }
 
-/// Engines that do not have the same number of requests.
+/// Reports engines that do not have the same number of requests.
 pub(super) fn uneven_engines(report: &RunReport) -> Option<Finding> {
     let mut loads: BTreeMap<usize, f64> = BTreeMap::new();
     for level in &report.load {
         let is_load = matches!(level.of, SeriesKind::Running | SeriesKind::Waiting);
         if let Some(engine) = level.process.filter(|_| is_load) {
-            // An engine counts only while it has steps; the rest of the run it has nothing.
+            // An engine's load is known only while it has steps; for the rest of the run it is 0.
             let share = level.wall_ns as f64 / report.serving.wall_ns.max(1) as f64;
             *loads.entry(engine).or_default() += level.mean * share;
         }
@@ -117,7 +117,7 @@ pub(super) fn uneven_engines(report: &RunReport) -> Option<Finding> {
                 least.1
             ),
             (cost, CostOf::Requests),
-            "how requests are given to the engines: by load instead of in turn",
+            "distribute requests over the engines by load instead of in turn",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Requests → what they waited for.
+//! Requests → the findings about their waits.
 
 use super::draft;
 use crate::amount::duration;
@@ -10,7 +10,7 @@ const FRONTEND: f64 = 0.10;
 /// Least share of requests.
 const PREEMPTED: f64 = 0.01;
 const NOT_ANSWERED: f64 = 0.05;
-/// Least share of the time of answers that prompts in steps cost.
+/// Least share of the time of answers that prompts in steps must cost.
 const STALLED_DECODES: f64 = 0.10;
 /// The parts of a request's time in the frontend.
 const IN_FRONTEND: [&str; 7] = [
@@ -86,9 +86,7 @@ fn preemptions(report: &RunReport) -> Option<Finding> {
     };
     let evidence = || {
         let mean = duration(total_ns / n);
-        format!(
-            "{n} of {all} requests were preempted for {mean} on average, and were computed again"
-        )
+        format!("{n} of {all} requests were preempted for {mean} on average, and recomputed")
     };
     let advice = "more memory for keys and values, fewer sequences in a batch";
     (n / all >= PREEMPTED).then(|| Finding {
@@ -112,17 +110,19 @@ fn not_answered(report: &RunReport) -> Option<Finding> {
     let (n, lost) = (summary.n.max(1), summary.aborted + summary.failed);
     let cost = lost as f64 / n as f64;
     let advice = match (&report.crash, summary.failed > summary.aborted) {
-        (Some(_), _) => "the crash first: these requests were in flight, or came after it",
-        (None, true) => "the server's log at the time of these requests: --json has them",
-        (None, false) => "the slowest requests first: clients give up what takes too long",
+        (Some(_), _) => "look at the crash first: these requests were in flight or came after it",
+        (None, true) => "look at the server's log at the time of these requests; --json lists them",
+        (None, false) => {
+            "look at the slowest requests first: clients give up on what takes too long"
+        }
     };
     let (aborted, failed) = (summary.aborted, summary.failed);
-    let evidence = format!("{aborted} of {n} requests were given up, {failed} failed");
+    let evidence = format!("{aborted} of {n} requests were aborted, {failed} failed");
     (cost >= NOT_ANSWERED)
         .then(|| draft("not_answered", evidence, (cost, CostOf::Requests), advice))
 }
 
-/// Time of requests outside the engine.
+/// Reports the time that requests spent outside the engine.
 fn slow_frontend(report: &RunReport) -> Option<Finding> {
     let parts = &report.request_parts;
     let of_frontend = |name: &str| name.split(" + ").all(|part| IN_FRONTEND.contains(&part));
@@ -151,13 +151,13 @@ fn slow_frontend(report: &RunReport) -> Option<Finding> {
     })
 }
 
-/// Steps with a prompt that make others wait for their next token.
+/// Reports steps with a prompt that make other requests wait for their next token.
 pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
     let batchings = report.batching.iter();
     let stalls = batchings.filter_map(|of| Some((of, of.stall()?)));
     let worst = stalls.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
     let (batching, (more_ns, stalled)) = worst?;
-    // A share of the time in which tokens come, which is a share of the whole.
+    // Tokens arrive during a part of the whole time only, so this share is scaled by that part.
     let (decode, e2e) = (&report.requests.decode, &report.requests.e2e);
     let cost = match decode.n > 0 && e2e.n > 0 {
         true => stalled * (decode.mean_ns / e2e.mean_ns.max(1.0)).min(1.0),
@@ -175,16 +175,19 @@ pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
     (stalled >= STALLED_DECODES).then(|| draft("stalled_decodes", evidence, cost, advice))
 }
 
-/// A process that did nothing while requests waited for it.
+/// Reports a process that did nothing while requests waited for it.
 pub(super) fn process_stalled(report: &RunReport) -> Option<Finding> {
     let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
     let of_it = |stall: &&Stall| stall.process == longest.process;
     let stalls: Vec<&Stall> = report.stalls.iter().filter(of_it).collect();
+    let requests = match longest.requests {
+        1 => "1 request was".to_owned(),
+        n => format!("{n} requests were"),
+    };
     let mut evidence = format!(
-        "{} recorded nothing for {:.2} s while {} requests were in flight",
+        "{} recorded nothing for {:.2} s while {requests} in flight",
         report.process_name(longest.process),
-        longest.dur_ns as f64 / 1e9,
-        longest.requests
+        longest.dur_ns as f64 / 1e9
     );
     if stalls.len() > 1 {
         let total_ns: i64 = stalls.iter().map(|stall| stall.dur_ns).sum();

@@ -190,7 +190,7 @@ impl Life {
         self.begins.iter().any(|(known, ..)| *known == kind)
     }
 
-    /// Returns when it began and ended, or `None` if it has neither an arrival nor a queue.
+    /// Returns the times at which the request began and ended, or `None` if it has neither an arrival nor a queue.
     pub(crate) fn in_flight(&self) -> Option<InFlight> {
         let processes = self.processes.iter();
         let queued_ns = || processes.filter_map(|(_, of)| of.queued_ns).min();

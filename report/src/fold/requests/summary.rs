@@ -12,7 +12,7 @@ use crate::table::{
 /// Number of ids that are named as examples.
 const NAMED: usize = 5;
 
-/// Sums all requests up in a few figures. Rates leave out the pauses of the serving time.
+/// Summarizes all requests in a few figures. Rates leave out the pauses of the serving time.
 pub(crate) fn summary(
     folded: &FoldedRequests,
     slo: Option<Slo>,

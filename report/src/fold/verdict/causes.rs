@@ -1,4 +1,4 @@
-//! Findings → the causes outside the queue that may be the answer.
+//! Findings → possible answers other than the queue.
 
 use super::{Candidate, LEAST, finding, from_finding, of_waiting, percent};
 use crate::amount::duration;
@@ -27,8 +27,9 @@ const LEAST_HOST: f64 = 0.25;
 pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "process_stalled")?;
     let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
+    let plural = if longest.requests == 1 { "" } else { "s" };
     let text = format!(
-        "{} stood still for {} with {} requests in flight: {}.",
+        "{} stood still for {} with {} request{plural} in flight: {}.",
         report.process_name(longest.process),
         duration(longest.dur_ns as f64),
         longest.requests,
@@ -73,7 +74,7 @@ pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "gc")?;
     let waited = of_waiting(report, finding.waited);
     let text = format!("Python's garbage collector kept requests waiting: {waited}.");
-    let advice = "Call gc.freeze() after the start, or raise gc.set_threshold().";
+    let advice = "Call gc.freeze() after start-up, or raise the limits with gc.set_threshold().";
     from_finding(VerdictRule::Gc, (finding, LEAST), text, advice)
 }
 
@@ -91,7 +92,7 @@ pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
             let name = report.process_name(wait.process);
             format!("Workers waited for {name}, which was slower: {waited}.")
         }
-        None => format!("Workers waited for one that comes late to collectives: {waited}."),
+        None => format!("Workers waited for one that arrives late at collectives: {waited}."),
     };
     let advice =
         "Look at its cores, its share of the work, and its device's clock and temperature.";
@@ -103,7 +104,7 @@ pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, IdleCause::KvTransfer.name())?;
     let waited = of_waiting(report, finding.waited);
     let text = format!("Workers waited for keys and values from elsewhere: {waited}.");
-    let advice = "Load them layer by layer, or find a faster way between the hosts.";
+    let advice = "Load them layer by layer, or find a faster connection between the hosts.";
     from_finding(VerdictRule::TransferBound, (finding, LEAST), text, advice)
 }
 

@@ -1,4 +1,4 @@
-//! Requests that waited in an engine's queue → what they waited for.
+//! Requests that waited in an engine's queue → the answer that names what they waited for.
 
 use super::{Candidate, finding, percent};
 use crate::amount::duration;
@@ -8,9 +8,9 @@ use crate::table::{RunReport, SeriesKind, Verdict, VerdictRule, setting};
 const QUEUE: f64 = 0.20;
 /// Least share of the time in which requests wait, of the time in which any are in flight.
 const WAITING: f64 = 0.30;
-/// Least share of the waiting time in which as many requests run as ever.
+/// Least share of the waiting time in which the maximum number of requests runs.
 const AT_CAP: f64 = 0.80;
-/// As many as ever, for the mean of a part of the time.
+/// Share of the maximum that counts as the maximum, for the mean of a part of the time.
 const NEARLY: f64 = 0.90;
 /// KV cache use from which the cache is full, in percent: a request needs several blocks.
 pub(in crate::fold) const KV_FULL: f64 = 85.0;
@@ -18,7 +18,7 @@ pub(in crate::fold) const KV_FULL: f64 = 85.0;
 /// The load of an engine while requests waited in it.
 struct EngineLoad {
     process: usize,
-    /// The most requests that ran at once.
+    /// Maximum number of requests that ran at once.
     most_running: f64,
     mean_waiting: f64,
     /// The share of the time in which requests waited.

@@ -12,7 +12,7 @@ const LEAST_SHARE: f64 = 0.01;
 /// Causes of idle devices that are named.
 const CAUSES: usize = 3;
 
-/// Returns at most seven lines: how many requests ended how, their latencies, and where their time went.
+/// Returns at most seven lines: the outcomes of the requests, their latencies, and where their time went.
 pub(super) fn requests(report: &RunReport) -> Vec<String> {
     let summary = &report.requests;
     if summary.n == 0 {
@@ -181,7 +181,7 @@ fn communication(report: &RunReport) -> String {
     }
 }
 
-/// Returns the device that others waited for most.
+/// Returns the device that the others waited for most.
 fn slowest(report: &RunReport) -> Option<String> {
     let rank = report.rank.iter().max_by_key(|rank| rank.late_ns);
     if let Some(rank) = rank.filter(|rank| rank.late_ns > 0) {

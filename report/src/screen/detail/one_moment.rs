@@ -4,7 +4,7 @@ use super::{cause, cells, load_words, ns, open_line, short, span_words, table};
 use crate::table::{DeviceAt, OneMoment, Place, ProcessAt, RunPhaseKind};
 use sa_format::visible;
 
-/// Processes and devices that are shown.
+/// Maximum number of processes and devices that are shown.
 const PROCESSES: usize = 8;
 const DEVICES: usize = 6;
 /// Half of the time that Perfetto shows, in ns.

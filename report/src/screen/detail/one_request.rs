@@ -4,7 +4,7 @@ use super::{cause, cells, fitting, load_words, ns, open_line, percent, short, ta
 use crate::screen::amount::{aligned, counted, duration, grouped};
 use crate::table::{Neighbour, OnePart, OneRequest, RequestStatus, StepOfRequest};
 
-/// Width of the bar of a part that takes the whole time.
+/// Width of a bar that stands for the whole time.
 const BAR: i64 = 10;
 
 pub(super) fn text(of: &OneRequest, run: &str) -> String {

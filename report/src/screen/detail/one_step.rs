@@ -4,11 +4,11 @@ use super::{cause, cells, fitting, ns, open_line, percent, short, table};
 use crate::screen::amount::{counted, duration, grouped};
 use crate::table::{BatchOfStep, DeviceInStep, OneStep, ProcessInStep};
 
-/// Processes and devices that are shown.
+/// Maximum number of processes and devices that are shown.
 const SHOWN: usize = 8;
-/// Columns for names, and for causes.
+/// Maximum width of names, and of causes.
 const NAMES: usize = 56;
-/// A step that takes this many medians is slow.
+/// Number of medians from which a step is slow.
 const SLOW: f64 = 1.5;
 
 pub(super) fn text(of: &OneStep, run: &str) -> String {
@@ -124,7 +124,7 @@ fn devices(devices: &[DeviceInStep]) -> String {
     table(&rows, 1..3) + &more(devices.len(), "device", "devices")
 }
 
-/// Says which worker came last, and how long the others waited for it.
+/// Returns the line on the worker that came last and how long the others waited for it.
 fn waits(processes: &[ProcessInStep]) -> String {
     let workers = || processes.iter().filter(|part| part.is_worker);
     let end_ns = |part: &&ProcessInStep| part.start_ns + part.dur_ns;
