@@ -67,7 +67,7 @@ pub fn read<T>(
     read_and(Outcome::Events, options, progress, read)
 }
 
-/// The same, and writes the trace, with what `read` [adds](TraceEvents::add) to it.
+/// Reads events as [`read`] does, and writes the trace with the rows that `read` [adds](TraceEvents::add).
 ///
 /// # Errors
 /// As [`read`].

@@ -69,7 +69,7 @@ async function shown(page, link) {
   }
 }
 
-/** The processes in the order of the page, and which of them are unfolded. The startup commands of a link come some time after the trace has loaded. */
+/** Returns the processes in the order of the page, and which of them are unfolded. The startup commands of a link come some time after the trace has loaded. */
 async function groups(page, link) {
   const pattern = /startupCommands=/.test(link);
   for (const end = Date.now() + SHOWN_MS; ; ) {

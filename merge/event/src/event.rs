@@ -162,7 +162,7 @@ const OWN_RECORDS: [&str; 6] = [
     TrackRecord::NAME,
 ];
 
-/// Category of the rows that a program added to a merged trace, such as findings. They are no part of what was recorded.
+/// Category of the rows that a program added to a merged trace, such as findings. They were not recorded.
 pub const ADDED: &str = "sa_findings";
 
 /// Returns true if an event is one of the format's own records, which the trace leaves out.

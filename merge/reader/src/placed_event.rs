@@ -29,7 +29,7 @@ pub struct PlacedEvent<'a> {
     pub thread: usize,
     /// 0 on the thread's own row, else which of the rows beside it: there lie spans that overlap others of the thread.
     pub row: usize,
-    /// When it began, in ns from the begin of the trace; 0 for metadata.
+    /// Start, in ns from the start of the trace; 0 for metadata.
     pub ts_ns: i64,
     /// Its duration in ns, 0 for all but `X`.
     pub dur_ns: i64,

@@ -66,8 +66,8 @@ pub(crate) struct ReadyTrace<'a> {
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Merges fragments; `read` is called with the trace before it is written, and returns what to add to it. Probes the inputs, plans what to read of them, indexes it, decides about it, and
-/// writes the trace.
+/// Merges fragments. Calls `read` with the trace before it is written, and adds what it returns. Probes the inputs, plans what to read of them,
+/// indexes it, decides about it, and writes the trace.
 ///
 /// # Errors
 /// As [`merge`], and those of `read`.

@@ -51,7 +51,7 @@ impl<'a> TraceEvents<'a> {
         }
     }
 
-    /// Adds rows to the trace that is about to be written, in place of rows that were added before. A split trace gets none.
+    /// Adds rows to the trace that is about to be written. They replace rows that were added before. A split trace gets none.
     pub fn add(&mut self, addition: Addition) {
         self.addition = addition;
     }

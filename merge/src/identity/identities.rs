@@ -282,7 +282,7 @@ fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     })
 }
 
-/// The part of a process in a server, in the order in which processes are shown.
+/// The role of a process in a server, in the order in which processes are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     ApiServer,

@@ -6,27 +6,27 @@ use crate::event::mend::json_text;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Rows of a process of their own, and what the trace says about how to show it.
+/// Rows in a separate process, and hints to viewers on how to show the trace.
 ///
 /// The rows are written after all events, with the category `sa_findings`. Whoever reads the trace again leaves them out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Addition {
     /// Name of the process with the rows. It comes before all others.
     pub process: String,
-    /// The spans, each on a row of its own, in the order of the rows.
+    /// The spans in the order of their rows; each has its own row.
     pub spans: Vec<AddedSpan>,
     /// The member `view` of `otherData`, unless it is null.
     pub view: Value,
 }
 
-/// A span with a row of its own.
+/// A span on its own row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedSpan {
     /// Name of the row.
     pub row: String,
     /// Name of the span.
     pub name: String,
-    /// Start, in ns from the begin of the trace.
+    /// Start, in ns from the start of the trace.
     pub from_ns: i64,
     /// Length, in ns.
     pub dur_ns: i64,
@@ -35,7 +35,7 @@ pub struct AddedSpan {
 }
 
 impl Addition {
-    /// Returns its lines, without newlines. The process gets the lowest pid that is not taken.
+    /// Returns the lines to add, without newlines. The process gets the lowest unused pid.
     pub fn lines(&self, taken: &BTreeSet<u32>) -> Vec<String> {
         if self.spans.is_empty() {
             return Vec::new();
@@ -70,7 +70,7 @@ impl Addition {
     }
 }
 
-/// Returns a time in µs, as lines have it.
+/// Formats a time in µs for a line of the trace.
 fn micros(ns: i64) -> String {
     let mut text = Vec::new();
     write_micros(u64::try_from(ns).unwrap_or(0), &mut text);

@@ -40,7 +40,7 @@ pub(crate) struct TraceCopy<'a> {
     pub(crate) job: Job<'a>,
     /// What the trace says of itself.
     pub(crate) other_data: &'a Value,
-    /// Rows that a program adds to it, unless it is split.
+    /// Rows that a program adds to the trace, unless it is split.
     pub(crate) addition: &'a Addition,
     /// The order of the events, if they are sorted by time.
     pub(crate) order: Option<&'a TimeOrder<'a>>,

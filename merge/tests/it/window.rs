@@ -70,7 +70,7 @@ pub(crate) fn is_unfinished(event: &Value) -> bool {
     event["args"]["unfinished"] == true
 }
 
-/// Returns the end of the newest event, in ns from the begin of the trace.
+/// Returns the end of the newest event, in ns from the start of the trace.
 pub(crate) fn newest_ns(merged: &Merged) -> i64 {
     merged.trace.shown().map(end_ns).max().unwrap()
 }

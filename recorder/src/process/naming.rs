@@ -97,7 +97,7 @@ impl Process {
     }
 }
 
-/// Returns the line of a record; an empty one if it is too long or there is no memory for it.
+/// Returns the line of a record. It is empty if the record is too long or memory runs out.
 fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Vec<u8> {
     if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
         leave_out();

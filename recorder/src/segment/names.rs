@@ -24,7 +24,7 @@ pub(crate) struct Names {
     pub(crate) forked_from: Option<String>,
     pub(crate) lanes: Named,
     pub(crate) tracks: Tracks,
-    /// The line with the settings of the engine; empty if there are none.
+    /// The line with the settings of the engine, or an empty one.
     pub(crate) engine_settings: Mutex<Vec<u8>>,
 }
 

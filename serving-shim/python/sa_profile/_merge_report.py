@@ -17,7 +17,7 @@ _Path = str | os.PathLike[str]
 class MergeReport:
     """What a merge did. ``print(report)`` shows it as ``trace-merge`` does.
 
-    ``members`` is all that ``trace-merge --report json`` prints; the other attributes are those of its members that most need. Times in it are ns from the begin of the trace.
+    ``members`` is all that ``trace-merge --report json`` prints; the other attributes are those of its members that most need. Times in it are ns from the start of the trace.
     """
 
     #: The trace.

@@ -94,7 +94,7 @@ def run(machine, report):
         arguments, loads = SERVERS[name]
         planted.write_text("")
         with Server(machine, machine.folder / name, arguments, **environment) as server:
-            asyncio.run(load(server.port, 8, 16, 8))  # whatever is slow for the first requests
+            asyncio.run(load(server.port, 8, 16, 8))  # warms up whatever is slow for the first requests
             for load_name, rule, under_load in loads:
                 time.sleep(1)
                 planted.write_text(load_name)

@@ -1,4 +1,4 @@
-//! Runs with one planted cause each, and runs without: the verdict names the cause, or none of them.
+//! Runs with one planted cause each, and runs without one. The verdict must name the planted cause, or none of them.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -81,7 +81,7 @@ def begin():
 
 
 def size_cache(_engine, *args, **kwargs):
-    """vLLM sizes the KV cache: now the settings are final. The constructor, which calls this, may have begun before it could be wrapped."""
+    """Records the settings once vLLM has sized the KV cache, because they are final then. The constructor, which calls this, may have started before it could be wrapped."""
     config = argument(args, kwargs, 0, "vllm_config")
     return lambda result, error: record_engine(config, result) if error is None else None
 

@@ -89,7 +89,7 @@ def construct(client, *_args, **_kwargs):
 
 
 def construct_server(client, *args, **kwargs):
-    """The same in an API server."""
+    """Opens a span for the constructor in an API server, and records the settings."""
     leave = construct(client)
     quietly(record_server, argument(args, kwargs, 0, "vllm_config"))
     return leave

@@ -9,7 +9,7 @@ from .._sa_profile import engine_settings
 
 MOST_SIZES = 256  # in a list
 LONGEST_TEXT = 64
-# Where vLLM's configuration has each setting.
+# Path of each setting in vLLM's configuration.
 OF_SERVER = {
     "api_server_count": "parallel_config._api_process_count",
     "data_parallel_size": "parallel_config.data_parallel_size",
@@ -48,7 +48,7 @@ def _record(config, paths, **more):
 
 
 def _at(config, path):
-    """The attribute at a path of names; `None` if a part of it is missing or cannot be read."""
+    """Returns the attribute at a path of names; `None` if a part of it is missing or cannot be read."""
     for name in path.split("."):
         try:
             config = getattr(config, name, None)
@@ -58,7 +58,7 @@ def _at(config, path):
 
 
 def _value(found):
-    """A setting as the trace has it; `None` for anything else than numbers, short texts and lists of whole numbers."""
+    """Returns a setting as the trace has it; `None` for anything other than numbers, short texts and lists of whole numbers."""
     if isinstance(found, enum.Enum):
         found = found.name
     if isinstance(found, (list, tuple)):
@@ -94,7 +94,7 @@ def _installed(name):
 
 
 def _cann_version():
-    """The version in the file that CANN's installer leaves, `None` without CANN."""
+    """Returns the version in the file that CANN's installer leaves; `None` without CANN."""
     home = os.environ.get("ASCEND_TOOLKIT_HOME") or os.environ.get("ASCEND_HOME_PATH")
     if not home:
         return None

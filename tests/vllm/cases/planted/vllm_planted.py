@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-OBJECTS = 400_000  # a collection that visits so many takes tens of milliseconds
+OBJECTS = 400_000  # a collection that visits this many takes tens of milliseconds
 TOKENIZE_S = 1
 
 
