@@ -66,6 +66,7 @@ class Chart {
   /** Draws the chart with its width on the page. */
   draw(width = this.element.clientWidth) {
     this.#plot?.destroy();
+    this.#plot = undefined;
     if (this.isEmpty || width === 0) return;
     this.#plot = new uPlot(this.#options(width), this.#values(), this.element);
     this.#follow();

@@ -9,7 +9,7 @@ function deviceTable() {
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
-    { title: 'busy', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
+    { title: 'busy', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / (of.wall_ns || 1) },
     { title: 'communication', tip: 'the share of the time in which collectives ran', text: (of) => share(of.communication_ns, of.wall_ns), sort: (of) => of.communication_ns },
     { title: 'exposed', tip: 'communication while nothing else ran', text: (of) => share(of.exposed_communication_ns, of.wall_ns), sort: (of) => of.exposed_communication_ns },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
@@ -24,7 +24,7 @@ function workerTable() {
   const columns = [
     { title: 'worker', tip: 'a worker process', class: 'text', text: ({ process }) => processName(process) },
     { title: 'steps', tip: 'steps of the worker', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
-    { title: 'in them', tip: 'the share of its time that it was in a step, or sampled', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
+    { title: 'in them', tip: 'the share of its time that it was in a step, or sampled', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / (of.wall_ns || 1) },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
     { title: 'which began at', tip: 'when the longest gap began, from the start of the trace', text: (of) => duration(of.longest_gap_at_ns) },
   ];
@@ -40,7 +40,7 @@ function streamTable() {
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     { title: 'stream', tip: 'the row of the device', class: 'text', text: ({ name }) => name },
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
-    { title: 'busy', text: (of) => share(of.busy_ns, wall.get(of.process)), sort: (of) => of.busy_ns / wall.get(of.process) },
+    { title: 'busy', text: (of) => share(of.busy_ns, wall.get(of.process)), sort: (of) => of.busy_ns / (wall.get(of.process) || 1) },
     { title: 'replays', tip: 'graphs that were replayed', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
     { title: 'queue', tip: 'slices launched that have not begun, the mean over time', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
     { title: 'longest', tip: 'the most that a launch found', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },

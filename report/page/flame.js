@@ -82,6 +82,7 @@ class Flame {
   }
 
   #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own
     const { node } = this.#frames[this.#focused];
     const beside = (way) => {
       const row = this.#frames.filter(({ depth }) => depth === this.#frames[this.#focused].depth);

@@ -62,7 +62,7 @@ class RunTimeline {
     const edges = [from, ...CUTS.flatMap((cut) => [cut.from, cut.to]), to];
     const [left, right] = this.#window.whole;
     const picture = drawn('svg', { class: 'funnel', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
-    const above = (ns) => (1000 * (ns - first)) / (last - first);
+    const above = (ns) => (1000 * (ns - first)) / (last - first || 1);
     const below = (ns) => (1000 * (ns - left)) / (right - left);
     for (let nth = 0; nth < edges.length; nth += 2) {
       const [start, end] = [edges[nth], edges[nth + 1]];
@@ -78,7 +78,7 @@ class RunTimeline {
     const [first, last] = this.#window.whole;
     const { from_ns: from, to_ns: to } = data.serving;
     const isServing = ({ from_ns: at, dur_ns: dur }) => at + dur >= from && at <= to;
-    const left = (ns) => `${100 * Math.max(0, Math.min(1, (ns - first) / (last - first)))}%`;
+    const left = (ns) => `${100 * Math.max(0, Math.min(1, (ns - first) / (last - first || 1)))}%`;
     const mark = (one) => {
       const [start, end] = [axisTime(one.from_ns), axisTime(one.from_ns + one.dur_ns)];
       const text = `${one.text} (at ${duration(one.from_ns)}${one.dur_ns > 0 ? ` for ${duration(one.dur_ns)}` : ''})`;
@@ -94,7 +94,7 @@ class RunTimeline {
     const [first, last] = this.#window.whole;
     if (CUTS.length === 0 || this.#charts.length === 0) return undefined;
     return element('div', { class: 'inset cuts' }, CUTS.map(({ at, from, to }) => explained(
-      element('span', { tabindex: 0, style: anchored((100 * (at - first)) / (last - first)) }, `pause ${duration(to - from)}`),
+      element('span', { tabindex: 0, style: anchored((100 * (at - first)) / (last - first || 1)) }, `pause ${duration(to - from)}`),
       `no request was in flight from ${duration(from)} to ${duration(to)}: the charts leave this pause out`)));
   }
 
@@ -106,6 +106,7 @@ class RunTimeline {
   #key(event) {
     const window = this.#window;
     const keys = { '+': () => window.scale(0.5), '-': () => window.scale(2), ArrowLeft: () => window.move(-0.25), ArrowRight: () => window.move(0.25), 0: () => window.showAll() };
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own
     if (event.target !== this.element || !keys[event.key] || this.#charts.length === 0) return;
     event.preventDefault();
     keys[event.key]();

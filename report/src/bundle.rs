@@ -35,7 +35,7 @@ const PART_NS: i64 = 5_000_000_000;
 const MOST_BYTES: u64 = 10 << 20;
 const TRIES: u32 = 5;
 /// Variables of the recorder whose values are numbers and words, never paths or names.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 12] = [
     "LEVEL",
     "START",
     "CPU",
@@ -44,7 +44,6 @@ const VARIABLES: [&str; 13] = [
     "OLD_RUNS",
     "MODE",
     "SAMPLE_MS",
-    "TRACK",
     "TASKS",
     "THREADS",
     "DEVICE",
@@ -148,8 +147,9 @@ fn mode(window: Window, link_requests: bool) -> Mode {
 /// Copies a merged trace without its private parts, and removes the original.
 fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<()> {
     let out = BufWriter::new(File::create_new(trace)?);
-    redaction.copy(BufReader::new(File::open(merged)?), out)?;
-    fs::remove_file(merged)
+    let private = File::open(merged)?;
+    fs::remove_file(merged)?; // no copy stays if this program is ended
+    redaction.copy(BufReader::new(private), out)
 }
 
 /// Writes a part of a trace, which is shortened until it has at most `most_bytes`. Returns the time that it shows.

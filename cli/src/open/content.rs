@@ -91,7 +91,12 @@ impl<'de> Visitor<'de> for Document<'_> {
             match key.as_str() {
                 "traceEvents" => members.next_value_seed(Events(self))?,
                 "otherData" => {
-                    let data = members.next_value::<Value>()?;
+                    let mut data = members.next_value::<Value>()?;
+                    // A later version may have another view, and the rest is still known.
+                    let view = data.get("view").cloned().unwrap_or_default();
+                    if serde_json::from_value::<Option<TraceView>>(view).is_err() {
+                        data["view"] = Value::Null;
+                    }
                     let head = serde_json::from_value(data);
                     self.head.replace(head.unwrap_or_default());
                 }

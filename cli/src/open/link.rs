@@ -50,7 +50,8 @@ pub(super) fn shown_ns(
     view: Option<&TraceView>,
 ) -> Option<(i64, i64)> {
     let Some(view) = view else {
-        return asked_ns;
+        // Perfetto shows everything if the end is not known.
+        return asked_ns.filter(|(_, to)| *to < i64::MAX);
     };
     let later = |ns: i64| ns.saturating_add(view.begin_ns);
     let asked_ns = asked_ns.map(|(from, to)| (later(from), later(to)));

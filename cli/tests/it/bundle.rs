@@ -32,11 +32,11 @@ fn write_fragment(ground: &Ground, pid: u32, host: &str, events: &[Value]) {
         metadata("sa_anchor", anchor),
         metadata(
             "process_name",
-            json!({ "name": format!("/home/alice/bin/engine-{pid} --api-key sk-1") }),
+            json!({ "name": "EngineCore --api-key sk-1" }),
         ),
         metadata(
             "thread_name",
-            json!({ "name": "worker of /home/alice/my app/run" }),
+            json!({ "name": "worker of /home/alice/my app/run", "note": "a secret" }),
         ),
     ];
     lines.extend_from_slice(events);
@@ -81,7 +81,7 @@ fn run_with_secrets() -> Ground {
             "i",
             1020,
             "request.token",
-            json!({ "request_id": "cmpl-alice", "user": "alice", "secret/key": 1 }),
+            json!({ "request_id": "cmpl-alice", "user": "alice", "secret/key": 1, "sk-3": 2, "token_id": 7_654_321 }),
         ),
         event(
             "i",
@@ -106,6 +106,8 @@ fn run_with_secrets() -> Ground {
             json!({ "batch": 3, "phase": "decode" }),
         ),
         event("C", 1070, "requests", json!({ "running": 1, "waiting": 0 })),
+        event("C", 1071, "by client", json!({ "cmpl-1": 1 })),
+        event("i", 1072, "chat?key=sk-4", json!({})),
         json!({ "ph": "b", "pid": 100, "tid": 100, "ts": 1080, "id": "secret-id", "name": "generate", "cat": "serving" }),
         json!({ "ph": "e", "pid": 100, "tid": 100, "ts": 1090, "id": "secret-id", "name": "generate", "cat": "serving" }),
     ];
@@ -186,7 +188,10 @@ fn a_bundle_has_the_figures_of_a_run_and_none_of_its_secrets() {
     assert_eq!(report["requests"], original["requests"].clone());
     assert_eq!(report["request"][0]["request_id"], "r1");
     assert_eq!(report["recorded"]["damaged"], 1);
-    assert_eq!(report["recorded"]["processes"][0]["name"], "engine-100");
+    // Both hosts have a process of this name.
+    let processes = report["recorded"]["processes"].as_array().unwrap();
+    let names: Vec<&Value> = processes.iter().map(|of| &of["name"]).collect();
+    assert_eq!(names, ["EngineCore[100]", "EngineCore[200]"]);
     let trace = json("trace.json.gz");
     let events = trace["traceEvents"].as_array().unwrap();
     let args = |name: &str| &events.iter().find(|event| event["name"] == name).unwrap()["args"];

@@ -40,9 +40,9 @@ pub(crate) fn processes(members: &[IdentityMember<'_>]) -> Vec<Process> {
     name_groups(&mut drafts);
     step_aside(&mut drafts);
     let mut processes: Vec<Process> = drafts.into_values().collect();
-    let has_server = processes
-        .iter()
-        .any(|process| role(process) == Role::ApiServer);
+    let is_recorded = |process: &&Process| process.origin.is_none() && process.tracks.is_none();
+    let mut recorded = processes.iter().filter(is_recorded);
+    let has_server = recorded.any(|process| role(process) == Role::ApiServer);
     processes.sort_by(|a, b| order(a, has_server).cmp(&order(b, has_server)));
     give_pids(&mut processes);
     processes.iter_mut().for_each(give_tids);

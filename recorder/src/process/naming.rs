@@ -67,7 +67,7 @@ impl Process {
     /// Records the settings of the engine; later ones replace them.
     pub(crate) fn set_engine_settings(&self, settings: &Args) {
         let line = self.metadata_line(ENGINE_SETTINGS, None, settings);
-        if look_for_room(line.len()).is_err() {
+        if line.is_empty() || look_for_room(line.len()).is_err() {
             return leave_out();
         }
         if let Some(mut kept) = wait::lock(&self.names.engine_settings) {

@@ -22,7 +22,13 @@ const NUMBERS: [&[u8]; 8] = [
     b"flow_out",
 ];
 /// Args whose texts are short words, such as `prefill` or `float16`.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 24] = [
+    "version",
+    "engine_version",
+    "vllm_ascend_version",
+    "torch_version",
+    "torch_npu_version",
+    "cann_version",
     "phase",
     "dtype",
     "reason",
@@ -42,8 +48,6 @@ const WORDS: [&str; 18] = [
     "graph_mode",
     "kv_role",
 ];
-/// Suffix of the names of args whose texts are short words.
-const VERSION: &str = "version";
 /// Args that are the id of a request. With an `s`, they are lists of ids.
 const REQUEST_IDS: [&str; 12] = [
     "request_id",
@@ -63,6 +67,8 @@ const REQUEST_IDS: [&str; 12] = [
 const COMMUNICATORS: [&str; 3] = ["comm", "Process Group Name", "Process Group Ranks"];
 /// Args that are lists of numbers. Other lists may be the tokens of a prompt.
 const LISTS: [&str; 3] = ["request_numbers", "output_tokens_each", "capture_sizes"];
+/// Args that are numbers from which a prompt or a user could be found.
+const PRIVATE_NUMBERS: [&str; 6] = ["block_hash", "hash", "seed", "token", "token_id", "user_id"];
 /// Prefix of the part of a process's labels that contains its pid. [`HOST`] may follow.
 const PID: &str = "pid ";
 const HOST: &str = " host ";
@@ -169,16 +175,20 @@ impl Redaction {
     fn args(&mut self, args: &[u8], about: Option<Metadata>) -> Vec<u8> {
         let members = Members::of(args).filter_map(|(key, value)| {
             let name = std::str::from_utf8(key).ok()?;
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _.:-".contains(&byte);
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            let is_listed = WORDS.contains(&name) || COMMUNICATORS.contains(&name);
+            let is_name = name.len() <= MOST_DIGITS && name.bytes().all(is_plain);
             let value = match about {
-                _ if name.len() > MOST_DIGITS || !name.bytes().all(is_plain) => None,
-                Some(Metadata::Process) => Some(self.renamed(value, role)),
-                Some(Metadata::Thread) => Some(self.renamed(value, code_name)),
-                Some(Metadata::Labels) => {
+                _ if !is_name && !is_listed => None,
+                Some(Metadata::Process) if name == "name" => Some(self.renamed(value, role)),
+                Some(Metadata::Thread) if name == "name" => Some(self.renamed(value, code_name)),
+                Some(Metadata::Labels) if name == "labels" => {
                     text(value).and_then(|labels| json_text(&self.labels(&labels)))
                 }
-                Some(Metadata::Order) => number(value),
+                Some(Metadata::Order) if name == "sort_index" => number(value),
+
                 Some(Metadata::Settings) | None => self.arg(name, value),
+                Some(_) => None,
             };
             self.left_out += u64::from(value.is_none());
             Some((key, value?))
@@ -206,7 +216,7 @@ impl Redaction {
         if COMMUNICATORS.contains(&name) {
             return json_text(&self.communicators.name(&String::from_utf8_lossy(value)));
         }
-        let is_of_words = WORDS.contains(&name) || name.ends_with(VERSION);
+        let is_of_words = WORDS.contains(&name);
         let is_kept = match value.first()? {
             b'"' => is_of_words && text(value).is_some_and(|text| is_word(&text)),
             b'[' if is_of_words => {
@@ -214,7 +224,7 @@ impl Redaction {
                 words.is_some_and(|words| words.iter().all(|word| is_word(word)))
             }
             b'[' => LISTS.contains(&name) && serde_json::from_slice::<Vec<f64>>(value).is_ok(),
-            _ => return number(value),
+            _ => return number(value).filter(|_| !PRIVATE_NUMBERS.contains(&name)),
         };
         is_kept.then_some(Cow::from(value))
     }

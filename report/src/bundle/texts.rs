@@ -1,6 +1,7 @@
 //! Decides which texts of a trace may leave the machine, and shortens the others.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 
 /// Words that recorders and merges write into names and labels of processes.
 #[rustfmt::skip]
@@ -13,11 +14,39 @@ const WORDS: [&str; 32] = [
 const XLA: &str = "/device:";
 /// Maximum bytes of a word that is kept.
 const MOST_BYTES: usize = 40;
+/// Maximum characters of a name of code. Longer ones may be prompts.
+const MOST_CHARS: usize = 120;
+/// Last parts of the paths of well-known requests. Others may be the name of a user or a file.
+const ROUTES: [&str; 8] = [
+    "chat",
+    "completions",
+    "embeddings",
+    "generate",
+    "health",
+    "messages",
+    "metrics",
+    "models",
+];
+/// Prefix of many keys.
+const KEY: &str = "sk-";
+/// Ends of the names of scripts, which are the user's own.
+const SCRIPTS: [&str; 2] = [".py", ".sh"];
+/// Minimum bytes of a word with digits that looks like a key.
+const KEY_BYTES: usize = 20;
+const KEY_DIGITS: usize = 4;
 
 /// Returns true if a text is one short word, such as `float16`, `stop` or `0.11.0`.
 pub(super) fn is_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.+-".contains(&byte);
-    !text.is_empty() && text.len() <= MOST_BYTES && text.bytes().all(is_plain)
+    let is_short = !text.is_empty() && text.len() <= MOST_BYTES;
+    is_short && text.bytes().all(is_plain) && !is_key(text)
+}
+
+/// Returns true if a word looks like a key.
+fn is_key(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_long = word.len() >= KEY_BYTES && digits >= KEY_DIGITS;
+    word.starts_with(KEY) || is_long && !word.contains(['.', ':'])
 }
 
 /// Returns true if every word of a text is one that recorders and merges write, or a number.
@@ -35,13 +64,25 @@ fn is_known(word: &str) -> bool {
     WORDS.contains(&word) || word == "ns" || is_number() || is_signal()
 }
 
-/// Returns a name of code without its paths: each is cut to its last part, and an address is replaced by an ellipsis.
+/// Returns a name of code without its paths: each is cut to its last part if that is a file or a well-known request. Addresses, keys and other ends of paths
+/// are replaced by an ellipsis, and a long name is cut.
 pub(super) fn code_name(name: &str) -> String {
-    let words = name.split(' ').map(|word| match word.contains("://") {
-        true => "…",
-        false => word,
+    let words = name.split(' ').map(|word| {
+        let word = word.split_once('?').map_or(word, |(path, _)| path);
+        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        let is_address = bare.parse::<SocketAddr>().is_ok() || bare.parse::<IpAddr>().is_ok();
+        match is_address || word.contains("://") || bare.starts_with(KEY) {
+            true => "…",
+            false => word,
+        }
     });
     let name = words.collect::<Vec<_>>().join(" ");
+    let name: String = without_path(name).chars().take(MOST_CHARS).collect();
+    name
+}
+
+/// Returns a name without the path in it.
+fn without_path(name: String) -> String {
     // A path may contain spaces, so everything between the first and the last separator belongs to it.
     let separators = ['/', '\\'];
     let Some((first, last)) = name.find(separators).zip(name.rfind(separators)) else {
@@ -53,29 +94,39 @@ pub(super) fn code_name(name: &str) -> String {
         at + name[at..].chars().next().map_or(1, char::len_utf8)
     });
     let rest = &name[last + 1..];
-    let rest = rest.split_once('?').map_or(rest, |(path, _)| path);
-    format!("{}{rest}", &name[..start])
+    let is_kept = rest.contains('.') || rest.contains("::") || ROUTES.contains(&rest);
+    format!("{}{}", &name[..start], if is_kept { rest } else { "…" })
 }
 
-/// Returns the name of a process without paths, arguments and values: its first word, and later words that recorders and merges write.
+/// Returns the name of a process without paths, arguments and values: its first word, and later words that recorders and merges write. A merge tells processes of
+/// one name apart by their host or file, which is left out.
 pub(super) fn role(name: &str) -> String {
     if let Some(at) = name.find(XLA) {
         let is_part = |letter: &char| letter.is_ascii_alphanumeric() || *letter == ':';
         let device = name[at + XLA.len()..].chars().take_while(is_part);
         return format!("{XLA}{}", device.collect::<String>());
     }
-    let segments = name.split(" · ").map(|segment| {
+    let mut has_name = false;
+    let segments = name.split(" · ").filter_map(|segment| {
+        if is_ours(segment) {
+            return Some(segment.to_owned());
+        }
+        if std::mem::replace(&mut has_name, true) {
+            return None;
+        }
         let name = code_name(segment);
         let mut words = name.split_whitespace();
         let first = words.next().unwrap_or_default();
-        let is_part = |letter: &char| letter.is_alphanumeric() || "_.:-()[]<>+".contains(*letter);
-        let first = first.chars().take_while(is_part).take(MOST_BYTES).collect();
+        let is_part = |letter: &char| letter.is_alphanumeric() || "_.:-()[]<>+…".contains(*letter);
+        let first: String = first.chars().take_while(is_part).take(MOST_BYTES).collect();
+        let first = match is_key(&first) {
+            true => "…".to_owned(),
+            false if SCRIPTS.iter().any(|end| first.ends_with(end)) => "script".to_owned(),
+            false => first,
+        };
         let kept = words.filter(|word| is_known(word)).map(str::to_owned);
-        [first]
-            .into_iter()
-            .chain(kept)
-            .collect::<Vec<_>>()
-            .join(" ")
+        let words = [first].into_iter().chain(kept);
+        Some(words.collect::<Vec<_>>().join(" "))
     });
     segments.collect::<Vec<_>>().join(" · ")
 }
@@ -125,7 +176,10 @@ mod tests {
             (r"C:\Users\alice\app.py", "app.py"),
             ("GET /v1/chat?key=sk-1", "GET chat"),
             ("send tcp://10.0.0.3:5555 now", "send … now"),
-            ("zeit=/ä/b", "zeit=b"),
+            ("zeit=/ä/b", "zeit=…"),
+            ("chat?key=AAA/sk-1", "chat"),
+            ("GET /v1/users/alice", "GET …"),
+            ("recv 10.1.2.3:5555", "recv …"),
         ] {
             assert_eq!(code_name(name), kept);
         }
@@ -135,7 +189,10 @@ mod tests {
     fn names_of_processes_lose_their_arguments() {
         for (name, kept) in [
             ("VLLM::EngineCore_DP0", "VLLM::EngineCore_DP0"),
-            ("/home/alice/bin/serve --api-key sk-1 /x", "x"),
+            ("/home/alice/bin/serve --api-key sk-1 /x", "…"),
+            ("EngineCore · alice-laptop.corp", "EngineCore"),
+            ("sk-live-4242 x", "…"),
+            ("alice.py", "script"),
             ("python3 serve.py --api-key sk-1", "python3"),
             ("KEY=sk-1 serve", "KEY"),
             ("worker-0 fork 4711", "worker-0 fork 4711"),

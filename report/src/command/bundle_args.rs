@@ -21,7 +21,7 @@ Exit status: 0 written, 2 nothing usable, or the file is another program's.";
 ///
 /// It contains the report, versions, settings, losses, and at most five seconds of the trace.
 ///
-/// It has no prompts, paths or command lines, and it renames hosts and requests.
+/// It leaves out prompts, paths and command lines, and it renames hosts and requests.
 ///
 /// Names of spans are kept, so look through it before you attach it.
 #[derive(Args, Clone, Debug)]
@@ -93,7 +93,6 @@ fn contents(members: &[Member], removed: &[String]) -> String {
     for phrase in removed {
         out += &format!("  {phrase}\n");
     }
-    out +=
-        "Names of spans and threads stay, without paths: look through it before you attach it.\n";
+    out += "Numbers and names of spans, threads, processes and args stay: look through it before you attach it.\n";
     out
 }

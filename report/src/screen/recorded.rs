@@ -92,7 +92,7 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
         return Vec::new();
     }
     let text = format!(
-        "all figures are about {}; left out: {}",
+        "all figures cover {}; left out: {}",
         duration(serving.wall_ns as f64),
         left_out.join(", ")
     );

@@ -356,7 +356,7 @@ fn tables_are_as_long_as_the_json() {
         (
             Table::LongGaps,
             "long_gaps",
-            "cause,cause_ns,dur_ns,process,start_ns",
+            "cause,cause_ns,dur_ns,end_ns,process,start_ns",
         ),
         (
             Table::Prefixes,

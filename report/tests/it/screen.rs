@@ -168,7 +168,7 @@ fn the_screen_begins_with_the_verdict() {
     let verdict = brief.split("\n\n").next().unwrap();
     assert!(all.starts_with(verdict), "{all}");
     for words in [
-        "\nserving    all figures are about 8.00 s; ",
+        "\nserving    all figures cover 8.00 s; ",
         "\n  queue (26.7 % of a request's time, ",
         "\nsettings   api\n  graph_mode full, max_num_seqs 2\n",
         "\nstart-up   233 s until ",

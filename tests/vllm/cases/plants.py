@@ -4,6 +4,7 @@ With `SA_PROFILE_KEEP`, the screen, the page and the trace of each load are writ
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -49,7 +50,8 @@ def stopped(victim):
         try:
             await asyncio.sleep(STOPPED_S)
         finally:
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
         await under_load
 
     return stop

@@ -2,6 +2,7 @@
 
 use super::draft;
 use crate::amount::duration;
+use crate::fold::verdict::KV_FULL;
 use crate::table::{CostOf, Finding, Place, Request, RunReport, SeriesKind, Stall};
 
 /// Least shares of the time of requests. docs/time.md says where each comes from.
@@ -45,7 +46,13 @@ fn queue(report: &RunReport) -> Option<Finding> {
         }
     };
     (cost >= QUEUE).then(|| {
-        let advice = "more sequences in a batch if keys and values have room; else more replicas";
+        let levels = report.load.iter();
+        let kv = levels.filter(|level| level.of == SeriesKind::KvUsedPercent);
+        let is_full = kv.map(|level| level.max).reduce(f64::max) >= Some(KV_FULL);
+        let advice = match is_full {
+            true => "more memory for the KV cache; shorter requests; more replicas",
+            false => "more requests at once if the KV cache has room; otherwise more replicas",
+        };
         Finding {
             place: longest(report, |of| of.queued_ns.zip(of.queue_ns())),
             ..draft("queue", evidence, (cost, CostOf::RequestTime), advice)

@@ -121,7 +121,7 @@ fn capped(report: &RunReport, load: &EngineLoad, queue: f64) -> Candidate {
                 percent(queue)
             ),
             advice,
-            evidence: evidence(report, load),
+            evidence: evidence(report, load, true),
             place: finding(report, "queue").and_then(|finding| finding.place),
         },
     }
@@ -160,25 +160,31 @@ fn kv_full(report: &RunReport, load: &EngineLoad, [queue, preempted]: [f64; 2]) 
             advice: format!(
                 "Give the KV cache more memory{blocks} (`--gpu-memory-utilization`), or let fewer or shorter requests run at once."
             ),
-            evidence: evidence(report, load),
+            evidence: evidence(report, load, false),
             place: finding(report, rule).and_then(|finding| finding.place),
         },
     }
 }
 
-fn evidence(report: &RunReport, load: &EngineLoad) -> String {
+/// Returns the figures behind the answer. `at_cap` is set if they include how long the most requests ran.
+fn evidence(report: &RunReport, load: &EngineLoad, at_cap: bool) -> String {
     let summary = &report.requests;
     let queue = match summary.queue.n {
         0 => String::new(),
         _ => format!("mean queue {}, ", duration(summary.queue.mean_ns)),
     };
     let mut evidence = format!(
-        "{queue}mean E2E {}; {:.1} requests waited on average, {} of this time with {:.0} running",
+        "{queue}mean E2E {}; {:.1} requests waited on average",
         duration(summary.e2e.mean_ns),
-        load.mean_waiting,
-        percent(load.at_cap),
-        load.most_running
+        load.mean_waiting
     );
+    if at_cap {
+        evidence += &format!(
+            ", and while any did, {:.0} ran for {} of the time",
+            load.most_running,
+            percent(load.at_cap)
+        );
+    }
     if let Some(kv_percent) = load.kv_percent {
         evidence += &format!("; mean KV cache use {kv_percent:.1} %");
     }

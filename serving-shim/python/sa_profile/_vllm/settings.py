@@ -37,7 +37,7 @@ def record_server(config):
 
 def record_engine(config, kv_cache):
     """Records the settings of an engine core. `kv_cache` is the result of sizing the cache: its configuration, or before 0.18 a tuple that starts with the number of blocks."""
-    blocks = kv_cache[0] if isinstance(kv_cache, tuple) else getattr(kv_cache, "num_blocks", None)
+    blocks = (kv_cache[:1] or [None])[0] if isinstance(kv_cache, tuple) else _at(kv_cache, "num_blocks")
     _record(config, OF_ENGINE, num_kv_blocks=blocks)
 
 
@@ -89,7 +89,7 @@ def _installed(name):
 
     try:
         return metadata.version(name)
-    except metadata.PackageNotFoundError:
+    except Exception:
         return None
 
 
