@@ -94,7 +94,11 @@ def run(machine, report):
 
 def check_live(shell, machine, report, text):
     """Checks that `report`, `watch`, `serve`, `snapshot` and `open` have each request of the live run. `text` is vLLM's `/metrics`."""
-    requests = shell.json("report", "--json")["requests"]
+    found = shell.json("report", "--json")
+    requests, phases = found["requests"], [phase["kind"] for phase in found["run_phases"]]
+    report.check("newcomer_report_leaves_start_up_out", phases[:1] == ["start_up"] and not found["serving"]["is_whole"], phases)
+    lines = shell.run("report").stdout.splitlines()
+    report.check("newcomer_report_is_one_screen", 0 < len(lines) <= 40 and max(map(len, lines)) <= 100, len(lines))
     report.check("newcomer_report_counts_each_request", requests["n"] == requests["ok"] == REQUESTS, f"{requests['ok']} of {REQUESTS}")
     watched = shell.run("watch", "--once")
     report.check("newcomer_watch", watched.returncode == 0 and "goes on" in watched.stdout, watched.stderr.strip())

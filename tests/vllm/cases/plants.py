@@ -113,9 +113,12 @@ def judge(machine, report, folder, window, expected):
     verdict = machine.report(folder, window)["verdict"]
     is_right = verdict["rule"] == rule if rule else verdict["rule"] not in RULES
     report.check(f"plants_{name}", is_right, verdict["rule"], verdict["text"], verdict["evidence"])
+    screen = machine.run("report", window, folder, check=True).stdout
+    lines = screen.splitlines()
+    report.check(f"plants_{name}_screen", len(lines) <= 40 and max(map(len, lines)) <= 100, screen)
     kept = os.environ.get("SA_PROFILE_KEEP")
     if kept:
         Path(kept).mkdir(parents=True, exist_ok=True)
-        Path(kept, f"{name}.txt").write_text(machine.run("report", window, folder, check=True).stdout)
-        machine.run("report", f"--html={Path(kept, name)}.html", window, folder, check=True)
+        Path(kept, f"{name}.txt").write_text(screen)
+        machine.run("report", f"--page={Path(kept, name)}.html", window, folder, check=True)
         subprocess.run([machine.program("trace-merge"), window, f"--output={Path(kept, name)}.json", folder], check=True)
