@@ -40,8 +40,8 @@ SETUP = re.compile(r"<!--\s*setup:\s*((?:(?!-->).)*?)\s*-->", re.DOTALL)
 OUTPUT = ("text", "json", "jsonl", "")
 INDENTED = re.compile(r"(?:\A|\n)[ \t]*\n(?: {4}|\t)\S")
 INDEX = re.compile(r"\]\(([^)#]+\.md)")
-# `next: COMMAND    what it does`, as programs print it.
-NEXT = re.compile(r"^(?:sa-profile: .*)?next:? +(\S.*?)(?: {4}.*)?$", re.MULTILINE)
+# `next: COMMAND    what it does`, as programs print it, or `next` in a column of its own. A sentence may continue with the word.
+NEXT = re.compile(r"^(?:sa-profile: .*)?next(?:: +| {2,})(\S.*?)(?: {4}.*)?$", re.MULTILINE)
 LIMIT_S = 120
 # Perfetto prints 17 digits, and the engines add up doubles in different orders.
 RELATIVE_ERROR = 1e-9
