@@ -29,6 +29,9 @@ function bundle(webDist) {
   return fs.readFileSync(file, 'utf8');
 }
 
+/** What the importer says of a metadata record that it leaves out (FORMAT.md, `engine_settings`). It shows this to nobody. */
+const SETTINGS = 'metadata_parse_error: Unrecognized metadata name: engine_settings';
+
 /** catapult's `tr`, with all that its importer needs. */
 function catapult(text) {
   const begin = text.indexOf(BEGIN);
@@ -69,7 +72,7 @@ function counts({ tr, context }, file) {
     processes: processes.filter((process) => process.name).length,
     threads: threads.length,
     rows: threads.filter((thread) => thread.sliceGroup.length).map(row),
-    warnings: model.importWarnings.map(({ type, message }) => `${type}: ${message}`),
+    warnings: model.importWarnings.map(({ type, message }) => `${type}: ${message}`).filter((warning) => warning !== SETTINGS),
   };
 }
 
