@@ -48,7 +48,10 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     let words = |of: &Finding| {
         let rule = of.rule.replace('_', " ");
         let share = if of.waited > 0.0 { of.waited } else { of.cost };
-        format!("{rule} ({:.0} %)", 100.0 * share)
+        match 100.0 * share {
+            below if below < 0.5 => rule,
+            percent => format!("{rule} ({percent:.0} %)"),
+        }
     };
     let causes = report.findings.iter().take(CAUSES).map(words);
     let causes: Vec<String> = causes.collect();
