@@ -66,8 +66,10 @@ impl Process {
 
     /// Records the settings of the engine; later ones replace them.
     pub(crate) fn set_engine_settings(&self, settings: &Args) {
-        let line = self.metadata_line(ENGINE_SETTINGS, None, settings);
-        if line.is_empty() || look_for_room(line.len()).is_err() {
+        let Some(line) = self.metadata_line(ENGINE_SETTINGS, None, settings) else {
+            return;
+        };
+        if look_for_room(line.len()).is_err() {
             return leave_out();
         }
         if let Some(mut kept) = wait::lock(&self.names.engine_settings) {
@@ -78,10 +80,11 @@ impl Process {
 
     /// Tells a record of the program's own; one that no block holds is left out.
     pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
-        self.tell(&self.metadata_line(name, tid, args));
+        let line = self.metadata_line(name, tid, args);
+        line.iter().for_each(|line| self.tell(line));
     }
 
-    fn metadata_line(&self, name: &str, tid: Option<u64>, args: &Args) -> Vec<u8> {
+    fn metadata_line(&self, name: &str, tid: Option<u64>, args: &Args) -> Option<Vec<u8>> {
         let pid = self.pid;
         let tid = tid.unwrap_or_else(|| u64::from(pid));
         let front = format_args!(r#"{{"ph":"M","pid":{pid},"tid":{tid}"#);
@@ -93,15 +96,16 @@ impl Process {
         let (pid, now) = (self.pid, now_ns());
         let (us, ns) = (now / 1000, now % 1000);
         let front = format_args!(r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{ns:03},"s":"p""#);
-        self.tell(&record_line(front, name, OWN_CATEGORY, args));
+        let line = record_line(front, name, OWN_CATEGORY, args);
+        line.iter().for_each(|line| self.tell(line));
     }
 }
 
-/// Returns the line of a record. It is empty if the record is too long or memory runs out.
-fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Vec<u8> {
+/// Returns the line of a record; `None` if the record is too long, or if memory runs out, which is counted.
+fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Option<Vec<u8>> {
     if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
         leave_out();
-        return Vec::new();
+        return None;
     }
     let mut line = Growing::default();
     let _ = write!(line, r#"{front},"name":"#); // it takes everything
@@ -112,10 +116,5 @@ fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) ->
     line.add(br#","args":{"#);
     line.add(args.text());
     line.add(b"}}\n");
-    let line = line.into_line();
-    if line.len() <= MAX_METADATA_BYTES {
-        line
-    } else {
-        Vec::new()
-    }
+    Some(line.into_line()).filter(|line| line.len() <= MAX_METADATA_BYTES)
 }
