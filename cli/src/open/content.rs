@@ -171,6 +171,7 @@ mod tests {
     fn the_runs_of_a_merged_trace_are_known() {
         for (data, expected) in [
             (r#"{"tool":"x","runs":["a","b"]}"#, &["a", "b"][..]),
+            (r#"{"runs":["a"],"view":{"begin":1}}"#, &["a"]),
             (r#"{"runs":7}"#, &[]),
             ("[1]", &[]),
             ("null", &[]),

@@ -88,6 +88,7 @@ mod tests {
         for (asked, view, expected) in [
             (None, None, None),
             (Some((3, 900)), None, Some((3, 900))),
+            (Some((3, i64::MAX)), None, None),
             (None, Some(&whole), None),
             (None, Some(&serving), Some((50, 100))),
             (Some((0, 20)), Some(&serving), Some((10, 30))),

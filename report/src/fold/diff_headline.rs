@@ -4,6 +4,7 @@
 //! as such.
 
 use super::diff_side::Side;
+use super::findings::requests::IN_FRONTEND;
 use super::verdict::KV_FULL;
 use crate::statistics::mann_whitney;
 use crate::table::{
@@ -224,15 +225,6 @@ impl<'a> Search<'a> {
 
     /// Returns true if this setting acts on the part that changed, in that direction, and if the load shows it where it is recorded.
     fn explains(&self, of: &SettingDiff) -> bool {
-        const FRONTEND: [&str; 7] = [
-            "socket",
-            "HTTP",
-            "preprocess",
-            "IPC",
-            "frontend",
-            "return",
-            "answer",
-        ];
         const COMPUTE: [&str; 2] = ["prefill", "decode"];
         let (Some(one), Some(other)) = (number(&of.one), number(&of.other)) else {
             return self.is_mode_felt(&of.name);
@@ -257,7 +249,7 @@ impl<'a> Search<'a> {
                 let is_full = slow_load(LoadFigure::KvUsedMax).is_some_and(|max| max >= KV_FULL);
                 is_lower && self.is_part(&["queue", "decode"]) && is_full
             }
-            setting::API_SERVER_COUNT => is_lower && self.is_part(&FRONTEND),
+            setting::API_SERVER_COUNT => is_lower && self.is_part(&IN_FRONTEND),
             "tensor_parallel_size" => is_lower && self.is_part(&COMPUTE),
             "data_parallel_size" => is_lower && self.is_part(&["queue", "prefill", "decode"]),
             name => self.is_mode_felt(name),

@@ -4,7 +4,7 @@ mod damage;
 mod garbage;
 mod idle;
 mod ranks;
-mod requests;
+pub(super) mod requests;
 
 pub(crate) use damage::crash_place;
 

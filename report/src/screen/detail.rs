@@ -6,11 +6,11 @@ mod one_step;
 
 use super::amount::{cells, counted, duration, table};
 use super::idle::words;
+use super::width::{WIDTH, columns, cut, shortened as short};
 use crate::table::{Detail, IdleCause, LoadAt, Place, SpanAt};
-use sa_format::visible;
 
-/// Columns of the screen.
-const COLUMNS: usize = 100;
+/// Beginning of the line with the command.
+const COMMAND: &str = "in Perfetto  ";
 
 /// Returns the screen. `run` is the run as `sa-profile open` takes it.
 pub fn detail_text(detail: &Detail, run: &str) -> String {
@@ -19,28 +19,12 @@ pub fn detail_text(detail: &Detail, run: &str) -> String {
         Detail::Step(of) => one_step::text(of, run),
         Detail::Moment(of) => one_moment::text(of, run),
     };
-    let lines = text.lines().map(|line| cut(line) + "\n");
+    // A command stays whole.
+    let lines = text.lines().map(|line| match line.starts_with(COMMAND) {
+        true => format!("{line}\n"),
+        false => cut(line, WIDTH) + "\n",
+    });
     lines.collect()
-}
-
-/// Returns a line that is not too long for the screen. A command stays whole.
-fn cut(line: &str) -> String {
-    match line.chars().count() > COLUMNS && !line.contains("sa-profile open") {
-        true => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
-        false => line.to_owned(),
-    }
-}
-
-/// Returns a recorded text that is shortened in the middle if it is too long.
-fn short(text: &str, most: usize) -> String {
-    let text: Vec<char> = visible(text).chars().collect();
-    if text.len() <= most {
-        return text.into_iter().collect();
-    }
-    let front = most / 2;
-    let back = text.len() - (most - 1 - front);
-    let (front, back) = (&text[..front], &text[back..]);
-    front.iter().chain(&['…']).chain(back).collect()
 }
 
 /// Joins words with `separator`, as many as fit into `most` columns.
@@ -48,8 +32,8 @@ fn fitting(words: impl IntoIterator<Item = String>, separator: &str, most: usize
     let mut text = String::new();
     for word in words {
         let between = if text.is_empty() { "" } else { separator };
-        let columns = text.chars().count() + between.len() + word.chars().count();
-        if columns > most && !text.is_empty() {
+        let width = columns(&text) + between.len() + columns(&word);
+        if width > most && !text.is_empty() {
             return text + between + "…";
         }
         text = text + between + &word;
@@ -76,7 +60,7 @@ fn open_line(run: &str, place: Place) -> String {
     let ms = |ns: i64| format!("{}.{:03}ms", ns / 1_000_000, ns / 1_000 % 1_000);
     let dur_ns = place.from_ns + place.dur_ns + margin_ns - from_ns;
     let (at, span) = (ms(from_ns), ms(dur_ns));
-    format!("in Perfetto  sa-profile open {run} --at {at} --for {span}\n")
+    format!("{COMMAND}sa-profile open {run} --at {at} --for {span}\n")
 }
 
 /// Returns the words on the load.

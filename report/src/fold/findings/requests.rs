@@ -3,7 +3,7 @@
 use super::draft;
 use crate::amount::duration;
 use crate::fold::verdict::KV_FULL;
-use crate::table::{CostOf, Finding, Place, Request, RunReport, SeriesKind, Stall};
+use crate::table::{CostOf, Finding, Place, Request, RequestPart, RunReport, SeriesKind, Stall};
 
 /// Least shares of the time of requests. docs/time.md says where each comes from.
 const QUEUE: f64 = 0.10;
@@ -14,7 +14,7 @@ const NOT_ANSWERED: f64 = 0.05;
 /// Least share of the time of answers that prompts in steps must cost.
 const STALLED_DECODES: f64 = 0.10;
 /// The parts of a request's time in the frontend.
-const IN_FRONTEND: [&str; 7] = [
+pub(in crate::fold) const IN_FRONTEND: [&str; 7] = [
     "socket",
     "HTTP",
     "preprocess",
@@ -129,13 +129,25 @@ fn not_answered(report: &RunReport) -> Option<Finding> {
         .then(|| draft("not_answered", evidence, (cost, CostOf::Requests), advice))
 }
 
+/// Returns the parts of the mean request that lie in the frontend.
+fn in_frontend(report: &RunReport) -> impl Iterator<Item = &RequestPart> {
+    let is_of_frontend = |part: &&RequestPart| {
+        let mut names = part.name.split(" + ");
+        names.all(|name| IN_FRONTEND.contains(&name))
+    };
+    report.request_parts.parts.iter().filter(is_of_frontend)
+}
+
+/// Returns the longest of these parts.
+pub(in crate::fold) fn longest_in_frontend(report: &RunReport) -> Option<&RequestPart> {
+    in_frontend(report).max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))
+}
+
 /// Reports the time that requests spent outside the engine.
 fn slow_frontend(report: &RunReport) -> Option<Finding> {
     let parts = &report.request_parts;
-    let of_frontend = |name: &str| name.split(" + ").all(|part| IN_FRONTEND.contains(&part));
-    let in_frontend = parts.parts.iter().filter(|part| of_frontend(&part.name));
-    let total_ns: f64 = in_frontend.clone().map(|part| part.mean_ns).sum();
-    let most = in_frontend.max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))?;
+    let total_ns: f64 = in_frontend(report).map(|part| part.mean_ns).sum();
+    let most = longest_in_frontend(report)?;
     let cost = total_ns / parts.e2e_mean_ns.max(1.0);
     let evidence = format!(
         "the mean request spent {} in the frontend, {} of it in {}",

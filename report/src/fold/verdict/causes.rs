@@ -2,6 +2,7 @@
 
 use super::{Candidate, LEAST, finding, from_finding, of_waiting, percent};
 use crate::amount::duration;
+use crate::fold::findings::requests::longest_in_frontend;
 use crate::table::{CostOf, DeviceTime, Finding, IdleCause, RunReport, VerdictRule};
 
 /// The rules of findings that blame the host, with what devices waited for.
@@ -50,10 +51,7 @@ pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     if stalled(report).is_some() && report.stalls.iter().any(|of| is_frontend(of.process)) {
         return None;
     }
-    let parts = report.request_parts.parts.iter();
-    let most = parts
-        .filter(|part| finding.evidence.ends_with(&format!(" in {}", part.name)))
-        .max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))?;
+    let most = longest_in_frontend(report)?;
     let text = format!(
         "The frontend is slow: it took {} of E2E, most of it in {} ({} of a mean of {}).",
         percent(finding.waited),
