@@ -1,24 +1,24 @@
-"""Blocks: a test runs each command and each piece of code that a page shows, or the page says what it needs that is not here.
+"""Blocks: a test runs each command and each piece of code on a page, or the page says what would be needed to run it.
 
-A comment before each block says how:
+A comment before each block says how it is run:
 
     <!-- run -->                   bash runs it; SQL goes to the newest trace, in Perfetto's trace processor and in `sa-profile sql`
-    <!-- run: exit 0 or 1 -->      the same, and the exit code may be either
-    <!-- run: maybe no rows -->    SQL that may have no answer on this trace
+    <!-- run: exit 0 or 1 -->      the same, and both exit codes are fine
+    <!-- run: maybe no rows -->    SQL that may return no rows for this trace
     <!-- run: Perfetto -->         SQL that needs Perfetto's own tables, as the page says
     <!-- run: sa-profile sql -->   SQL that needs the tables of the report, as the page says
-    <!-- file: NAME -->            it becomes this file
-    <!-- run by: PATH -->          the test in this file reads the page, or has the same lines
-    <!-- not run: WHY -->          it needs hardware, a network, a browser, …
+    <!-- file: NAME -->            the block is stored in this file
+    <!-- run by: PATH -->          the test in this file reads the page, or contains the same lines
+    <!-- not run: WHY -->          the block needs hardware, a network, a browser, …
 
-One shell runs the blocks of all pages in the order in which a reader meets them: README, the pages of the manual in the order of its index, then
-the others. It starts at the top of a fresh copy of the sources, in which nothing is built or installed: `cargo` is a stand-in (`programs/cargo`) that
-has everything built. What a page exports, records or installs is there on the next page, as it is for a reader.
+One shell runs the blocks of all pages in reading order: README, the pages of the manual in the order of its index, then the others.
+It starts at the top of a fresh copy of the sources, in which nothing is built or installed. `programs/cargo` replaces `cargo` and uses the programs
+that are built already. Everything that a page exports, records or installs is still there on the next page, as for a reader.
 
-After a block, the shell also runs the command that a program printed as what to do `next`.
+After a block, the shell also runs each command that a program printed after `next`.
 
 Blocks of `text`, `json` and `jsonl` are output or data, and need no comment. `<!-- setup: COMMAND -->` before a block runs
-first, in a shell of its own. If it exits with 3, it says what is missing here, and the rest of the page is skipped."""
+first, in a separate shell. If it exits with 3, its output names what is missing on this machine, and the rest of the page is skipped."""
 
 import json
 import math
@@ -40,10 +40,10 @@ SETUP = re.compile(r"<!--\s*setup:\s*((?:(?!-->).)*?)\s*-->", re.DOTALL)
 OUTPUT = ("text", "json", "jsonl", "")
 INDENTED = re.compile(r"(?:\A|\n)[ \t]*\n(?: {4}|\t)\S")
 INDEX = re.compile(r"\]\(([^)#]+\.md)")
-# `next: COMMAND    what it does`, as programs print it, or `next` in a column of its own. A sentence may continue with the word.
+# `next: COMMAND    what it does`, as programs print it, or `next` in a separate column. The word may also start a line within a sentence.
 NEXT = re.compile(r"^(?:sa-profile: .*)?next(?:: +| {2,})(\S.*?)(?: {4}.*)?$", re.MULTILINE)
 LIMIT_S = 120
-# Perfetto prints 17 digits, and the engines add up doubles in different orders.
+# Perfetto prints 17 digits, and the engines add doubles in different orders.
 RELATIVE_ERROR = 1e-9
 TPQ = pages.ROOT / "tests" / "perfetto" / "tpq"
 SQL_PYTHON = pages.ROOT / "tests" / "sql" / "python"
@@ -56,11 +56,11 @@ _skipped = []
 def SUMMARY():
     for why in dict.fromkeys(_skipped):
         print(f"SKIPPED in tests/docs: {why}")
-    return f"{_done['run']} blocks run, {_done['run by']} run by other tests, {_done['not run']} not run: they say what they need"
+    return f"{_done['run']} blocks run, {_done['run by']} run by other tests, {_done['not run']} not run, with the reason on the page"
 
 
 def blocks(text):
-    """Each fenced block: its line, language, lines, the mark before it, and the set-ups since the block before."""
+    """Yields line, language and text of each fenced block, the mark before it, and the set-ups since the previous block."""
     end = 0
     for found in pages.FENCE.finditer(text):
         setups = SETUP.findall(text[end : found.start()])
@@ -71,13 +71,13 @@ def blocks(text):
 
 
 def programs():
-    """The folder of the built programs."""
+    """Returns the folder of the built programs."""
     target = Path(os.environ.get("CARGO_TARGET_DIR") or pages.ROOT / "target")
     return target / "debug"
 
 
 def in_reading_order():
-    """The pages with blocks that are checked, as a reader comes to them."""
+    """Returns the pages whose blocks are checked, in reading order."""
     index = pages.ROOT / "docs" / "README.md"
     listed = [(index.parent / name).resolve() for name in INDEX.findall(index.read_text())]
     ordered = dict.fromkeys([pages.ROOT / "README.md", index, *listed, *pages.every()])
@@ -85,7 +85,7 @@ def in_reading_order():
 
 
 class Stage:
-    """A fresh copy of the sources, and one shell in it."""
+    """A fresh copy of the sources with one shell in it."""
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="sa-docs-"))
@@ -128,7 +128,7 @@ class Stage:
         return process
 
     def alone(self, lines):
-        """Runs lines in a shell of their own; what they leave in the background goes on until `close`."""
+        """Runs lines in a new shell. Their background processes continue until `close`."""
         command = ["bash", "-euo", "pipefail", "-c", lines]
         process = self.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
@@ -151,7 +151,7 @@ class Stage:
         while not ended.exists() and self.shell.poll() is None:
             if time.monotonic() > end:
                 os.killpg(self.shell.pid, signal.SIGKILL)
-                self.shell.wait()  # else the next block is written to a shell that is about to end
+                self.shell.wait()  # otherwise the next block would go to a shell that is about to end
                 raise subprocess.TimeoutExpired("bash", LIMIT_S)
             time.sleep(0.01)
         code = int(ended.read_text()) if ended.exists() else 1
@@ -181,14 +181,14 @@ class Stage:
 
 
 def are_equal(one, other):
-    """Returns true if two rows have the same values. Doubles may differ in their last digits."""
+    """Returns True if two rows have the same values. Doubles may differ in their last digits."""
     are_numbers = lambda *values: all(isinstance(value, (int, float)) for value in values)
     return len(one) == len(other) and all(
         math.isclose(a, b, rel_tol=RELATIVE_ERROR, abs_tol=RELATIVE_ERROR) if are_numbers(a, b) else a == b for a, b in zip(one, other))
 
 
 def problem_of_sql(stage, statement, how):
-    """Runs a statement in both engines and returns the problem, if there was one."""
+    """Runs a statement in both engines and returns the problem, or None."""
     rows = {}
     shown = stage.perfetto(statement) if how != "sa-profile sql" else None
     if shown is None:
@@ -208,7 +208,7 @@ def problem_of_sql(stage, statement, how):
         rows["sa-profile sql"] = [list(row.values()) for row in json.loads(asked.stdout)]
     for engine, found in rows.items():
         if not found and how != "maybe no rows":
-            return f"{engine}: the statement has no row"
+            return f"{engine}: expected rows, found no row"
     if len(rows) == 2:
         key = lambda row: [str(value) for value in row if not isinstance(value, float)]
         one, other = (sorted(found, key=key) for found in rows.values())
@@ -218,7 +218,7 @@ def problem_of_sql(stage, statement, how):
 
 
 def problem_of_run(stage, language, lines, how):
-    """What went wrong when a block was run, if anything did."""
+    """Runs a block and the commands that it prints after `next`. Returns the problem, or None."""
     codes = (0, 1) if how == "exit 0 or 1" else (0,)
     try:
         if language == "sql":
@@ -228,46 +228,46 @@ def problem_of_run(stage, language, lines, how):
         for command in NEXT.findall(said) if done.returncode in codes else ():
             done = stage.run(command)
             if done.returncode != 0:
-                return f"it names as next: {command}: exit {done.returncode}: {done.stdout.strip()[-600:]}"
+                return f"`next: {command}`: exit {done.returncode}: {done.stdout.strip()[-600:]}"
     except subprocess.TimeoutExpired:
         return f"it ran for more than {LIMIT_S} s"
     return None if done.returncode in (*codes, 0) else f"exit {done.returncode}: {done.stdout.strip()[-600:]}"
 
 
 def problem_of_test(page, lines, path):
-    """Why the file that a mark names cannot be the block's test."""
+    """Returns why the file that a mark names cannot be the block's test, or None."""
     test = pages.ROOT / path
     if not test.is_file():
         return f"there is no {path}"
     text = test.read_text()
     if page.name in text or any(len(line) > 20 and line.strip() in text for line in lines.split("\n")):
         return None
-    return f"{path} neither names {page.name} nor has a line of it"
+    return f"{path} neither names {page.name} nor contains a line of the block"
 
 
 def problem_of_setup(stage, page, line, setups):
-    """Runs the set-ups before a block. Returns the problem and the missing program, if there was one."""
+    """Runs the set-ups before a block. Returns the problem and the missing program, each of which may be None."""
     for setup in setups:
         try:
             done = stage.alone(setup)
         except subprocess.TimeoutExpired:
             return f"setup: it ran for more than {LIMIT_S} s", None
         if done.returncode == NOT_HERE:
-            return None, f"what {pages.name(page)} shows from line {line} on: {done.stdout.strip()}"
+            return None, f"{pages.name(page)} from line {line} on: {done.stdout.strip()}"
         if done.returncode:
             return f"setup: exit {done.returncode}: {done.stdout.strip()[-600:]}", None
     return None, None
 
 
 def problem_of_block(stage, page, line, language, lines, mark, setups):
-    """Runs or looks up a block. Returns the problem and the missing program, if there was one."""
+    """Runs a block or checks its mark. Returns the problem and the missing program, each of which may be None."""
     kind, what = mark or (None, "")
     if kind is None:
         return f"a block of {language} without a mark: <!-- run -->, <!-- file: NAME -->, <!-- run by: PATH --> or <!-- not run: WHY -->", None
     if kind == "run by":
         return problem_of_test(page, lines, what), None
     if kind == "not run":
-        return "not run: says not why" if len(what) < 5 else None, None
+        return "not run: expected a reason" if len(what) < 5 else None, None
     problem, missing = problem_of_setup(stage, page, line, setups)
     if problem or missing:
         return problem, missing
@@ -278,11 +278,11 @@ def problem_of_block(stage, page, line, language, lines, mark, setups):
 
 
 def problems_of(page, text, stage, show=False):
-    """What is wrong with the blocks of a page."""
+    """Yields line and problem of each faulty block of a page."""
     for found in INDENTED.finditer(pages.without_code(text)):
         before = pages.without_code(text)[: found.start()].rstrip().rsplit("\n", 1)[-1]
         if not re.match(r"\s*(?:[-*+]|\d+\.)\s", before) and not before.startswith(" "):
-            yield pages.line_of(pages.without_code(text), found.end()), "a block without a fence: say which language it is"
+            yield pages.line_of(pages.without_code(text), found.end()), "a block without a fence: fence it and name its language"
     missing = None
     for line, language, lines, mark, setups in blocks(text):
         kind, what = mark or (None, "")

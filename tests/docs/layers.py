@@ -1,7 +1,7 @@
 """Layers: no source imports from a layer that docs/ARCHITECTURE.md lists after its own. Circles of imports and folders stay small.
 
-The sources are read as text. Code in `#[cfg(test)]` and files of tests are left out, macros are not expanded. A path counts if it is in a `use` or
-begins with `crate`, `self`, `super` or a crate of this workspace. A name that the root hands on by a glob counts as one of every glob."""
+The sources are read as text. Code in `#[cfg(test)]` and test files are left out, and macros are not expanded. A path counts if it is in a `use` or
+begins with `crate`, `self`, `super` or a crate of this workspace. A name that the root re-exports by a glob counts for every glob."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ def SUMMARY():
 
 
 def without_tests(code):
-    """Returns the code without the items that are compiled for tests only. An item ends at its `;`, or at its closing brace."""
+    """Returns the code without items that are compiled only for tests. An item ends at its `;` or closing brace."""
     while found := TEST.search(code):
         depth, end = 0, len(code)
         for sign in re.finditer(r"[{};]", code[found.end() :]):
@@ -38,7 +38,7 @@ def without_tests(code):
 
 
 def in_use(words, prefix=""):
-    """Yields the paths in the tree of a `use`."""
+    """Yields the paths in the tree of a `use` declaration."""
     path = prefix
     for word in words:
         if word == "{":
@@ -69,12 +69,12 @@ def sources(folder):
     paths = (path.relative_to(folder) for path in folder.glob("**/*.rs"))
     modules = {path.with_suffix("").parts: folder / path for path in paths if not {"tests", "bin"} & set(path.with_suffix("").parts)}
     if ("lib",) in modules:
-        modules.pop(("main",), None)  # a library's own command is another crate
+        modules.pop(("main",), None)  # the command of a library is a crate of its own
     return {"" if parts in (("lib",), ("main",)) else "::".join(parts): path for parts, path in modules.items()}
 
 
 def resolve(modules, root, module, path):
-    """Returns the modules that a path in `module` may lead to, and the name that it takes from there; none for another crate."""
+    """Returns the modules to which a path in `module` may lead and the name that it imports from them. Paths into other crates lead to no module."""
     base, words = module.split("::"), path.split("::")
     if words[0] == "crate":
         base, words = [], words[1:]
@@ -91,14 +91,14 @@ def resolve(modules, root, module, path):
             return ["::".join(words[:length])], [*words, "all"][length]
     if not words:
         return list(modules), "all"
-    # The root hands on what its modules have: names that it lists, or all of a module.
+    # The root re-exports names that it lists, or everything in a module.
     handed_on = [path.removeprefix("crate::") for path in sorted(root)]
     named = [path.rpartition("::")[0] for path in handed_on if path.split("::")[-1] == words[0]]
     return [other for other in named[:1] or handed_on if other in modules], words[0]
 
 
 def arrows(modules, root):
-    """Returns module → module that it imports → the names that it takes from there."""
+    """Returns module → imported module → imported names."""
     found = {}
     for module, paths in modules.items():
         to = found[module] = {}
@@ -111,7 +111,7 @@ def arrows(modules, root):
 
 
 def reached(to, start):
-    """Returns all modules that a module imports, directly or through others."""
+    """Returns all modules that a module imports, directly or indirectly."""
     found, left = set(), [start]
     while left:
         new = to[left.pop()].keys() - found
@@ -147,7 +147,7 @@ def problems_of(modules, root, layers, only):
         yield f"expected at most {MOST_IN_CIRCLE} files in a circle, found {len(circle)}: {', '.join(sorted(circle))}"
 
 
-# Imports of `low`, each with what is wrong with it.
+# Imports in a module `low`, with the problem that the check must report.
 EXAMPLES = {
     "use crate::high::A;": "`low` imports A of `high`, which is above it",
     "use super::{low::B, high::{self as h, A}};": "`low` imports all, A of `high`, which is above it",

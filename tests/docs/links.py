@@ -1,4 +1,4 @@
-"""Links: each leads to a file of the repository, and to a heading in it if it names one."""
+"""Links: each link leads to a file of the repository, and to a heading in it if the link names one."""
 
 import re
 import urllib.parse
@@ -13,11 +13,11 @@ _count = 0
 
 
 def SUMMARY():
-    return f"{_count} links, none dead"
+    return f"{_count} links, no dead ones"
 
 
 def anchors(text):
-    """What a link may name in this page, as GitHub makes it of the headings."""
+    """Returns the anchors of a page, which GitHub derives from its headings."""
     seen, found = {}, set(ANCHOR.findall(text))
     for heading in HEADING.findall(pages.without_code(text)):
         words = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
@@ -29,7 +29,7 @@ def anchors(text):
 
 
 def targets(text):
-    """Each link of a page with its line."""
+    """Yields line and target of each link of a page."""
     outside = pages.without_code(text)
     outside = re.sub(r"`[^`\n]*`", lambda found: " " * len(found.group()), outside)
     for pattern in (LINK, REFERENCE):
@@ -38,7 +38,7 @@ def targets(text):
 
 
 def problem_of(page, target):
-    """What is wrong with a link, if anything."""
+    """Returns the problem with a link, or None."""
     if re.match(r"[a-z]+:", target):
         return None
     path, _, anchor = urllib.parse.unquote(target).partition("#")

@@ -1,6 +1,6 @@
-"""Messages: docs/troubleshooting.md explains each line that the recorder and its programs say on stderr.
+"""Messages: docs/troubleshooting.md explains each message that the recorder and its programs print on stderr.
 
-A message is a text of at least three words in the code of the crates below, whatever function says it. `{…}` in a source and `…` on the page stand for anything."""
+A message is a string of at least three words in the code of the crates below, whichever function prints it. `{…}` in a source and `…` on the page match anything."""
 
 import ast
 import re
@@ -8,14 +8,14 @@ import re
 import pages
 
 PAGE = pages.ROOT / "docs" / "troubleshooting.md"
-# Whose messages: sources of what runs inside a server, of `sa-profile run` and of the merge.
+# Sources of the libraries that run inside a server, of `sa-profile` and of the merge.
 SOURCES = ("recorder/src", "recorder/format/src", "serving-shim/core/src", "serving-shim/preload/src", "serving-shim/capi/src", "serving-shim/python/sa_profile",
            "serving-shim/python/src/call/misuse.rs",
            "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open", "cli/src/sql.rs",
            "report/tables/src/command.rs", "report/tables/src/folder.rs", "report/tables/src/host_tables.rs", "report/tables/src/write_tables.rs", "merge")
-# Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.
+# Files whose strings are not messages: rules that `--check` explains itself, file formats, types, responses to a browser.
 NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/src/(?!reach\.rs$|record\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
-# What stands before a text that is no message.
+# Code before a string that is not a message.
 NOT_SAID = re.compile(r"(?:reason\s*=|skip_serializing_if\s*=|const RARE: &str\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
 CODE = re.compile(r"//[^\n]*|/\*.*?\*/|b?r#*\"|b?\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\[^'\n]*|\\')'", re.DOTALL)
 WORD = re.compile(r"(?<![\w\"$.-])[A-Za-z][a-z']+(?=[ ,.:;)\n]|$)")
@@ -28,7 +28,7 @@ def SUMMARY():
 
 
 def literals(source):
-    """The texts in Rust code, each with its position."""
+    """Yields position and text of each string in Rust code."""
     at = 0
     while found := CODE.search(source, at):
         token, at = found.group(), found.end()
@@ -42,7 +42,7 @@ def literals(source):
 
 
 def in_rust(source):
-    """The messages in Rust code."""
+    """Yields the messages in Rust code."""
     source = source.split("#[cfg(test)]")[0]
     for at, text in literals(source):
         if NOT_SAID.search(source[max(0, at - 80) : at]) or text.startswith("Examples:") or "\nExamples:" in text or "Exit status:" in text:
@@ -53,7 +53,7 @@ def in_rust(source):
 
 
 def in_python(source):
-    """What `warn_once` and `print(…, file=sys.stderr)` say in Python code."""
+    """Yields the texts that Python code passes to `warn_once` and `print(…, file=sys.stderr)`."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in ("warn_once", "print"):
             continue
@@ -69,7 +69,7 @@ def in_python(source):
 
 
 def lines(text):
-    """The lines of a text that are messages."""
+    """Yields the lines of a string that are messages."""
     for line in re.split(r"\\n|\n", text):
         line = line.strip()
         if "\0" not in line and not line.startswith("https://") and len(WORD.findall(line.replace("…", " … "))) >= LEAST_WORDS:
@@ -77,12 +77,12 @@ def lines(text):
 
 
 def is_source(path):
-    """Whether messages stand in this file. Its folders in the repository count, not those that the repository lies in."""
+    """Returns True if this file may contain messages. Only its path within the repository counts."""
     return path.suffix in (".rs", ".py") and not NOT_MESSAGES.search(pages.name(path))
 
 
 def in_sources():
-    """Every message, with the file that says it."""
+    """Returns message → file that contains it."""
     found = {}
     for name in SOURCES:
         root = pages.ROOT / name
@@ -98,28 +98,28 @@ def in_sources():
 
 
 def pattern(text):
-    """A text with `…` as a pattern."""
+    """Returns a pattern for a text in which `…` matches anything."""
     return re.compile(r".*".join(re.escape(part.strip()) if not part.strip() else re.escape(part) for part in text.split("…")), re.DOTALL)
 
 
 def explained(page):
-    """The patterns that the page explains: code in the first column of its tables."""
+    """Returns text and pattern of each message on the page, which is code in the first column of a table."""
     cells = re.findall(r"^\|((?:[^|\\]|\\.)*)\|", page, re.MULTILINE)
     return [(text, pattern(text)) for cell in cells for text in re.findall(r"`([^`]+)`", cell.replace("\\|", "|"))]
 
 
 def problems_of(page, said):
-    """The messages that the page lacks, and the rows that nothing says."""
+    """Yields the messages that the page lacks, and the texts on the page that are in no source."""
     known = explained(page)
     used = set()
     for message, file in sorted(said.items(), key=lambda item: (item[1], item[0])):
         hits = [text for text, shape in known if shape.fullmatch(message) or pattern(message).fullmatch(text)]
         used.update(hits)
         if not hits:
-            yield f"{pages.name(PAGE)}: expected a row for `{message}`, which {file} says"
+            yield f"{pages.name(PAGE)}: expected a row for `{message}` in {file}"
     for text, _ in known:
         if text not in used and len(WORD.findall(text.replace("…", " … "))) >= LEAST_WORDS:
-            yield f"{pages.name(PAGE)}: nothing says `{text}`"
+            yield f"{pages.name(PAGE)}: `{text}` is in no source"
 
 
 def problems(show=False):

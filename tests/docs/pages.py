@@ -1,4 +1,4 @@
-"""The pages: which there are, and what stands in them outside of code."""
+"""The pages and sources of the repository, and the text of pages outside of code."""
 
 import re
 import subprocess
@@ -9,24 +9,34 @@ FENCE = re.compile(r"^(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1[ \t]*$", re.MULTILINE | r
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
+def files(pattern):
+    """Returns the files with this pattern that git knows, or would add. Without git, all except those in `target`."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", pattern], capture_output=True, text=True)
+    found = (ROOT / name for name in listed.stdout.split("\n") if name) if listed.returncode == 0 else ROOT.glob(f"**/{pattern}")
+    return sorted({path for path in found if path.is_file() and "target" not in path.relative_to(ROOT).parts})
+
+
 def every():
-    """Every page that git knows, or would add."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [str(path.relative_to(ROOT)) for path in ROOT.glob("**/*.md") if "target" not in path.parts]
-    return [ROOT / name for name in sorted(set(names)) if name and (ROOT / name).exists()]
+    """Returns every page."""
+    return files("*.md")
+
+
+def sources():
+    """Returns every source and page."""
+    return files("*.*")
 
 
 def name(page):
-    """A page's path in the repository."""
+    """Returns a file's path in the repository."""
     return str(page.relative_to(ROOT))
 
 
 def without_code(text):
-    """The text without fenced blocks and comments; the lines keep their numbers."""
+    """Returns the text without fenced blocks and comments. Lines keep their numbers."""
     blank = lambda found: "\n" * found.group().count("\n")
     return COMMENT.sub(blank, FENCE.sub(blank, text))
 
 
 def line_of(text, at):
-    """The number of the line that holds this position."""
+    """Returns the number of the line that contains this position."""
     return text.count("\n", 0, at) + 1

@@ -1,32 +1,32 @@
-"""Shape: a page of the manual says what for, shows the commands, what one sees, and the limits."""
+"""Shape: a page of the manual says what it is for, shows the commands and their output, and names the limits."""
 
 import re
 
 import pages
 
-# Lists to look things up in, and a tutorial.
+# Reference pages and a tutorial, which have another shape.
 OF_THEIR_OWN = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FORMAT.md", "environment.md", "first-trace.md", "hardware-checks.md", "overhead.md", "performance.md", "troubleshooting.md"}
 SECTIONS = ("What you see", "Limits")
-MOST_WORDS = 60  # of the paragraph that says what for
+MOST_WORDS = 60  # of the first paragraph
 _count = 0
 
 
 def SUMMARY():
-    return f"{_count} pages of the manual have it"
+    return f"{_count} pages of the manual have the right shape"
 
 
 def problems_of(text):
-    """What a page lacks."""
+    """Yields what a page lacks."""
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     for section in SECTIONS:
         if section not in headings:
             yield f"expected a section {section}"
     purpose = re.match(r"# [^\n]+\n\n([^\n#`|<-][^\n]*)\n", text)
     if not purpose or len(purpose.group(1).split()) > MOST_WORDS:
-        yield f"expected a paragraph of {MOST_WORDS} words at most that says what for, below the title"
+        yield f"expected a paragraph of {MOST_WORDS} words at most below the title that says what the page is for"
     fence = text.find("\n```")
     if fence < 0 or len(text[:fence].split("\n")) > 30:
-        yield f"expected commands at the begin, found {'none' if fence < 0 else 'them too far down'}"
+        yield f"expected commands in the first 30 lines, found {'no commands' if fence < 0 else 'them further down'}"
 
 
 def problems(_show=False):

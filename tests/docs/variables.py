@@ -1,4 +1,4 @@
-"""Variables: docs/environment.md names those that the sources read, and no other."""
+"""Variables: docs/environment.md has a row for each environment variable that the sources read, and for no other."""
 
 import re
 
@@ -6,7 +6,7 @@ import pages
 
 PAGE = pages.ROOT / "docs" / "environment.md"
 VARIABLE = re.compile(r"\bSA_PROFILE_[A-Z_]*[A-Z]\b")
-# Directories whose programs users run, and what in them is no such program.
+# Folders of the programs that users run, and what is not part of these programs.
 SOURCES = ("recorder/src", "serving-shim", "ascend-sys/src", "merge", "report/src", "tables/src", "cli/src")
 NOT_SHIPPED = re.compile(r"/(?:tests|benches|bench|target|build)/|\.md$|\.sh$")
 FOR_TESTS = {"SA_PROFILE_FULL", "SA_PROFILE_SIM_LIBRARY"}
@@ -18,12 +18,12 @@ def SUMMARY():
 
 
 def quoted(text):
-    """The variables that stand in quotes: where a program reads one."""
+    """Returns the variables in quotes, because a program reads a variable by its quoted name."""
     return set(re.findall(r"[\"'](SA_PROFILE_[A-Z_]*[A-Z])[\"']", text))
 
 
 def in_sources():
-    """Each variable that a source reads, with a file that does."""
+    """Returns variable → one of the files that read it."""
     found = {}
     for directory in SOURCES:
         for path in sorted((pages.ROOT / directory).glob("**/*")):
@@ -35,13 +35,13 @@ def in_sources():
 
 
 def problems_of(text, read):
-    """What the page lacks, and what it has too much."""
+    """Yields the missing rows and the superfluous rows of the page."""
     rows = set(VARIABLE.findall("\n".join(re.findall(r"^\|([^|]*)\|", text, re.MULTILINE))))
     for variable, file in sorted(read.items()):
         if variable not in rows:
             yield f"{pages.name(PAGE)}: expected a row for {variable}, which {file} reads"
     for variable in sorted(rows - set(read)):
-        yield f"{pages.name(PAGE)}: {variable} is read by no source"
+        yield f"{pages.name(PAGE)}: no source reads {variable}"
 
 
 def problems(_show=False):
