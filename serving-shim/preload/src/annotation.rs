@@ -1,7 +1,7 @@
-//! What a program marks by itself through mstx: ranges become spans on lanes of their own, marks become instants.
+//! Annotations that a program makes through mstx: ranges become async spans, marks become instants.
 //!
-//! The calls go on to the vendor's library where it is loaded. It may not be loaded, or hand out no ids because no tool of the vendor's listens. Then
-//! ids of our own take their place while something is recorded. They never reach the vendor's library.
+//! The calls are forwarded to the vendor's library if it is loaded. If it is not loaded, or returns no ids because none of the vendor's tools is active, we
+//! return our own ids while something is recorded. These ids are never passed to the vendor's library.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -19,7 +19,7 @@ const CATEGORY: &str = "mstx";
 
 static RANGES: Ranges = Ranges::new();
 
-/// `mstxMarkA` and `mstxDomainMarkA`.
+/// Handles `mstxMarkA` and `mstxDomainMarkA`.
 pub(crate) fn mark(
     real: Option<impl FnOnce()>,
     domain: Option<*mut c_void>,
@@ -30,15 +30,15 @@ pub(crate) fn mark(
         real();
     }
     if is_recorded() {
-        let tell = || {
+        let record = || {
             let args = args_of(stream, domain);
             Recorder::get().instant(Level::E2e, CATEGORY, &text(message), &args);
         };
-        unnoticed(tell);
+        unnoticed(record);
     }
 }
 
-/// `mstxRangeStartA` and `mstxDomainRangeStartA`. Returns the id of the range: the vendor's, else one of our own.
+/// Handles `mstxRangeStartA` and `mstxDomainRangeStartA`. Returns the vendor's id of the range, or one of our own if the vendor returned none.
 pub(crate) fn range_start(
     real: Option<impl FnOnce() -> u64>,
     domain: Option<*mut c_void>,
@@ -46,19 +46,19 @@ pub(crate) fn range_start(
     stream: *mut c_void,
 ) -> u64 {
     let real = real.filter(|_| !domain.is_some_and(domain::is_our_own));
-    let given = real.map_or(0, |real| real());
+    let vendor_id = real.map_or(0, |real| real());
     if !is_recorded() {
-        return given;
+        return vendor_id;
     }
     let begin = || {
         let span = AsyncSpanId::begin(Level::E2e, CATEGORY, &text(message));
         span.args(&args_of(stream, domain));
-        RANGES.begin(given, span)
+        RANGES.begin(vendor_id, span)
     };
-    unnoticed(begin).unwrap_or(given)
+    unnoticed(begin).unwrap_or(vendor_id)
 }
 
-/// `mstxRangeEnd` and `mstxDomainRangeEnd`.
+/// Handles `mstxRangeEnd` and `mstxDomainRangeEnd`.
 pub(crate) fn range_end(real: Option<impl FnOnce()>, id: u64) {
     if let Some(real) = real.filter(|_| !ranges::is_our_own(id)) {
         real();
@@ -71,7 +71,7 @@ pub(crate) fn range_end(real: Option<impl FnOnce()>, id: u64) {
     }
 }
 
-/// Whether annotations are recorded.
+/// Returns true if annotations are recorded.
 fn is_recorded() -> bool {
     let is_on = || real::is_first_copy() && Recorder::get().includes(Level::E2e);
     sa_recorder::__wants(Level::E2e) && thread::is_whole() && unnoticed(is_on) == Some(true)
@@ -89,7 +89,7 @@ fn args_of(stream: *mut c_void, domain: Option<*mut c_void>) -> Args {
 }
 
 fn text<'a>(message: *const c_char) -> Cow<'a, str> {
-    match names::of_text(message) {
+    match names::from_text(message) {
         names::Name::Text(message) => CStr::to_string_lossy(message),
         _ => Cow::Borrowed("(no message)"),
     }

@@ -1,4 +1,4 @@
-//! What happens around a call, and in which order. The real function is called exactly once, whatever becomes of our part.
+//! The steps before and after a call of a real function. It is called exactly once, even if our part fails.
 
 use crate::names::Name;
 use crate::observe::{self, Seen, Wait};
@@ -6,49 +6,49 @@ use crate::reach;
 use crate::real;
 use crate::thread::{self, unnoticed};
 
-/// A call of the host's.
+/// A call by the host.
 #[derive(Debug)]
 pub(crate) struct Call<F> {
-    /// The function's name.
+    /// Name of the function.
     pub(crate) name: &'static str,
-    /// Calls the real function with the host's arguments, if there is one.
+    /// Closure that calls the real function with the host's arguments, if the function exists.
     pub(crate) real: Option<F>,
-    /// What is returned if there is none.
+    /// Return value if the function does not exist.
     pub(crate) missing: i32,
 }
 
-/// What our own work made before a call and ends after it. Where the call unwinds instead, letting go of it is our own work too.
-struct Kept<T>(Option<T>);
+/// An open record of a call, from before the call until after it. If the call unwinds, the record is dropped as part of our own work.
+struct OpenRecord<T>(Option<T>);
 
-impl<T> Kept<T> {
-    fn end(mut self, how: impl FnOnce(T)) {
-        if let Some(kept) = self.0.take() {
-            unnoticed(|| how(kept));
+impl<T> OpenRecord<T> {
+    fn end(mut self, end: impl FnOnce(T)) {
+        if let Some(record) = self.0.take() {
+            unnoticed(|| end(record));
         }
     }
 }
 
-impl<T> Drop for Kept<T> {
+impl<T> Drop for OpenRecord<T> {
     fn drop(&mut self) {
-        if let Some(kept) = self.0.take() {
-            unnoticed(|| drop(kept));
+        if let Some(record) = self.0.take() {
+            unnoticed(|| drop(record));
         }
     }
 }
 
-/// Whether the call whose frame is at this address is to be recorded. The first look starts the recorder, which the host must not notice.
+/// Returns true if the call whose frame is at this address must be recorded. The first call starts the recorder, which the host must not notice.
 fn is_recorded(frame: usize) -> bool {
     thread::is_outermost(frame)
         && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
 }
 
-/// Whether what happens to a stream, graph or device is to be reported, recorded or not. What is known of it must stay true for when recording is
-/// switched on, and for the launches that are resolved after a failure of ours.
-fn is_told() -> bool {
+/// Returns true if changes to a stream, graph or device must be observed. This is also done while nothing is recorded: our knowledge of them must stay
+/// correct for the time when recording is switched on, and for launches that are resolved after a failure of ours.
+fn is_observed() -> bool {
     thread::is_outside() && unnoticed(real::is_first_copy) == Some(true)
 }
 
-/// Work given to a device. A call that is refused is often tried again: it counts as failed, and its span has the error.
+/// Calls a function that submits work to a device, and records the launch. Callers often repeat a refused call: it counts as failed, and its span has the error.
 #[inline(always)]
 pub(crate) fn launch<'a>(
     call: Call<impl FnOnce() -> i32>,
@@ -56,20 +56,20 @@ pub(crate) fn launch<'a>(
     name: impl FnOnce() -> Name<'a>,
 ) -> i32 {
     let open = |api| {
-        reach::look_once();
+        reach::record_once();
         observe::launch(api, &what(), name)
     };
     record(call, open, |launch, result| launch.end(result))
 }
 
-/// A call in which the host waits for a device: a span of the calling thread.
+/// Calls a function in which the host waits for a device, and records a span on the calling thread.
 #[inline(always)]
 pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait) -> i32 {
     let open = |api| Some(observe::wait(api, &what()));
-    record(call, open, observe::waited)
+    record(call, open, observe::end_wait)
 }
 
-/// Makes a call. While it is recorded, `open` gets the function's name before it, and `end` what `open` returned and the call's result after it.
+/// Makes a call. If it is recorded, `open` gets the function's name before the call, and `end` gets the record from `open` and the result after it.
 #[inline(always)]
 fn record<T>(
     call: Call<impl FnOnce() -> i32>,
@@ -83,7 +83,7 @@ fn record<T>(
     }
 }
 
-/// Apart, so that a call with recording off is one load and a jump.
+/// Makes a call that may be recorded. A separate function, so that a call while recording is off takes one load and a jump.
 #[inline(never)]
 fn recorded<T>(
     frame: usize,
@@ -95,36 +95,36 @@ fn recorded<T>(
         return real();
     }
     let _inside = thread::Inside::new();
-    let kept = Kept(unnoticed(open).flatten());
+    let record = OpenRecord(unnoticed(open).flatten());
     let result = real();
-    kept.end(|kept| end(kept, result));
+    record.end(|record| end(record, result));
     result
 }
 
-/// A call before which somebody must know of it.
+/// Makes a call, and runs `observe` before it.
 #[inline(always)]
-pub(crate) fn tell_before(call: Call<impl FnOnce() -> i32>, what: impl FnOnce()) -> i32 {
-    tell_around(call, || (what, |_| ()))
+pub(crate) fn observe_before(call: Call<impl FnOnce() -> i32>, observe: impl FnOnce()) -> i32 {
+    observe_around(call, || (observe, |_| ()))
 }
 
-/// A call after which somebody must know of it, if it succeeded.
+/// Makes a call, and runs `observe` after it if it succeeded.
 #[inline(always)]
-pub(crate) fn tell_after(call: Call<impl FnOnce() -> i32>, what: impl FnOnce()) -> i32 {
+pub(crate) fn observe_after(call: Call<impl FnOnce() -> i32>, observe: impl FnOnce()) -> i32 {
     let Some(real) = call.real else {
         return call.missing;
     };
     let result = real();
-    if result == 0 && is_told() {
-        unnoticed(what);
+    if result == 0 && is_observed() {
+        unnoticed(observe);
     }
     result
 }
 
-/// A call with something to be said before it, and with its result after it.
+/// Makes a call, and runs the two functions that `observers` returns: one before the call, and one after it with the result.
 #[inline(always)]
-pub(crate) fn tell_around<B, A>(
+pub(crate) fn observe_around<B, A>(
     call: Call<impl FnOnce() -> i32>,
-    what: impl FnOnce() -> (B, A),
+    observers: impl FnOnce() -> (B, A),
 ) -> i32
 where
     B: FnOnce(),
@@ -133,33 +133,36 @@ where
     let Some(real) = call.real else {
         return call.missing;
     };
-    if !is_told() {
+    if !is_observed() {
         return real();
     }
-    let (before, after) = what();
+    let (before, after) = observers();
     unnoticed(before);
     let result = real();
     unnoticed(|| after(result));
     result
 }
 
-/// A call whose answer the host is to get as it would be without us.
+/// Makes a call whose result `correct` changes to the result without us.
 #[inline(always)]
-pub(crate) fn answered(call: Call<impl FnOnce() -> i32>, answer: impl FnOnce(i32) -> i32) -> i32 {
+pub(crate) fn correct_result(
+    call: Call<impl FnOnce() -> i32>,
+    correct: impl FnOnce(i32) -> i32,
+) -> i32 {
     let Some(real) = call.real else {
         return call.missing;
     };
     let result = real();
-    if !observe::answers_differ() || !is_told() {
+    if !observe::answers_differ() || !is_observed() {
         return result;
     }
-    unnoticed(|| answer(result)).unwrap_or(result)
+    unnoticed(|| correct(result)).unwrap_or(result)
 }
 
-/// A call that has written an answer, if it succeeded, which is to be as it would be without us.
+/// Makes a call. If it succeeds, `correct` changes the values that it wrote to the values without us.
 #[inline(always)]
-pub(crate) fn corrected(call: Call<impl FnOnce() -> i32>, correct: impl FnOnce()) -> i32 {
-    answered(call, |result| {
+pub(crate) fn correct_output(call: Call<impl FnOnce() -> i32>, correct: impl FnOnce()) -> i32 {
+    correct_result(call, |result| {
         if result == 0 {
             correct();
         }

@@ -1,25 +1,25 @@
-//! `dlsym`, so that who asks a library of the vendor's for a function by its handle finds our wrapper of it, as who calls it by name does.
+//! `dlsym`, so that callers who look a vendor function up by a library's handle get our wrapper, like callers who use its name.
 //!
-//! torch_npu before 2.9.0.post6, MindSpore, and all that calls through Python's `ctypes` ask so. Everything else is none of our business, and goes to the
-//! real `dlsym` by a jump: it looks at its return address, to know who asks (`RTLD_NEXT`, `RTLD_DEFAULT`). A call from here would be ours.
+//! torch_npu before 2.9.0.post6, MindSpore, and everything that uses Python's `ctypes` look functions up by handle. All other queries go to the real
+//! `dlsym` by a jump, not a call: it uses its return address to identify the caller (`RTLD_NEXT`, `RTLD_DEFAULT`), which a call would make this library.
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
 
 use crate::hooks::hook_of;
-use crate::reach::passed_on;
-use crate::real::{BEHIND, Dlsym, is_global, is_ours, real_dlsym};
+use crate::reach::own_dlsym_called;
+use crate::real::{Dlsym, REAL_DLSYM, is_global, is_ours, real_dlsym};
 use crate::thread::{is_outside, unnoticed};
 
-/// What the names of all wrapped functions begin with.
+/// Prefixes of the names of all wrapped functions.
 const PREFIXES: [&[u8]; 4] = [b"acl", b"rt", b"Hccl", b"mstx"];
 
-/// Stands in the place of `dlsym`: asks `answer`, and goes on to the real one if there is none.
+/// Replaces `dlsym`: returns the function from `answer`, or jumps to the real one if there is no answer.
 ///
 /// # Safety
-/// That of `dlsym`.
-// SAFETY: the C library's name and type, on purpose. The stack is what it was, and the arguments are, where the real one is jumped to.
+/// The requirements of `dlsym`.
+// SAFETY: the name and type are deliberately those of the C library. Stack and arguments are restored before the jump to the real function.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -39,14 +39,14 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "2:",
         "jmp qword ptr [rip + {real}]",
         answer = sym answer,
-        real = sym BEHIND,
+        real = sym REAL_DLSYM,
     )
 }
 
-/// The same on aarch64.
+/// Replaces `dlsym` on aarch64, as described above.
 ///
 /// # Safety
-/// That of `dlsym`.
+/// The requirements of `dlsym`.
 // SAFETY: as above.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
@@ -69,19 +69,20 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "ldr x16, [x16, :lo12:{real}]",
         "br x16",
         answer = sym answer,
-        real = sym BEHIND,
+        real = sym REAL_DLSYM,
     )
 }
 
-/// What the caller gets: the calling conventions return it in two registers.
+/// Our answer to a query. The calling conventions return it in two registers.
 #[repr(C)]
 struct Answer {
-    /// Else the real `dlsym` answers.
+    /// 1 if `function` is the answer, 0 if the real `dlsym` must answer.
     is_ours: usize,
     function: *mut c_void,
 }
 
-/// Our wrapper, where a handle leads to the function that it calls; null, where the real `dlsym` would find a wrapper with nothing behind it. It also sees to it that the real `dlsym` is known.
+/// Returns our wrapper if the handle leads to the function that the wrapper calls, or null if the real `dlsym` would find a wrapper without a real function.
+/// Also makes sure that `REAL_DLSYM` is set, because the caller jumps there.
 extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     let real = real_dlsym();
     let function = if name.is_null() || handle == libc::RTLD_NEXT || !may_be_wrapped(name) {
@@ -89,8 +90,8 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     } else if is_outside() {
         unnoticed(|| function(real, handle, name)).flatten()
     } else {
-        // What our own work asks for, to look at devices, is not the host's.
-        passed_on();
+        // Our own work queries functions for itself, not for the host.
+        own_dlsym_called();
         None
     };
     Answer {
@@ -99,27 +100,27 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     }
 }
 
-/// A quick look, for all the names that are none of ours.
+/// Returns false quickly for names that are certainly not wrapped.
 fn may_be_wrapped(name: *const c_char) -> bool {
     // SAFETY: the caller's C string.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The wrapper of the function that a library has under a name. A function that another library has under that name is not the one that the wrapper calls:
-/// who asked for it gets it.
+/// Returns the wrapper of the function that a library defines under this name. If another library defines the name, the wrapper does not call that function,
+/// so the caller must get the function itself.
 fn function(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
-    // SAFETY: the caller's own arguments. Where these are RTLD_DEFAULT, only the global scope is searched, since the call comes from here, and not the scope of a caller that was loaded locally.
+    // SAFETY: the caller's own arguments. With RTLD_DEFAULT only the global scope is searched, not that of a caller that was loaded locally, because the call comes from here.
     let found = NonNull::new(unsafe { real(handle, name) })?;
     if !is_ours(found) {
-        return hook.symbol.is_behind(found).then(hook.wrapper);
+        return hook.symbol.calls(found).then(hook.wrapper);
     }
-    // Programs ask whether this CANN has a function.
+    // Programs query a name to find out whether this CANN has a function.
     let is_missing = is_global(handle) && hook.symbol.is_nowhere();
     is_missing.then(|| {
-        // SAFETY: as above. Behind this library there is none: this leaves the message of a search that failed.
+        // SAFETY: as above. No later library has the function, so this leaves the message of a failed search.
         unsafe { real(libc::RTLD_NEXT, name) };
         ptr::null_mut()
     })

@@ -1,7 +1,7 @@
-//! What is exported, and what each function's call means. The names, arguments and types come from the tables of `ascend-sys`.
+//! The exported wrappers and what each of them records. Names, arguments and types come from the tables of `ascend-sys`.
 //!
-//! Three kinds of functions are not exported. Some supported CANN lacks the first kind: a program with a weak reference to one would find ours. (Who
-//! asks `dlsym` in the global scope is told the truth.) The others are events, which are the hottest calls, and memory.
+//! Three kinds of functions are not exported. First, functions that some supported version of CANN lacks: a program with a weak reference would find ours
+//! and take the function for available. (`dlsym` in the global scope still answers correctly.) Second, events, which are the most frequent calls. Third, memory.
 
 use std::ffi::CStr;
 
@@ -12,11 +12,12 @@ use crate::observe::{Kind, Seen, Wait, seen};
 use crate::wrapper::{Hook, arg, hooks, listed};
 use crate::{annotation, call, names, observe, task, traffic};
 
-/// What the vendor's profiler is called in the trace.
+/// Name of the vendor's profiler in the trace.
 const PROFILER: &str = "aclprof";
 
-/// Capture ends although `aclmdlRICaptureEnd` fails, unless it never concerned this capture: 107029 the stream is not captured, 107038 another thread's capture goes on.
-fn capture_goes_on(result: aclError) -> bool {
+/// Returns true if the capture continues after `aclmdlRICaptureEnd` returned this result. A failure usually ends the capture as well, except if the call did
+/// not concern it: 107029 means that the stream is not being captured, 107038 that another thread is capturing.
+fn capture_continues(result: aclError) -> bool {
     use ascend_sys::codes;
     matches!(
         result,
@@ -24,9 +25,9 @@ fn capture_goes_on(result: aclError) -> bool {
     )
 }
 
-/// An update ends although `aclmdlRICaptureTaskUpdateEnd` fails, as where it has not launched all kernels, unless the call was refused before it looked: for its stream (107000, 107003,
-/// 107017, 107027) or its thread (107002).
-fn update_goes_on(result: aclError) -> bool {
+/// Returns true if the update continues after `aclmdlRICaptureTaskUpdateEnd` returned this result. A failure, for example because not all kernels were
+/// launched, ends the update, except if the call was refused at once because of its stream (107000, 107003, 107017, 107027) or thread (107002).
+fn update_continues(result: aclError) -> bool {
     use ascend_sys::codes::*;
     matches!(
         result,
@@ -38,13 +39,13 @@ fn update_goes_on(result: aclError) -> bool {
     )
 }
 
-/// The call of one function, recorded. First the table's group, then the function, the call, and its arguments as `[name argument]`.
+/// Expands to the recorded call of one function. Takes the table's group, the function, the call, and its arguments as `[name argument]`.
 macro_rules! observed {
     (launch $name:ident $call:ident [func $func:ident] [num_blocks $blocks:ident] $($rest:tt)*) => {
         call::launch(
             $call,
             || Seen { grid: $blocks, ..seen(Kind::Kernel, arg!(stream $($rest)*)) },
-            || names::of_handle($func),
+            || names::by_handle($func),
         )
     };
     (rt_model $name:ident $call:ident $model:tt [stream $stream:ident] $flag:tt) => {
@@ -57,17 +58,17 @@ macro_rules! observed {
             || observed!(@name $($arg)*),
         )
     };
-    (@name [stub $stub:ident] $($rest:tt)*) => { names::of_stub($stub) };
-    (@name [func $func:ident] $($rest:tt)*) => { names::of_rt_handle($func) };
-    (@name [handle $handle:ident] $($rest:tt)*) => { names::of_binary($handle) };
-    (@name [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
-    (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
-    (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::of_text($kernel.cast()) };
-    (@name [names $names:ident] $($rest:tt)*) => { names::of_aicpu($names) };
+    (@name [stub $stub:ident] $($rest:tt)*) => { names::by_stub($stub) };
+    (@name [func $func:ident] $($rest:tt)*) => { names::by_rt_handle($func) };
+    (@name [handle $handle:ident] $($rest:tt)*) => { names::by_binary($handle) };
+    (@name [op $op:ident] $($rest:tt)*) => { names::from_text($op) };
+    (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::from_text($op) };
+    (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::from_text($kernel.cast()) };
+    (@name [names $names:ident] $($rest:tt)*) => { names::from_aicpu($names) };
     (@name $($arg:tt)*) => { Name::Unknown };
 
     (graph aclmdlRICaptureBegin $call:ident [stream $stream:ident] $mode:tt) => {
-        call::tell_around($call, || (
+        call::observe_around($call, || (
             || observe::capture_begin($stream),
             |result| if result != 0 {
                 observe::capture_end($stream, std::ptr::null_mut());
@@ -75,15 +76,15 @@ macro_rules! observed {
         ))
     };
     (graph aclmdlRICaptureEnd $call:ident [stream $stream:ident] [model $model:ident]) => {
-        call::tell_around($call, || (
+        call::observe_around($call, || (
             || (),
-            |result| if !capture_goes_on(result) {
-                observe::capture_end($stream, names::written($model, result));
+            |result| if !capture_continues(result) {
+                observe::capture_end($stream, names::written_handle($model, result));
             },
         ))
     };
     (graph aclmdlRICaptureTaskUpdateBegin $call:ident [stream $stream:ident] $group:tt) => {
-        call::tell_around($call, || (
+        call::observe_around($call, || (
             || observe::update_begin($stream),
             |result| if result != 0 {
                 observe::update_end($stream);
@@ -91,9 +92,9 @@ macro_rules! observed {
         ))
     };
     (graph aclmdlRICaptureTaskUpdateEnd $call:ident [stream $stream:ident]) => {
-        call::tell_around($call, || (
+        call::observe_around($call, || (
             || (),
-            |result| if !update_goes_on(result) {
+            |result| if !update_continues(result) {
                 observe::update_end($stream);
             },
         ))
@@ -108,7 +109,7 @@ macro_rules! observed {
         call::launch($call, || seen(observe::replay($model), $stream), || Name::Unknown)
     };
     (graph aclmdlRIDestroy $call:ident [model $model:ident]) => {
-        call::tell_before($call, || observe::graph_destroyed($model))
+        call::observe_before($call, || observe::graph_destroyed($model))
     };
 
     (model $name:ident $call:ident [model $model:ident] $input:tt $output:tt [stream $stream:ident] $($rest:tt)*) => {
@@ -118,7 +119,7 @@ macro_rules! observed {
         call::wait($call, || Wait::new("model"))
     };
     (model $name:ident $call:ident [op $op:ident] $($rest:tt)*) => {
-        call::launch($call, || seen(Kind::Operator, arg!(stream $($rest)*)), || names::of_text($op))
+        call::launch($call, || seen(Kind::Operator, arg!(stream $($rest)*)), || names::from_text($op))
     };
     (@model aclmdlExecuteV2 $call:ident $stream:ident) => {
         call::wait($call, || Wait { stream: Some($stream), ..Wait::new("model") })
@@ -136,7 +137,7 @@ macro_rules! observed {
             ..Wait::new("memcpy")
         })
     };
-    // The stream waits. A slice there would count as the device's work.
+    // Here the stream waits. A slice on it would count as work of the device.
     (copy aclrtValueWait $call:ident $memory:tt $value:tt $flag:tt [stream $stream:ident]) => {
         call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
     };
@@ -169,7 +170,7 @@ macro_rules! observed {
         )
     };
     (@bytes HcclBarrier $($arg:tt)*) => { 0 };
-    (@bytes HcclAlltoAllV $($arg:tt)*) => { 0 }; // lies in tables, possibly the device's
+    (@bytes HcclAlltoAllV $($arg:tt)*) => { 0 }; // the sizes are in tables, possibly in device memory
     (@bytes HcclAlltoAllVC $($arg:tt)*) => { 0 };
     (@bytes HcclAlltoAll $send:tt [send_count $count:ident] [send_type $type:ident] $($rest:tt)*) => {
         traffic::bytes($count, $type)
@@ -182,30 +183,30 @@ macro_rules! observed {
     };
 
     (naming aclrtBinaryGetFunction $call:ident $binary:tt [name $name:ident] [func $func:ident]) => {
-        call::tell_after($call, || names::learn_handle($func, $name))
+        call::observe_after($call, || names::learn_handle($func, $name))
     };
     (naming aclrtBinaryGetFunctionByEntry $call:ident $binary:tt $entry:tt [func $func:ident]) => {
-        call::tell_after($call, || names::forget_handle($func))
+        call::observe_after($call, || names::forget_handle($func))
     };
     (naming rtFunctionRegister $call:ident $binary:tt [stub $stub:ident] [name $name:ident] $info:tt $mode:tt) => {
-        call::tell_after($call, || names::learn_stub($stub, $name))
+        call::observe_after($call, || names::learn_stub($stub, $name))
     };
 
     (naming rtRegisterAllKernel $call:ident [binary $binary:ident] [handle $handle:ident]) => {
-        call::tell_after($call, || names::learn_binary($binary, $handle))
+        call::observe_after($call, || names::learn_binary($binary, $handle))
     };
 
     (lifecycle aclFinalize $call:ident) => {
-        call::tell_before($call, observe::before_finalize)
+        call::observe_before($call, observe::before_finalize)
     };
     (lifecycle aclrtSetDevice $call:ident $device:tt) => {
         call::wait($call, || Wait::new("device"))
     };
     (lifecycle $name:ident $call:ident [device $device:ident]) => {
-        call::tell_before($call, || observe::before_reset($device))
+        call::observe_before($call, || observe::before_reset($device))
     };
     (lifecycle $name:ident $call:ident [context $context:ident]) => {
-        call::tell_around($call, || (
+        call::observe_around($call, || (
             || observe::before_context_destroyed($context),
             |result| if result == 0 {
                 observe::context_destroyed($context);
@@ -213,7 +214,7 @@ macro_rules! observed {
         ))
     };
     (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
-        call::tell_before($call, || observe::stream_destroyed($stream))
+        call::observe_before($call, || observe::stream_destroyed($stream))
     };
 
     (synchronize $name:ident $call:ident [stream $stream:ident] $($rest:tt)*) => {
@@ -224,20 +225,20 @@ macro_rules! observed {
     };
 
     (thread aclrtPeekAtLastError $call:ident [level $level:ident]) => {
-        call::answered($call, |result| observe::last_error(result, $level, false))
+        call::correct_result($call, |result| observe::last_error(result, $level, false))
     };
     (thread aclrtGetLastError $call:ident [level $level:ident]) => {
-        call::answered($call, |result| observe::last_error(result, $level, true))
+        call::correct_result($call, |result| observe::last_error(result, $level, true))
     };
     (thread aclrtGetThreadLastTaskId $call:ident [id $id:ident]) => {
-        call::corrected($call, || task::correct_id($id))
+        call::correct_output($call, || task::correct_id($id))
     };
     (rt_thread rtGetTaskIdAndStreamID $call:ident [task_id $task:ident] [stream_id $stream:ident]) => {
-        call::corrected($call, || task::correct($task, $stream))
+        call::correct_output($call, || task::correct($task, $stream))
     };
 
     (profiler aclprofStart $call:ident $config:tt) => {
-        call::tell_around($call, || (
+        call::observe_around($call, || (
             || observe::profiler_started(PROFILER),
             |result| if result != 0 {
                 observe::profiler_stopped(PROFILER);
@@ -245,7 +246,7 @@ macro_rules! observed {
         ))
     };
     (profiler aclprofStop $call:ident $config:tt) => {
-        call::tell_after($call, || observe::profiler_stopped(PROFILER))
+        call::observe_after($call, || observe::profiler_stopped(PROFILER))
     };
 
     (mstx mstxMarkA $call:ident [message $message:ident] [stream $stream:ident]) => {
@@ -274,15 +275,15 @@ macro_rules! observed {
     };
 }
 
-/// The wrappers of a table.
+/// Wrappers of the functions in one table.
 type List = &'static [Option<Hook>];
 
-/// Makes the wrappers of each table and lists them. `$recorded` names what they record, if it is recorded.
+/// Defines the wrappers of each table and lists them. `$recorded` names what they record, if anything.
 macro_rules! tables {
     ($($table:ident: $family:ident $group:ident $recorded:expr;)*) => {
         $(ascend_sys::$table! { hooks, $family $group })*
 
-        /// All wrappers by table, with the name of what they record.
+        /// All wrappers by table, with a name for what they record.
         pub(crate) static LISTS: &[(Option<&str>, List)] = &[$(($recorded, ascend_sys::$table! { listed })),*];
     };
 }
@@ -306,7 +307,7 @@ tables! {
     for_each_mstx: MSTX mstx Some("annotations");
 }
 
-/// The wrapper of a function.
+/// Returns the wrapper of a function.
 pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
     let mut hooks = LISTS.iter().flat_map(|(_, list)| *list).flatten();
     hooks.find(|hook| hook.symbol.is_called(name))
@@ -317,11 +318,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_end_ends_what_it_was_to_end_unless_it_was_refused_before() {
+    fn a_failed_end_call_ends_the_capture_unless_it_was_refused_at_once() {
         let codes = [0, 107_026, 107_029, 107_038, 507_903];
-        let go_on = [false, false, true, true, false];
-        assert_eq!(codes.map(capture_goes_on), go_on);
+        let expected = [false, false, true, true, false];
+        assert_eq!(codes.map(capture_continues), expected);
         let codes = [0, 107_002, 107_033, 107_034];
-        assert_eq!(codes.map(update_goes_on), [false, true, false, false]);
+        assert_eq!(codes.map(update_continues), [false, true, false, false]);
     }
 }

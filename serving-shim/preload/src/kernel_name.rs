@@ -1,43 +1,43 @@
-//! A kernel's name: as the vendor's libraries know it, and as a person reads it.
+//! A kernel's name, as it is registered and as it is shown.
 
-/// Shortest run of hexadecimal digits that is taken for a hash.
+/// Minimum number of hexadecimal digits in a hash.
 const HASH_DIGITS: usize = 16;
 
 /// A kernel's name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KernelName {
-    /// As it is registered.
+    /// Name under which the kernel is registered.
     pub(crate) raw: String,
     shown_bytes: usize,
 }
 
 impl KernelName {
-    /// No name.
+    /// The empty name.
     pub(crate) const EMPTY: KernelName = KernelName {
         raw: String::new(),
         shown_bytes: 0,
     };
 
-    /// The name with this text.
+    /// Creates a name from the text under which the kernel is registered.
     pub(crate) fn new(raw: String) -> KernelName {
         let shown_bytes = shown(&raw).len();
         KernelName { raw, shown_bytes }
     }
 
-    /// Without the hash of the compiled binary, and what follows it.
+    /// Returns the name without the hash of the compiled binary and everything after it.
     pub(crate) fn shown(&self) -> &str {
         self.raw.get(..self.shown_bytes).unwrap_or(&self.raw)
     }
 }
 
-/// The part of a name before its hash: `MatMulV2` of `MatMulV2_8f9d…_1_mix_aic`. A name that begins with one stays whole.
+/// Returns the part of a name before its hash: `MatMulV2` for `MatMulV2_8f9d…_1_mix_aic`. A name that begins with a hash is returned unchanged.
 pub(crate) fn shown(raw: &str) -> &str {
     let mut at = 0usize;
     for part in raw.split('_') {
-        let before = at.saturating_sub(1);
-        let kept = raw[..before].trim_end_matches('_');
-        if !kept.is_empty() && is_hash(part) {
-            return kept;
+        let end = at.saturating_sub(1);
+        let prefix = raw[..end].trim_end_matches('_');
+        if !prefix.is_empty() && is_hash(part) {
+            return prefix;
         }
         at += part.len() + 1;
     }

@@ -1,22 +1,23 @@
-//! `libsa_profile_preload.so`: loaded by `LD_PRELOAD`, it records what an unmodified process asks of its NPUs.
+//! `libsa_profile_preload.so`: loaded with `LD_PRELOAD`, it records the NPU calls of an unmodified process.
 //!
 //! ```text
 //! LD_PRELOAD=/path/libsa_profile_preload.so SA_PROFILE_DIR=./profile_out python serve.py
 //! sa-profile run --preload -- python serve.py
 //! ```
 //!
-//! **Data flow.** [`hooks`] exports the names of the vendor's functions. Each finds the real one once (`real`), calls it exactly once with the
-//! arguments it was given, and hands back what it returned, `errno` included. Around that call it reports to the timing (`serving-shim`, through
-//! `observe`) what was launched. The module `call` has the order of these steps, `names` the kernels' names, and `annotation` the ranges that a
+//! **Data flow.** [`hooks`] exports wrappers under the names of the vendor's functions. A wrapper finds the real function once (`real`), calls it exactly
+//! once with the caller's arguments, and returns its result and `errno` unchanged. Before and after that call it reports the launch to `serving-shim`
+//! (through `observe`). The module `call` defines the order of these steps, `names` resolves kernel names, and `annotation` handles the ranges that a
 //! program marks through mstx.
 //!
-//! **What it promises its host.** Loading it does nothing. A process that never calls an NPU function never notices it: no thread, no file, no variable. With recording off a call costs one
-//! load more. A failure of ours, a panic included, never reaches the host: what it asked for is done as if we were not there.
+//! **Guarantees to the host.** Loading the library does nothing. A process that never calls an NPU function never notices it: it creates no thread, file or
+//! variable. While recording is off, a call costs one additional load. A failure of ours, even a panic, never reaches the host: its call proceeds as if the
+//! library were not there.
 //!
-//! **What it cannot see.** Calls inside a library that is linked `-Bsymbolic`; README.md has the list.
+//! **Limits.** It cannot see calls inside a library that is linked with `-Bsymbolic`. README.md lists what else it cannot see.
 #![expect(
     unsafe_code,
-    reason = "stands in the place of C functions and finds the real ones through the dynamic linker"
+    reason = "replaces C functions and finds the real ones through the dynamic linker"
 )]
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! The seam to the timing (`serving-shim`): what was launched and waited for goes through here, and nothing else of this library knows how it is recorded.
+//! The interface to `serving-shim`, which records and times launches and waits. No other module of this library calls it.
 
 use std::ffi::c_void;
 
@@ -16,18 +16,18 @@ pub(crate) use serving_shim::{Kind, Launch};
 use crate::kernel_name::KernelName;
 use crate::names::Name;
 
-/// Whether launches may be recorded: one load, and true before anybody has looked.
+/// Returns true if launches may be recorded. Costs one load, and is true until the recorder has checked.
 #[inline(always)]
 pub(crate) fn may_be_active() -> bool {
     sa_recorder::__wants(Level::Kernel)
 }
 
-/// Whether anything is recorded in this process, now or when it is switched on.
+/// Returns true if this process records, now or when recording is switched on.
 pub(crate) fn is_configured() -> bool {
     Recorder::get().run().is_some()
 }
 
-/// Work of which no more is known.
+/// Describes work by its kind and stream, without grid and bytes.
 pub(crate) const fn seen(kind: Kind, stream: *mut c_void) -> Seen {
     Seen {
         kind,
@@ -37,12 +37,12 @@ pub(crate) const fn seen(kind: Kind, stream: *mut c_void) -> Seen {
     }
 }
 
-/// The replay of a captured graph.
+/// Returns the kind of a replay of a captured graph.
 pub(crate) fn replay(graph: *mut c_void) -> Kind {
     Kind::Graph(Graph(graph.addr()))
 }
 
-/// Begins a launch by the function `api`, which names what has no name of its own. `name` is asked for only if the launch is recorded.
+/// Begins a launch by the function `api`, whose name is used for work without a name. `name` is called only if the launch is recorded.
 pub(crate) fn launch<'a>(
     api: &'static str,
     seen: &Seen,
@@ -63,26 +63,26 @@ fn kernel(name: &KernelName) -> serving_shim::Name {
     }
 }
 
-/// The last error that the host is to see where the real function has given `real`; with `taken` that has forgotten it.
-pub(crate) fn last_error(real: i32, level: aclrtLastErrLevel, taken: bool) -> i32 {
+/// Returns the last error that the host must see if the real function has returned `real`. `is_cleared` is true if that call cleared the error.
+pub(crate) fn last_error(real: i32, level: aclrtLastErrLevel, is_cleared: bool) -> i32 {
     match level {
-        ACL_RT_THREAD_LEVEL => serving_shim::hooks::last_error(real, taken),
-        _ => real, // it was refused
+        ACL_RT_THREAD_LEVEL => serving_shim::hooks::last_error(real, is_cleared),
+        _ => real, // the call was refused
     }
 }
 
-/// What the host waits for.
+/// A call in which the host waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) category: &'static str,
     pub(crate) stream: Option<*mut c_void>,
     pub(crate) bytes: Option<u64>,
-    /// Why the device has no time for it, where it changes what the device does later.
+    /// Reason why the call has no device time although it changes what the device does later.
     pub(crate) not_timed: Option<&'static str>,
 }
 
 impl Wait {
-    /// A wait of which no more is known.
+    /// Creates a wait with only a category.
     pub(crate) const fn new(category: &'static str) -> Wait {
         Wait {
             category,
@@ -93,7 +93,7 @@ impl Wait {
     }
 }
 
-/// Begins a wait in the function `api`.
+/// Begins the span of a wait in the function `api`.
 pub(crate) fn wait(api: &'static str, wait: &Wait) -> SpanGuard {
     let mut span = Recorder::get().span(Level::Kernel, wait.category, api);
     if let Some(stream) = wait.stream {
@@ -108,8 +108,8 @@ pub(crate) fn wait(api: &'static str, wait: &Wait) -> SpanGuard {
     span
 }
 
-/// Ends a wait; a failure is told.
-pub(crate) fn waited(mut span: SpanGuard, result: i32) {
+/// Ends the span of a wait, with the error if the call failed.
+pub(crate) fn end_wait(mut span: SpanGuard, result: i32) {
     if result != 0 {
         span.arg("error", result);
     }

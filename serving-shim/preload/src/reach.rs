@@ -1,7 +1,7 @@
-//! Which functions this library sees in its process, said in the trace at the first launch: what is hidden from it would be missing without a word.
+//! Records at the first launch which calls other libraries hide from this one. Without this record the hidden calls would be missing silently.
 //!
-//! A program reaches a wrapper by its name, or by asking `dlsym` for it with the vendor's handle, as torch_npu does. To whom a name leads the linker has
-//! said when it loaded this library: nobody is asked. Only another library's `dlsym` before ours is asked, once and for one name, whether it goes on to ours.
+//! A program calls a wrapper by its name, or asks `dlsym` for it with the vendor's handle, as torch_npu does. The linker bound the names when it loaded this
+//! library, so reading those bindings calls nothing. Only if another library's `dlsym` comes before ours is it called, once and for one name, to find out whether it calls ours.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -12,47 +12,51 @@ use sa_recorder::{Args, Recorder, host};
 
 use crate::dlsym::dlsym;
 use crate::hooks::LISTS;
-use crate::real::{in_runtime, is_ours, path_of};
+use crate::real::{find_in_runtime, is_ours, path_of};
 
-/// Somebody has looked in this process.
-static LOOKED: AtomicBool = AtomicBool::new(false);
-/// Our `dlsym` was called from our own work.
-static PASSED_ON: AtomicBool = AtomicBool::new(false);
+/// True once this process has recorded its reach.
+static RECORDED: AtomicBool = AtomicBool::new(false);
+/// True once our `dlsym` was called from our own work.
+static OWN_DLSYM_CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Looks, at the first launch in the life of the process, within our own work.
-pub(crate) fn look_once() {
-    static FORKS: AtomicBool = AtomicBool::new(false);
-    if LOOKED.load(Ordering::Relaxed) {
+/// Records what this library can see, at the first launch of the process. Must be called within our own work.
+pub(crate) fn record_once() {
+    static HANDLES_FORKS: AtomicBool = AtomicBool::new(false);
+    if RECORDED.load(Ordering::Relaxed) {
         return;
     }
-    if !FORKS.swap(true, Ordering::Relaxed) {
-        host::run_after_fork(look_again);
+    if !HANDLES_FORKS.swap(true, Ordering::Relaxed) {
+        host::run_after_fork(forget_in_child);
     }
-    if !LOOKED.swap(true, Ordering::Relaxed) {
-        tell(&look());
+    if !RECORDED.swap(true, Ordering::Relaxed) {
+        record(&reach());
     }
 }
 
-/// A child has a trace of its own.
-extern "C" fn look_again() {
-    LOOKED.store(false, Ordering::Relaxed);
+/// Makes a forked child record again, because it has its own trace.
+extern "C" fn forget_in_child() {
+    RECORDED.store(false, Ordering::Relaxed);
 }
 
-/// Our `dlsym` was asked from within our own work, which calls the first one of the process: that goes on to ours.
-pub(crate) fn passed_on() {
-    PASSED_ON.store(true, Ordering::Relaxed);
+/// Notes that our `dlsym` was called from our own work. That work calls the first `dlsym` of the process, so the first one calls ours.
+pub(crate) fn own_dlsym_called() {
+    OWN_DLSYM_CALLED.store(true, Ordering::Relaxed);
 }
 
-fn look() -> Reach {
+fn reach() -> Reach {
     let mut reach = Reach::default();
-    // The linker has bound an exported name to whoever comes first, also where this library uses it itself.
+    // The linker binds an exported name to its first definition, even where this library itself uses the name.
     for (group, list) in LISTS
         .iter()
         .filter_map(|(name, list)| Some(((*name)?, list)))
     {
         let mut wrappers = list.iter().flatten().map(|hook| (hook.wrapper)());
         if let Some(other) = wrappers.find_map(path_of_other) {
-            if !reach.interposed.iter().any(|known| known == group) {
+            if !reach
+                .interposed
+                .iter()
+                .any(|interposed| interposed == group)
+            {
                 reach.interposed.push(group.to_owned());
             }
             reach.first.get_or_insert(other);
@@ -62,34 +66,34 @@ fn look() -> Reach {
     reach.dlsym = path_of_other(dlsym as *const () as *mut c_void);
     reach.by_handle = match reach.dlsym {
         None => Some(true),
-        Some(_) => passes_on(),
+        Some(_) => other_dlsym_calls_ours(),
     };
     reach
 }
 
-/// Whether the `dlsym` of another library goes on to ours; `None` where nothing of the vendor's is there to ask for. What it answers is not used, and ours
-/// binds nothing for it.
-fn passes_on() -> Option<bool> {
-    PASSED_ON.store(false, Ordering::Relaxed);
-    in_runtime(c"aclrtMemcpyAsync", dlsym)?;
-    Some(PASSED_ON.load(Ordering::Relaxed))
+/// Returns true if the `dlsym` of another library calls ours, or `None` if no vendor library is loaded that could be queried. The result of the query is
+/// not used, and our `dlsym` binds nothing for it.
+fn other_dlsym_calls_ours() -> Option<bool> {
+    OWN_DLSYM_CALLED.store(false, Ordering::Relaxed);
+    find_in_runtime(c"aclrtMemcpyAsync", dlsym)?;
+    Some(OWN_DLSYM_CALLED.load(Ordering::Relaxed))
 }
 
-/// The path of the object that a function lies in, if that is not this library.
+/// Returns the path of the object that contains a function, unless it is this library.
 fn path_of_other(function: *mut c_void) -> Option<String> {
     let other = NonNull::new(function).filter(|function| !is_ours(*function))?;
     let path = path_of(other.as_ptr())?;
     Some(path.to_string_lossy().into_owned())
 }
 
-fn tell(reach: &Reach) {
+fn record(reach: &Reach) {
     let mut args = Args::new();
-    for (key, seen) in [
+    for (key, is_reached) in [
         ("by_linking", reach.by_linking),
         ("by_handle", reach.by_handle),
     ] {
-        if let Some(seen) = seen {
-            args.push(key, &seen);
+        if let Some(is_reached) = is_reached {
+            args.push(key, &is_reached);
         }
     }
     if !reach.interposed.is_empty() {

@@ -1,8 +1,8 @@
-//! The real function behind a wrapper: found when it is first called, by whoever has loaded it by then.
+//! The real function that a wrapper calls. It is looked up at the wrapper's first call, when its library is usually loaded.
 //!
-//! The search begins with `RTLD_NEXT`, so that another interposer behind us stays in the chain. It finds nothing where the vendor's library is not in
-//! the global scope, as under Python, which loads its extensions locally. Then the library is asked by its soname, and after that any loaded library
-//! that defines the name. At last the library is loaded.
+//! The search begins with `RTLD_NEXT`, so that other interposers after us stay in the chain. That finds nothing if the vendor's library is not in the
+//! global scope, for example under Python, which loads its extensions locally. Then the library is searched by its soname, then every loaded library,
+//! and finally the library is loaded.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
@@ -12,17 +12,17 @@ use sa_recorder::host::Uncancelled;
 
 use crate::thread::Errno;
 
-mod behind;
+mod dlsym;
 mod objects;
 
-pub(crate) use behind::{BEHIND, Dlsym, real_dlsym};
+pub(crate) use dlsym::{Dlsym, REAL_DLSYM, real_dlsym};
 pub(crate) use objects::{is_first_copy, is_ours, path_of};
 
-/// A library of the vendor's.
+/// A library of the vendor.
 #[derive(Debug)]
 struct Library {
     soname: &'static CStr,
-    /// It was asked for and is not to be had: its file will not appear later, though somebody may load it from elsewhere.
+    /// True after loading it failed. Its file will not appear later, although the program may load it from another folder.
     unavailable: AtomicBool,
 }
 
@@ -43,18 +43,18 @@ static HCCL_LIBRARY: Library = Library::new(c"libhccl.so");
 static MS_TOOLS: Library = Library::new(c"libms_tools_ext.so");
 static MSPROFILER: Library = Library::new(c"libmsprofiler.so");
 
-/// Functions that come from the same libraries.
+/// A group of functions from the same libraries.
 #[derive(Debug)]
 pub(crate) struct Family {
     libraries: &'static [&'static Library],
-    /// What a function of it returns where the real one does not exist: "not supported" in its own numbering.
+    /// Return value if the real function does not exist: "not supported" in the library's own numbering.
     pub(crate) missing: i32,
 }
 
-/// Without the real function a wrapper does all that it is asked for.
+/// Value of `missing` for wrappers that work without the real function.
 const NOT_NEEDED: i32 = 0;
 
-/// ACL runtime.
+/// The ACL runtime.
 pub(crate) static ACL: Family = Family {
     libraries: &[&ACL_RT, &ASCENDCL],
     missing: 200_001,
@@ -74,7 +74,7 @@ pub(crate) static HCCL: Family = Family {
     libraries: &[&HCCL_LIBRARY],
     missing: 5,
 };
-/// Annotations; they need no real function.
+/// Annotations, which work without the real functions.
 pub(crate) static MSTX: Family = Family {
     libraries: &[&MS_TOOLS],
     missing: NOT_NEEDED,
@@ -85,20 +85,20 @@ pub(crate) static PROFILER: Family = Family {
     missing: 200_001,
 };
 
-/// A function that is looked for when it is first needed.
+/// A function that is looked up when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Symbol {
     name: &'static CStr,
     family: &'static Family,
     real: AtomicPtr<c_void>,
-    /// How many libraries had been loaded, plus one, when it was not there: it is looked for again only after another one was.
+    /// Number of libraries loaded so far, plus one, at the last failed search. The search is repeated only after another library was loaded.
     missing_at: AtomicU64,
-    /// The same of when a program asked for it and no library that was loaded had it.
+    /// The same number at the last time when a program looked the function up and no loaded library had it.
     nowhere_at: AtomicU64,
 }
 
 impl Symbol {
-    /// The function `name`, which ends with a NUL.
+    /// Creates the symbol for the function `name`, which must end with a NUL.
     pub(crate) const fn new(name: &'static str, family: &'static Family) -> Symbol {
         let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else {
             panic!("a name ends with a null byte");
@@ -112,22 +112,22 @@ impl Symbol {
         }
     }
 
-    /// Whether this is its name.
+    /// Returns true if this is the function's name.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
         self.name == name
     }
 
-    /// Whether the wrapper calls the function that somebody found behind a handle. To ask loads nothing, and binds the wrapper to nothing but the vendor's.
-    pub(crate) fn is_behind(&self, found: NonNull<c_void>) -> bool {
+    /// Returns true if the wrapper calls `found`, which a program looked up by a handle. Loads nothing, and binds the wrapper only to a function of the vendor.
+    pub(crate) fn calls(&self, found: NonNull<c_void>) -> bool {
         if let Some(real) = NonNull::new(self.real.load(Ordering::Acquire)) {
             return real == found;
         }
         let name = self.name;
-        // Another interposer behind us is the one that the wrapper calls.
+        // If there is another interposer after us, the wrapper calls that one.
         let other = symbol(libc::RTLD_NEXT, name).filter(|next| *next != found);
         let mut libraries = self.family.libraries.iter();
         let is_vendors = other.is_none()
-            && libraries.any(|library| of_loaded(library.soname, name) == Some(found));
+            && libraries.any(|library| find_in_loaded(library.soname, name) == Some(found));
         clear_dl_error();
         if is_vendors {
             objects::keep_loaded(found);
@@ -136,10 +136,10 @@ impl Symbol {
         is_vendors
     }
 
-    /// Whether the wrapper needs a function that none of the loaded libraries has. To ask loads nothing, keeps nothing loaded, and binds the wrapper to nothing.
+    /// Returns true if the wrapper needs a function that no loaded library has. Loads nothing, keeps nothing loaded, and does not bind the wrapper.
     pub(crate) fn is_nowhere(&self) -> bool {
-        let is_known = !self.real.load(Ordering::Acquire).is_null();
-        if is_known || self.family.missing == NOT_NEEDED {
+        let is_bound = !self.real.load(Ordering::Acquire).is_null();
+        if is_bound || self.family.missing == NOT_NEEDED {
             return false;
         }
         let loaded = objects::loaded_so_far() + 1;
@@ -154,19 +154,19 @@ impl Symbol {
         is_nowhere
     }
 
-    /// Its address, if some library has it.
+    /// Returns the address of the function if some library has it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<NonNull<c_void>> {
         match NonNull::new(self.real.load(Ordering::Acquire)) {
             Some(real) => Some(real),
-            None => self.look(),
+            None => self.bind(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn look(&self) -> Option<NonNull<c_void>> {
-        let _uncancelled = Uncancelled::keep(); // the linker is not made to be unwound, nor are constructors
+    fn bind(&self) -> Option<NonNull<c_void>> {
+        let _uncancelled = Uncancelled::keep(); // neither the linker nor constructors can be unwound
         let _errno = Errno::keep();
         let loaded = objects::loaded_so_far() + 1;
         if self.missing_at.load(Ordering::Relaxed) == loaded {
@@ -190,7 +190,7 @@ fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
         let mut libraries = family.libraries.iter();
         libraries.find_map(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name))
     };
-    let loaded_now = || {
+    let newly_loaded = || {
         let libraries = family.libraries.iter();
         libraries
             .filter(|library| !library.unavailable.load(Ordering::Relaxed))
@@ -199,20 +199,20 @@ fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
     symbol(libc::RTLD_NEXT, name)
         .or_else(loaded)
         .or_else(|| objects::find_anywhere(name))
-        .or_else(loaded_now)
+        .or_else(newly_loaded)
 }
 
-/// Whether `find` would find it in a library that is loaded.
+/// Returns true if `find` would find the function in a loaded library.
 fn is_loaded(name: &CStr, family: &Family) -> bool {
     symbol(libc::RTLD_NEXT, name).is_some_and(|found| !objects::is_of_a_copy(found))
         || family
             .libraries
             .iter()
-            .any(|library| of_loaded(library.soname, name).is_some())
+            .any(|library| find_in_loaded(library.soname, name).is_some())
         || objects::is_anywhere(name)
 }
 
-/// Loads a library that nobody has loaded, as the host would have when it came to call it. It stays loaded also where it lacks this function, since the host may call its others.
+/// Loads a library that is not loaded yet, as the host's own call would have done. It stays loaded even if it lacks this function, because the host may call its other functions.
 fn load(library: &Library, name: &CStr) -> Option<NonNull<c_void>> {
     match open(library.soname, 0) {
         Some(opened) => symbol(opened.as_ptr(), name),
@@ -223,15 +223,15 @@ fn load(library: &Library, name: &CStr) -> Option<NonNull<c_void>> {
     }
 }
 
-/// Opens a library, or finds it among those that are loaded.
-fn open(library: &CStr, more: c_int) -> Option<NonNull<c_void>> {
-    // SAFETY: a C string. Without RTLD_NOLOAD this runs the library's constructors, as the host's own use of it would.
-    NonNull::new(unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | more) })
+/// Opens a library. With `RTLD_NOLOAD` in `flags` it must already be loaded.
+fn open(library: &CStr, flags: c_int) -> Option<NonNull<c_void>> {
+    // SAFETY: a C string. Without RTLD_NOLOAD this runs the library's constructors, as the host's own use would.
+    NonNull::new(unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | flags) })
 }
 
-/// A name's definition in a library (or one that it depends on), which then stays loaded.
-fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void>> {
-    let library = open(library, more)?;
+/// Returns the definition of a name in a library or its dependencies. If there is one, the library stays loaded.
+fn defined_in(library: &CStr, flags: c_int, name: &CStr) -> Option<NonNull<c_void>> {
+    let library = open(library, flags)?;
     let found = symbol(library.as_ptr(), name);
     if found.is_none() {
         // SAFETY: opened above, and nothing of it is used.
@@ -240,8 +240,8 @@ fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void
     found
 }
 
-/// What a library that is loaded has under a name. Nothing stays loaded for it.
-fn of_loaded(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
+/// Returns the definition of a name in a loaded library, without keeping that library loaded.
+fn find_in_loaded(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
     let library = open(library, libc::RTLD_NOLOAD)?;
     let found = symbol(library.as_ptr(), name);
     // SAFETY: opened above, and nothing of it is used.
@@ -249,7 +249,7 @@ fn of_loaded(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
     found
 }
 
-/// Whether a handle leads to the global scope, as the program's own does.
+/// Returns true if a handle searches the global scope, like the handle of the program itself.
 pub(crate) fn is_global(handle: *mut c_void) -> bool {
     if handle == libc::RTLD_DEFAULT {
         return true;
@@ -263,15 +263,15 @@ pub(crate) fn is_global(handle: *mut c_void) -> bool {
     handle == program
 }
 
-/// A name's definition that is not in this library.
+/// Returns the definition of a name outside this library.
 fn symbol(library: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: an open library or RTLD_NEXT, and a C string.
     let found = unsafe { real_dlsym()(library, name.as_ptr()) };
     NonNull::new(found).filter(|found| !objects::is_ours(*found))
 }
 
-/// Asks a `dlsym` for a function of the runtime that is loaded, which stays open; `None` where none is.
-pub(crate) fn in_runtime(name: &CStr, dlsym: Dlsym) -> Option<*mut c_void> {
+/// Looks a function of the loaded runtime up with `dlsym`. The runtime stays open. Returns `None` if no runtime is loaded.
+pub(crate) fn find_in_runtime(name: &CStr, dlsym: Dlsym) -> Option<*mut c_void> {
     let mut libraries = ACL.libraries.iter();
     let library = libraries.find_map(|library| open(library.soname, libc::RTLD_NOLOAD));
     // SAFETY: an open library and a C string.
@@ -280,7 +280,7 @@ pub(crate) fn in_runtime(name: &CStr, dlsym: Dlsym) -> Option<*mut c_void> {
     found
 }
 
-/// Takes back the message that a failed search left: the host did not ask for anything that failed.
+/// Clears the message that a failed search left, because no search of the host has failed.
 fn clear_dl_error() {
     // SAFETY: reads and clears the thread's own message.
     unsafe { libc::dlerror() };

@@ -1,9 +1,9 @@
-//! The calling thread's last task as the host is to see it: its own, where the real function has given that of an event of ours.
+//! The calling thread's last task. If the real function returns the task of one of our events, the host gets its own last task instead.
 
 use serving_shim::hooks::{last_task, last_task_id};
 use serving_shim::runtime::Task;
 
-/// Corrects what `rtGetTaskIdAndStreamID` has written.
+/// Corrects the task and stream that `rtGetTaskIdAndStreamID` has written.
 pub(crate) fn correct(id: *mut u32, stream: *mut u32) {
     // SAFETY: the host's own argument, which the real function has just written to.
     let real_id = unsafe { id.read() };
@@ -22,7 +22,7 @@ pub(crate) fn correct(id: *mut u32, stream: *mut u32) {
     }
 }
 
-/// Corrects what `aclrtGetThreadLastTaskId` has written.
+/// Corrects the task that `aclrtGetThreadLastTaskId` has written.
 pub(crate) fn correct_id(id: *mut u32) {
     // SAFETY: the host's own argument, which the real function has just written to.
     let real = unsafe { id.read() };

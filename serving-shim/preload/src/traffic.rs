@@ -1,37 +1,37 @@
-//! How many bytes a call moves.
+//! The number of bytes that a call moves.
 
 use ascend_sys::types::*;
 
-/// A batch of more items is not looked into.
+/// Maximum number of items in a batch that is read.
 const MAX_ITEMS: u32 = 4096;
-/// The same for the sizes of copies. A swap of a KV cache has one for each block and layer.
+/// Maximum number of sizes in a batch of copies that is read. A swap of a KV cache has one size for each block and layer.
 const MAX_SIZES: usize = 1 << 16;
 
-/// The bytes of `count` elements; 0 for a type not known here.
+/// Returns the size of `count` elements, or 0 for an unknown type.
 pub(crate) fn bytes(count: u64, data_type: HcclDataType) -> u64 {
     let each = hccl_element_bytes(data_type).unwrap_or(0);
     count.saturating_mul(each as u64)
 }
 
-/// The bytes that the items of a batch send and receive together.
+/// Returns the number of bytes that the items of a batch send and receive together.
 pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 {
     if items.is_null() || count > MAX_ITEMS {
         return 0;
     }
-    // SAFETY: the host hands `count` items to the real function, which reads them too.
+    // SAFETY: the host passes `count` items to the real function, which reads them too.
     let items = unsafe { std::slice::from_raw_parts(items, count as usize) };
     items.iter().fold(0, |sum, item| {
         sum.saturating_add(bytes(item.count, item.data_type))
     })
 }
 
-/// The bytes of a batch of copies, from the list of their sizes; 0 where it is longer than anybody should wait for.
+/// Returns the total size of a batch of copies, or 0 for a batch that is too long to add up.
 pub(crate) fn sum(sizes: *const usize, count: usize) -> u64 {
     if sizes.is_null() || count > MAX_SIZES {
         return 0;
     }
     (0..count).fold(0, |sum: u64, index| {
-        // SAFETY: the host hands `count` sizes to the real function, which reads them too; it may have misaligned them.
+        // SAFETY: the host passes `count` sizes to the real function, which reads them too. They may be misaligned.
         let size = unsafe { sizes.wrapping_add(index).read_unaligned() };
         sum.saturating_add(size as u64)
     })

@@ -1,10 +1,10 @@
-//! The macros that make an exported function of each line of a table of `ascend-sys`.
+//! Macros that define an exported function for each line of a table of `ascend-sys`.
 
 use std::ffi::c_void;
 
 use crate::real::Symbol;
 
-/// Makes the wrappers of a table; `family` says where the real functions are looked for ([`crate::real::Family`]), `group` which rules of `observed!` are theirs.
+/// Defines the wrappers of a table. `family` selects the libraries of the real functions ([`crate::real::Family`]), `group` the rules of `observed!`.
 macro_rules! hooks {
     ([$family:ident $group:ident] $(
         $(#[$note:meta])*
@@ -14,7 +14,7 @@ macro_rules! hooks {
     };
 }
 
-/// Lists the wrappers of a table, for those who look for one by its name.
+/// Lists the wrappers of a table, so that they can be found by name.
 macro_rules! listed {
     (@hook $name:ident) => {
         Some($crate::wrapper::Hook {
@@ -27,7 +27,7 @@ macro_rules! listed {
         fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty;
     )*) => {
         &[$(
-            $crate::wrapper::by_reach! { $name
+            $crate::wrapper::by_visibility! { $name
                 { $crate::wrapper::listed!(@hook $name) }
                 { $crate::wrapper::listed!(@hook $name) }
                 { None }
@@ -36,37 +36,37 @@ macro_rules! listed {
     };
 }
 
-/// A wrapper and what is behind it.
+/// A wrapper and its real function.
 pub(crate) struct Hook {
     /// The real function.
     pub(crate) symbol: &'static Symbol,
-    /// The address of the wrapper.
+    /// Function that returns the address of the wrapper.
     pub(crate) wrapper: fn() -> *mut c_void,
 }
 
-/// One of three: a function of a table is exported, it is found by `dlsym` alone, or it has no wrapper.
-macro_rules! by_reach {
-    // Not in every supported CANN: programs with a weak reference would take an exported name for a function that is there.
+/// Selects one of three expansions: for a function that is exported, for one that only our `dlsym` returns, or for one without a wrapper.
+macro_rules! by_visibility {
+    // Missing in some supported versions of CANN: programs with a weak reference would take an exported name for an available function.
     (aclmdlRIUpdate $exported:tt { $($asked:tt)* } $none:tt) => { $($asked)* };
     (aclrtSynchronizeDeviceWithTimeout $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
-    // Starting and stopping tell all that matters here.
+    // Observing start and stop is enough.
     (aclprofInit $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     (aclprofFinalize $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
-    // A capture is under way, in which nothing is timed.
+    // Only called during a capture, when nothing is timed.
     (aclmdlRICaptureTaskGrpBegin $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     (aclmdlRICaptureTaskGrpEnd $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     ($name:ident { $($exported:tt)* } $asked:tt $none:tt) => { $($exported)* };
 }
 
-/// Makes the wrapper of one function, if it has one.
+/// Defines the wrapper of one function, unless it has none.
 ///
-/// The ABI is `C-unwind`: an exception, or the unwinding of a cancelled thread, passes through as it would without us.
+/// The ABI is `C-unwind`, so that exceptions and the unwinding of a cancelled thread pass through as they would without us.
 macro_rules! hook {
     ($name:ident $($rest:tt)*) => {
-        $crate::wrapper::by_reach! { $name
+        $crate::wrapper::by_visibility! { $name
             {
                 $crate::wrapper::wrapper! {
-                    // SAFETY: the vendor's name and type, on purpose: this library exists to be found first.
+                    // SAFETY: the name and type are deliberately those of the vendor: this library exists to be found first.
                     #[unsafe(no_mangle)]
                     pub, $name $($rest)*
                 }
@@ -77,7 +77,7 @@ macro_rules! hook {
     };
 }
 
-/// The same of one that has.
+/// Defines the wrapper of one function.
 macro_rules! wrapper {
     ($(#[$export:meta])* $visible:vis, $name:ident $family:ident $group:ident ($([$key:ident $arg:ident $type:ty])*) $result:ty) => {
         #[allow(non_snake_case, reason = "the vendor's name")]
@@ -88,10 +88,10 @@ macro_rules! wrapper {
             );
         }
 
-        #[doc = concat!("Stands in the place of `", stringify!($name), "`.")]
+        #[doc = concat!("Replaces `", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// That of the function whose place it takes: the arguments go there unchanged.
+        /// The requirements of the replaced function, which gets the arguments unchanged.
         $(#[$export])*
         $visible unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
             let real = $name::REAL.get().map(|real| {
@@ -117,7 +117,7 @@ macro_rules! wrapper {
     };
 }
 
-/// The argument of a name, in a list of `[name argument]`. A launch may have no number of blocks.
+/// Expands to the argument with a name from a list of `[name argument]`. A launch without a number of blocks has 0.
 macro_rules! arg {
     (num_blocks) => { 0 };
     (stream [stream $arg:ident] $($rest:tt)*) => { $arg };
@@ -129,4 +129,4 @@ macro_rules! arg {
     ($name:ident $other:tt $($rest:tt)*) => { $crate::wrapper::arg!($name $($rest)*) };
 }
 
-pub(crate) use {arg, by_reach, hook, hooks, listed, wrapper};
+pub(crate) use {arg, by_visibility, hook, hooks, listed, wrapper};

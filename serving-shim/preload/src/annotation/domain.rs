@@ -1,4 +1,4 @@
-//! Annotations of a domain: a name that groups them. Where the vendor's library gives no handle, one of our own stands for it and never goes there.
+//! Domains, which group annotations under a name. If the vendor's library returns no handle, we return our own, which is never passed to that library.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -8,92 +8,95 @@ use super::is_recorded;
 use crate::names::{self, Name};
 use crate::thread::{self, unnoticed};
 
-/// Most domains.
+/// Maximum number of domains.
 const MAX_DOMAINS: usize = 1024;
 
-/// Stands for a handle that the vendor may give again, to another domain.
+/// Marker for a destroyed handle, which the vendor may reuse for another domain.
 static DESTROYED: u8 = 0;
 
 #[derive(Debug)]
 struct Domain {
-    /// The vendor's handle; null for one of our own, whose handle is this record's address; [`DESTROYED`] once the vendor's is no more.
-    given: AtomicPtr<c_void>,
+    /// The vendor's handle. Null for a domain of our own, whose handle is the address of this record. [`DESTROYED`] after the vendor's handle was destroyed.
+    vendor_handle: AtomicPtr<c_void>,
     name: AtomicPtr<c_char>,
 }
 
 static DOMAINS: [Domain; MAX_DOMAINS] = [const {
     Domain {
-        given: AtomicPtr::new(ptr::null_mut()),
+        vendor_handle: AtomicPtr::new(ptr::null_mut()),
         name: AtomicPtr::new(ptr::null_mut()),
     }
 }; MAX_DOMAINS];
-static MADE: AtomicUsize = AtomicUsize::new(0);
+/// Number of used records.
+static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// `mstxDomainCreateA`.
+/// Handles `mstxDomainCreateA`.
 pub(crate) fn create(
     real: Option<impl FnOnce() -> *mut c_void>,
     name: *const c_char,
 ) -> *mut c_void {
-    let given = real.map_or(ptr::null_mut(), |real| real());
+    let vendor_handle = real.map_or(ptr::null_mut(), |real| real());
     if !is_recorded() {
-        return given;
+        return vendor_handle;
     }
-    unnoticed(|| remember(given, name)).unwrap_or(given)
+    unnoticed(|| store(vendor_handle, name)).unwrap_or(vendor_handle)
 }
 
-/// `mstxDomainDestroy`. The name is kept: what it marked may still be open, and the domain may be made again.
+/// Handles `mstxDomainDestroy`. The name is kept, because ranges of the domain may still be open and the domain may be created again.
 pub(crate) fn destroy(real: Option<impl FnOnce()>, domain: *mut c_void) {
     if thread::is_outside() && !is_our_own(domain) {
-        forget(domain); // first: once it is destroyed, another thread may get the same handle
+        forget(domain); // before the call: once it is destroyed, another thread may get the same handle
     }
     if let Some(real) = real.filter(|_| !is_our_own(domain)) {
         real();
     }
 }
 
-/// Remembers a domain's name, and gives its handle: the vendor's, else one of our own.
-fn remember(given: *mut c_void, name: *const c_char) -> *mut c_void {
-    let Name::Text(name) = names::of_text(name) else {
-        return given;
+/// Stores a domain's name and returns its handle: the vendor's, or one of our own if the vendor returned none.
+fn store(vendor_handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    let Name::Text(name) = names::from_text(name) else {
+        return vendor_handle;
     };
-    if let Some(known) = find(given, name).or_else(|| revive(given, name)) {
-        return handle_of(known);
+    if let Some(domain) = find(vendor_handle, name).or_else(|| revive(vendor_handle, name)) {
+        return handle_of(domain);
     }
-    let Some(domain) = DOMAINS.get(MADE.fetch_add(1, Ordering::Relaxed)) else {
-        MADE.store(MAX_DOMAINS, Ordering::Relaxed);
-        return given;
+    let Some(domain) = DOMAINS.get(USED.fetch_add(1, Ordering::Relaxed)) else {
+        USED.store(MAX_DOMAINS, Ordering::Relaxed);
+        return vendor_handle;
     };
-    domain.given.store(given, Ordering::Relaxed);
+    domain.vendor_handle.store(vendor_handle, Ordering::Relaxed);
     domain
         .name
         .store(CString::from(name).into_raw(), Ordering::Release);
     handle_of(domain)
 }
 
-/// The newest record of a handle and name: a handle may be another domain's where its end was not seen.
-fn find(given: *mut c_void, name: &CStr) -> Option<&'static Domain> {
-    let mut known = DOMAINS.iter().rev();
-    known.find(|domain| {
-        domain.given.load(Ordering::Relaxed) == given && name_in(domain) == Some(name)
+/// Returns the newest record with this handle and name. An older record may have the same handle if the end of its domain was not seen.
+fn find(vendor_handle: *mut c_void, name: &CStr) -> Option<&'static Domain> {
+    let mut newest_first = DOMAINS.iter().rev();
+    newest_first.find(|domain| {
+        domain.vendor_handle.load(Ordering::Relaxed) == vendor_handle
+            && name_in(domain) == Some(name)
     })
 }
 
-/// A record of this name whose own handle is no more, now with a handle of the vendor's.
-fn revive(given: *mut c_void, name: &CStr) -> Option<&'static Domain> {
+/// Returns a record with this name whose handle was destroyed, after giving it the vendor's new handle.
+fn revive(vendor_handle: *mut c_void, name: &CStr) -> Option<&'static Domain> {
     let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
-    let takes = |domain: &&Domain| {
-        let revived = domain
-            .given
-            .compare_exchange(destroyed(), given, order, failed);
-        revived.is_ok()
+    let is_revived = |domain: &&Domain| {
+        let exchanged =
+            domain
+                .vendor_handle
+                .compare_exchange(destroyed(), vendor_handle, order, failed);
+        exchanged.is_ok()
     };
     let mut named = DOMAINS
         .iter()
         .filter(|domain| name_in(domain) == Some(name));
-    named.find(takes)
+    named.find(is_revived)
 }
 
-/// Forgets a handle that the vendor's library is about to destroy.
+/// Marks a handle that the vendor's library is about to destroy.
 fn forget(handle: *mut c_void) {
     if handle.is_null() {
         return;
@@ -101,7 +104,7 @@ fn forget(handle: *mut c_void) {
     for domain in &DOMAINS {
         let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
         let _ = domain
-            .given
+            .vendor_handle
             .compare_exchange(handle, destroyed(), order, failed);
     }
 }
@@ -111,11 +114,11 @@ fn destroyed() -> *mut c_void {
 }
 
 fn handle_of(domain: &'static Domain) -> *mut c_void {
-    let given = domain.given.load(Ordering::Relaxed);
-    if given.is_null() {
+    let vendor_handle = domain.vendor_handle.load(Ordering::Relaxed);
+    if vendor_handle.is_null() {
         ptr::from_ref(domain).cast_mut().cast()
     } else {
-        given
+        vendor_handle
     }
 }
 
@@ -125,8 +128,8 @@ pub(super) fn is_our_own(handle: *mut c_void) -> bool {
 
 pub(super) fn name_of(handle: *mut c_void) -> Option<String> {
     let mut named = DOMAINS.iter().rev().filter(|domain| {
-        let given = domain.given.load(Ordering::Relaxed);
-        given == handle && !given.is_null() || ptr::eq(*domain, handle.cast())
+        let vendor_handle = domain.vendor_handle.load(Ordering::Relaxed);
+        vendor_handle == handle && !vendor_handle.is_null() || ptr::eq(*domain, handle.cast())
     });
     let name = named.find_map(name_in)?;
     Some(name.to_string_lossy().into_owned())
@@ -143,11 +146,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_that_is_given_again_has_the_name_it_was_given_last() {
+    fn a_reused_handle_has_its_newest_name() {
         let handle = ptr::without_provenance_mut(0xe0);
         for _ in 0..2 * MAX_DOMAINS {
             for name in [c"first", c"second"] {
-                assert_eq!(remember(handle, name.as_ptr()), handle);
+                assert_eq!(store(handle, name.as_ptr()), handle);
                 assert_eq!(name_of(handle).as_deref(), name.to_str().ok());
                 destroy(None::<fn()>, handle);
                 assert_eq!(name_of(handle), None);

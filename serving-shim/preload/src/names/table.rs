@@ -1,4 +1,4 @@
-//! Addresses → names: no lock, so that a launch never waits for another one and a fork leaves nothing held. Bounded; what does not fit stays without a name.
+//! A map from addresses to names. It has no lock, so that a launch never waits for another one and a fork leaves no lock held. Its size is bounded: further addresses stay without a name.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -6,68 +6,68 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 
 use crate::kernel_name::KernelName;
 
-/// Most addresses.
-const PLACES: usize = 1 << 14;
-/// How far from its own place an address may lie.
-const REACH: usize = 64;
-/// Most names that are ever made: an address that is used again and again may get another one each time.
+/// Maximum number of addresses.
+const SLOTS: usize = 1 << 14;
+/// Maximum distance of an address from its first slot.
+const MAX_PROBES: usize = 64;
+/// Maximum number of names over the life of the process. An address that is reused may get a different name each time.
 const MAX_NAMES: u32 = 1 << 16;
 
-/// What is known of an address.
+/// An entry of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Its name.
+    /// Address with a name.
     Named(&'static KernelName),
-    /// That it has none.
+    /// Address that is known to have no name.
     Nameless,
 }
 
 #[derive(Debug)]
-struct Place {
-    /// 0 while nobody has taken it; never changes after.
+struct Slot {
+    /// 0 while the slot is free. Does not change after that.
     address: AtomicUsize,
-    /// Null for one that was forgotten.
+    /// Null if the name was forgotten.
     name: AtomicPtr<KernelName>,
 }
 
 /// Names by address.
 #[derive(Debug)]
 pub(super) struct Table {
-    places: [Place; PLACES],
-    made: AtomicU32,
-    /// The name that was made last; all hang together.
-    last: AtomicPtr<KeptName>,
-    /// A name was refused for want of room.
+    slots: [Slot; SLOTS],
+    name_count: AtomicU32,
+    /// Newest element of the linked list of all names.
+    newest: AtomicPtr<ListedName>,
+    /// True once there was no room for a name.
     full: AtomicBool,
 }
 
-/// A name, which is never freed: a launch on another thread may be using it. A leak checker would take one that another has replaced for lost, and end
-/// the host with a code of its own, if nothing led to it.
-struct KeptName {
+/// A name in a linked list. Names are never freed, because a launch on another thread may be using them. Without the list a leak checker would report
+/// replaced names as leaked, and end the host with its own exit code.
+struct ListedName {
     name: KernelName,
-    before: *mut KeptName,
+    previous: *mut ListedName,
 }
 
-/// Stands for the name of those that have none.
+/// Marker for addresses without a name.
 static NAMELESS: KernelName = KernelName::EMPTY;
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     pub(super) const fn new() -> Table {
         Table {
-            places: [const {
-                Place {
+            slots: [const {
+                Slot {
                     address: AtomicUsize::new(0),
                     name: AtomicPtr::new(ptr::null_mut()),
                 }
-            }; PLACES],
-            made: AtomicU32::new(0),
-            last: AtomicPtr::new(ptr::null_mut()),
+            }; SLOTS],
+            name_count: AtomicU32::new(0),
+            newest: AtomicPtr::new(ptr::null_mut()),
             full: AtomicBool::new(false),
         }
     }
 
-    /// What is known of an address.
+    /// Returns the entry of an address.
     pub(super) fn get(&self, address: usize) -> Option<Entry> {
         let name = self.find(address)?.name.load(Ordering::Acquire);
         // SAFETY: null, `NAMELESS`, or from `Box::leak`.
@@ -78,106 +78,107 @@ impl Table {
         }
     }
 
-    /// Names an address, whatever it was called before.
+    /// Sets the name of an address and replaces its previous name.
     pub(super) fn set(&self, address: usize, name: &CStr) {
         let name = name.to_string_lossy();
-        let known = self.get(address);
-        if matches!(known, Some(Entry::Named(known)) if known.raw == name) {
+        let entry = self.get(address);
+        if matches!(entry, Some(Entry::Named(current)) if current.raw == name) {
             return;
         }
-        let Some(place) = self.take(address) else {
+        let Some(slot) = self.claim(address) else {
             self.full.store(true, Ordering::Relaxed);
             return;
         };
-        if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_NAMES {
-            self.made.store(MAX_NAMES, Ordering::Relaxed);
+        if self.name_count.fetch_add(1, Ordering::Relaxed) >= MAX_NAMES {
+            self.name_count.store(MAX_NAMES, Ordering::Relaxed);
             self.full.store(true, Ordering::Relaxed);
-            place.name.store(ptr::null_mut(), Ordering::Release); // rather none than a wrong one
+            slot.name.store(ptr::null_mut(), Ordering::Release); // no name is better than a wrong one
             return;
         }
-        let name = self.keep(KernelName::new(name.into_owned()));
-        place.name.store(name, Ordering::Release);
+        let name = self.leak(KernelName::new(name.into_owned()));
+        slot.name.store(name, Ordering::Release);
     }
 
-    /// Keeps a name for good.
-    fn keep(&self, name: KernelName) -> *mut KernelName {
-        let made = Box::leak(Box::new(KeptName {
+    /// Adds a name to the list of names, which are never freed.
+    fn leak(&self, name: KernelName) -> *mut KernelName {
+        let listed = Box::leak(Box::new(ListedName {
             name,
-            before: self.last.load(Ordering::Acquire),
+            previous: self.newest.load(Ordering::Acquire),
         }));
-        while let Err(other) =
-            self.last
-                .compare_exchange_weak(made.before, made, Ordering::AcqRel, Ordering::Acquire)
-        {
-            made.before = other;
+        while let Err(newest) = self.newest.compare_exchange_weak(
+            listed.previous,
+            listed,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            listed.previous = newest;
         }
-        &raw mut made.name
+        &raw mut listed.name
     }
 
-    /// Whether there is no room for the name of an address, so that nobody need look for it.
+    /// Returns true if there is no room for the name of an address, so that asking the runtime for it would be useless.
     pub(super) fn refuses(&self, address: usize) -> bool {
         self.full.load(Ordering::Relaxed)
-            && (self.made.load(Ordering::Relaxed) >= MAX_NAMES || !self.has_place(address))
+            && (self.name_count.load(Ordering::Relaxed) >= MAX_NAMES || !self.has_slot(address))
     }
 
-    /// Remembers that an address has no name.
+    /// Records that an address has no name.
     pub(super) fn set_nameless(&self, address: usize) {
-        match self.take(address) {
-            Some(place) => {
+        match self.claim(address) {
+            Some(slot) => {
                 let nameless = ptr::from_ref(&NAMELESS).cast_mut();
-                place.name.store(nameless, Ordering::Release);
+                slot.name.store(nameless, Ordering::Release);
             }
             None => self.full.store(true, Ordering::Relaxed),
         }
     }
 
-    /// Forgets what an address was called.
+    /// Forgets the name of an address.
     pub(super) fn forget(&self, address: usize) {
-        if let Some(place) = self.find(address) {
-            place.name.store(ptr::null_mut(), Ordering::Release);
+        if let Some(slot) = self.find(address) {
+            slot.name.store(ptr::null_mut(), Ordering::Release);
         }
     }
 
-    fn find(&self, address: usize) -> Option<&Place> {
+    fn find(&self, address: usize) -> Option<&Slot> {
         if address == 0 {
             return None;
         }
-        for place in self.near(address) {
-            match place.address.load(Ordering::Acquire) {
+        for slot in self.slots_for(address) {
+            match slot.address.load(Ordering::Acquire) {
                 0 => return None,
-                taken if taken == address => return Some(place),
+                found if found == address => return Some(slot),
                 _ => {}
             }
         }
         None
     }
 
-    /// Whether an address has a place, or would find one.
-    fn has_place(&self, address: usize) -> bool {
-        let is_free = |taken: usize| taken == 0 || taken == address;
-        self.near(address)
-            .any(|place| is_free(place.address.load(Ordering::Relaxed)))
+    /// Returns true if an address has a slot or could get one.
+    fn has_slot(&self, address: usize) -> bool {
+        let is_usable = |found: usize| found == 0 || found == address;
+        self.slots_for(address)
+            .any(|slot| is_usable(slot.address.load(Ordering::Relaxed)))
     }
 
-    /// The place of an address, taken now if it has none yet and there is room.
-    fn take(&self, address: usize) -> Option<&Place> {
+    /// Returns the slot of an address. If it has none yet, claims a free one.
+    fn claim(&self, address: usize) -> Option<&Slot> {
         if address == 0 {
             return None;
         }
-        self.near(address).find(|place| {
-            let taken =
-                place
-                    .address
+        self.slots_for(address).find(|slot| {
+            let claimed =
+                slot.address
                     .compare_exchange(0, address, Ordering::AcqRel, Ordering::Acquire);
-            taken.is_ok() || taken == Err(address)
+            claimed.is_ok() || claimed == Err(address)
         })
     }
 
-    /// The places where an address may lie, its own first.
-    fn near(&self, address: usize) -> impl Iterator<Item = &Place> {
+    /// Returns the slots in which an address may be, the preferred one first.
+    fn slots_for(&self, address: usize) -> impl Iterator<Item = &Slot> {
         let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let own = usize::try_from(hash).unwrap_or(0) % PLACES;
-        (own..own + REACH).map(|at| &self.places[at % PLACES])
+        let first = usize::try_from(hash).unwrap_or(0) % SLOTS;
+        (first..first + MAX_PROBES).map(|at| &self.slots[at % SLOTS])
     }
 }
 
@@ -186,22 +187,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_table_takes_no_more_and_keeps_what_it_has() {
+    fn a_full_table_accepts_no_more_and_keeps_its_entries() {
         static TABLE: Table = Table::new();
-        for address in 1..=2 * PLACES {
+        for address in 1..=2 * SLOTS {
             TABLE.set(address * 64, c"kernel");
         }
-        let named = (1..=2 * PLACES).filter(|address| TABLE.get(address * 64).is_some());
-        let named = named.count();
-        assert!(named <= PLACES && named > PLACES / 2, "{named}");
-        let refused = (1..=2 * PLACES).filter(|address| TABLE.refuses(address * 64));
-        assert_eq!(refused.count(), 2 * PLACES - named, "exactly the others");
+        let named = (1..=2 * SLOTS)
+            .filter(|address| TABLE.get(address * 64).is_some())
+            .count();
+        assert!(named <= SLOTS && named > SLOTS / 2, "{named}");
+        let refused = (1..=2 * SLOTS).filter(|address| TABLE.refuses(address * 64));
+        assert_eq!(refused.count(), 2 * SLOTS - named, "exactly the others");
     }
 
     #[test]
-    fn names_are_not_made_without_end() {
+    fn the_number_of_names_is_bounded() {
         static TABLE: Table = Table::new();
-        TABLE.made.store(MAX_NAMES - 1, Ordering::Relaxed);
+        TABLE.name_count.store(MAX_NAMES - 1, Ordering::Relaxed);
         TABLE.set(0x10, c"last");
         let last = TABLE.get(0x10);
         assert!(matches!(last, Some(Entry::Named(name)) if name.raw == "last"));

@@ -1,16 +1,16 @@
-//! The objects loaded into the process: which one is ours, which defines a name, how many there have been.
+//! The objects that are loaded into the process: which one is ours, which one defines a name, and how many were loaded so far.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::{defined_in, of_loaded};
+use super::{defined_in, find_in_loaded};
 
-/// In this library, whatever its exported names were bound to.
+/// A byte in this library. Its address is ours even if the exported names are bound to another library.
 static HERE: u8 = 0;
 
-/// Whether an address lies in this library. Addresses of the wrappers themselves would not tell: they are bound to whoever comes first.
+/// Returns true if an address is in this library. Comparing with the addresses of wrappers would not work, because the linker binds them to the first definition.
 pub(crate) fn is_ours(address: NonNull<c_void>) -> bool {
     let ours = object_of(here()).map(|info| info.dli_fbase);
     ours.is_some() && ours == object_of(address.as_ptr()).map(|info| info.dli_fbase)
@@ -22,68 +22,68 @@ fn here() -> *mut c_void {
 
 fn object_of(address: *mut c_void) -> Option<libc::Dl_info> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for; `info` is valid to fill.
+    // SAFETY: dladdr accepts any address; `info` is valid to fill.
     let known = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
     // SAFETY: all-zero is a valid `Dl_info`, and dladdr filled it otherwise.
     let info = unsafe { info.assume_init() };
     (known != 0 && !info.dli_fbase.is_null()).then_some(info)
 }
 
-/// Keeps the object that holds a function loaded for good: the host may close it, and its address is remembered here.
+/// Keeps the object that contains a function loaded forever. The host may close it, but its address is stored here.
 pub(super) fn keep_loaded(function: NonNull<c_void>) {
     let Some(info) = object_of(function.as_ptr()).filter(|info| !info.dli_fname.is_null()) else {
         return;
     };
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: a name that dladdr gave lives as long as its object, which is loaded now.
+    // SAFETY: a name from dladdr is valid as long as its object, which is loaded now.
     unsafe { libc::dlopen(info.dli_fname, flags) };
 }
 
-/// The first definition of a name in a library that was loaded after this one: for one that comes from a library of another soname, loaded locally. One that lies before ours is an
-/// interposer, which would call us again.
+/// Returns the first definition of a name in a library that was loaded after this one. This finds functions of locally loaded libraries with another soname.
+/// Earlier libraries are left out: they are interposers, which would call us again.
 pub(super) fn find_anywhere(name: &CStr) -> Option<NonNull<c_void>> {
-    let behind = behind_ours()?;
-    // A library's dependencies are searched with it, and they may lie before ours.
-    let is_behind = |found: &NonNull<c_void>| {
-        path_of(found.as_ptr()).is_some_and(|path| behind.iter().any(|one| one.as_c_str() == path))
+    let later = later_objects()?;
+    // The linker also searches the dependencies of a library, and these may come before ours.
+    let is_later = |found: &NonNull<c_void>| {
+        path_of(found.as_ptr()).is_some_and(|path| later.iter().any(|one| one.as_c_str() == path))
     };
-    behind
+    later
         .iter()
         .filter_map(|path| defined_in(path, libc::RTLD_NOLOAD, name))
-        .find(is_behind)
+        .find(is_later)
 }
 
-/// Whether one of those defines it.
+/// Returns true if a library that was loaded after this one defines the name.
 pub(super) fn is_anywhere(name: &CStr) -> bool {
-    let mut behind = behind_ours().into_iter().flatten();
-    behind.any(|path| of_loaded(&path, name).is_some_and(|found| !is_of_a_copy(found)))
+    let mut later = later_objects().into_iter().flatten();
+    later.any(|path| find_in_loaded(&path, name).is_some_and(|found| !is_of_a_copy(found)))
 }
 
-/// Whether a function is that of another copy of this library.
+/// Returns true if a function is in another copy of this library.
 pub(super) fn is_of_a_copy(function: NonNull<c_void>) -> bool {
     let paths = path_of(function.as_ptr()).zip(path_of(here()));
     paths.is_some_and(|(path, own)| file_name(path) == file_name(own))
 }
 
-/// The paths of the objects behind this library in the order in which names are searched; copies of ours are left out.
-fn behind_ours() -> Option<Vec<CString>> {
+/// Returns the paths of the objects after this library in the order in which names are searched, without copies of this library.
+fn later_objects() -> Option<Vec<CString>> {
     let own = path_of(here())?;
     let mut paths = loaded();
-    // A program itself is not found by its path, and is the first of all.
+    // The program itself is the first object and cannot be found by its path.
     let at = paths.iter().position(|path| path.as_c_str() == own);
     paths.drain(..=at.unwrap_or(0).min(paths.len().saturating_sub(1)));
     paths.retain(|path| !path.is_empty() && file_name(path) != file_name(own));
     Some(paths)
 }
 
-/// The path of the object that an address lies in.
+/// Returns the path of the object that contains an address.
 pub(crate) fn path_of<'a>(address: *mut c_void) -> Option<&'a CStr> {
     let path = object_of(address)?.dli_fname;
-    // SAFETY: a name that dladdr gave lives as long as its object: this library, or one that was just opened.
+    // SAFETY: a name from dladdr is valid as long as its object: this library, or one that was just opened.
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
 }
 
-/// Whether no other copy of this library was loaded before: where two are preloaded, or a wheel brings one along, only the first one records.
+/// Returns true if no other copy of this library was loaded before. If two are preloaded, or a wheel contains one, only the first one records.
 pub(crate) fn is_first_copy() -> bool {
     const UNKNOWN: u8 = 0;
     const FIRST: u8 = 1;
@@ -91,7 +91,7 @@ pub(crate) fn is_first_copy() -> bool {
     static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
     match ANSWER.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let first = look_for_copies();
+            let first = was_loaded_first();
             ANSWER.store(if first { FIRST } else { LATER }, Ordering::Relaxed);
             first
         }
@@ -99,7 +99,7 @@ pub(crate) fn is_first_copy() -> bool {
     }
 }
 
-fn look_for_copies() -> bool {
+fn was_loaded_first() -> bool {
     let Some(own) = path_of(here()) else {
         return true;
     };
@@ -110,18 +110,18 @@ fn look_for_copies() -> bool {
     copies.next().is_none_or(|first| first.as_c_str() == own)
 }
 
-/// The part of a path behind its last slash.
+/// Returns the part of a path after its last slash.
 fn file_name(path: &CStr) -> &[u8] {
     let mut parts = path.to_bytes().rsplit(|byte| *byte == b'/');
     parts.next().unwrap_or_default()
 }
 
-/// The paths of all loaded objects, in the order in which they were loaded.
+/// Returns the paths of all loaded objects in the order in which they were loaded.
 ///
-/// Nothing is allocated during the walk, in which the linker holds a lock: an allocator may look at the loaded objects under its own.
+/// Nothing is allocated during the walk, because the linker holds a lock: an allocator may walk over the loaded objects while it holds its own lock.
 fn loaded() -> Vec<CString> {
     let mut paths = Paths::default();
-    // Twice as much as there was: others may load more meanwhile.
+    // Reserve twice the size of the last walk, because other threads may load more meanwhile.
     while !paths.walk() {
         paths.text = Vec::with_capacity(2 * paths.bytes);
     }
@@ -131,20 +131,20 @@ fn loaded() -> Vec<CString> {
         .collect()
 }
 
-/// Paths as they come, each with its NUL.
+/// Paths one after another, each with its NUL.
 #[derive(Default)]
 struct Paths {
     text: Vec<u8>,
-    /// The bytes of all, also of those that had no room.
+    /// Length of all paths in bytes, including the ones that did not fit.
     bytes: usize,
 }
 
 impl Paths {
-    /// Walks over all objects; whether there was room for all.
+    /// Collects the paths of all objects. Returns true if all of them fit.
     fn walk(&mut self) -> bool {
         self.bytes = 0;
         self.text.clear();
-        // SAFETY: the callback takes this record and keeps nothing.
+        // SAFETY: the callback expects this record and keeps no reference.
         unsafe { libc::dl_iterate_phdr(Some(add_path), std::ptr::from_mut(self).cast()) };
         self.bytes == self.text.len()
     }
@@ -155,12 +155,12 @@ unsafe extern "C" fn add_path(
     _size: usize,
     paths: *mut c_void,
 ) -> c_int {
-    // SAFETY: the linker hands in a valid record.
+    // SAFETY: the linker passes a valid record.
     let name = unsafe { (*info).dlpi_name };
     if !name.is_null() {
-        // SAFETY: the name of a loaded object; the linker lets none go during the walk.
+        // SAFETY: the name of a loaded object; the linker unloads nothing during the walk.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes_with_nul();
-        // SAFETY: the record of `Paths::walk`, which nobody else uses meanwhile.
+        // SAFETY: the record of `Paths::walk`, which nothing else uses meanwhile.
         let paths = unsafe { &mut *paths.cast::<Paths>() };
         paths.bytes += name.len();
         if paths.text.capacity() - paths.text.len() >= name.len() {
@@ -170,7 +170,7 @@ unsafe extern "C" fn add_path(
     0
 }
 
-/// How many objects have been loaded since the process began; 0 where the linker does not tell.
+/// Returns the number of objects that were loaded since the process began, or 0 if the linker does not report it.
 pub(super) fn loaded_so_far() -> u64 {
     unsafe extern "C" fn read(
         info: *mut libc::dl_phdr_info,
@@ -180,13 +180,13 @@ pub(super) fn loaded_so_far() -> u64 {
         if size >= std::mem::size_of::<libc::dl_phdr_info>() {
             // SAFETY: the record is at least as large as the type.
             let adds = unsafe { (*info).dlpi_adds };
-            // SAFETY: the number below.
+            // SAFETY: `count` points to the variable below.
             unsafe { *count.cast::<u64>() = adds };
         }
         1 // every record has the same number
     }
     let mut count = 0u64;
-    // SAFETY: the callback takes this number and keeps nothing.
+    // SAFETY: the callback expects this number and keeps no reference.
     unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut count).cast()) };
     count
 }
