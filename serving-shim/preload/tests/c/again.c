@@ -1,4 +1,4 @@
-// Streams go, and others come with their handles and their ids, on another device: each launch must be found where it was made. ASCEND_SIM_REUSE=1
+// Streams are destroyed, and new ones reuse their handles and ids on another device: each launch must be recorded on the right stream. ASCEND_SIM_REUSE=1
 #include "acl_abi.h"
 #include "ok.h"
 #include <pthread.h>
@@ -12,7 +12,7 @@ static void launches(const char *name) {
   OK(aclrtBinaryGetFunction(binary, name, &func));
   for (int n = 0; n < 20; n++) OK(aclrtLaunchKernel(func, 1, "", 0, stream));
   OK(aclrtSynchronizeStream(stream));
-  usleep(50000); // their slices are written, which a stream that goes would not wait for
+  usleep(50000); // until their slices are written, for which destroying a stream would not wait
 }
 
 static void made(int device) {
@@ -63,7 +63,7 @@ int main(void) {
   if (stream != old) return 2;
   launches("after_a_reset-1");
 
-  /* The same stream from a context of its device, and from none. */
+  /* The same stream from a context of its device, and without a context. */
   OK(aclrtSetDevice(0));
   aclrtFuncHandle func;
   OK(aclrtBinaryGetFunction(binary, "refused", &func));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 int aclrtLaunchKernel(void *func, uint32_t blocks, const void *args, size_t bytes, void *stream);
-int aclrtSynchronizeDevice(void) __attribute__((weak)); // no library has it but ours
+int aclrtSynchronizeDevice(void) __attribute__((weak)); // only our library has it
 
 static volatile int done, begun;
 

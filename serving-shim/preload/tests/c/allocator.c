@@ -1,4 +1,4 @@
-// Stands for jemalloc and tcmalloc: an allocator in the place of the C library's, that refuses to be entered again by the same thread and marks all it gives.
+// Plays the part of jemalloc and tcmalloc: an allocator that replaces the one of the C library, aborts if the same thread enters it again, and marks all memory that it returns.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@ extern void *__libc_realloc(void *, size_t);
 
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-// What a test has happen there.
+// Called inside the allocator; set by a test.
 __attribute__((weak)) void while_inside(void);
 
 static void enter(void) {

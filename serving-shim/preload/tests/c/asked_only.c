@@ -1,4 +1,4 @@
-// Looks for a function that is not in every CANN before the library is there, then by its handle and in the global scope, and calls what it finds.
+// Looks up a function that some versions of CANN lack: before the library is loaded, then by its handle and in the global scope. Calls the function if it finds one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Calls every function once and prints what comes back. Compiled with -DDIRECT it calls by name, through the PLT of whatever it is linked into; without, it calls what `lookup` finds.
+// Calls every function once and prints the result. Compiled with -DDIRECT it calls by name, through the PLT of whatever it is linked into; without it, it calls the function that `lookup` finds.
 #include "interface.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// A context goes while kernels wait in one of its streams.
+// Destroys a context while kernels wait in one of its streams.
 #include "acl_abi.h"
 #include <unistd.h>
 
@@ -12,6 +12,6 @@ int main(void) {
   for (int n = 0; n < 5; n++)
     if (aclrtLaunchKernel(func, 1, "", 0, stream)) return 1;
   if (aclrtDestroyContext(context) || aclrtSetDevice(0)) return 1;
-  usleep(100000); // the device's thread looks
+  usleep(100000); // the device's thread polls the stream
   return 42;
 }

@@ -1,5 +1,5 @@
 // Launches on the simulated runtime, and prints how many calls of the runtime each made on the launching thread, itself included: at least, and on average.
-// Two more make a pair of events, where the device's thread comes late.
+// Creating a pair of events takes two more, if the device's thread has not returned one yet.
 //   counted LAUNCHES
 #include "acl_abi.h"
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void launches(const char *what, aclrtStream stream, int times, int ask) {
     if (aclrtLaunchKernel(func, 1, "", 0, stream)) exit(1);
     uint64_t made = ascend_sim_calls() - before;
     if (ask) rtGetTaskIdAndStreamID(&task, &own);
-    // The first ones find out where the stream is, and make events.
+    // The first launches look up the stream and create events.
     if (n < 3) continue;
     calls += made;
     least = made < least ? made : least;

@@ -1,4 +1,4 @@
-// Another library that stands in the place of dlsym, and says what it is asked for. It asks the next one, or the C library's.
+// Another library that replaces dlsym and prints each query. It forwards to the next dlsym, or to that of the C library.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

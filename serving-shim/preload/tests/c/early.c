@@ -1,5 +1,5 @@
-// A library that calls the runtime while it is loaded, before main. What is registered for the exit then runs among the destructors of all libraries, and
-// behind those of some of them.
+// A library that calls the runtime while it is loaded, before main. Exit handlers that are registered then run among the destructors of all libraries, and
+// after some of them.
 #include <stdint.h>
 
 int aclrtSynchronizeDevice(void);

@@ -1,12 +1,12 @@
-// A vendor library for tests, one part of interface.h at a time (-DPART=ACL …): it prints what it is called with, byte for byte, and answers what it was told to. Unlike the simulated
-// runtime it accepts everything, so each argument can be followed.
+// A vendor library for tests, one part of interface.h at a time (-DPART=ACL …): it prints its arguments, byte for byte, and returns the configured answer. Unlike the simulated
+// runtime it accepts everything, so that each argument can be traced.
 #include "interface.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#pragma GCC diagnostic ignored "-Wunused-function" // for the types that a part does not have
+#pragma GCC diagnostic ignored "-Wunused-function" // for types that a part does not use
 
 static int quiet(void) { return getenv("FAKE_QUIET") != NULL; }
 
@@ -26,7 +26,7 @@ static void finish(void) {
 }
 #define RETURN_I return fake_answer.result;
 #define RETURN_V return;
-// Without a tool that listens, the vendor's annotations have neither ids nor handles.
+// Without an active tool, the vendor's annotations return neither ids nor handles.
 #define RETURN_L return getenv("FAKE_NO_TOOL") ? 0 : 0x77;
 #define RETURN_P return getenv("FAKE_NO_TOOL") ? NULL : (void *)0xd0d0;
 
@@ -49,7 +49,7 @@ ASKED(DEFINE)
 static int asked;
 int aclrtGetFunctionName(void *handle, uint32_t room, char *name) {
   asked++;
-  errno = 4321; // nobody may see it
+  errno = 4321; // must not reach the program
   if (handle == (void *)0xdead) return 107000;
   snprintf(name, room, "%s", handle == (void *)0xabc000 ? "AskedFor_0123456789abcdef0123456789abcdef_1" : "Asked");
   return 0;

@@ -1,3 +1,3 @@
-// What the fakes answer next.
+// The next answer of the fakes.
 #include "interface.h"
 answer fake_answer;

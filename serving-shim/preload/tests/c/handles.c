@@ -1,4 +1,4 @@
-// Asks two libraries for functions by their handles, and says what it got: another one's with the vendor's names, which is closed again, the vendor's, and names that are nowhere.
+// Looks functions up by the handles of two libraries and prints the results: of a foreign library with the vendor's names, which is closed again, of the vendor's library, and for names that do not exist.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

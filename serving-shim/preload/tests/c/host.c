@@ -1,5 +1,5 @@
-// A program drawn by a seed, on the simulated runtime: each thread launches, records, waits, captures, updates and fails on streams of its own, and asks for its last error and its last
-// task again and again. It prints all that it is told; none of that depends on time, or on what other threads do.
+// A random program on the simulated runtime, determined by a seed: each thread launches, records, waits, captures, updates and fails on its own streams, and often asks for its last
+// error and last task. It prints all answers. They depend neither on time nor on other threads.
 //   host SEED THREADS OPERATIONS [without-records]
 #define _GNU_SOURCE
 #include "acl_abi.h"
@@ -18,10 +18,10 @@ typedef struct {
   aclrtEvent events[EVENTS];
   aclrtTaskGrp group;
   aclmdlRI model;
-  int capturing, open, updating;  // the stream with one more, or 0
-  char last[64];                  // the task that was submitted last
-  int submitted, asked;           // how many were, and had been when it last asked
-  uint32_t task, stream;          // what it was told then
+  int capturing, open, updating;  // number of the stream plus one, or 0
+  char last[64];                  // the last submitted task
+  int submitted, asked;           // number of submitted tasks, now and at the last query
+  uint32_t task, stream;          // answer to the last query
   int launches;
   char memory[64];
   FILE *out;
@@ -40,7 +40,7 @@ static unsigned draw(host *own, unsigned below) {
 
 #define say(own, ...) fprintf((own)->out, __VA_ARGS__)
 
-// What the thread asks about itself, sometimes in another order, or not at all.
+// The thread's queries about itself, sometimes in a different order or omitted.
 static void ask(host *own) {
   uint32_t task = 0, stream = 0, alone = 0;
   unsigned how = draw(own, 8);

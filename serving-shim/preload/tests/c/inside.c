@@ -1,5 +1,5 @@
-// Preloaded behind the library under test, it makes any program record: its start, its forks and each of its waits is a launch; with SA_TEST_LATE a fork is none. The file SA_TEST_LEDGER
-// counts, for all processes of the program together, launches that were begun and launches that returned.
+// Preloaded after the library under test, it makes any program record: its start, its forks and each of its waits is a launch, with SA_TEST_LATE all except the forks. The file SA_TEST_LEDGER
+// counts, for all processes of the program together, how many launches began and how many returned.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

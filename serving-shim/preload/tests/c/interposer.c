@@ -1,4 +1,4 @@
-// Another interposer, as those before and behind ours are: it counts and goes on to the next one.
+// Another interposer, used before and after ours: it counts the calls and forwards them.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

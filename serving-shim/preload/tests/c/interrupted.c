@@ -1,4 +1,4 @@
-// A signal comes while the program is in its allocator, and the handler launches, as bash does that waits for its children in one. With allocator.c, which refuses to be entered again.
+// A signal arrives while the program is in its allocator, and the handler launches, like bash, which waits for its children in a signal handler. Uses allocator.c, which aborts if it is entered again.
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static void *wait_for_ever(void *nothing) {
 }
 
 int main(void) {
-  pthread_t thread; // with two threads the recorder has its own for what needs one
+  pthread_t thread; // with two threads the recorder uses a helper thread
   if (pthread_create(&thread, NULL, wait_for_ever, NULL)) return 1;
   signal(SIGUSR1, handle);
   raise(SIGUSR1);

@@ -1,4 +1,4 @@
-// Dies in a wait, with a range open.
+// Is killed during a wait, with an open range.
 #include <stdint.h>
 
 int aclrtSynchronizeStream(void *stream);

@@ -1,4 +1,4 @@
-// A vendor library in which the program dies while it waits.
+// A vendor library that kills the program during a wait.
 #include <signal.h>
 
 int aclrtSynchronizeStream(void *stream) { return raise(stream ? SIGKILL : SIGCONT); }

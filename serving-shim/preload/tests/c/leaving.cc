@@ -1,4 +1,4 @@
-// Leaves the vendor's calls in each way, and goes on.
+// Leaves the vendor's calls in every possible way and continues.
 #include <csetjmp>
 #include <csignal>
 #include <cstddef>
@@ -16,7 +16,7 @@ extern "C" int aclrtSynchronizeEvent(void *);
 
 static sigjmp_buf before;
 
-// As programs do that give up waiting at a signal.
+// As in programs that stop waiting when a signal arrives.
 static void give_up(int) { siglongjmp(before, 1); }
 
 static void launch(uint32_t blocks) {
@@ -37,7 +37,7 @@ static void *wait_for_ever(void *) {
   return nullptr;
 }
 
-// Its cancellation is asked for before it calls: it takes effect where the thread comes to a cancellation point itself, not in our work.
+// The thread is cancelled before its call. The cancellation must take effect at the thread's own cancellation point, not in our work.
 static void *cancelled_before(void *) {
   pthread_cancel(pthread_self());
   for (uint32_t blocks = 1; blocks < 4; blocks++) {

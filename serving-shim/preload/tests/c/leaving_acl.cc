@@ -1,4 +1,4 @@
-// A vendor library whose calls end otherwise than by returning: a launch that throws, a wait that can be cancelled, and one that a signal interrupts.
+// A vendor library whose calls do not return normally: a launch that throws, a wait that can be cancelled, and one that a signal interrupts.
 #include <csignal>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Calls functions that it is linked with, with no vendor library loaded, and asks whether they are there; then loads one.
+// Calls functions that it was linked with and looks them up while no vendor library is loaded, then loads one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ static void call(const char *name, function *function) {
 }
 #define CALL(name) call(#name, name);
 
-// What programs do to find out whether this CANN has a function.
+// How programs find out whether the installed CANN has a function.
 static void ask(const char *name) {
   dlerror();
   void *found = dlsym(RTLD_DEFAULT, name);

@@ -1,4 +1,4 @@
-// Gets handles and stubs named in each way, and launches them. Linked with the libraries.
+// Names handles and stubs in every way and launches them. Linked with the libraries.
 #include "interface.h"
 #include <stdio.h>
 EVERYTHING(DECLARE)
@@ -12,7 +12,7 @@ static void *handle_of(const char *name) {
 
 static void launch(void *handle) { aclrtLaunchKernel(handle, 8, NULL, 0, (void *)0x5); }
 
-// A kernel as its binary has it: a symbol with its tiling key. This program is the binary.
+// A kernel as in a binary: a symbol with its tiling key. This program is the binary.
 void PagedAttention_0123456789abcdef_160_mix_aic(void) {}
 void PagedAttention_0123456789abcdef_7(void) {}
 

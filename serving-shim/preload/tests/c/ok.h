@@ -1,4 +1,4 @@
-// Ends the program with the call that fails.
+// Ends the program and names the call that failed.
 #include <stdio.h>
 #include <stdlib.h>
 #define OK(call)                                        \

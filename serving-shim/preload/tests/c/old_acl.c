@@ -1,4 +1,4 @@
-// An ACL as older ones were: its launch goes through the rt level of another library. Linked without -Bsymbolic.
+// An ACL like older versions: its launch calls the rt level in another library. Linked without -Bsymbolic.
 #include "interface.h"
 RT(DECLARE)
 int aclrtLaunchKernel(void *func, uint32_t blocks, const void *args, size_t bytes, void *stream) {

@@ -1,4 +1,4 @@
-// Launches through a library in whose calls others are nested.
+// Launches through a library with nested calls.
 #include "interface.h"
 EVERYTHING(DECLARE)
 int main(void) {

@@ -1,4 +1,4 @@
-// Launches in threads, in a forked child, after an exec and beside a library with a recorder of its own. Linked with the libraries.
+// Launches in threads, in a forked child, after an exec, and next to a library with its own recorder. Linked with the libraries.
 #include "interface.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     if (!child) threads(2, 10);
     if (child && waitpid(child, NULL, 0) != child) abort();
     if (!child) return 42;
-    child = fork(); // from a process that has used the runtime: there is none in this child
+    child = fork(); // the parent has used the runtime, so this child has none
     if (!child) {
       launch(3);
       aclrtSynchronizeDevice();

@@ -1,4 +1,4 @@
-// A vendor library whose only function says nothing and succeeds.
+// A vendor library whose only function prints nothing and succeeds.
 #include <stddef.h>
 #include <stdint.h>
 

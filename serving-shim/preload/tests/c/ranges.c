@@ -1,4 +1,4 @@
-// More ranges of one id than are remembered, and a mark in a domain.
+// Opens more ranges with one id than can be stored, and makes a mark in a domain.
 #include "interface.h"
 #include <stdio.h>
 #include <unistd.h>

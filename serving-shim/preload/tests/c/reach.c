@@ -1,4 +1,4 @@
-// Calls the vendor's library by name, and by a function that it found through its handle; and looks whether errno and dlerror are what they were.
+// Calls the vendor's library by name and through its handle, and checks that errno and dlerror are unchanged.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +14,7 @@ int main(void) {
   void *vendor = dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD);
   if (!vendor) return 99;
   replay *execute = (replay *)dlsym(vendor, "aclmdlRIExecuteAsync");
-  copy *found = (copy *)dlsym(vendor, "aclrtMemcpyAsync"); // nobody has to look for it any more
+  copy *found = (copy *)dlsym(vendor, "aclrtMemcpyAsync"); // from now on it is bound
   if (!execute || !found) return 98;
   dlsym(vendor, "nowhere_to_be_found");
   errno = 77;

@@ -1,4 +1,4 @@
-// An allocator that looks at the loaded objects while it holds its lock, as profiling ones do to unwind the stack.
+// An allocator that walks over the loaded objects while it holds its lock, like profiling allocators, which unwind the stack.
 #define _GNU_SOURCE
 #include <link.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // An unmodified worker, on the simulated runtime: kernels on two streams, copies, collectives, a captured graph and its replays. It prints what it computed.
-// The first argument says how it works: "seen", or "hidden" to begin and end its capture past the wrappers.
+// The first argument is "seen", or "hidden" to begin and end its capture without the wrappers.
 #define _GNU_SOURCE
 #include "acl_abi.h"
 #include "ok.h"
@@ -15,13 +15,13 @@ static aclrtFuncHandle kernel(const char *name) {
   return func;
 }
 
-// As the vendor's operators do it: a launch whose handle is told to be invalid is made once more.
+// Like the vendor's operators: a launch that is refused because of its handle is repeated once.
 static aclError launch(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *args, size_t bytes) {
   aclError code = aclrtLaunchKernelWithHostArgs(func, blocks, stream, NULL, args, bytes, NULL, 0);
   return code == 107017 ? aclrtLaunchKernelWithHostArgs(func, blocks, stream, NULL, args, bytes, NULL, 0) : code;
 }
 
-// Finds a function of the runtime by the C library's own dlsym, which no preloaded library replaces.
+// Finds a function of the runtime with the C library's own dlsym, which no preloaded library replaces.
 static void *hidden(const char *name) {
   void *(*real)(void *, const char *) = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.2.5");
   if (!real) real = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.17");
@@ -50,12 +50,12 @@ int work(const char *how) {
   OK(begin(streams[0], 2));
   for (int n = 0; n < 5; n++) OK(launch(add, 4, streams[0], &args, sizeof args));
   OK(end(streams[0], &graph));
-  usleep(is_hidden ? 2000000 : 50000); // replays come later: by then a capture that was not seen is known to have ended
+  usleep(is_hidden ? 2000000 : 50000); // before the replays, so that the end of a hidden capture is detected
   for (int n = 0; n < 3; n++) OK(aclmdlRIExecuteAsync(graph, streams[0]));
   OK(aclrtMemcpyAsync(back, sizeof back, values, sizeof back, 2, streams[0]));
   OK(aclrtSynchronizeDevice());
   for (int n = 0; n < 4; n++) printf("%d\n", back[n]);
-  usleep(50000); // and graphs live longer than their replays
+  usleep(50000); // graphs must outlive their replays
   OK(aclmdlRIDestroy(graph));
   for (int n = 0; n < 2; n++) OK(aclrtDestroyStream(streams[n]));
   OK(aclrtResetDevice(0));

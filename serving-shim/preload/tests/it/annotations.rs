@@ -1,4 +1,4 @@
-//! Ranges and domains of mstx beside the vendor's library.
+//! Ranges and domains of mstx together with the vendor's library.
 
 use crate::fakes::{fakes, links};
 use c_programs::{Trace, end};
@@ -13,7 +13,7 @@ fn ranges_that_do_not_fit_are_counted_and_domains_have_names() {
     let ranges = trace.with("name", "many");
     assert_eq!((ranges.len(), trace.lost()), (64, 6));
     let is_whole = |range: &&serde_json::Value| range["dur"].as_f64() > Some(15_000.0);
-    // A range that did not fit would be shorter.
+    // A range without a slot would be shorter.
     assert!(ranges.iter().all(is_whole), "{ranges:?}");
     assert_eq!(trace.only("marked")["args"]["domain"], "group");
 }

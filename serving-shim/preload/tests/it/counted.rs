@@ -1,4 +1,4 @@
-//! How many calls of the runtime a launch costs on the thread that makes it.
+//! The number of runtime calls that a launch costs on the launching thread.
 
 use c_programs::{Ground, SIMULATED, end};
 
@@ -29,10 +29,10 @@ fn costs(times: u32, sample: &str, more: f64, calls: impl Fn(&str) -> f64) -> Re
 fn a_timed_launch_makes_four_calls() {
     let calls = |what: &str| match what {
         "unasked" | "asked" => 8.0,
-        "default stream" => 13.0, // is another one in each context, so where it is is asked each time
-        _ => 4.0,                 // after 5,000 launches nobody is taken to ask for tasks
+        "default stream" => 13.0, // differs in each context, so it is looked up each time
+        _ => 4.0,                 // after 5,000 launches the thread is assumed not to ask for tasks
     };
-    // The device's thread may come late with the pairs on a busy machine: then each launch makes a new one, with two calls more.
+    // On a busy machine the device's thread may return the pairs late. Then each launch creates a new one, with two more calls.
     let mut runs = (0..3).map(|_| costs(4000, "1", 2.1, calls));
     let last = runs
         .find(Result::is_ok)

@@ -1,9 +1,9 @@
-//! The vendor's interface as a table, and a fake of each library that has a part of it.
+//! The vendor's interface as a table, and a fake of each of its libraries.
 
 use c_programs::{Ground, NONE};
 use serde_json::Value;
 
-/// The parts of the vendor's interface, each with the library that has it.
+/// Parts of the vendor's interface, each with its library.
 const PARTS: [(&str, &str); 5] = [
     ("ACL", "libascendcl.so"),
     ("RT", "libruntime.so"),
@@ -12,13 +12,13 @@ const PARTS: [(&str, &str); 5] = [
     ("PROFILER", "libmsprofiler.so"),
 ];
 
-/// A function that is interposed.
+/// An interposed function.
 pub(crate) struct Function {
-    /// The library that has it, or `ASKED`.
+    /// Library of the function, or `ASKED`.
     pub(crate) part: &'static str,
     result: &'static str,
     pub(crate) name: &'static str,
-    /// A letter for each argument.
+    /// One letter for each argument.
     types: &'static str,
     /// The event that a call records: its kind (`launch`, `wait` or `mark`), category, args and name.
     pub(crate) event: Option<(&'static str, &'static str, Value, &'static str)>,
@@ -79,7 +79,7 @@ fn header() -> String {
     header
 }
 
-/// Makes a ground with a fake of each vendor library in it.
+/// Creates a ground with a fake of each vendor library.
 pub(crate) fn fakes() -> Ground {
     let ground = Ground::default();
     std::fs::write(ground.path("functions.h"), header()).unwrap();

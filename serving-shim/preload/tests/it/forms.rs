@@ -1,5 +1,5 @@
-//! Each interposed function in each form in which a program can call it: what the program sees is the same with the preload, recording or not, and what is recorded is exactly what was
-//! launched.
+//! Each interposed function in each form in which a program can call it. The preload, recording or not, changes nothing that the program sees, and exactly the launches are recorded
+//! that it made.
 
 use crate::fakes::{fakes, functions, links, paths};
 use c_programs::{Ground, NONE, Trace, end, preload, preloads};
@@ -7,11 +7,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Rounds in all, and those in which the real functions fail.
+/// Number of all rounds, and of rounds in which the real functions fail.
 const ROUNDS: usize = 4;
 const BAD_ROUNDS: usize = 2;
 
-/// Asserts that each call of each round is recorded with what it asked for.
+/// Asserts that each call of each round is recorded with its arguments.
 fn assert_recorded(trace: &Trace) {
     let mut differences = BTreeMap::new();
     let is_own = |event: &Value| event["cat"] == "sa_profile";
@@ -44,7 +44,7 @@ fn assert_recorded(trace: &Trace) {
     let failed = trace.recorded();
     let failed = failed.filter(|event| !event["args"]["error"].is_null());
     assert_eq!(failed.count(), (all - marks) * BAD_ROUNDS);
-    // A profiler that fails to start pauses for nothing, and one that fails to stop goes on.
+    // A profiler that fails to start pauses nothing, and one that fails to stop continues.
     for name in ["device_timing_paused", "device_timing_resumed"] {
         assert_eq!(trace.count(name), ROUNDS, "{name}");
     }
@@ -81,9 +81,9 @@ fn assert_sampled(ground: &Ground) {
     let trace = ground.trace();
     let of = |category| trace.with("cat", category).len();
     assert_eq!(of("comm"), 15 * ROUNDS, "collectives always");
-    let eager = 4 + 22 + 3 + 8; // of ACL and the rt level, operators, copying, setting and the like
+    let eager = 4 + 22 + 3 + 8; // ACL, rt level, operators, copies and memory settings
     let sampled = of("kernel") + of("memcpy") - 3 * ROUNDS; // aclrtMemcpy, aclrtMemcpyBatch and aclrtMemset are waits
-    // The first one, and then by chance.
+    // The first one, then random ones.
     assert!((1..=eager * ROUNDS / 8).contains(&sampled), "{sampled}");
 }
 
@@ -98,7 +98,7 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
         assert_eq!(ended.code, 42, "{ended:?}");
         ended.stdout
     };
-    // `owner` is the library whose function the vendor's handle gives.
+    // `owner` is the library whose function the vendor's handle returns.
     let found = |owner: &str| {
         format!(
             "libother.so launched 0\n{owner} launched 0\nsame again 1\nnot wrapped libascendcl.so\naclrtSynchronizeNothing 0 is said\n\
@@ -108,7 +108,7 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
     assert_eq!(run(ground.command(&program)), found("libascendcl.so"));
     let ours = found("libsa_profile_preload.so");
     assert_eq!(run(ground.watched(&program)), ours);
-    // That of the other library is its own business.
+    // Functions of the other library are not ours.
     assert_eq!(ground.trace().with("cat", "kernel").len(), 1);
     // A second hook of dlsym is called whether it is preloaded before ours or after it.
     ground.library("libhook.so", "dlsym_hook.c", &NONE);
@@ -122,7 +122,7 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
     }
 }
 
-/// `aclmdlRIUpdate` came later than CANN 8.5: no program may take it for there because of us.
+/// `aclmdlRIUpdate` is newer than CANN 8.5: because of us, no program may believe that it exists.
 #[test]
 fn a_function_that_not_every_cann_has_is_seen_by_those_who_ask_for_it() {
     let ground = fakes();

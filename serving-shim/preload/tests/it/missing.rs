@@ -1,4 +1,4 @@
-//! Where the vendor's library is not there, or not yet: an error of the vendor's numbering, annotations that work alone, and no wrong memory of it.
+//! The vendor's library is missing, or not loaded yet: calls return the vendor's error codes, annotations work without it, and a later load is noticed.
 
 use crate::fakes::{fake, fakes};
 use c_programs::{Ended, Ground, NONE, end, preload, preloads};
@@ -12,7 +12,7 @@ const FUNCTIONS: [&str; 6] = [
     "aclprofStart",
     "aclrtSynchronizeDevice",
 ];
-/// Their results without a library.
+/// Results of the functions without a library.
 const NOTHING: [i32; 6] = [200_001, 207_000, 5, 200_001, 200_001, 200_001];
 
 /// Returns the program's output for `rounds` rounds of calls with these results, followed by the functions that `dlsym` then finds.
@@ -47,7 +47,7 @@ fn without_a_library_calls_fail_as_not_supported_and_annotations_work_alone() {
     let ground = ground();
     let before = format!("there at first:\n{}", called(NOTHING, 2, "after the calls"));
     let preloaded = end(&mut ground.preloaded(ground.path("missing")));
-    let expected = format!("{before}ids 0, domain 0\n"); // not recording
+    let expected = format!("{before}ids 0, domain 0\n"); // nothing is recorded
     assert_eq!((preloaded.code, preloaded.stdout), (42, expected));
     let expected = format!("{before}ids 1, domain 1\n");
     assert_eq!(run(&ground, None, &[]).stdout, expected);
@@ -65,7 +65,7 @@ fn without_a_library_calls_fail_as_not_supported_and_annotations_work_alone() {
     }
     let (outer, inner) = (trace.only("outer"), trace.only("inner"));
     assert_ne!(outer["tid"], inner["tid"], "lanes of their own");
-    // A library that is loaded later is found whatever it is called.
+    // A library that is loaded later is found under any name.
     fake(&ground, "libanother.so", &["-DPART=ACL"]);
     let loaded = called([0, 207_000, 5, 0, 200_001, 0], 1, "at last");
     for name in ["libascendcl.so", "libanother.so"] {
@@ -76,7 +76,7 @@ fn without_a_library_calls_fail_as_not_supported_and_annotations_work_alone() {
     }
 }
 
-/// Also if it lacks the first function called.
+/// Also holds if the library lacks the function that is called first.
 #[test]
 fn a_library_that_nobody_has_loaded_is_loaded_by_the_first_call() {
     let ground = ground();
@@ -107,7 +107,7 @@ fn a_library_without_a_tool_that_listens_is_not_shown_ids_of_ours() {
         ("mstxMarkA", 1),
         ("mstxDomainCreateA", 1),
         ("mstxDomainRangeStartA", 0),
-        ("mstxRangeEnd", 1), // that of nobody's id
+        ("mstxRangeEnd", 1), // with an unknown id
         ("mstxDomainRangeEnd", 0),
     ] {
         let seen = ended.stdout.matches(&format!("  real {call}:")).count();

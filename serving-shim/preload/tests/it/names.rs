@@ -1,4 +1,4 @@
-//! What kernels are called in the trace, and that a call inside another one is a part of it.
+//! Kernel names in the trace, and calls inside other calls, which are parts of them.
 
 use crate::fakes::{fakes, links};
 use c_programs::end;
@@ -10,7 +10,7 @@ fn kernels_have_the_names_they_were_asked_for_by() {
     let links = [links(), vec!["-lfake_answer".to_owned()]].concat();
     let program = ground.program("naming", &["naming.c"], &links);
     let ended = end(ground.watched(program).env("FAKE_QUIET", "1"));
-    // Once for the handle that came without a name, once for the one that the runtime does not know.
+    // Once for the handle without a name, once for the one that the runtime does not know.
     let outcome = (ended.code, ended.stdout.as_str());
     assert_eq!(outcome, (42, "asked 2\n"), "{ended:?}");
     let trace = ground.trace();
@@ -22,12 +22,12 @@ fn kernels_have_the_names_they_were_asked_for_by() {
             Some("8f9d3c5e7a1b2d4f6081a2b3c4d5e6f7_1_mix_aic"),
         ),
         ("Renamed", 1, None),
-        // One of them refused.
+        // One of them was refused.
         ("AskedFor", 5, Some("0123456789abcdef0123456789abcdef_1")),
         // Kernels without a name.
         ("aclrtLaunchKernel", 4, None),
         ("triton_poi_fused_add_0", 2, None),
-        // By its binary.
+        // Named after its binary.
         ("PagedAttention", 1, Some("0123456789abcdef")),
         ("rtKernelLaunchWithHandleV2", 1, None),
     ] {

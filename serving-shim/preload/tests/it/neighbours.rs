@@ -1,4 +1,4 @@
-//! Other preloaded libraries: interposers of the same functions before and behind ours, allocators, a second copy of ours.
+//! Other preloaded libraries: interposers of the same functions before and after ours, allocators, a second copy of ours.
 
 use crate::fakes::{fakes, links};
 use c_programs::{Ended, Ground, NONE, end, preload, preloads, skip};
@@ -15,15 +15,15 @@ fn ground() -> Ground {
     ground
 }
 
-/// Runs a program, given its own name, below these preloaded libraries, recording.
+/// Runs a program, with its own name as argument, under these preloaded libraries while recording.
 fn below(ground: &Ground, program: &str, libraries: &[&Path]) -> Ended {
     let mut command = ground.watched(ground.path(program));
     command.arg(program).env("LD_PRELOAD", preloads(libraries));
     command.env("FAKETIME", "-1d");
-    end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // it need not come first
+    end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // ASan need not be the first library
 }
 
-/// Asserts that a library changes nothing, before or after ours: the program's output is the same as below `alone`, and there is a trace.
+/// Asserts that a library before or after ours changes nothing: the program's output is the same as with `alone`, and there is a trace.
 fn get_along(ground: &Ground, alone: &[&Path], other: &Path) -> Ended {
     let (ours, plain) = (preload(), below(ground, "direct", alone));
     assert_eq!(plain.code, 42, "{plain:?}");
@@ -36,8 +36,8 @@ fn get_along(ground: &Ground, alone: &[&Path], other: &Path) -> Ended {
     plain
 }
 
-/// An interposer stays in the chain, an allocator is used as without us, of two copies of ours the first one records, and at the exit no replaced function is
-/// asked for the status of a file.
+/// An interposer stays in the chain, an allocator is used as without us, only the first of two copies of ours records, and at exit no replaced function is
+/// called for the status of a file.
 #[test]
 fn issue_47_libraries_before_or_behind_ours_get_along_with_it() {
     let ground = ground();
@@ -67,7 +67,7 @@ fn a_launch_in_a_handler_that_interrupts_the_allocator_does_not_enter_it() {
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 100);
 }
 
-/// Libraries that programs preload, which fake the time, check memory or allocate it: the file, and Debian's package.
+/// Common preloaded libraries, which fake the time, check memory or allocate it: file and Debian package.
 const PRELOADED: [(&str, &str); 5] = [
     ("libjemalloc.so.2", "libjemalloc2"),
     ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
@@ -98,7 +98,7 @@ fn issue_19_real_libraries_get_along_with_ours() {
 fn an_interposer_before_or_behind_ours_is_no_real_function() {
     let ground = Ground::default();
     ground.library("libinterposer.so", "interposer.c", &NONE);
-    // Behind ours, without the function, and bringing along an interposer that lies before.
+    // After ours, without the function, and with a dependency on an interposer that comes before ours.
     let client = ["-Wl,--no-as-needed", "-l:libinterposer.so"];
     ground.library("libclient.so", "killing_acl.c", &client);
     let program = ["-Wl,--no-as-needed", "-l:libclient.so"];

@@ -5,12 +5,12 @@ use c_programs::{Trace, beside, end, preload, skip};
 
 const LAUNCH: &str = "aclrtLaunchKernel";
 
-/// Returns what a run of the program leaves; nothing is on stderr.
+/// Runs the program and returns its trace; stderr must be empty.
 fn trace_of(arguments: &[&str]) -> Trace {
     let ground = fakes();
     let program = ground.program("processes", &["processes.c"], &links());
     let mut command = ground.watched(program);
-    command.env("SA_PROFILE_RUN", "one"); // as sa-profile run does: an exec gives up the lock by which others find the run
+    command.env("SA_PROFILE_RUN", "one"); // like sa-profile run, because an exec releases the lock by which other processes find the run
     let ended = end(command.args(arguments).env("FAKE_QUIET", "1"));
     assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
     ground.trace()
@@ -20,10 +20,10 @@ fn trace_of(arguments: &[&str]) -> Trace {
 fn a_child_records_its_own_launches_also_where_the_runtime_died_with_the_fork() {
     let trace = trace_of(&["fork"]);
     assert_eq!(trace.count(LAUNCH), 5 + 7 + 20 + 3);
-    // The second child waits all the same.
+    // The second child waits as well.
     assert_eq!(trace.count("aclrtSynchronizeDevice"), 1);
     assert_eq!((trace.processes().len(), trace.threads().len()), (3, 5));
-    // Each has looked for itself what reaches the library.
+    // Each process has recorded its own reach.
     assert_eq!(trace.named("sa_reach").len(), 3);
     let names = trace.process_names();
     let forked = names.iter().filter_map(|(pid, name)| {
@@ -32,7 +32,7 @@ fn a_child_records_its_own_launches_also_where_the_runtime_died_with_the_fork() 
     });
     // The first child was forked before its parent recorded anything.
     let forked: Vec<bool> = forked.collect();
-    // Issue 47: the second one is named after its parent.
+    // Issue 47: the second child is named after its parent.
     assert_eq!(forked, [true], "{names:?}");
 }
 

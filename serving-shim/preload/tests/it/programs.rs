@@ -1,6 +1,6 @@
-//! Programs from Debian below the preload: what they say and how they end is the same with it and without it, nothing of ours stays behind, and what they record is whole.
+//! Programs from Debian under the preload: output and exit status are the same with and without it, nothing of ours is left over, and their recordings are complete.
 //!
-//! They ask nothing of an NPU, so with the preload alone they record nothing. `inside.c` makes them record: each of their processes launches at its start, at its forks and whenever it waits.
+//! They do not use an NPU, so with only the preload they record nothing. `inside.c` makes them record: each of their processes launches when it starts, forks and waits.
 
 mod nginx;
 mod subject;
@@ -21,7 +21,7 @@ kill -USR1 $$
 echo "terminated $?"
 exit 9"#;
 
-/// Python's pools of processes, made in each of the three ways, and ended both ways.
+/// Python's process pools, with all three start methods and both ways of ending.
 const POOLS: &str = "
 import multiprocessing, sys
 
@@ -68,8 +68,8 @@ const SAID: (i32, &str) = (7, "1\n2\n3\ndone\n");
 const SANDBOX: &str = "bwrap --bind / / --dev /dev --proc /proc --unshare-pid --unshare-ipc --unshare-uts --die-with-parent --";
 const WITHOUT_RIGHTS: &str = "setpriv --no-new-privs --bounding-set -all --inh-caps -all --reuid 65534 --regid 65534 --clear-groups";
 
-/// Runs a program with a script in every way. `below` is a command that starts the program, and may not work on every machine. Asserts the exit code and output, and
-/// the least numbers of processes and threads that record.
+/// Runs a program with a script in every way. `below` is a command that starts the program and may not work on every machine. Asserts exit code, output, and
+/// the minimum numbers of recording processes and threads.
 fn check(
     test: &str,
     [below, program, script]: [&str; 3],
@@ -105,11 +105,11 @@ c_programs::cases! {
     bash_forks_many_children: (["", "bash", FORKS], (9, "failed 6\nDEPIP\ntrapped\nterminated 143\n"), (65, 65));
     pools_of_python_processes: (["", "python3 -S", POOLS], (6, "2646700\n49\n2646700\n49\n2646700\n49\n"), (16, 16));
     worker_threads_of_node: (["", "node", WORKERS], (8, "10 0\n20 0\n30 0\n40 0\n3\nterminated 1\n"), (2, 6));
-    /// It starts threads and handles signals by itself, past the C library.
+    /// It starts threads and handles signals without the C library.
     a_dynamic_program_in_go: (["", "gron", "[1,2]"], (0, "json = [];\njson[0] = 1;\njson[1] = 2;\n"), (1, 1));
-    /// It is not preloaded, what it starts is.
+    /// It is not preloaded, but its child is.
     a_static_program_in_go_that_executes_another: (["gosu root", "sh", CHILDREN], SAID, (6, 6));
-    /// It makes its child past the C library, in a pid namespace of its own.
+    /// It creates its child without the C library, in a new pid namespace.
     a_sandbox_of_bubblewrap: ([SANDBOX, "sh", CHILDREN], SAID, (6, 6));
     a_user_namespace_is_entered: (["unshare --user --map-root-user", "sh", CHILDREN], SAID, (6, 6));
     rights_are_given_up: ([WITHOUT_RIGHTS, "sh", CHILDREN], SAID, (6, 6));

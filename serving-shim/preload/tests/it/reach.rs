@@ -1,11 +1,11 @@
-//! What is hidden from the library is said: in the trace, and in the summary of a merge.
+//! The trace and the summary of a merge report what is hidden from the library.
 
 use crate::fakes::fakes;
 use c_programs::{Ground, NONE, Trace, end, preload, preloads};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Runs the program below these preloaded libraries, recording.
+/// Runs the program under these preloaded libraries while recording.
 fn below(ground: &Ground, libraries: &[&Path]) -> Trace {
     let mut command = ground.watched(ground.path("reach"));
     command
@@ -20,13 +20,13 @@ fn below(ground: &Ground, libraries: &[&Path]) -> Trace {
     ground.trace()
 }
 
-/// Returns what the processes say of their reach.
+/// Returns the reach that the processes have recorded.
 fn reach(trace: &Trace) -> Vec<&Value> {
     let said = trace.named("sa_reach").into_iter();
     said.map(|event| &event["args"]).collect()
 }
 
-/// Runs the program below these libraries. Asserts what the trace says of our reach, and that the summary of the merge has all of these words, or no line about it.
+/// Runs the program under these libraries. Asserts the recorded reach, and that the summary of the merge contains all of these words, or no line about it.
 fn assert_said(ground: &Ground, libraries: &[&Path], expected: &Value, words: &[&str]) {
     let _ = std::fs::remove_dir_all(ground.run());
     let trace = below(ground, libraries);

@@ -1,25 +1,25 @@
-//! An unmodified worker on the simulated runtime: with the preload alone its kernels, copies and graph replays are slices of the device, and its results are the same.
+//! An unmodified worker on the simulated runtime: with only the preload, its kernels, copies and graph replays are slices of the device, and its results are the same.
 
 use c_programs::{Ended, Ground, NONE, SIMULATED, Trace, beside, end};
 
 /// The worker's output: 10, 20, 30 and -1, each with one added by 100 kernels and by 3 replays of 5.
 const RESULTS: &str = "125\n135\n145\n114\n";
 
-/// Asserts that a program ended well, said this and nothing on stderr.
+/// Asserts that a program succeeded with this output and empty stderr.
 #[track_caller]
 fn assert_said(ended: &Ended, stdout: &str) {
     let outcome = (ended.code, &*ended.stdout, &*ended.stderr);
     assert_eq!(outcome, (42, stdout, ""));
 }
 
-/// Puts a runtime that lacks a function in the place of the whole one.
+/// Replaces the runtime with one that lacks a function.
 fn older(ground: &Ground, function: &str) {
     let (whole, older) = (beside("libascendcl.so"), ground.path("libascendcl.so"));
     std::fs::remove_file(&older).unwrap();
     ascendcl::hide::hide(&whole, &older, &[function]).unwrap();
 }
 
-/// Counts the slices of the device by this name.
+/// Counts the device's slices with this name.
 fn slices(trace: &Trace, name: &str) -> usize {
     let named = trace.with("name", name).into_iter();
     let slices = named.filter(|event| !event["args"]["device_wall_us"].is_null());
@@ -66,7 +66,7 @@ fn a_worker_computes_the_same_and_is_timed_once_however_it_calls() {
     let trace = timed("worker", &["seen"], &[]);
     assert_timed(&trace);
     assert!(described(&trace) > 0);
-    // A captured graph has its kernels also where launches are sampled.
+    // A captured graph has its kernels even if launches are sampled.
     let sampled = [("SA_PROFILE_DEVICE_SAMPLE", "64")];
     assert_eq!(described(&timed("worker", &["seen"], &sampled)), 3);
     assert_timed(&timed("loader", &[&library, "seen"], &[]));
@@ -100,7 +100,7 @@ fn issue_19_a_runtime_whose_constructor_waits_for_a_thread_that_launches_is_not_
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 6);
 }
 
-/// What a thread knows of a stream must not be taken for what is true of the next one with its handle.
+/// Cached knowledge of a stream must not be used for a later stream with the same handle.
 #[test]
 fn a_launch_is_on_its_own_device_although_handles_come_again() {
     let ground = Ground::with_simulator();
@@ -124,7 +124,7 @@ fn a_launch_is_on_its_own_device_although_handles_come_again() {
     assert_eq!(timed, 7 * 20);
 }
 
-/// A runtime that does not say that streams go.
+/// Uses a runtime that does not report destroyed streams.
 #[test]
 fn what_is_under_way_in_a_context_goes_with_it() {
     let ground = Ground::with_simulator();

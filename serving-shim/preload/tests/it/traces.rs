@@ -1,16 +1,16 @@
-//! No trace of us in the host: programs drawn by seeds are told the same with and without the preload, error for error and task for task.
+//! Random programs get the same answers with and without the preload, error for error and task for task.
 
 use c_programs::{Ended, Ground, SIMULATED, end};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Programs of each kind, the same in each run: seeds 0 to 7, and ten times as many with `SA_PROFILE_FULL=1`.
+/// Number of programs of each kind, the same in each run: seeds 0 to 7, and ten times as many with `SA_PROFILE_FULL=1`.
 fn seeds() -> u64 {
     let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
     if is_full { 80 } else { 8 }
 }
 
-/// Tasks as they were: the device's stream, the id, and kind and name.
+/// Executed tasks: the device's stream, the id, and kind and name.
 type Tasks = BTreeSet<(u64, u64, String)>;
 
 fn tasks(truth: &str) -> Tasks {
@@ -24,7 +24,7 @@ fn tasks(truth: &str) -> Tasks {
     tasks.collect()
 }
 
-/// What a program was told, without the ids themselves, which our events in the streams change. Each must be that of the task that the thread submitted last.
+/// Returns a program's answers without the ids, which our events in the streams change. Asserts that each id belongs to the task that the thread submitted last.
 fn told(ended: &Ended, tasks: Option<&Tasks>) -> String {
     assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
     let lines = ended.stdout.lines().map(|line| {
@@ -45,7 +45,7 @@ fn told(ended: &Ended, tasks: Option<&Tasks>) -> String {
     lines.collect()
 }
 
-/// Runs one program with and without us, under these variables.
+/// Runs one program with and without us, with these variables.
 fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables: &[(&str, &str)]) {
     let run = |recorded: bool| {
         let program = ground.path("host");
@@ -75,7 +75,7 @@ fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables:
     assert_eq!(plain.len(), recorded.len());
 }
 
-/// Does so with all programs, and returns the ground with what the last one recorded.
+/// Runs all programs with and without us, and returns the ground with the recording of the last one.
 fn compare_all(_test: &str, threads: usize, rest: &[&str], variables: &[(&str, &str)]) -> Ground {
     let ground = Ground::with_simulator();
     ground.program("host", &["host.c"], &SIMULATED);
@@ -88,7 +88,7 @@ fn compare_all(_test: &str, threads: usize, rest: &[&str], variables: &[(&str, &
 
 #[test]
 fn a_host_is_told_the_same_with_and_without_us() {
-    // It was timed, and what updates a graph was told from what runs.
+    // Launches were timed, and launches that update a graph were recognised.
     let trace = compare_all("", 4, &["400"], &[]).trace();
     let timed = trace.recorded();
     let timed = timed.filter(|event| event["args"]["device_wall_us"].is_number());
@@ -98,7 +98,7 @@ fn a_host_is_told_the_same_with_and_without_us() {
 
 c_programs::cases! {
     compare_all;
-    /// Launches that sampling leaves out may get the ids of our last record in a stream that is gone.
+    /// Launches that sampling leaves out may get the ids of our last record in a destroyed stream.
     the_same_where_launches_are_sampled:
         (4, &["400", "without-records"], &[("SA_PROFILE_DEVICE_SAMPLE", "2"), ("ASCEND_SIM_REUSE", "1")])
         (4, &["400", "without-records"], &[("SA_PROFILE_DEVICE_SAMPLE", "64"), ("ASCEND_SIM_REUSE", "1")]);

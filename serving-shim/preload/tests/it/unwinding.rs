@@ -1,4 +1,4 @@
-//! What leaves the vendor's library otherwise than by returning passes through ours.
+//! Exceptions, cancellations and jumps out of the vendor's library pass through ours.
 
 use crate::fakes::{fakes, links};
 use c_programs::{Ground, NONE, end};
@@ -18,7 +18,7 @@ fn exceptions_cancellation_and_jumps_pass_through_and_recording_goes_on() {
     assert_eq!(ground.unchanged(&program, &NONE), expected);
     let trace = ground.trace();
     assert_eq!(trace.unfinished("aclrtSynchronizeDevice").len(), 3);
-    let launches = 4 + 2 * 3; // also those that threw
+    let launches = 4 + 2 * 3; // including the ones that threw
     assert_eq!(trace.count("aclrtLaunchKernel"), launches);
     assert_eq!(trace.count("aclrtSynchronizeStream"), 1);
     assert_eq!(trace.count("aclrtSynchronizeEvent"), 2);

@@ -1,4 +1,4 @@
-//! nginx: a master that makes workers, who give up root's rights, and others when it is told to read its configuration again.
+//! nginx: a master that starts workers without root's rights, and new ones when it reloads its configuration.
 
 use super::subject::{MODE, Subject, Way};
 use c_programs::{Running, Trace, is_root, signal};
@@ -25,7 +25,7 @@ http {{
     fs::write(work.join("nginx.conf"), configuration).unwrap();
 }
 
-/// The answer to a request, without what depends on the time.
+/// Returns the response to a request without its time-dependent parts.
 fn get(work: &Path, path: &str) -> Option<String> {
     let mut connection = UnixStream::connect(work.join("socket")).ok()?;
     write!(connection, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
@@ -43,13 +43,13 @@ fn answers(work: &Path) -> Option<Vec<String>> {
     paths.iter().map(|path| get(work, path)).collect()
 }
 
-/// The lines of the error log that say this.
+/// Returns the lines of the error log that contain this text.
 fn logged(work: &Path, what: &str) -> usize {
     let log = fs::read_to_string(work.join("error.log")).unwrap_or_default();
     log.lines().filter(|line| line.contains(what)).count()
 }
 
-/// Waits until the server has answered, makes it read its configuration again and waits for the first workers' end.
+/// Waits for the server's response, makes it reload its configuration, and waits until the first workers have exited.
 fn serve(server: &mut Running, work: &Path) -> (Vec<String>, Vec<String>) {
     let before = server.wait_for(|| answers(work));
     for _ in 0..20 {
@@ -109,7 +109,7 @@ fn nginx_serves_reloads_and_ends_and_its_workers_record_where_their_group_may_wr
     let processes = allowed.assert_whole().processes().len();
     assert_eq!(processes, 5, "the master and four workers");
 
-    // Workers that launch before they change their user go on recording, in a directory of root's own.
+    // Workers that launch before they change their user continue to record in a directory of root.
     let Some(early) = subject(test) else { return };
     let answers = assert_served(&early, Way::Recording, &[]);
     assert_eq!(Some(answers), expected);
@@ -117,7 +117,7 @@ fn nginx_serves_reloads_and_ends_and_its_workers_record_where_their_group_may_wr
     early.assert_no_process_left();
     assert_eq!(early.assert_whole().processes().len(), 5);
 
-    // Workers that first launch after they have changed their user may not write into any other directory. They serve all the same.
+    // Workers that first launch after they have changed their user may not write to that directory. They serve nevertheless.
     let Some(refused) = subject(test) else { return };
     let answers = assert_served(&refused, Way::Recording, &[late]);
     assert_eq!(Some(answers), expected);

@@ -1,4 +1,4 @@
-//! A program that is run in several ways, and what must be the same in each of them.
+//! A program that is run in several ways, and what must be the same in all of them.
 
 use c_programs::{Ended, Ground, NONE, Trace, end, preload, skip, success, wait_for};
 use std::collections::BTreeSet;
@@ -7,20 +7,20 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The group of the user without rights.
+/// Group of the unprivileged user.
 const NOBODY: u32 = 65534;
-/// As the documents say for programs that give up their rights: files for a group, and a run directory of that group.
+/// Settings from the manual for programs that give up their rights: group-writable files and a run directory of that group.
 pub(super) const MODE: (&str, &str) = ("SA_PROFILE_MODE", "0660");
-/// What `inside.c` calls.
+/// Runtime library that `inside.c` calls.
 const LAUNCH: &str = "aclrtLaunchKernel";
-/// How a program is run.
+/// A way to run a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Without anything of ours.
+    /// Without our libraries.
     Plain,
-    /// Preloaded, with recording on: as it asks nothing of an NPU, nothing may come of it.
+    /// Preloaded, with recording on. The program does not use an NPU, so nothing may be recorded.
     Preloaded,
-    /// The same, and all of its processes launch.
+    /// Preloaded, with recording on and launches in all of its processes.
     Recording,
 }
 
@@ -29,42 +29,42 @@ impl Way {
     pub(super) const ALL: [Way; 3] = [Way::Plain, Way::Preloaded, Way::Recording];
 }
 
-/// A program on ground of its own.
+/// A program on its own ground.
 pub(super) struct Subject {
     pub(super) ground: Ground,
-    /// A copy of the library under test, by which its processes are known.
+    /// A copy of the library under test, which identifies the program's processes.
     library: PathBuf,
 }
 
 impl Subject {
-    /// Prepares the ground; `None` where the program is not installed, and says that the test is skipped.
+    /// Prepares the ground. If the program is not installed, reports that the test is skipped and returns `None`.
     pub(super) fn new(test: &str, program: &str) -> Option<Subject> {
         if find(program).is_none() {
             skip(test, &format!("{program} is not installed"));
             return None;
         }
         let ground = Ground::default();
-        // Some of them go on as another user.
+        // Some of them continue as another user.
         fs::set_permissions(ground.path("."), fs::Permissions::from_mode(0o755)).unwrap();
         let library = ground.path("libsa_profile_preload.so");
         fs::copy(preload(), &library).unwrap();
         ground.library("libascendcl.so", "quiet_acl.c", &NONE);
         ground.library("libinside.so", "inside.c", &["-l:libascendcl.so"]);
-        // Processes count their launches there, and any user may.
+        // Processes of any user count their launches in this file.
         let ledger = ground.path("ledger");
         fs::write(&ledger, [0; 16]).unwrap();
         fs::set_permissions(&ledger, fs::Permissions::from_mode(0o666)).unwrap();
         Some(Subject { ground, library })
     }
 
-    /// Where the program works, a folder for each way.
+    /// Returns the program's working folder for a way.
     pub(super) fn work(&self, way: Way) -> PathBuf {
         let work = self.ground.path(&format!("work-{way:?}"));
         fs::create_dir_all(work.join("tmp")).unwrap();
         work
     }
 
-    /// Makes the run directory, where the group of the user without rights may write.
+    /// Creates the run directory, which the group of the unprivileged user may write to.
     pub(super) fn let_a_group_write(&self) {
         let run = self.ground.run();
         fs::create_dir(&run).unwrap();
@@ -72,7 +72,7 @@ impl Subject {
         fs::set_permissions(&run, fs::Permissions::from_mode(0o2770)).unwrap();
     }
 
-    /// Returns a program to be run in a way.
+    /// Returns the command that runs the program in a way.
     pub(super) fn command(&self, way: Way, program: &str, arguments: &[&str]) -> Command {
         let (work, library) = (self.work(way), self.library.display());
         let mut command = self.ground.command(find(program).unwrap());
@@ -84,7 +84,7 @@ impl Subject {
         command
             .env("LD_PRELOAD", self.library.as_os_str())
             .env("SA_PROFILE_DIR", self.ground.run())
-            // As sa-profile run gives it: an exec gives up the lock by which others find the run.
+            // Like sa-profile run, because an exec releases the lock by which other processes find the run.
             .env("SA_PROFILE_RUN", "one")
             .env("SA_PROFILE_DEVICE", "off")
             .env("SA_PROFILE_DEVICE_SAMPLE", "1");
@@ -97,7 +97,7 @@ impl Subject {
         command
     }
 
-    /// Runs a program with these variables in each way to its end; what it says and how it ends is the same.
+    /// Runs a program with these variables in each way. Asserts that output and exit status are the same.
     pub(super) fn assert_the_same(
         &self,
         variables: &[(&str, &str)],
@@ -124,7 +124,7 @@ impl Subject {
         assert_eq!(is_recorded, way == Way::Recording, "{way:?}");
     }
 
-    /// Asserts that each launch that returned is in the trace, and that viewers lose nothing of it.
+    /// Asserts that each launch that returned is in the trace, and that viewers lose no event.
     pub(super) fn assert_whole(&self) -> Trace {
         let trace = Trace::with_losses(&self.ground.run());
         let ledger = fs::read(self.ground.path("ledger")).unwrap();
@@ -141,7 +141,7 @@ impl Subject {
         trace
     }
 
-    /// Waits until no process has the library any more.
+    /// Waits until no process has the library loaded.
     pub(super) fn assert_no_process_left(&self) {
         let library = self.library.display().to_string();
         wait_for(|| processes_with(&library).is_empty().then_some(()));
@@ -166,7 +166,7 @@ fn find(program: &str) -> Option<PathBuf> {
     paths.find(|path| path.is_file())
 }
 
-/// The command lines of the processes that have mapped a file.
+/// Returns the command lines of the processes that have mapped a file.
 fn processes_with(file: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let folders = processes.map(|entry| entry.path());
