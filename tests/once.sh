@@ -1,13 +1,13 @@
-# Sourced by scripts that install something at the first use.
+# Functions for scripts that install something when it is first needed. Source this file.
 
 unavailable() {
   echo "${0##*/}: unavailable: $*" >&2
   exit 3
 }
 
-# once FOLDER COMMAND...: makes FOLDER if it is missing. It passes the command the name of a folder to make, and renames that to FOLDER at the end, so an install that is killed
-# leaves nothing half done. Parallel first calls install once. If it cannot be installed here, the caller ends with 3. `set -e` does not apply within a condition, so a command
-# that consists of several steps must chain them with `&&`.
+# once FOLDER COMMAND...: creates FOLDER if it is missing. The command gets the name of a temporary folder as argument, which is renamed to FOLDER at the end, so that a killed
+# installation leaves nothing incomplete. Parallel first calls install once. If the installation fails, the caller exits with 3. `set -e` does not apply within a condition, so a
+# command with several steps must chain them with `&&`.
 once() {
   local folder=$1 cache=${1%/*}
   [ ! -d "$folder" ] || return 0
