@@ -7,7 +7,7 @@ Prints RESULT lines; exits 1 if a check failed.
 
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
-    counters    what vLLM has counted of requests of every kind, of its cache and its drafts, against the trace; how many it has of each span, instant and counter in docs/vllm.md
+    counters    what vLLM has counted of requests of every kind, of its cache and its drafts, against the trace; how many it has of each span, instant and counter in docs/vllm-events.md
     parallel    two workers of one engine, and two engines behind two API servers: their names before the first request, and their requests
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are

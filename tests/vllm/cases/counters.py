@@ -17,7 +17,7 @@ from trace import merged
 ALIKE = ["--enable-prefix-caching", "--dtype", "float32"]
 SMALL_CACHE = 1280  # tokens: so few that long requests put each other off
 DRAFTS = ["--speculative-config", '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}']
-CANNOT_DRAFT = ("0.9.1", "0.11.0", "0.13.0", "0.18.0", "0.23.0")  # CPU builds (docs/vllm.md, Versions)
+CANNOT_DRAFT = ("0.9.1", "0.11.0", "0.13.0", "0.18.0", "0.23.0")  # CPU builds (docs/vllm-events.md)
 TOTAL = re.compile(r'^vllm:(\w+)_total\{([^}]*)\} (\S+)$', re.MULTILINE)
 LABEL = re.compile(r'(finished_reason|position)="(\w+)"')
 SEVERAL = ("request_success_", "spec_decode_num_accepted_tokens_per_pos_")  # one counter for each reason and position

@@ -1,10 +1,10 @@
-"""The spans, instants and counters that docs/vllm.md lists, and how many of each a trace has: a column of the page's table of versions."""
+"""The spans, instants and counters that docs/vllm-events.md lists, and how many of each a trace has."""
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/vllm.md"
-HEADER = "| process | span, instant or counter | says |"
+PAGE = Path(__file__).resolve().parents[3] / "docs/vllm-events.md"
+HEADER = "| process | span, instant or counter | contents |"
 # These come with the load, or with what is compiled, and not with the version.
 BY_CHANCE = {"event_loop.stall", "gc.collect", "torch.compile", "triton.compile"}
 ARGS = {
