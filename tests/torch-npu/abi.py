@@ -1,11 +1,11 @@
-"""Holds the declarations of ascend-sys against the vendor's headers, where a wheel of torch_npu carries them: nothing of theirs is copied here.
+"""Compares the declarations of ascend-sys with the vendor's headers in a wheel of torch_npu. Nothing of these headers is copied into this repository.
 
 usage: abi.py SITE_PACKAGES FUNCTIONS STRUCTS CONSTANTS
 
-The numbers are how many of each the headers have of ours: with others, the headers were not understood, or the tables have changed.
+The numbers say how many of our declarations the headers contain. If they differ, the headers were not understood or the tables have changed.
 
-Writes C++ of a static_assert for each function, struct, field and constant that the headers have too, and compiles it. What the headers lack is counted.
-Exit 0: all are equal. 1: some are not, and stderr names them.
+Writes a static_assert in C++ for each function, struct, field and constant that the headers also declare, and compiles them. Counts the others.
+Exit status: 0 if all are equal, 1 if some differ; stderr names them.
 """
 
 import re
@@ -17,10 +17,10 @@ from pathlib import Path
 import declarations
 
 HEADERS = ("acl/acl.h", "acl/acl_rt.h", "acl/acl_mdl.h", "acl/acl_op.h", "acl/acl_op_compiler.h", "acl/acl_prof.h", "hccl/hccl.h", "hccl/hccl_types.h")
-#: The rt level, as far as torch_npu itself calls it.
+#: Functions of the rt level that torch_npu itself calls.
 RT = "torch_npu/csrc/inductor/mlir/hacl_rt.h"
 
-#: Fields that have another name than ours in the vendor's spelling.
+#: Our field names that the vendor spells differently.
 FIELDS = {
     "aclrtBinaryLoadOption.kind": "type",
     "aclrtStreamAttrValue.words": "reserve",
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 
 
 def checks(ours: declarations.Declarations, text: str) -> dict[str, list[str]]:
-    """The assertions about what the text of the headers names."""
+    """Returns the assertions about everything that the headers declare."""
     named = set(re.findall(r"\w+", text))
     functions = [f'static_assert(Same<ours::{name}_, decltype(::{name})>::value, "function {name}");' for name in ours.functions if name in named]
     structs = [_struct(name, fields) for name, fields in ours.structs.items() if name in named]
@@ -62,7 +62,7 @@ def compile_errors(source: str, folders: list[Path]) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "abi.cpp"
         path.write_text(source)
-        # Without their own folder the headers include each other in quotes, or by the path from the wheel's folder.
+        # The headers include each other in quotes without a folder, or by their path in the wheel.
         command = ["g++", "-std=c++17", "-fsyntax-only", "-w", f"-I{HERE}", *(f"-I{folder}" for folder in folders), str(path)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     found = re.findall(r"error: (.*)", done.stderr)

@@ -1,4 +1,4 @@
-"""Every slice of a device against what the device really did: its process, device, stream, order, name, launch, arrow, start and end."""
+"""Compares every slice of a device with the simulator's log: process, device, stream, order, name, launch, arrow, start and end."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from merged import Slice, Span, Trace
 from truth import Task
 
-#: Times in the trace have 3 digits of a µs, at each end.
+#: Rounding error of a duration: times in the trace are µs with 3 digits.
 ROUNDED_NS = 1.5
 
 
 def problems_of_slices(trace: Trace, tasks: list[Task]) -> Iterator[str]:
-    """Yields what is wrong with the slices of the devices."""
+    """Yields the problems of the devices' slices."""
     arrows, launched = trace.arrows(), defaultdict(list)
     for task in tasks:
         launched[task.pid, task.tid].append(task)
@@ -36,7 +36,7 @@ def problems_of_slices(trace: Trace, tasks: list[Task]) -> Iterator[str]:
 
 
 def problems_of_records(trace: Trace, records: Counter, device: str) -> list[str]:
-    """Each record must be on the row of its stream once if `device`, the value of SA_PROFILE_DEVICE, asks for MSPTI. Otherwise there must be no records."""
+    """Yields the problems of MSPTI's records. Each must be on its stream's track once if `device`, the value of SA_PROFILE_DEVICE, asks for MSPTI. Otherwise there must be no records."""
     if "mspti" not in device:
         return [f"{trace.records.total()} slices by records of MSPTI"] if trace.records else []
     problems = [f"{what[1]} {what[2]} of {what[0]}: {trace.records[what]} slices by records of MSPTI, not {records[what]}" for what in records | trace.records if trace.records[what] != records[what]]
@@ -61,7 +61,7 @@ def _problems_of_slice(slice: Slice, task: Task) -> Iterator[str]:
 
 
 def _repeated(entry: str) -> list[str]:
-    """A graph's list of kernels says `name ×5` where there are several."""
+    """Returns the kernels in a graph's list, in which `name ×5` means five of them."""
     name, _, count = entry.partition(" ×")
     return [name] * int(count or 1)
 

@@ -1,4 +1,4 @@
-"""The declarations of ascend-sys: functions, types, structs and constants, read from its tables and said in C++."""
+"""The declarations of ascend-sys: functions, types, structs and constants, read from its tables and written in C++."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ CALLBACK = re.compile(r"Option<unsafe extern \"C\" fn\((.*)\)(?: -> (.+))?>")
 
 @dataclass(frozen=True)
 class Declarations:
-    #: Each type's name and what it is, in an order in which each is known before it is used.
+    #: Definitions by type name, in an order in which each type is defined before it is used.
     types: dict[str, str]
     structs: dict[str, list[str]]
     functions: dict[str, str]

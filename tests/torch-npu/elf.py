@@ -1,4 +1,4 @@
-"""What a shared library needs and has, by its dynamic section."""
+"""The dependencies and symbols of a shared library, read from its dynamic section."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ class Library:
     name: str
     needed: list[str] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
-    #: Each undefined name with the library and the version that it is bound to, or None.
+    #: Undefined names, each with the library and version to which it is bound, or None.
     undefined: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
 
@@ -39,7 +39,7 @@ def read(path: Path) -> Library:
 
 
 def _versions(elf: ELFFile) -> dict[int, tuple[str, str]]:
-    """The library and the version of each symbol that is bound to one, by the symbol's index."""
+    """Returns library and version of each symbol that is bound to one, by the symbol's index."""
     numbers, needs = elf.get_section_by_name(".gnu.version"), elf.get_section_by_name(".gnu.version_r")
     if numbers is None or needs is None:
         return {}
@@ -49,7 +49,7 @@ def _versions(elf: ELFFile) -> dict[int, tuple[str, str]]:
 
 
 def renamed(path: Path, name: str) -> bytes:
-    """The library as a file, with another and no longer SONAME."""
+    """Returns the content of the library with another SONAME, which must not be longer."""
     content = bytearray(path.read_bytes())
     with path.open("rb") as file:
         elf = ELFFile(file)

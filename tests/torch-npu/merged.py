@@ -1,4 +1,4 @@
-"""What the merged trace shows of the NPUs: the slices of their streams, each with its launch on the host and the arrow between them."""
+"""The NPUs in a merged trace: the slices of their streams, each with its launch on the host and the arrow between them."""
 
 import json
 import re
@@ -24,7 +24,7 @@ class Slice:
     """A span on a device."""
 
     span: Span
-    #: The process that owns the device's rows, the device, the stream.
+    #: The process that owns the device's tracks, the device, the stream.
     place: tuple[int, int, int]
     launch: int
 
@@ -51,7 +51,7 @@ class Trace:
         return [(event, match) for event, match in found if match]
 
     def _read_owners(self) -> dict[int, tuple[int, int]]:
-        """The process and the device of each process that stands for a device."""
+        """Returns owner and device of each process in the trace that represents a device."""
         labels = self._named("process_labels", re.compile(r"SIMULATED NPU (\d+), pid (\d+)"))
         return {event["pid"]: (int(found[2]), int(found[1])) for event, found in labels}
 
@@ -74,7 +74,7 @@ class Trace:
         return pid, device, self._streams[span.pid, span.tid]
 
     def arrows(self) -> dict[tuple[int, int, float], list[tuple[int, int, float]]]:
-        """Where the arrows to each (pid, tid, ns) begin."""
+        """Returns the start of the arrow to each (pid, tid, ns)."""
         flows = [event for event in self.events if event.get("cat") == "HostToDevice"]
         place = {(event["id"], event["ph"]): (event["pid"], event["tid"], self.time_ns(event["ts"])) for event in flows}
         if len(place) != len(flows):
@@ -86,7 +86,7 @@ class Trace:
         return arrows
 
     def counts(self) -> dict[str, int]:
-        """What became of the launches of all processes (`counts.rs` of the shim), each count at its end."""
+        """Returns the final counts of launches (`counts.rs` of the shim) over all processes."""
         highest: dict[tuple[int, str], int] = {}
         for event in self.events:
             if event["ph"] == "C" and event["name"] == "launches":
@@ -95,5 +95,5 @@ class Trace:
         return {series: sum(value for (_, other), value in highest.items() if other == series) for _, series in highest}
 
     def names(self) -> Counter[str]:
-        """The names of instants and spans."""
+        """Returns the names of instants and spans."""
         return Counter(event["name"] for event in self.events if event["ph"] in "Xi")

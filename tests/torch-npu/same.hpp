@@ -1,4 +1,4 @@
-// Whether two types pass the same way through a call: equal sizes and kinds, whatever the names. An enum is an integer; what we do not look into is void.
+// Checks that two types are passed in the same way: equal sizes and kinds, regardless of names. An enum counts as an integer; opaque types are void.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -9,7 +9,7 @@ template <class T> constexpr bool is_whole = std::is_integral_v<T> || std::is_en
 
 template <class T> constexpr bool is_struct = std::is_class_v<T> || std::is_union_v<T>;
 
-// Enums of C have no sign that a caller could rely on.
+// The signedness of C enums is not defined for callers.
 template <class T, class U> constexpr bool same_sign = std::is_enum_v<T> || std::is_enum_v<U> || std::is_signed_v<T> == std::is_signed_v<U>;
 
 template <class T, class U> constexpr bool same_value() {
@@ -18,7 +18,7 @@ template <class T, class U> constexpr bool same_value() {
     else if constexpr (is_whole<T> && is_whole<U>)
         return sizeof(T) == sizeof(U) && same_sign<T, U>;
     else if constexpr (std::is_void_v<T>)
-        return std::is_void_v<U> || is_struct<U>; // behind a pointer: not looked into
+        return std::is_void_v<U> || is_struct<U>; // pointed to, and opaque
     else if constexpr (std::is_floating_point_v<T> && std::is_floating_point_v<U>)
         return sizeof(T) == sizeof(U);
     else if constexpr (is_struct<T> && is_struct<U>)

@@ -1,4 +1,4 @@
-"""The scenarios of workload.py, with what must come of each."""
+"""The scenarios of workload.py with their expected results."""
 
 import signal
 from collections.abc import Mapping
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    #: What the slices of the devices must show, among other names.
+    #: Names that the devices' slices must include.
     slices: frozenset[str]
     ranks: int = 1
     status: int = 0
     faults: str = ""
-    #: Names of instants and other spans that must be there, and how often.
+    #: Names and counts of instants and other spans.
     marks: Mapping[str, int] = field(default_factory=dict)
-    #: What `SA_PROFILE_DEVICE` says.
+    #: Value of `SA_PROFILE_DEVICE`.
     device: str = "sim"
-    #: A library of CANN to preload behind ours, where an installation has it.
+    #: Library of CANN to preload after ours, by its path in an installation.
     preloaded: str = ""
-    #: Launches that may have no slice if they are counted, by the name of the count.
+    #: Names of the counts of launches that may have no slice.
     counted: frozenset[str] = field(default=frozenset())
-    #: Counts of launches that the runtime refuses, so that there is no task.
+    #: Counts of launches that the runtime refuses and that have no task.
     refused: frozenset[str] = field(default=frozenset())
-    #: Slices that there must be at least.
+    #: Minimum number of slices.
     least: int = 20
 
 
@@ -35,7 +35,7 @@ SCENARIOS = (
     Scenario("kernels", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"}), device="sim,mspti", marks={"mspti": 1}),
     Scenario("marks", frozenset({"InplaceMuls"}), preloaded="libmspti.so", marks={"step": 20, "part": 20, "begin": 1, "on the stream": 1}),
     Scenario("collectives", frozenset(COLLECTIVES | {"InplaceMuls", "Relu"}), ranks=2),
-    # What the device says of tasks after the failed one cannot be had. Those of the ten before have been asked for by then.
+    # After the failed task the device returns no times. Those of the ten tasks before it have been read by then.
     Scenario("exception", frozenset({"Matmul"}), faults="kernel:15=507015", marks={"device_lost": 1}, counted=frozenset({"rejected_error"}), refused=frozenset({"failed"}), least=10),
     Scenario("killed", frozenset({"InplaceMuls", "Relu"}), status=-signal.SIGKILL),
 )

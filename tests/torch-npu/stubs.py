@@ -1,9 +1,9 @@
-"""Stand-ins for the libraries that torch and torch_npu are linked with and that this machine does not have.
+"""Creates replacements for the libraries that torch and torch_npu are linked with and that this machine lacks.
 
 usage: stubs.py SITE_PACKAGES SIMULATOR OUT [FOLDER...]
 
-FOLDER has libraries of another wheel. Reads which libraries the wheels need (DT_NEEDED) and which names they leave undefined. For each library that is neither in the wheels nor on the machine it writes
-C of one function a name, which returns 0, and compiles it into OUT, a folder of its own. The simulated runtime takes the names of those that it stands in for.
+FOLDER contains libraries of another wheel. Reads which libraries the wheels need (DT_NEEDED) and which names they leave undefined. For each library that is neither in the wheels nor on the machine,
+writes C code with one function per name, which returns 0, and compiles it into the folder OUT. The simulated runtime gets the names of the libraries that it replaces.
 """
 
 import re
@@ -15,25 +15,25 @@ from pathlib import Path
 
 import elf
 
-#: What the simulated runtime is called: libascendcl.so is one that needs it, as with the vendor's.
+#: Name of the simulated runtime. libascendcl.so depends on it, as with the vendor's libraries.
 RUNTIME = "libacl_rt.so"
 
-#: The other libraries whose place it takes: also those that are only opened by name.
+#: Other libraries that it replaces, including the ones that are only opened by name.
 SIMULATED = ("libruntime.so", "libascend_hal.so", "libms_tools_ext.so", "libmsprofiler.so", "libmspti.so")
 
-#: A folder in OUT that is laid out as CANN is installed: torch_npu passes marks on only where ASCEND_HOME_PATH names one.
+#: Folder in OUT with the layout of a CANN installation. torch_npu passes marks on only if ASCEND_HOME_PATH names one.
 CANN = "cann"
 
-#: C of our own for a library, beside what is generated for it.
+#: Our own C code for a library, in addition to the generated code.
 WRITTEN = Path(__file__).parent / "libraries"
 
-#: The functions that such C defines.
+#: Pattern of the functions that this C code defines.
 FUNCTION = re.compile(r"^\w+ \*?(\w+)\(.*\{", re.MULTILINE)
 
-#: The first of the two functions of an operator, in a library that looks it up. Names lie side by side: the NUL between two belongs to both.
+#: Pattern of an operator's first function in a library that looks it up. Two adjacent names share the NUL between them.
 OPERATOR = re.compile(rb"(?<=\0)(aclnn\w+)GetWorkspaceSize(?=\0)")
 
-Symbols = dict[str, str | None]  # a name and its version
+Symbols = dict[str, str | None]  # name → version
 
 
 def wheel_libraries(folders: list[Path]) -> list[Path]:
@@ -41,12 +41,12 @@ def wheel_libraries(folders: list[Path]) -> list[Path]:
 
 
 def operators(libraries: list[Path]) -> list[str]:
-    """The operators that the wheels look up by name."""
+    """Returns the operators that the wheels look up by name."""
     return sorted({name.decode() for path in libraries for name in OPERATOR.findall(path.read_bytes())})
 
 
 def of_the_machine(name: str) -> elf.Library | None:
-    """A library that the loader finds by itself."""
+    """Returns a library that the loader finds by itself."""
     for folder in map(Path, ("/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")):
         if (folder / name).exists():
             return elf.read(folder / name)
@@ -54,7 +54,7 @@ def of_the_machine(name: str) -> elf.Library | None:
 
 
 def missing(libraries: list[elf.Library], simulator: elf.Library) -> dict[str, Symbols]:
-    """The symbols that each missing library must have."""
+    """Returns the symbols that each missing library must have."""
     present = {library.name for library in libraries} | {RUNTIME, *SIMULATED}
     found = {name: of_the_machine(name) for library in libraries for name in library.needed if name not in present}
     system = [library for library in found.values() if library]
@@ -69,7 +69,7 @@ def missing(libraries: list[elf.Library], simulator: elf.Library) -> dict[str, S
 
 
 def _place(absent: dict[str, Symbols], library: elf.Library, symbol: str, bound: tuple[str, str] | None) -> None:
-    """Where a symbol has no version the loader asks all libraries, so that any of them will do: the first that this one needs."""
+    """Returns the library for a symbol without a version: the first missing one that this library needs. The loader searches all libraries, so any of them would do."""
     if bound and bound[0] in absent:
         absent[bound[0]][symbol] = bound[1]
         return
@@ -78,7 +78,7 @@ def _place(absent: dict[str, Symbols], library: elf.Library, symbol: str, bound:
         absent[needed[0]][symbol] = None
 
 
-#: What makes an operation of ATB: one that returned without making it would leave its caller a wild address.
+#: Pattern of the functions that create an operation of ATB. An empty replacement would leave its caller with an uninitialised pointer.
 CREATES = "_ZN3atb15CreateOperation"
 
 
@@ -102,7 +102,7 @@ def compile_library(out: Path, name: str, codes: list[Path], *options: str) -> N
 
 
 def write_library(out: Path, name: str, symbols: Symbols) -> None:
-    """Compiles what is generated and what is written for a library."""
+    """Compiles the generated code and our own code for a library."""
     written = WRITTEN / f"{name}.c"
     code, script = out / "generated" / f"{name}.c", out / "generated" / f"{name}.map"
     code.write_text(source(symbols))
@@ -114,7 +114,7 @@ def write_library(out: Path, name: str, symbols: Symbols) -> None:
 
 
 def write_cann(out: Path) -> None:
-    """Hard links, since torch_npu looks at the real names of the libraries."""
+    """Creates hard links, because torch_npu reads the real names of the libraries."""
     for folder in ("lib64", "opp", "runtime", "compiler"):
         (out / CANN / folder).mkdir(parents=True)
     for name in ("libms_tools_ext.so", "libmspti.so"):

@@ -1,8 +1,8 @@
-"""Runs each scenario of workload.py without and with the preload library, and compares what was recorded with what the simulated NPU did.
+"""Runs each scenario of workload.py without and with the preload library, and compares the recording with the log of the simulated NPU.
 
 usage: suite.py PYTHON LIBRARIES PRELOAD TRACE_MERGE SCRATCH [SCENARIO...]
 
-PYTHON has torch and torch_npu, LIBRARIES is what stubs.py made. Exit 0: all is as it must be. 1: something is not, and stderr says what.
+PYTHON has torch and torch_npu, LIBRARIES is the output folder of stubs.py. Exit status: 0 if all checks pass, 1 if one fails; stderr says which.
 """
 
 import os
@@ -20,10 +20,10 @@ from scenarios import SCENARIOS, Scenario
 
 LIMIT_S = 300
 
-#: Counts of launches that have a slice, or that run nothing by themselves.
+#: Counts of launches that have a slice or run nothing themselves.
 NOT_RUN = {"timed", "captured", "graph_update"}
 
-#: What the environment of the caller may not change.
+#: Variables that must not come from the caller's environment.
 FOREIGN = ("SA_PROFILE_", "ASCEND_", "LD_", "PYTHON", "TORCH", "NPU_", "HCCL_", "ACL_", "PYTORCH_")
 WORKLOAD = Path(__file__).with_name("workload.py")
 
@@ -44,12 +44,12 @@ class Suite:
         return problems + self._problems_of_trace(scenario, folder)
 
     def _cann(self, scenario: Scenario) -> dict[str, str]:
-        """Where CANN seems to be installed, and what is preloaded of it."""
+        """Returns the apparent installation folder of CANN, and the library that is preloaded from it."""
         cann = self.libraries / stubs.CANN
         return {"ASCEND_HOME_PATH": str(cann), "ASCEND_OPP_PATH": str(cann / "opp"), "LD_PRELOAD": str(cann / "lib64" / scenario.preloaded)} if scenario.preloaded else {}
 
     def recording(self, folder: Path, device: str = "sim", behind: str | None = None) -> dict[str, str]:
-        """What makes a process record, with `behind` preloaded, too."""
+        """Returns the variables that make a process record, with `behind` preloaded after our library."""
         return {
             "LD_PRELOAD": ":".join(filter(None, [str(self.preload), behind])),
             "SA_PROFILE_DIR": str(folder / "run"),
@@ -61,7 +61,7 @@ class Suite:
         }
 
     def _run(self, scenario: Scenario, folder: Path, kind: str, variables: dict[str, str]) -> list[tuple[str, int]]:
-        """What each rank prints, and its exit status."""
+        """Returns output and exit status of each rank."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
         common = {**inherited, **meeting, "LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, **variables}
@@ -86,7 +86,7 @@ class Suite:
         return [*said, *problems, *_uncounted(scenario, trace, tasks), *marks]
 
     def compared(self, name: str, folder: Path, device: str, slices: Set[str]) -> tuple[merged.Trace, int, list[str]]:
-        """Merges what was recorded. Returns the trace, the number of tasks, and what is wrong with the slices and the records."""
+        """Merges the recording. Returns the trace, the number of tasks, and the problems of the slices and records."""
         subprocess.run([self.merge, "--quiet", str(folder / "run")], check=True)
         trace, tasks = merged.Trace(folder / "run" / "trace.json"), truth.read(folder)
         print(f"{name}: {len(trace.slices)} slices of {len(tasks)} tasks", flush=True)
@@ -97,7 +97,7 @@ class Suite:
 
 
 def _uncounted(scenario: Scenario, trace: merged.Trace, tasks: int) -> list[str]:
-    """Each task has a slice or is counted, and nothing is counted that is not to be."""
+    """Yields tasks that have no slice and are not counted, and unexpected counts."""
     slices, counts = len(trace.slices), trace.counts()
     problems = [f"{slices} slices, at least {scenario.least} were expected"] if slices < scenario.least else []
     counted = sum(counts.get(name, 0) for name in scenario.counted)

@@ -1,17 +1,17 @@
-"""What the simulated NPU really did, by its own log (ascend-sys/sim/README.md)."""
+"""The log of the simulated NPU (ascend-sys/sim/README.md)."""
 
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Kinds of tasks that are timed, and what a slice of them is called where the task has no name.
+#: Kinds of timed tasks, with the name of the slice for a task without a name.
 TIMED = {"kernel": "", "memcpy": "", "hccl": "", "replay": "aclmdlRIExecuteAsync"}
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a stream with the event before and the one after it, which is what can be measured. Times are of CLOCK_MONOTONIC in ns."""
+    """A task of a stream with the events before and after it, which can be measured. Times are CLOCK_MONOTONIC in ns."""
 
     pid: int
     tid: int
@@ -21,7 +21,7 @@ class Task:
     launch_ns: int
     begin_ns: int
     end_ns: int
-    #: The names of the kernels and collectives of a replay, in their order.
+    #: Names of the kernels and collectives of a replay, in order.
     kernels: tuple[str, ...] = ()
 
     @property
@@ -30,7 +30,7 @@ class Task:
 
 
 def read(folder: Path) -> list[Task]:
-    """The tasks of all processes of a run, each stream's in its order. The file of a process is called truth.PID."""
+    """Returns the tasks of all processes of a run, ordered within each stream. The file of a process is called truth.PID."""
     tasks = []
     for path in sorted(folder.glob("truth.*")):
         streams = defaultdict(list)
@@ -65,7 +65,7 @@ def _of_stream(pid: int, entries: list[dict]) -> list[Task]:
 
 
 def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[str]) -> Task:
-    """Where no event stands beside a task, because it was not timed, its own times."""
+    """Returns the task's own times if there is no event next to it, because it was not timed."""
     return Task(
         pid=pid,
         tid=entry["tid"],

@@ -1,4 +1,4 @@
-"""What a serving worker asks of torch_npu, in small: one scenario of those below, by name. What it prints does not depend on whether it is recorded."""
+"""A small version of a serving worker's use of torch_npu: runs one of the scenarios below. Its output is the same with and without recording."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ ROUNDS = 20
 
 
 def eager() -> None:
-    """Kernels of three streams, which wait for each other by events, and copies between them."""
+    """Launches kernels in three streams, which wait for each other by events, and copies between them."""
     numbers = torch.arange(8, dtype=torch.int32).npu()
     square = torch.ones(16, 16, device="npu")
     side, third = torch.npu.Stream(), torch.npu.Stream()
@@ -35,7 +35,7 @@ def eager() -> None:
 
 
 def kernels() -> None:
-    """Two graphs in turn, of kernels of two streams each, and kernels in between. How many kernels a graph has is not said."""
+    """Replays two graphs alternately, with kernels of two streams each, and launches kernels in between. The number of kernels in a graph is not checked."""
     numbers = torch.arange(8, dtype=torch.int32).npu()
     square = torch.ones(16, 16, device="npu")
     side = torch.npu.Stream()
@@ -57,7 +57,7 @@ def kernels() -> None:
 
 
 def marks() -> None:
-    """Ranges and marks of mstx, on the host and in a stream."""
+    """Makes mstx ranges and marks on the host and in a stream."""
     mstx, square = torch.npu.mstx, torch.ones(16, 16, device="npu")
     mstx.mark("begin")
     for _ in range(ROUNDS):
@@ -72,7 +72,7 @@ def marks() -> None:
 
 
 def collectives() -> None:
-    """One rank of two, which do not wait for each other: the simulated ranks never meet."""
+    """Runs one of two ranks. The simulated ranks do not wait for each other."""
     from torch import distributed
 
     rank = int(os.environ["RANK"])
@@ -94,12 +94,12 @@ def collectives() -> None:
 
 
 def exception() -> None:
-    """A kernel that fails on the device: the error comes from a later call."""
+    """Launches a kernel that fails on the device. A later call returns the error."""
     square = torch.ones(16, 16, device="npu")
     for _ in range(10):
         torch.matmul(square, square)
     torch.npu.synchronize()
-    time.sleep(0.5)  # the recorder asks for the times of these before the device fails
+    time.sleep(0.5)  # so that the recorder reads the times of these kernels before the device fails
     try:
         for _ in range(ROUNDS):
             torch.matmul(square, square)
@@ -110,7 +110,7 @@ def exception() -> None:
 
 
 def updated() -> None:
-    """A graph with a group of tasks that is updated before each replay, as vLLM-Ascend updates attention."""
+    """Replays a graph with a group of tasks that is updated before each replay, as vLLM-Ascend updates attention."""
     numbers = torch.arange(8, dtype=torch.int32).npu()
     square = torch.ones(16, 16, device="npu")
     side = torch.npu.Stream()
@@ -132,7 +132,7 @@ def updated() -> None:
 
 
 def killed() -> None:
-    """A process that is killed half a second after all that it launched has ended: the recorder has asked for the times by then."""
+    """Is killed half a second after all launched work has ended. The recorder has read the times by then."""
     square = torch.ones(16, 16, device="npu")
     for _ in range(ROUNDS):
         square.mul_(2)

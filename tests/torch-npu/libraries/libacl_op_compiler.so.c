@@ -1,4 +1,4 @@
-/* The options of the operator compiler: taken, and without effect. */
+/* The options of the operator compiler, which are accepted and have no effect. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

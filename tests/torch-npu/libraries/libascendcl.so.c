@@ -1,4 +1,4 @@
-/* What torch_npu looks up in libascendcl.so by name and the simulated runtime has nothing for. */
+/* Functions that torch_npu looks up by name in libascendcl.so and the simulated runtime lacks. */
 #include <stddef.h>
 #include <stdint.h>
 

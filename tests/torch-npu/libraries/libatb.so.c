@@ -1,5 +1,5 @@
-/* ATB: an operation launches one kernel of its name on the context's stream, and computes nothing. The interface is C++; an object is written as the address of its
- * table of virtual functions, of which the first two are destructors. */
+/* ATB: an operation launches one kernel of its name on the context's stream, and computes nothing. The interface is C++; an object is represented by the address of its
+ * table of virtual functions, whose first two entries are destructors. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static int execute(Operation *self, const void *tensors, void *workspace, uint64
 
 #define V(function) ((Virtual)(function))
 static const Virtual CONTEXT[] = {unset, unset, V(set_stream), V(stream_of), V(accept), V(accept), unset, unset, unset, unset, unset, unset};
-/* Name, shapes, number of inputs and of outputs: no caller asks. */
+/* Name, shapes, number of inputs and of outputs, which no caller reads. */
 static const Virtual OPERATION[] = {unset, unset, unset, unset, unset, unset, V(set_up), V(execute)};
 
 int _ZN3atb13CreateContextEPPNS_7ContextE(Context **made) { *made = malloc(sizeof **made); **made = (Context){CONTEXT, NULL}; return 0; }

@@ -1,4 +1,4 @@
-/* What torch_npu looks up in libhccl.so by name and the simulated runtime has nothing for. */
+/* Functions that torch_npu looks up by name in libhccl.so and the simulated runtime lacks. */
 #include <stdint.h>
 
 int HcclCommInitRootInfo(uint32_t ranks, const void *root, uint32_t rank, void **comm);

@@ -1,9 +1,9 @@
-/* The operators: each launches one kernel of its name, as an aclnn function does, and computes nothing. Adding a scalar in place to integers does: it adds one.
- * The integers that an engine makes tokens of are set to 0 first: they are what ArgMax writes, and what it is copied to as another type.
+/* The operators: each launches one kernel with its name, as an aclnn function does, and computes nothing. One exception: adding a scalar in place to integers adds one.
+ * The integers that an engine turns into tokens are set to 0: the output of ArgMax, and its copy as another type.
  *
- * An operator has two functions, some a third: the first (or GetMaxWorkspaceSize) takes the operator's arguments and gives an executor, the last launches. The names are those that the wheels hold
- * (operators.h, which stubs.py writes). What arguments each takes is not known here, and need not be: the last two are where the size of the workspace and the
- * executor go, two variables of the caller that are still zero. So the first such pair is looked for among the words that were passed. */
+ * An operator has two functions, some have a third. The first (or GetMaxWorkspaceSize) takes the operator's arguments and returns an executor, the last one launches it. The names come from the wheels
+ * (operators.h, which stubs.py writes). The arguments of an operator are not known here. The last two are pointers to the size of the workspace and the
+ * executor, two variables of the caller that are still zero. So the first such pair among the passed words is used. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #ifndef __x86_64__
-#error "where arguments are passed is known here for x86-64 alone"
+#error "this file knows how arguments are passed only on x86-64"
 #endif
 
 typedef void *Handle;
@@ -34,7 +34,7 @@ static Handle binary(void) {
     return loaded;
 }
 
-/* Where the thread's stack ends. */
+/* Returns the end of the thread's stack. */
 static uintptr_t stack_end(void) {
     static __thread uintptr_t end;
     pthread_attr_t attributes;
@@ -48,7 +48,7 @@ static uintptr_t stack_end(void) {
     return end;
 }
 
-/* Whether a word is the address of a variable of the caller, or of one of its callers near by, that is zero. */
+/* Returns true if a word is the address of a zero variable of the caller or one of its callers. */
 static int is_unset(uintptr_t word, uintptr_t frame) {
     return word > frame && word - frame < 1 << 16 && word < stack_end() && word % 8 == 0 && *(const uint64_t *)word == 0;
 }
@@ -89,7 +89,7 @@ static int launch(Executor *executor, Handle stream, Handle *func) {
     return code;
 }
 
-/* The words on the stack begin behind the frame's address and the return address. */
+/* The words on the stack begin after the frame's address and the return address. */
 #define FIRST(name, size) \
     int name##size(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) { \
         uintptr_t registers[] = {a, b, c, d, e, f}; \
@@ -116,7 +116,7 @@ int aclGetViewShape(const Tensor *tensor, int64_t **dims, uint64_t *rank) {
     return OK;
 }
 
-/* An argument of another kind: no operator looks into it. */
+/* Other kinds of arguments, which no operator reads. */
 #define OPAQUE(kind, ...) \
     void *aclCreate##kind(__VA_ARGS__) { return malloc(1); } \
     int aclDestroy##kind(void *made) { free(made); return OK; }

@@ -1,4 +1,4 @@
-"""Whether each request of a merged trace can be followed: its span, the engine's steps, each worker's steps, what they launched, and its slices on the device."""
+"""Checks that each request of a merged trace can be followed: its span, the engine's steps, each worker's steps, their launches, and the slices on the device."""
 
 import sys
 from bisect import bisect_left, bisect_right
@@ -9,15 +9,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from merged import Trace
 
-#: What each step of the model launches: attention, or a graph that has it.
+#: Launches of which each step of the model has one: attention, or a graph that contains it.
 ATTENTION = {"FusedInferAttentionScoreV2", "aclmdlRIExecuteAsync"}
 
-#: The span of a step in the engine and in a worker.
+#: Names of a step's span in the engine and in a worker.
 STEPS = ("scheduler.schedule", "WorkerWrapperBase.execute_model")
 
 
 def problems_of(trace: Trace, requests: int, workers: int, tokens: int) -> list[str]:
-    """`tokens` of output came of each request, so that there were as many steps."""
+    """Yields the problems of each request, which had `tokens` output tokens and as many steps."""
     steps, launches = _steps(trace), _launches(trace)
     finished = [event["args"]["request_id"] for event in trace.events if event["name"] == "request.finished"]
     problems = [] if len(finished) == requests else [f"{len(finished)} requests are finished, not {requests}"]
@@ -38,7 +38,7 @@ def _spans_of_requests(trace: Trace) -> set[tuple[str, str]]:
 
 
 def _steps(trace: Trace) -> dict[tuple[str, str], list[tuple[int, float, float]]]:
-    """The steps that a request was in, by name: process, begin, and begin of the process's next one, in µs. torch_npu's thread may launch after the span of a step."""
+    """Returns the steps of a request by name: process, start, and start of the process's next step in µs. torch_npu's thread may launch after the span of a step."""
     ordered = sorted((event["name"], event["pid"], event["ts"], event["args"].get("request_ids", [])) for event in trace.events if event["ph"] == "X" and event["name"] in STEPS)
     steps = defaultdict(list)
     for (name, pid, begin, requests), after in zip(ordered, [*ordered[1:], ("", 0, 0, [])]):
@@ -48,7 +48,7 @@ def _steps(trace: Trace) -> dict[tuple[str, str], list[tuple[int, float, float]]
 
 
 def _launches(trace: Trace) -> dict[int, list[float]]:
-    """When each process launched attention of which the device has a slice. torch_npu launches on a thread of its own."""
+    """Returns the times at which each process launched attention that has a slice on the device. torch_npu launches on a separate thread."""
     shown = {(slice.place[0], slice.launch) for slice in trace.slices if slice.span.name in ATTENTION}
     launches = defaultdict(list)
     for event in trace.events:

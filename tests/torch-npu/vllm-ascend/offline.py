@@ -1,4 +1,4 @@
-"""Two requests of a model with random weights: `offline.py MODEL EAGER`. The simulated kernels compute nothing, so what is answered does not depend on whether it is recorded."""
+"""Two requests of a model with random weights: `offline.py MODEL EAGER`. The simulated kernels compute nothing, so the answers are the same with and without recording."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""vLLM-Ascend on the simulated NPU, without and with the plugin and the preload library. What was recorded is compared with what the simulator did, and each request is followed to the device.
+"""vLLM-Ascend on the simulated NPU, without and with the plugin and the preload library. Compares the recording with the simulator's log, and follows each request to the device.
 
 usage: serving.py PYTHON LIBRARIES PRELOAD TRACE_MERGE SCRATCH [SCENARIO...]
 
-PYTHON has vLLM, vLLM-Ascend and sa-profile, LIBRARIES is what stubs.py made. Exit 0: all is as it must be. 1: something is not, and stderr says what.
+PYTHON has vLLM, vLLM-Ascend and sa-profile, LIBRARIES is the output folder of stubs.py. Exit status: 0 if all checks pass, 1 if one fails; stderr says which.
 """
 
 import json
@@ -23,10 +23,10 @@ HERE = Path(__file__).parent
 LIMIT_S = 600
 REQUESTS, TOKENS = 2, 6
 
-#: The simulated workers do not meet. The first one answers, and the other may be some steps behind when the server is ended.
+#: The simulated workers do not synchronise. The first one answers, and the other may be some steps late when the server ends.
 BEHIND_S = 5
 
-#: Each scenario's workers, and what the slices must show, among other names.
+#: Number of workers in each scenario, and names that the slices must include.
 SCENARIOS = {
     "eager": (1, {"FusedInferAttentionScoreV2", "Matmul", "Rope", "_compute_slot_mapping_kernel", "ArgMax"}),
     "graph": (1, {"aclmdlRIExecuteAsync", "aclrtValueWrite", "ArgMax"}),

@@ -1,6 +1,6 @@
-"""Without Triton vLLM's kernels in its language cannot be launched, and vLLM-Ascend 0.23 launches one in each step. Here a launch is one of the runtime, of the kernel's name.
+"""Without Triton, vLLM's Triton kernels cannot be launched, and vLLM-Ascend 0.23 launches one in each step. Here each launch becomes a launch of the runtime with the kernel's name.
 
-It computes nothing. Nothing of vLLM is edited: its own stand-in for Triton gets another `jit` when it is imported.
+It computes nothing. vLLM is not edited: its own placeholder for Triton gets another `jit` when it is imported.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ PLACEHOLDER = "vllm.triton_utils.importing"
 
 
 class Kernel:
-    """What `triton.jit` makes of a function: `kernel[grid](…)` launches it."""
+    """Replaces the result of `triton.jit`: `kernel[grid](…)` launches it."""
 
     def __init__(self, function) -> None:
         self.function, self.launcher = function, None
@@ -53,7 +53,7 @@ def jit(*functions, **options):
 
 
 class Finder:
-    """Gives vLLM's stand-in for Triton another `jit` when it has been loaded."""
+    """Replaces `jit` in vLLM's placeholder for Triton after it was loaded."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

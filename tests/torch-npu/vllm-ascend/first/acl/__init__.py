@@ -1,1 +1,1 @@
-"""CANN's Python package, as far as vLLM-Ascend imports it."""
+"""The parts of CANN's Python package that vLLM-Ascend imports."""
