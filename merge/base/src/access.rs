@@ -1,4 +1,5 @@
-//! Permissions of files made from others: a user who may not read all inputs may not read the output. Other files get the mode of the recorded fragments.
+//! Permissions of files that are derived from others: a user who may not read every input may not read the output. All other new files get the mode of the
+//! recorded fragments.
 
 use rustix::fs::{Gid, Mode, Uid, fchown};
 use rustix::process::{geteuid, umask};
@@ -8,38 +9,38 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// Permissions that the owner always has. This is also the default mode of fragments.
 const OWNER: u32 = 0o600;
-/// Reading and writing, of everybody.
+/// Read and write permission for everybody.
 const FILE: u32 = 0o666;
 
-/// Who comes as far as a folder: the group's and the others' bits of a file's mode that count there.
+/// Permission bits of a file that remain effective in a folder. A class of users that may not search the folder cannot use its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach(u32);
 
-/// The mode of a file, and whose group it speaks of.
+/// Mode of a file, together with the group and the owner it applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     mode: u32,
-    /// `None` if the group may do no more than all others.
+    /// Group id, or `None` if the group has no more permissions than all other users.
     group: Option<u32>,
-    /// Whether the umask takes from it: nobody chose this mode for what this project writes.
+    /// True if the umask still has to be applied, because nobody chose this mode for files of this project.
     is_masked: bool,
-    /// Whose files they are; `None` if not all of them are the same user's.
+    /// User id of the owner, or `None` if the files have several owners.
     owner: Option<u32>,
 }
 
 impl Reach {
-    /// Everybody.
+    /// All users.
     pub(crate) const ALL: Reach = Reach(FILE);
 
-    /// Who of them comes through a folder of this mode: it takes the right to search it.
-    pub(crate) fn through(self, folder_mode: u32) -> Reach {
+    /// Removes the bits of users who may not search a folder of this mode.
+    pub(crate) fn in_folder(self, folder_mode: u32) -> Reach {
         let search = folder_mode & 0o011;
         Reach(self.0 & (OWNER | search << 2 | search << 1))
     }
 }
 
 impl Access {
-    /// Nobody but the owner.
+    /// Access for the owner only.
     pub const OWN: Access = Access {
         mode: OWNER,
         group: None,
@@ -47,7 +48,7 @@ impl Access {
         owner: None,
     };
 
-    /// Who may read a file in a folder.
+    /// Returns the access to a file in a folder.
     pub fn of(file: &Metadata, reach: Reach) -> Access {
         Access {
             owner: Some(file.uid()),
@@ -66,7 +67,7 @@ impl Access {
         }
     }
 
-    /// The same, less what the umask takes.
+    /// Returns this access with the umask applied when a file is created.
     pub fn masked(self) -> Access {
         Access {
             is_masked: true,
@@ -74,7 +75,7 @@ impl Access {
         }
     }
 
-    fn changed(self, mode: u32, group: Option<u32>) -> Access {
+    fn with_mode(self, mode: u32, group: Option<u32>) -> Access {
         Access {
             is_masked: self.is_masked,
             owner: self.owner,
@@ -82,13 +83,13 @@ impl Access {
         }
     }
 
-    /// The group's bits are of no use where they speak of another group.
+    /// Limits the group's bits to those of all other users, for a file that belongs to a different group.
     fn without_group(self) -> Access {
         let others = self.mode & 0o7;
-        self.changed(self.mode & !0o070 | (others << 3 & self.mode), None)
+        self.with_mode(self.mode & !0o070 | (others << 3 & self.mode), None)
     }
 
-    /// Who may read both.
+    /// Returns the access of users who may read both files.
     pub fn and(self, other: Access) -> Access {
         let mode = self.mode & other.mode;
         let both = match (self.group, other.group) {
@@ -102,37 +103,38 @@ impl Access {
         }
     }
 
-    /// Who of them comes to a folder.
+    /// Removes the permissions of users who cannot get to a folder.
     pub fn within(self, reach: Reach) -> Access {
-        self.changed(self.mode & reach.0, self.group)
+        self.with_mode(self.mode & reach.0, self.group)
     }
 
-    /// Who of them the file at hand is for already.
+    /// Removes the permissions that an existing file does not grant.
     pub fn no_wider_than(self, file: &Metadata) -> Access {
         let owner = self.owner.filter(|owner| *owner == file.uid());
         Access {
             owner,
-            ..self.changed(self.mode & file.mode(), self.group)
+            ..self.with_mode(self.mode & file.mode(), self.group)
         }
     }
 
-    /// The mode that a new file begins with.
-    pub(crate) fn first_mode(self) -> u32 {
+    /// Returns the mode to create a file with, before [`Access::apply_to`].
+    pub(crate) fn initial_mode(self) -> u32 {
         if self.is_masked { self.mode } else { OWNER }
     }
 
-    /// Gives a file that has its first mode this one, and to whom its inputs belong if root merges them. Where its group is another one, and cannot be changed, the group gets what all others have.
-    pub(crate) fn give(self, file: &File) -> io::Result<()> {
+    /// Sets the mode and the group of a file that was created with its initial mode. If root runs the merge, the owner becomes the one of the inputs. If the
+    /// group cannot be changed, it gets the permissions of all other users.
+    pub(crate) fn apply_to(self, file: &File) -> io::Result<()> {
         if let Some(owner) = self.owner.filter(|_| geteuid().is_root()) {
-            // Where the kernel refuses that, the file stays root's, and nobody reads more than before.
+            // If the kernel refuses this, the file still belongs to root, and nobody can read more than before.
             let _ = fchown(file, Some(Uid::from_raw(owner)), None);
         }
-        let is_of_group = |group| -> io::Result<bool> {
-            let own = file.metadata()?.gid() == group;
-            Ok(own || fchown(file, None, Some(Gid::from_raw(group))).is_ok())
+        let set_group = |group| -> io::Result<bool> {
+            let is_set = file.metadata()?.gid() == group;
+            Ok(is_set || fchown(file, None, Some(Gid::from_raw(group))).is_ok())
         };
         let access = match self.group {
-            Some(group) if !is_of_group(group)? => self.without_group(),
+            Some(group) if !set_group(group)? => self.without_group(),
             _ => self,
         };
         let mode = match self.is_masked {
@@ -143,8 +145,9 @@ impl Access {
     }
 }
 
-/// The variable that says which mode the fragments have.
+/// Environment variable with the mode of fragments.
 const VARIABLE: &str = "SA_PROFILE_MODE";
+
 /// Sets the umask so that new files get the mode in `SA_PROFILE_MODE`, and new folders that mode plus search permission. Commands that start a user's program
 /// must not call this, because the program would inherit the umask.
 pub fn use_recorded_mode() {
@@ -168,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_reads_more_than_all_files_allow() {
+    fn combined_access_is_no_wider_than_each_input() {
         let access = |(mode, group)| Access::new(mode, Some(group));
         for (one, two, mode) in [
             ((0o600, 1), (0o644, 1), 0o600),
@@ -182,7 +185,7 @@ mod tests {
             let both = access(one).and(access(two));
             assert_eq!(both.mode, mode, "{one:?} {two:?}");
         }
-        // A folder that nobody may search hides its files.
+        // Users who may not search a folder cannot read its files.
         for (folders, file, mode) in [
             (&[0o700][..], 0o666, 0o600),
             (&[0o750], 0o666, 0o660),
@@ -190,15 +193,15 @@ mod tests {
             (&[0o755, 0o750], 0o644, 0o640),
             (&[0o755, 0o744], 0o644, 0o600),
         ] {
-            let through = |reach: Reach, mode: &u32| reach.through(*mode);
-            let reach = folders.iter().fold(Reach::ALL, through);
-            let all = access((file, 1)).within(reach);
-            assert_eq!(all.mode, mode, "{folders:?} {file:o}");
+            let in_folder = |reach: Reach, mode: &u32| reach.in_folder(*mode);
+            let reach = folders.iter().fold(Reach::ALL, in_folder);
+            let readable = access((file, 1)).within(reach);
+            assert_eq!(readable.mode, mode, "{folders:?} {file:o}");
         }
     }
 
     #[test]
-    fn a_mode_is_what_its_mask_leaves() {
+    fn the_umask_leaves_the_requested_mode() {
         for (asked, files, folders) in [
             (None, 0o600, 0o700),
             (Some("0600"), 0o600, 0o700),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Maximum number of open spans, since an end is compared with each. If there are more, the outermost one counts as unfinished. No call stack is that deep.
+/// Maximum number of open spans. An end is compared with each of them. If there are more, the outermost one counts as unfinished. No call stack is that deep.
 pub const WAITING: usize = 512;
 
 /// Begin or end of a span, as an event of its own.
@@ -10,7 +10,7 @@ pub trait Half {
     /// Position of an event in the recording.
     type Place: Ord;
 
-    /// Returns when it happened, in ns.
+    /// Returns the time of the event in ns.
     fn time_ns(&self) -> i64;
 
     /// Returns its position in the recording.
@@ -23,7 +23,7 @@ pub trait Half {
     fn can_end(&self, begin: &Self) -> bool;
 }
 
-/// Begins of one thread or id. Halves have to be added sorted by time and then by position.
+/// Begins of one thread or id that have no end yet. Begins and ends have to be added sorted by time and then by position.
 #[derive(Debug)]
 pub struct BegunSpans<T>(VecDeque<T>);
 
@@ -34,7 +34,7 @@ impl<T> Default for BegunSpans<T> {
 }
 
 impl<T: Half> BegunSpans<T> {
-    /// Adds a begin. Returns the first one if too many wait: it counts as unfinished.
+    /// Adds a begin. If there are too many open ones, removes and returns the first, which counts as unfinished.
     pub fn begin(&mut self, begin: T) -> Option<T> {
         self.0.push_back(begin);
         let is_full = self.0.len() > WAITING;
@@ -44,7 +44,7 @@ impl<T: Half> BegunSpans<T> {
     /// Removes and returns the begin that an end belongs to. This is the last one that matches.
     ///
     /// An end may match two begins: one of the same time, which gives a span of length 0, and an earlier one. An end without a name belongs to the begin that
-    /// was recorded last. An end with a name belongs to the earlier begin, because consecutive steps often touch. Viewers do that, too, for all ends.
+    /// was recorded last. An end with a name belongs to the earlier begin, because consecutive steps often touch. Viewers choose the earlier begin for all ends.
     pub fn end(&mut self, end: &T) -> Option<T> {
         let first_now = self
             .0
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded() {
+    fn the_number_of_open_spans_is_bounded() {
         let mut open = BegunSpans::default();
         let dropped = (0..600).filter_map(|time: u32| open.begin(time));
         assert_eq!(dropped.count(), 600 - WAITING);

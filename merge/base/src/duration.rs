@@ -3,7 +3,7 @@
 use crate::size::amount;
 use std::time::Duration;
 
-/// The units and their ns.
+/// Units and their length in ns.
 const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
@@ -13,10 +13,10 @@ const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a number and its unit.
+/// Parses a positive duration: a number and its unit.
 ///
 /// # Errors
-/// What was expected, if it is anything else, nothing, no whole number of ns, or longer than a few hundred years.
+/// Returns a message if the text has another form, is zero or not a whole number of ns, or exceeds about 146 years.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let ns = duration_ns(text).filter(|ns| *ns > 0);
@@ -24,17 +24,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     ns.map(Duration::from_nanos).ok_or_else(expected)
 }
 
-/// The same of a duration that may be none at all.
+/// Parses the possible error of a clock, which is a duration that may be zero.
 ///
 /// # Errors
-/// As [`parse_duration`].
+/// Returns a message in the same cases as [`parse_duration`], except for zero.
 pub fn parse_error(text: &str) -> Result<Duration, String> {
     let ns = duration_ns(text.trim());
     let expected = || format!("expected a duration such as 50ms, 200us or 0s, found {text:?}");
     ns.map(Duration::from_nanos).ok_or_else(expected)
 }
 
-/// The ns of a duration, which may be none at all.
+/// Parses a duration, which may be zero. Returns its ns, or `None` if the text has another form or is not a whole number of ns.
 pub fn duration_ns(text: &str) -> Option<u64> {
     let (ns, is_whole) = amount(text, &UNITS)?;
     is_whole.then_some(ns)
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn numbers_have_a_unit() {
-        // Durations, and their microseconds.
+        // Durations and their microseconds.
         for case in include_str!("../tests/durations.txt").lines() {
             let (text, us) = case.split_once('=').unwrap();
             let us = us.parse().unwrap();

@@ -13,8 +13,9 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct FileStatus {
     id: FileId,
     bytes: i64,
-    /// Times of the last change of its bytes, and of its bytes or its inode: seconds since 1970, and ns.
+    /// Time of the last change of the file's bytes: seconds since 1970 and ns.
     modified: (i64, i64),
+    /// Time of the last change of the file's bytes or inode: seconds since 1970 and ns.
     changed: (i64, i64),
 }
 
@@ -30,7 +31,7 @@ impl FileStatus {
         }
     }
 
-    /// Returns the status that `stat` gave.
+    /// Converts the result of a `stat` call.
     #[expect(clippy::cast_possible_wrap, reason = "nanoseconds of a second")]
     pub fn of_stat(stat: &Stat) -> FileStatus {
         FileStatus {
@@ -60,12 +61,12 @@ impl FileStatus {
     }
 }
 
-/// Which file it is, whatever its name.
+/// Identity of a file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
-    /// The number of the file system.
+    /// Number of the file system.
     pub device: u64,
-    /// The file's number there.
+    /// Number of the file in that file system.
     pub inode: u64,
 }
 
@@ -95,7 +96,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     #[test]
-    fn a_write_in_place_changes_the_status_of_a_file_that_is_not_recent() {
+    fn rewriting_a_file_changes_its_status_once_it_is_not_recent() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "0123456789").unwrap();
         let status = || FileStatus::of(&file.as_file().metadata().unwrap());

@@ -1,6 +1,7 @@
-//! Folders by descriptor: what is found, read and written below a folder that was opened once stays in it, whatever its names lead to by then.
+//! Folders that are held open by a descriptor. Files are found, read and written relative to it, so they stay in that folder even if its path is replaced
+//! meanwhile.
 //!
-//! Only what the user named may be a link. Below that none is followed.
+//! Only a path that the user named may be a symbolic link. Links below it are not followed.
 
 use crate::access::{Access, Reach};
 use crate::file_status::FileId;
@@ -19,7 +20,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes read of a file to find its header and first anchor.
+/// Number of bytes read from the beginning of a file to find its header and first anchor.
 const FRONT_BYTES: u64 = 1 << 16;
 
 /// An open folder.
@@ -41,41 +42,41 @@ pub struct Place {
 
 /// An entry of a folder.
 pub struct Entry {
-    /// What it is called there.
+    /// Name in the folder.
     pub name: OsString,
-    /// Whether it is a folder itself.
+    /// True if the entry is a folder.
     pub is_folder: bool,
 }
 
 impl Folder {
-    /// Opens the folder that the user named; a link to one is the user's choice.
+    /// Opens a folder that the user named. The path may be a link.
     ///
     /// # Errors
-    /// If there is no folder that may be searched.
+    /// If there is no such folder, or it may not be searched.
     pub fn open(path: &Path) -> io::Result<Folder> {
         let named = match path.as_os_str().is_empty() {
             true => Path::new("."),
             false => path,
         };
         let fd = openat(CWD, named, folder_flags(), Mode::empty())?;
-        Folder::of(fd, path.to_owned(), Reach::ALL)
+        Folder::from_fd(fd, path.to_owned(), Reach::ALL)
     }
 
-    /// Opens a folder in this one; a link is none.
+    /// Opens a folder in this one. Links are not followed.
     ///
     /// # Errors
-    /// If there is none, or a link.
+    /// If there is no such folder, or it is a link.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = name.as_ref();
         let flags = folder_flags() | OFlags::NOFOLLOW;
         let fd = openat(&self.fd, name, flags, Mode::empty())?;
-        Folder::of(fd, self.path.join(name), self.reach)
+        Folder::from_fd(fd, self.path.join(name), self.reach)
     }
 
-    /// Opens a folder at a path below the one that the user named; no link is followed between them.
+    /// Opens a folder at a path below the one that the user named, without following links between them.
     ///
     /// # Errors
-    /// If there is no such folder, it can only be reached through a link, or it is not below `named`.
+    /// If there is no such folder, a link leads to it, or it is not below `named`.
     pub fn open_below(named: &Path, path: &Path) -> io::Result<Folder> {
         let mut folder = Folder::open(named)?;
         let below = path.strip_prefix(named).map_err(io::Error::other)?;
@@ -87,10 +88,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes a folder in this one and opens it. It is for those who may use another one.
+    /// Creates a folder in this one, with the permissions of `other`, and opens it.
     ///
     /// # Errors
-    /// If the name is taken, or nothing may be made here.
+    /// If the name is taken, or no folder may be created here.
     pub fn make_folder(&self, name: &str, other: &Folder) -> io::Result<Folder> {
         mkdirat(&self.fd, name, Mode::from_raw_mode(0o700))?;
         let folder = self.folder(name)?;
@@ -98,32 +99,33 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Gives it the mode of another one, and, by root, that one's owner; what it has from the folder above, as a shared group's bit, stays.
+    /// Sets the permissions to those of `other`. If root calls this, the owner becomes that of `other`, too. Bits inherited from the parent folder, such as
+    /// set-group-id, stay.
     ///
     /// # Errors
-    /// If its mode may not be changed.
+    /// If the mode may not be changed.
     pub fn be_for(&self, other: &Folder) -> io::Result<()> {
         if geteuid().is_root() {
             let (owner, group) = (Uid::from_raw(other.owner), None::<Gid>);
-            // Where the kernel refuses that, it stays root's.
+            // If the kernel refuses this, the folder still belongs to root.
             let _ = chownat(&self.fd, ".", Some(owner), group, AtFlags::empty());
         }
         let mode = Mode::from_raw_mode(other.mode & 0o777 | self.mode & 0o7000);
         Ok(chmodat(&self.fd, ".", mode, AtFlags::empty())?)
     }
 
-    fn of(fd: OwnedFd, path: PathBuf, above: Reach) -> io::Result<Folder> {
+    fn from_fd(fd: OwnedFd, path: PathBuf, parent: Reach) -> io::Result<Folder> {
         let status = fstat(&fd)?;
         Ok(Folder {
             fd: Arc::new(fd),
             path,
             mode: status.st_mode,
             owner: status.st_uid,
-            reach: above.through(status.st_mode),
+            reach: parent.in_folder(status.st_mode),
         })
     }
 
-    /// A file in it.
+    /// Returns the place of a file in this folder.
     pub fn place(&self, name: impl AsRef<OsStr>) -> Place {
         Place {
             folder: self.clone(),
@@ -131,22 +133,22 @@ impl Folder {
         }
     }
 
-    /// Makes a file in it that has no name.
+    /// Creates a file without a name in this folder.
     ///
     /// # Errors
-    /// If nothing may be made here, or the file system knows no files without a name.
+    /// If no file may be created here, or the file system does not support files without a name.
     pub fn create_unnamed(&self, access: Access) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(access.first_mode());
+        let mode = Mode::from_raw_mode(access.initial_mode());
         let file = openat(&self.fd, ".", flags, mode)?.into();
-        access.give(&file)?;
+        access.apply_to(&file)?;
         Ok(file)
     }
 
-    /// What is in it.
+    /// Lists the entries of this folder.
     ///
     /// # Errors
-    /// If it may not be listed.
+    /// If the folder may not be listed.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -155,7 +157,7 @@ impl Folder {
             let entry = entry?;
             let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
             let kind = match entry.file_type() {
-                // Not every file system says.
+                // Some file systems do not report the type of an entry.
                 FileType::Unknown => self.place(&name).status().map(|status| kind(&status)),
                 kind => Ok(kind),
             };
@@ -167,12 +169,12 @@ impl Folder {
         Ok(entries)
     }
 
-    /// The path it was opened by.
+    /// Returns the path that the folder was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who comes as far as here.
+    /// Returns the permission bits that are effective in this folder.
     pub fn reach(&self) -> Reach {
         self.reach
     }
@@ -184,7 +186,7 @@ impl AsFd for Folder {
     }
 }
 
-/// To come to what lies in a folder takes the right to search it, not to list it.
+/// Returns flags to open a folder. With `O_PATH`, search permission is enough. Read permission, which would allow to list the folder, is not needed.
 fn folder_flags() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
@@ -194,7 +196,7 @@ fn kind(status: &Stat) -> FileType {
 }
 
 impl Place {
-    /// The file at a path that the user named. What leads to its folder may be links.
+    /// Opens the folder of a path that the user named, and returns the place of the file in it. The path of the folder may contain links.
     ///
     /// # Errors
     /// If there is no such folder.
@@ -203,30 +205,30 @@ impl Place {
         Ok(folder.place(path.file_name().unwrap_or_default()))
     }
 
-    /// Its folder.
+    /// Returns the folder of the file.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// What it is called in its folder.
+    /// Returns the name of the file in its folder.
     pub fn name(&self) -> &OsStr {
         self.path.file_name().unwrap_or_default()
     }
 
-    /// Its path, as words.
+    /// Returns the path of the file, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Another name in the same folder.
+    /// Returns the place of another name in the same folder.
     pub fn beside(&self, name: impl AsRef<OsStr>) -> Place {
         self.folder.place(name)
     }
 
-    /// Opens it; `follow` tells whether it may be a link.
+    /// Opens the file. With `follow`, it may be a link.
     ///
     /// # Errors
-    /// If there is no such file, it may not be opened, or is a link that may not be followed.
+    /// If there is no such file, it may not be opened, or it is a link and `follow` is false.
     pub fn open(&self, flags: OFlags, follow: bool) -> io::Result<File> {
         let no_follow = match follow {
             true => OFlags::empty(),
@@ -236,25 +238,25 @@ impl Place {
         Ok(openat(&self.folder, self.name(), flags, Mode::empty())?.into())
     }
 
-    /// Makes a file of this name, which must be free.
+    /// Creates a file of this name, which must not exist.
     ///
     /// # Errors
-    /// If the name is taken, or nothing may be made here.
+    /// If the name is taken, or no file may be created here.
     pub fn create(&self, access: Access) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(access.first_mode());
+        let mode = Mode::from_raw_mode(access.initial_mode());
         let file = openat(&self.folder, self.name(), flags, mode)?.into();
-        if let Err(error) = access.give(&file) {
-            let _ = self.remove(); // the first error is the one to tell
+        if let Err(error) = access.apply_to(&file) {
+            let _ = self.remove(); // The first error is the one to report.
             return Err(error);
         }
         Ok(file)
     }
 
-    /// Opens a regular file for reading; `follow` tells whether it may be a link.
+    /// Opens a regular file for reading. With `follow`, it may be a link.
     ///
     /// # Errors
-    /// If there is none, or it may not be read.
+    /// If there is no regular file of this name, or it may not be read.
     pub fn open_regular(&self, follow: bool) -> io::Result<File> {
         // O_NONBLOCK: opening a FIFO must not wait for its writer.
         let file = self.open(OFlags::RDONLY | OFlags::NONBLOCK, follow)?;
@@ -265,10 +267,10 @@ impl Place {
         Ok(file)
     }
 
-    /// The first bytes of a regular file. Nothing else is read, and nothing is waited for.
+    /// Reads the first bytes of a regular file. Never blocks on a FIFO or device.
     ///
     /// # Errors
-    /// If there is none, or it cannot be read.
+    /// If there is no regular file of this name, or it cannot be read.
     pub fn read_front(&self, follow: bool) -> io::Result<Vec<u8>> {
         let mut front = Vec::new();
         let file = self.open_regular(follow)?;
@@ -276,65 +278,65 @@ impl Place {
         Ok(front)
     }
 
-    /// What is there; of a link the link itself.
+    /// Returns the status of the file. A link is not followed.
     ///
     /// # Errors
-    /// If nothing is there.
+    /// If there is no file of this name.
     pub fn status(&self) -> io::Result<Stat> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         Ok(statat(&self.folder, self.name(), flags)?)
     }
 
-    /// Whether a link is there.
+    /// Returns true if the name is a link.
     pub fn is_link(&self) -> bool {
         self.status()
             .is_ok_and(|status| kind(&status) == FileType::Symlink)
     }
 
-    /// Whether anything is there, be it a link to nowhere.
+    /// Returns true if the name exists. It may be a dangling link.
     pub fn exists(&self) -> bool {
         self.status().is_ok()
     }
 
-    /// Which file is at the end of the links that may start here.
+    /// Returns the id of the file, after following links.
     ///
     /// # Errors
-    /// If nothing is there.
+    /// If there is no such file.
     pub fn led_to(&self) -> io::Result<FileId> {
         let status = statat(&self.folder, self.name(), AtFlags::empty())?;
         Ok(FileId::of_status(&status))
     }
 
-    /// Removes it; of a link the link itself.
+    /// Removes the file. A link is not followed.
     ///
     /// # Errors
-    /// If nothing is there, or it may not be removed.
+    /// If there is no file of this name, or it may not be removed.
     pub fn remove(&self) -> io::Result<()> {
         Ok(unlinkat(&self.folder, self.name(), AtFlags::empty())?)
     }
 
-    /// Gives it the name of another file, in that one's place.
+    /// Renames the file, and replaces any file of the new name.
     ///
     /// # Errors
-    /// If nothing is there, or it may not be renamed.
+    /// If there is no file of this name, or it may not be renamed.
     pub fn rename(&self, to: &Place) -> io::Result<()> {
         Ok(renameat(&self.folder, self.name(), &to.folder, to.name())?)
     }
 
-    /// Gives it a second name, which must be free; a link is not followed.
+    /// Adds a hard link to the file under a name that must not exist. A symbolic link is not followed.
     ///
     /// # Errors
-    /// If the name is taken, or the file system has no second names.
+    /// If the name is taken, or the file system does not support hard links.
     pub fn link(&self, to: &Place) -> io::Result<()> {
         let flags = AtFlags::empty();
         let (from, name) = (&self.folder, self.name());
         Ok(linkat(from, name, &to.folder, to.name(), flags)?)
     }
 
-    /// Gives this name, which must be free, to the file at `path`, a link in `/proc` to a descriptor.
+    /// Gives an open file this name, which must not exist. `path` is the link to its descriptor in `/proc`.
     ///
     /// # Errors
-    /// If the name is taken, or the file may have none.
+    /// If the name is taken, or the file cannot be linked.
     pub fn link_descriptor(&self, path: &Path) -> Result<(), Errno> {
         let flags = AtFlags::SYMLINK_FOLLOW;
         linkat(CWD, path, &self.folder, self.name(), flags)

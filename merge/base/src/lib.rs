@@ -1,11 +1,10 @@
-//! Numbers, text, times, folders and stacks of spans: what the merge needs and what knows nothing of events.
+//! Numbers, text, times, folders and stacks of spans: the parts of the merge that do not depend on events.
 //!
-//! In: bytes that may be anything, and paths that others may change meanwhile. Out: numbers with what they leave open, and files that were opened without
-//! following links.
+//! In: arbitrary bytes, and paths that other programs may change at any time. Out: exact numbers, and files that were opened without following links.
 //!
-//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`folder`] opens a folder once, and all below it by
-//! its descriptor. [`access`] says who may read what was made of it. [`span_stack`] and [`begun_spans`] nest spans for the merge, the tables and the report.
-//! Only this crate knows how a time in microseconds becomes whole nanoseconds and back.
+//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`folder`] opens a folder once, and everything
+//! below it by its descriptor. [`access`] determines who may read the files that are derived from others. [`span_stack`] and [`begun_spans`] nest spans for
+//! the merge, the tables and the report. Only this crate converts times between microsecond texts and whole nanoseconds.
 //!
 //! ```
 //! use trace_base::number::{micros, write_micros};

@@ -1,33 +1,33 @@
-//! Microsecond texts as exact integers; doubles never come near a time.
+//! Converts microsecond texts to exact integers. Times are never stored as doubles, which would lose nanoseconds.
 
 use crate::swar;
 use std::ops::Range;
 
-/// Largest time accepted, in ns: beyond today's epoch times, with room to shift and add without overflow.
+/// Largest accepted time in ns. It is greater than today's epoch times, and leaves room to shift and add without overflow.
 const LIMIT_NS: i128 = (i64::MAX / 4) as i128;
 
-/// A time as exactly as its text said, to the picosecond (further digits are cut).
+/// A time with the precision of its text, down to picoseconds. Further digits are cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Micros {
     whole_ns: i64,
-    /// Picoseconds above, below 1000.
+    /// Picoseconds on top of `whole_ns`, less than 1000.
     rest_ps: i64,
 }
 
 impl Micros {
-    /// Whole nanoseconds, rounded half up.
+    /// Rounds half up to whole nanoseconds.
     #[inline]
     pub fn ns(self) -> i64 {
         self.whole_ns + i64::from(self.rest_ps >= 500)
     }
 
-    /// Whether it is a whole number of ns.
+    /// Returns true if this is a whole number of ns.
     #[inline]
     pub fn is_whole_ns(self) -> bool {
         self.rest_ps == 0
     }
 
-    /// The time from `self` to `self + span` in whole ns, so that equal ends stay equal after rounding.
+    /// Returns the whole ns from `self` to `self + span`. Both ends are rounded, rather than the length, so that equal ends stay equal.
     #[inline]
     pub fn span_ns(self, span: Micros) -> i64 {
         let rest_ps = self.rest_ps + span.rest_ps;
@@ -38,7 +38,7 @@ impl Micros {
         end.ns() - self.ns()
     }
 
-    fn of_ps(ps: i128) -> Option<Micros> {
+    fn from_ps(ps: i128) -> Option<Micros> {
         Some(Micros {
             whole_ns: i64::try_from(ps.div_euclid(1000)).ok()?,
             rest_ps: i64::try_from(ps.rem_euclid(1000)).ok()?,
@@ -46,9 +46,9 @@ impl Micros {
     }
 }
 
-/// Digits alone, or with three decimals: what nearly every line has.
+/// Parses a number without decimals or with three of them, in microseconds. Nearly all lines have such numbers. Returns ns.
 #[inline]
-fn plain(text: &[u8]) -> Option<i64> {
+fn parse_simple(text: &[u8]) -> Option<i64> {
     let (value, len) = swar::digits(text, 0)?;
     if len == text.len() {
         return Some(value * 1000);
@@ -58,7 +58,7 @@ fn plain(text: &[u8]) -> Option<i64> {
         .map(|(ns, _)| ns)
 }
 
-/// Parses digits, a point and exactly three decimals at the front; gives ns and the length of the text.
+/// Parses digits, a point and exactly three decimals at the beginning of `text`. Returns ns and the number of bytes.
 #[inline(always)]
 pub fn three_decimals(text: &[u8]) -> Option<(i64, usize)> {
     let (value, at) = swar::digits(text, 0)?;
@@ -73,10 +73,10 @@ pub fn three_decimals(text: &[u8]) -> Option<(i64, usize)> {
     Some((value * 1000 + decimals, at + 4))
 }
 
-/// Parses a JSON number, or a string that holds one, as microseconds.
+/// Parses a JSON number, or a string with such a number in it, as microseconds.
 #[inline]
 pub fn micros(text: &[u8]) -> Option<Micros> {
-    if let Some(whole_ns) = plain(text) {
+    if let Some(whole_ns) = parse_simple(text) {
         return Some(Micros {
             whole_ns,
             rest_ps: 0,
@@ -102,15 +102,15 @@ pub fn micros(text: &[u8]) -> Option<Micros> {
     if ps > LIMIT_NS * 1000 {
         return None;
     }
-    Micros::of_ps(if negative { -ps } else { ps })
+    Micros::from_ps(if negative { -ps } else { ps })
 }
 
-/// Returns true for 0, which reports leave out.
+/// Returns true for 0. Reports leave such counts out.
 pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The text without the quotes of a string.
+/// Removes the quotes of a JSON string. Other text is returned as it is.
 #[inline]
 pub fn unquoted(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\"")
@@ -126,7 +126,7 @@ fn split_exponent(text: &[u8]) -> Option<(&[u8], i64)> {
     (exponent.abs() <= 1000).then_some((&text[..at], exponent))
 }
 
-/// The digits times ten to the power `shift`, cut to whole units; `None` if one is no digit or the value is too large.
+/// Returns the number times ten to the power of `shift`, truncated to an integer, or `None` if a byte is not a digit or the value is too large.
 fn scaled(digits: impl Iterator<Item = u8>, shift: i64) -> Option<i128> {
     let mut value = 0i128;
     let mut dropped = 0i64;
@@ -154,7 +154,7 @@ fn scaled(digits: impl Iterator<Item = u8>, shift: i64) -> Option<i128> {
     Some(value)
 }
 
-/// Appends nanoseconds as microseconds with three decimals.
+/// Appends a time in ns as microseconds with three decimals.
 #[inline(always)]
 pub fn write_micros(ns: u64, out: &mut Vec<u8>) {
     let (whole, decimals) = (ns / 1000, ns % 1000);
@@ -166,8 +166,8 @@ pub fn write_micros(ns: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
 }
 
-/// Appends the first `len` bytes of a text: all of it is copied and what is too much taken back. A copy of known length is a few
-/// instructions, one of unknown length a call.
+/// Appends the first `len` bytes of a text. It copies all `N` bytes and then truncates `out`, because a copy of constant length takes a few instructions,
+/// and any other copy is a function call.
 #[inline(always)]
 pub fn put_front<const N: usize>(text: &[u8; N], len: usize, out: &mut Vec<u8>) {
     let end = out.len() + len;
@@ -175,7 +175,7 @@ pub fn put_front<const N: usize>(text: &[u8; N], len: usize, out: &mut Vec<u8>) 
     out.truncate(end);
 }
 
-/// Appends a range of a line that is short in nearly all of them.
+/// Appends a range of a line. This is fast if the range has at most 32 bytes.
 #[inline(always)]
 pub fn put_short(line: &[u8], range: Range<usize>, out: &mut Vec<u8>) {
     match line.get(range.start..).and_then(<[u8]>::first_chunk::<32>) {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn parses_exactly() {
-        // Microseconds as a text, and nanoseconds.
+        // Microseconds as text, and nanoseconds.
         for case in include_str!("../tests/micros.txt").lines() {
             let (text, expected) = case.split_once(' ').unwrap();
             let found = micros(text.as_bytes()).map(Micros::ns);

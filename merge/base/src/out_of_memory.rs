@@ -1,7 +1,7 @@
 //! A global allocator that reports running out of memory with a clear message, instead of an abort.
 #![expect(
     unsafe_code,
-    reason = "an allocator is unsafe to implement; this one hands everything to the system's"
+    reason = "an allocator is unsafe to implement; this one forwards all calls to the system's"
 )]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -18,44 +18,44 @@ pub struct OrExit(
     pub &'static str,
 );
 
-// SAFETY: everything is handed to the system's allocator, which keeps the contract; a failure does not return.
+// SAFETY: all calls are forwarded to the system's allocator, which fulfils the contract. A failure does not return.
 unsafe impl GlobalAlloc for OrExit {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of this very function.
-        self.got(unsafe { System.alloc(layout) }, layout.size())
+        // SAFETY: the caller fulfils the contract of this function.
+        self.checked(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of this very function.
-        self.got(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        // SAFETY: the caller fulfils the contract of this function.
+        self.checked(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_bytes: usize) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of this very function.
-        self.got(
+        // SAFETY: the caller fulfils the contract of this function.
+        self.checked(
             unsafe { System.realloc(memory, layout, new_bytes) },
             new_bytes,
         )
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of this very function.
+        // SAFETY: the caller fulfils the contract of this function.
         unsafe { System.dealloc(memory, layout) };
     }
 }
 
 impl OrExit {
     #[inline(always)]
-    fn got(&self, memory: *mut u8, bytes: usize) -> *mut u8 {
+    fn checked(&self, memory: *mut u8, bytes: usize) -> *mut u8 {
         if memory.is_null() {
-            self.end(bytes);
+            self.exit(bytes);
         }
         memory
     }
 
     /// Exits without allocating and without running exit handlers.
     #[cold]
-    fn end(&self, bytes: usize) -> ! {
+    fn exit(&self, bytes: usize) -> ! {
         let mut line = [0; 160];
         let mut rest = &mut line[..];
         // A line that is too long is truncated.
@@ -68,7 +68,7 @@ impl OrExit {
         let used = line.len() - left;
         // SAFETY: the line has at least this many bytes.
         let _ = unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), used) };
-        // SAFETY: it ends the process, and does nothing else.
+        // SAFETY: this ends the process and does nothing else.
         unsafe { libc::_exit(STATUS) }
     }
 }

@@ -1,20 +1,20 @@
-//! A range of lines.
+//! A range of lines in a file.
 
 use std::ops::Range;
 
-/// A range of a file cut at newlines.
+/// A range of a file that begins and ends at line boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// Offset after the last byte.
     pub end: usize,
-    /// Whether a checksum vouches for the lines.
+    /// True if a checksum covers the lines.
     pub trusted: bool,
 }
 
 impl Part {
-    /// Returns the part with a range of bytes. `trusted` is true if a checksum covers its lines.
+    /// Creates a part from a range of bytes. `trusted` is true if a checksum covers its lines.
     pub fn of(range: Range<usize>, trusted: bool) -> Part {
         Part {
             start: range.start,
@@ -23,7 +23,7 @@ impl Part {
         }
     }
 
-    /// All of some lines that nothing vouches for.
+    /// Returns a part of all these lines. No checksum covers them.
     pub fn all_of(lines: &[u8]) -> Part {
         Part::of(0..lines.len(), false)
     }

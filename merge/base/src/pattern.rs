@@ -1,6 +1,6 @@
-//! Names as people ask for them: a glob, or text.
+//! Patterns that users write to select names: a glob or plain text.
 
-/// What a name has to look like.
+/// A pattern for names.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
@@ -8,7 +8,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A glob if the text has any of `*?[` and is one.
+    /// Parses a pattern. It is a glob if the text contains any of `*?[` and is a valid glob, and otherwise plain text.
     pub fn new(text: &str) -> Pattern {
         let is_glob = text.contains(['*', '?', '[']);
         let glob = is_glob.then(|| glob::Pattern::new(text).ok()).flatten();
@@ -18,12 +18,13 @@ impl Pattern {
         }
     }
 
-    /// Whether the name is the text, or the glob matches all of it.
+    /// Returns true if the name equals the text, or the glob matches the whole name.
     pub fn is(&self, name: &str) -> bool {
         name == self.text || self.glob.as_ref().is_some_and(|glob| glob.matches(name))
     }
 
-    /// The same; the text need only be a part of the name. A number at either end of it must be a whole one: `rank 1` is no part of `rank 12`.
+    /// Returns true if [`Pattern::is`] does, or the name contains the text. A number at the beginning or end of the text has to be a whole number of the
+    /// name: `rank 1` does not match `rank 12`.
     pub fn is_in(&self, name: &str) -> bool {
         let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
         let (name_bytes, text) = (name.as_bytes(), self.text.as_bytes());
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_match_whole_names_and_text_its_part() {
+    fn globs_match_whole_names_and_text_matches_parts() {
         for case in include_str!("../tests/patterns.txt").lines() {
             let [pattern, expected, name] = case.splitn(3, " | ").collect::<Vec<_>>()[..] else {
                 panic!("{case}");

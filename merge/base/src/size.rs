@@ -1,6 +1,6 @@
 //! Sizes as people write them: `900MB`, `1.5GB`, `512MiB`, `900M`.
 
-/// The units, in lower case, and their bytes: decimal with a `B`, binary without one or with `iB`, as `split` and `dd` have them.
+/// Units in lower case and their bytes. Units with `B` are decimal, and those without it or with `iB` are binary, as in `split` and `dd`.
 const UNITS: [(&str, u64); 9] = [
     ("kb", 1_000),
     ("mb", 1_000_000),
@@ -13,10 +13,10 @@ const UNITS: [(&str, u64); 9] = [
     ("gib", 1 << 30),
 ];
 
-/// Reads a number and its unit.
+/// Parses a positive size: a number and its unit.
 ///
 /// # Errors
-/// What was expected, if it is anything else, nothing, or more than a few exabytes.
+/// Returns a message if the text has another form, is zero, or exceeds 4 EiB.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bytes = size_bytes(text.trim()).filter(|bytes| *bytes > 0);
     bytes.ok_or_else(|| format!("expected a size such as 900MB or 1.5GiB, found {text:?}"))
@@ -26,7 +26,7 @@ fn size_bytes(text: &str) -> Option<u64> {
     amount(&text.to_ascii_lowercase(), &UNITS).map(|(bytes, _)| bytes)
 }
 
-/// Reads a number with perhaps a point in it, and one of these units. Returns it in the smallest unit, and true if no fraction was cut off.
+/// Parses a number, which may have decimals, and one of these units. Returns the amount in the smallest unit, and true if no fraction was cut off.
 pub(crate) fn amount(text: &str, units: &[(&str, u64)]) -> Option<(u64, bool)> {
     let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let (number, unit) = text.split_at(text.bytes().take_while(is_number).count());
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn numbers_have_a_unit() {
-        // Sizes, and their bytes.
+        // Sizes and their bytes.
         for case in include_str!("../tests/sizes.txt").lines() {
             let (text, bytes) = case.split_once('=').unwrap();
             assert_eq!(parse_size(text), Ok(bytes.parse().unwrap()), "{text}");

@@ -1,25 +1,25 @@
-//! A stack of the spans that are open on one row. Each span contains the next one.
+//! A stack of the spans that are open on one track. Each span contains the next one.
 //!
-//! The merge's rows, the tables and the report all nest spans with it. Spans have to be pushed sorted by begin, and the longest first if several begin
+//! The merge's lanes, the tables and the report all nest spans with it. Spans have to be pushed sorted by begin, and the longest first if several begin
 //! together. Viewers process them in the same order.
 
 use std::collections::VecDeque;
 
-/// The end of a span that has none.
+/// End of a span that has no end.
 pub const UNFINISHED: i64 = i64::MAX;
 
 /// A span on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenSpan<T> {
-    /// When it begins, in ns.
+    /// Begin in ns.
     pub start_ns: i64,
-    /// When it ends, in ns, or [`UNFINISHED`].
+    /// End in ns, or [`UNFINISHED`].
     pub end_ns: i64,
     /// Data of the caller.
     pub value: T,
 }
 
-/// The open spans of one row, the outermost first.
+/// Open spans of one track, the outermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanStack<T>(VecDeque<OpenSpan<T>>);
 
@@ -65,7 +65,7 @@ impl<T> SpanStack<T> {
         self.0.pop_back_if(|innermost| innermost.end_ns <= ns)
     }
 
-    /// Adds a span without a check.
+    /// Adds a span without checking that it fits into the others.
     pub fn push(&mut self, span: OpenSpan<T>) {
         self.0.push_back(span);
     }

@@ -1,4 +1,4 @@
-//! Text and digits eight or sixteen bytes at a time.
+//! Processes text and digits eight or sixteen bytes at a time (SIMD within a register).
 
 #[cfg(target_arch = "x86_64")]
 mod vector;
@@ -10,18 +10,18 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The eight bytes from `at` on, the first one lowest; zeros stand for what is not there.
+/// Reads eight bytes from `at` on, in little-endian order. Bytes beyond the end are zero.
 #[inline(always)]
 pub fn eight(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         Some(eight) => u64::from_le_bytes(*eight),
-        None => last(bytes, at),
+        None => last_bytes(bytes, at),
     }
 }
 
-/// What is left of the bytes, fewer than eight. A copy of unknown length would be a call; a shift is not.
+/// Reads the remaining bytes, fewer than eight. It shifts a whole word, because a copy of variable length would be a function call.
 #[inline]
-fn last(bytes: &[u8], at: usize) -> u64 {
+fn last_bytes(bytes: &[u8], at: usize) -> u64 {
     let left = bytes.get(at..).unwrap_or_default();
     match bytes.last_chunk::<8>() {
         Some(eight) if !left.is_empty() => u64::from_le_bytes(*eight) >> (8 * (8 - left.len())),
@@ -32,13 +32,13 @@ fn last(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Two words, of the sixteen bytes from `at` on.
+/// Reads sixteen bytes from `at` on, as two words.
 #[inline(always)]
 pub fn sixteen(bytes: &[u8], at: usize) -> [u64; 2] {
     [eight(bytes, at), eight(bytes, at + 8)]
 }
 
-/// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
+/// Returns the number of bytes before the first quote, backslash or control character, or 16 if there is none.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn plain_len([first, second]: [u64; 2]) -> usize {
@@ -50,7 +50,7 @@ pub fn plain_len([first, second]: [u64; 2]) -> usize {
     before + (word.trailing_zeros() / 8) as usize
 }
 
-/// Marks quotes, backslashes and control characters in their highest bits; behind the first one others may be marked too.
+/// Sets the highest bit of each byte that is a quote, backslash or control character. After the first such byte, other bytes may be marked, too.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn marks(word: u64) -> u64 {
@@ -59,11 +59,11 @@ fn marks(word: u64) -> u64 {
     let found = (quote.wrapping_sub(ONES) & !quote)
         | (escape.wrapping_sub(ONES) & !escape)
         | (word.wrapping_sub(ONES * 0x20) & !word);
-    // A borrow or carry can only make a byte after the first one look found.
+    // A borrow or carry can only mark a byte after the first match by mistake.
     found & HIGHS
 }
 
-/// How many bytes are digits before the first that is none; 8 if all are.
+/// Returns the number of leading bytes that are digits, at most 8.
 #[inline(always)]
 pub fn digits_len(word: u64) -> usize {
     let values = word ^ (ONES * 0x30);
@@ -71,11 +71,11 @@ pub fn digits_len(word: u64) -> usize {
     ((found & HIGHS).trailing_zeros() / 8) as usize
 }
 
-/// The value of the first `len` bytes, all of them digits.
+/// Returns the value of the first `len` bytes, which are digits.
 #[inline(always)]
-fn value(word: u64, len: usize) -> u64 {
-    // The first digit is the lowest byte: what is shifted in from below are leading zeros.
-    // In two steps, for 64 bits at once are no shift.
+fn digits_value(word: u64, len: usize) -> u64 {
+    // The first digit is in the lowest byte, so the bytes that are shifted in from below are leading zeros.
+    // There are two shifts, because a shift by 64 bits at once would overflow.
     let half = 32 - 4 * len;
     let digits = (word ^ (ONES * 0x30)) << half << half;
     let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
@@ -83,22 +83,22 @@ fn value(word: u64, len: usize) -> u64 {
     fours.wrapping_mul(1 + (10_000 << 32)) >> 32
 }
 
-/// Reads 1 to 15 digits at `at`; gives their value and how many they are.
+/// Reads 1 to 15 digits at `at`. Returns their value and their number.
 #[inline(always)]
 pub fn digits(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let word = eight(bytes, at);
     let mut len = digits_len(word);
-    let mut number = value(word, len);
+    let mut number = digits_value(word, len);
     if len == 8 {
         let word = eight(bytes, at + 8);
         let more = digits_len(word);
-        number = number * POWERS.get(more)? + value(word, more);
+        number = number * POWERS.get(more)? + digits_value(word, more);
         len += more;
     }
     (len > 0).then_some((number.cast_signed(), len))
 }
 
-/// The decimal digits of a number of at most 16, and how many they are; what comes after them is no text.
+/// Writes a number of at most 16 decimal digits as text. Returns the text and its length. The bytes after it are not valid.
 #[inline(always)]
 pub(crate) fn text(number: u64) -> Option<([u8; 16], usize)> {
     const HALF: u64 = 100_000_000;
@@ -112,11 +112,11 @@ pub(crate) fn text(number: u64) -> Option<([u8; 16], usize)> {
     Some((text.to_le_bytes(), 16 - zeros as usize))
 }
 
-/// The values of the eight digits of a number, the first one lowest.
+/// Returns the values of the eight digits of a number, the first digit in the lowest byte.
 #[inline(always)]
 fn eight_digits(number: u64) -> u64 {
     let fours = (number / 10_000) | ((number % 10_000) << 32);
-    // Multiplied and shifted: divided by 100, then by 10, each part by itself.
+    // The multiplications and shifts divide each part by 100, and then by 10.
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let pairs = hundreds | ((fours - hundreds * 100) << 16);
     let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
@@ -128,26 +128,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_first_byte_of_every_value_at_every_place() {
+    fn finds_the_first_byte_of_every_value_at_every_position() {
         for byte in 0..=255u8 {
-            for place in 0..16 {
+            for position in 0..16 {
                 let mut text = *b"aaaaaaaaaaaaaaaa";
-                text[place] = byte;
+                text[position] = byte;
                 let is_plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
-                let expected = if is_plain { 16 } else { place };
-                assert_eq!(plain_len(sixteen(&text, 0)), expected, "{byte} at {place}");
+                let expected = if is_plain { 16 } else { position };
+                assert_eq!(
+                    plain_len(sixteen(&text, 0)),
+                    expected,
+                    "{byte} at {position}"
+                );
             }
-            for place in 0..8 {
+            for position in 0..8 {
                 let mut text = *b"77777777";
-                text[place] = byte;
-                let expected = if byte.is_ascii_digit() { 8 } else { place };
-                assert_eq!(digits_len(eight(&text, 0)), expected, "{byte} at {place}");
+                text[position] = byte;
+                let expected = if byte.is_ascii_digit() { 8 } else { position };
+                assert_eq!(
+                    digits_len(eight(&text, 0)),
+                    expected,
+                    "{byte} at {position}"
+                );
             }
         }
     }
 
     #[test]
-    fn nothing_is_read_behind_the_end() {
+    fn nothing_is_read_beyond_the_end() {
         for len in 0..40 {
             let text = vec![b'a'; len];
             for at in 0..len + 3 {

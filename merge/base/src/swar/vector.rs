@@ -1,14 +1,14 @@
-//! Sixteen bytes of text at a time, with the instructions that every x86-64 has.
+//! Processes sixteen bytes of text at a time with SSE2, which every x86-64 processor has.
 #![expect(
     unsafe_code,
-    reason = "a safe function may not call instructions of vectors, though no processor lacks them"
+    reason = "vector instructions may only be called from unsafe code, although every x86-64 processor has them"
 )]
 
 use std::arch::x86_64::{
     _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
 };
 
-/// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
+/// Returns the number of bytes before the first quote, backslash or control character, or 16 if there is none.
 #[inline(always)]
 pub fn plain_len(words: [u64; 2]) -> usize {
     // SAFETY: SSE2 is part of x86-64.
@@ -16,7 +16,7 @@ pub fn plain_len(words: [u64; 2]) -> usize {
     (found | 1 << 16).trailing_zeros() as usize
 }
 
-/// A bit for each quote, backslash and control character.
+/// Returns a bit mask of the bytes that are quotes, backslashes or control characters.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn marks([first, second]: [u64; 2]) -> u32 {
