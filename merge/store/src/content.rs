@@ -1,7 +1,7 @@
 //! The bytes of a file.
 //!
-//! A small one is read. A large one is mapped, and watched: others may cut it short while it is read. What the program itself has written to a
-//! file without a name nobody else can change.
+//! A small file is read. A large one is mapped, and watched, because another program may truncate it while it is read. A file without a name that this program
+//! has written needs no watching, because no other program can change it.
 
 #![expect(
     unsafe_code,
@@ -15,25 +15,25 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
 
-/// Bytes of a file that is read and not mapped: a process may have some 65,000 mappings.
+/// Maximum size of a file that is read instead of mapped. A process may have only about 65,000 mappings.
 const SMALL_BYTES: u64 = 1 << 16;
 
 /// The bytes of a file.
 pub enum Content {
-    /// Mapped; a file without a name.
+    /// A mapped file without a name.
     Mapped(Mmap),
-    /// Mapped; a file that others may write.
+    /// A mapped file that other programs may write.
     Watched(Watched),
-    /// On the heap.
+    /// Bytes on the heap.
     Owned(Vec<u8>),
-    /// Where they will be among those of other files, once all are there.
+    /// Bytes that will be packed together with those of other files. This is their range.
     Pending(Range<usize>),
-    /// Among those of other files.
+    /// Bytes that are packed together with those of other files.
     Packed(Together<u8>),
 }
 
 impl Content {
-    /// Maps a file without a name, or reads it where it cannot be mapped.
+    /// Maps a file without a name, or reads it if it cannot be mapped.
     ///
     /// # Errors
     /// If it can neither be mapped nor read.
@@ -47,7 +47,7 @@ impl Content {
         Content::read(file)
     }
 
-    /// Maps a file that others may write, or reads it if it is small or cannot be mapped.
+    /// Maps a file that other programs may write, or reads it if it is small or cannot be mapped.
     ///
     /// # Errors
     /// If it can neither be mapped nor read.
@@ -67,7 +67,7 @@ impl Content {
         Ok(Content::Owned(bytes))
     }
 
-    /// All of them; none while they are pending.
+    /// Returns all bytes, or an empty slice while they are pending.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -89,7 +89,7 @@ impl Content {
         matches!(self, Content::Watched(watched) if watched.is_cut())
     }
 
-    /// Lets go of the pages of a range; they come back from the file when touched again.
+    /// Releases the pages of a range from memory. They are read from the file again on the next access.
     pub fn release(&self, start: usize, end: usize) {
         match self {
             Content::Watched(watched) => watched.release(start, end),

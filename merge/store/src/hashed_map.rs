@@ -1,15 +1,15 @@
-//! Maps and sets whose keys are hashes already.
+//! Maps and sets with keys that are hashes already.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are hashes already: they are not hashed again.
+/// A map with keys that are hashes already, and are not hashed again.
 pub type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
 
-/// A set of hashes, which are not hashed again.
+/// A set of values that are hashes already, and are not hashed again.
 pub type HashedSet = HashSet<u64, BuildHasherDefault<KeyHasher>>;
 
-/// Takes a key for its own hash.
+/// A hasher that returns the key itself.
 #[derive(Debug, Default)]
 pub struct KeyHasher(u64);
 

@@ -1,10 +1,10 @@
-//! What is too much for memory: sorting, vectors and files that are mapped.
+//! Data that may exceed memory: sorting, vectors and mapped files.
 //!
-//! In: records of a fixed size, in any order ([`sorter`]) or as they come ([`spill_vec`]), and files that others may cut short ([`content`]). Out: the
-//! records in their order, as a slice, and bytes that stay readable. The crate also has maps whose keys are hashes ([`hashed_map`]).
+//! In: records of a fixed size, to be sorted ([`sorter`]) or kept in their order ([`spill_vec`]), and files that other programs may truncate ([`content`]).
+//! Out: the records as a slice, and bytes that stay readable. The crate also has maps whose keys are hashes ([`hashed_map`]).
 //!
-//! Temporary files have no name, so they vanish with the process however it ends. They lie in the first of some folders that takes them
-//! ([`in_first`]); what goes wrong there is a [`TemporaryError`], which names the folder.
+//! Temporary files have no name, so they vanish with the process, however it ends. They are created in the first of several folders that accepts them
+//! ([`in_first`]). A failure is reported as a [`TemporaryError`], which names the folder.
 //!
 //! ```
 //! use trace_store::sorter::{Record, Sorter};

@@ -1,10 +1,10 @@
-//! Records as they are in memory: in a vector, or in a mapped temporary file.
+//! Records in a vector, or in a mapped temporary file in which they have the same layout.
 //!
-//! The file has no name and is written before it is mapped, so nobody changes or truncates it. It holds the bytes that the records have in this
-//! process, and no other one reads it. A page that the disk does not give back ends the process by SIGBUS.
+//! The file has no name and is written before it is mapped, so no other program changes or truncates it. It contains the records with the layout that they have
+//! in the memory of this process, and no other process reads it. A page that the disk cannot read back ends the process with SIGBUS.
 #![expect(
     unsafe_code,
-    reason = "records of a mapped file are read where they are, as those in memory"
+    reason = "records of a mapped file are read in place, like records in memory"
 )]
 
 use memmap2::{Mmap, MmapOptions};
@@ -15,7 +15,7 @@ use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Records in one piece.
+/// A slice of records.
 pub enum Records<T> {
     /// In memory.
     Memory(Vec<T>),
@@ -43,8 +43,8 @@ impl<T> Deref for Records<T> {
         match self {
             Records::Memory(records) => records,
             Records::Mapped(mapped) => {
-                // SAFETY: a `RecordFile` made the map, of whole records that are `Copy` and hold no borrowed reference. The map begins at a page,
-                // which is aligned for any record.
+                // SAFETY: a `RecordFile` created the map. It consists of whole records, which are `Copy` and contain no borrowed reference. The map
+                // begins at a page boundary, which is aligned for any record.
                 let (_, records, _) = unsafe { mapped.map.align_to::<T>() };
                 records
             }
@@ -62,7 +62,7 @@ impl<T: Copy> Records<T> {
     }
 }
 
-/// A temporary file that takes records.
+/// A temporary file to which records are appended.
 pub(crate) struct RecordFile<T> {
     file: File,
     len: usize,
@@ -84,7 +84,7 @@ impl<T: Copy + 'static> RecordFile<T> {
         self.len
     }
 
-    /// Writes records after the others. If that fails, the file contains what it contained before.
+    /// Appends records. If this fails, the records in the file are the same as before.
     pub(crate) fn append(&mut self, records: &[T]) -> io::Result<()> {
         let (file, from) = (self.file.as_raw_fd(), records.as_ptr().cast::<u8>());
         let at = self.len * size_of::<T>();
@@ -103,7 +103,7 @@ impl<T: Copy + 'static> RecordFile<T> {
         if bytes == 0 {
             return Ok(Records::default());
         }
-        // SAFETY: nobody else can open the file, which has no name, and it is not written any more.
+        // SAFETY: no other program can open the file, because it has no name, and it is not written any more.
         match unsafe { MmapOptions::new().len(bytes).map(&self.file) } {
             Ok(map) => Ok(Records::Mapped(Mapped {
                 map,
@@ -130,7 +130,7 @@ impl<T: Copy + 'static> RecordFile<T> {
     }
 }
 
-/// Repeats a call that gets the bytes done and those left, and returns how many more it did, until none is left.
+/// Repeats a read or write call until all bytes are done. `call` gets the number of bytes done and left, and returns the number it did, or -1.
 fn all_bytes(bytes: usize, mut call: impl FnMut(usize, usize) -> isize) -> io::Result<()> {
     let mut done = 0;
     while done < bytes {
@@ -146,7 +146,7 @@ fn all_bytes(bytes: usize, mut call: impl FnMut(usize, usize) -> isize) -> io::R
     Ok(())
 }
 
-/// Returns an offset as the system takes it, which refuses those below 0.
+/// Converts an offset to the type of system calls. An offset that is too large becomes -1, which they refuse.
 fn offset(at: usize) -> libc::off64_t {
     libc::off64_t::try_from(at).unwrap_or(-1)
 }

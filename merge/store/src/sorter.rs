@@ -1,5 +1,4 @@
-//! Sorts more records than memory shall hold: sorted runs of them lie in temporary files without a name, which vanish with the
-//! process however it ends.
+//! Sorts more records than may be held in memory. Sorted runs of them are in temporary files without a name, which vanish with the process, however it ends.
 
 use crate::records::{RecordFile, Records};
 use crate::temporary::in_first;
@@ -12,46 +11,47 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of records in memory before they are sorted and written.
 const BUFFER_BYTES: usize = 4 << 20;
-/// So many records are sorted by all workers. Of fewer a caller may hold a lock that other tasks of the workers take: a worker that waits for its part of a sort does such tasks.
+/// Minimum number of records to sort with all workers. Below it, one thread sorts, because the caller may hold a lock that other tasks need: a worker that
+/// waits for its part of a parallel sort executes such tasks meanwhile.
 const PARALLEL: usize = 1 << 20;
-/// Runs of one size before they become one.
+/// Number of runs of about the same size that are merged into one.
 const RUNS: usize = 32;
-/// Records that are written at a time while runs become one.
+/// Number of records written at a time while runs are merged.
 const BATCH: usize = 1024;
 
-/// Something that has an order. In a temporary file it is as it is in memory.
+/// A record to sort. Temporary files contain it as it is in memory.
 pub trait Record: Ord + Copy + Send + 'static {
-    /// Adds the next record to this one and returns true if both are to be one. This must not change the order.
+    /// Merges the next record into this one if both belong together, and returns true in that case. This must not change the order.
     fn join(&mut self, _next: &Self) -> bool {
         false
     }
 }
 
-/// Records in their order: in memory while they are few, else in a temporary file without a name.
+/// Sorted records, in memory or in a temporary file without a name.
 pub type Sorted<R> = Records<R>;
 
-/// Takes records in any order.
+/// Sorts records that are added in any order.
 pub struct Sorter<'f, R> {
-    /// Where its files are: in the first of these that takes one.
+    /// Candidates for the folder of temporary files. The first one that accepts a file is used.
     folders: Vec<&'f Path>,
     buffer: Vec<R>,
     capacity: usize,
-    /// Sorted runs, each with how often its records were merged: the largest first.
+    /// Sorted runs, each with the number of times its records were merged. The largest ones come first.
     runs: Vec<(u32, Sorted<R>)>,
 }
 
 impl<'f, R: Record> Sorter<'f, R> {
-    /// One whose files are in `folder`, and that holds at most 4 MiB of records.
+    /// Creates a sorter with temporary files in `folder`. It buffers at most 4 MiB of records.
     pub fn new(folder: &'f Path) -> Sorter<'f, R> {
         Sorter::with_capacity(vec![folder], BUFFER_BYTES / size_of::<R>())
     }
 
-    /// One whose files are in `folder`, and that holds at most `bytes` of records.
+    /// Creates a sorter with temporary files in `folder`. It buffers at most `bytes` of records.
     pub fn with_memory(folder: &'f Path, bytes: usize) -> Sorter<'f, R> {
         Sorter::with_capacity(vec![folder], (bytes / size_of::<R>()).max(2))
     }
 
-    /// One whose files are in any of `folders`, and that holds at most `bytes` of records.
+    /// Creates a sorter with temporary files in the first of `folders` that accepts them. It buffers at most `bytes` of records.
     pub fn in_any(folders: &'f [PathBuf], bytes: usize) -> Sorter<'f, R> {
         let folders = folders.iter().map(PathBuf::as_path).collect();
         Sorter::with_capacity(folders, (bytes / size_of::<R>()).max(2))
@@ -66,7 +66,7 @@ impl<'f, R: Record> Sorter<'f, R> {
         }
     }
 
-    /// Takes a record.
+    /// Adds a record.
     ///
     /// # Errors
     /// If a temporary file cannot be written.
@@ -78,7 +78,7 @@ impl<'f, R: Record> Sorter<'f, R> {
         Ok(())
     }
 
-    /// Takes several records.
+    /// Adds several records.
     ///
     /// # Errors
     /// If a temporary file cannot be written.
@@ -87,21 +87,21 @@ impl<'f, R: Record> Sorter<'f, R> {
         records.try_for_each(|record| self.push(record))
     }
 
-    /// Writes what is in memory as a run.
+    /// Sorts the buffered records and writes them as a run.
     fn spill(&mut self) -> io::Result<()> {
         sort(&mut self.buffer);
         let run = in_first(&self.folders, |folder| write(&self.buffer, folder));
         self.buffer.clear();
-        self.add(run?)
+        self.add_run(run?)
     }
 
-    /// Returns true if nothing was taken.
+    /// Returns true if no record was added.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty() && self.runs.is_empty()
     }
 
-    /// Adds a run.
-    fn add(&mut self, run: Sorted<R>) -> io::Result<()> {
+    /// Adds a run, and merges runs if there are too many of one size.
+    fn add_run(&mut self, run: Sorted<R>) -> io::Result<()> {
         self.runs.push((0, run));
         while let Some(&(merged, _)) = self.runs.last() {
             let first = self.runs.partition_point(|run| run.0 > merged);
@@ -115,10 +115,10 @@ impl<'f, R: Record> Sorter<'f, R> {
         Ok(())
     }
 
-    /// All records in their order.
+    /// Returns all records in their order.
     ///
     /// # Errors
-    /// If a temporary file cannot be written, or neither mapped nor read.
+    /// If a temporary file cannot be written, or can neither be mapped nor read.
     pub fn finish(mut self) -> io::Result<Sorted<R>> {
         if self.runs.is_empty() {
             sort(&mut self.buffer);
@@ -142,28 +142,28 @@ fn sort<R: Record>(records: &mut Vec<R>) {
     records.dedup_by(|next, record| record.join(next));
 }
 
-/// Makes a run of records that are in order.
+/// Writes sorted records as a run.
 fn write<R: Record>(records: &[R], folder: &Path) -> io::Result<Sorted<R>> {
     let mut file = RecordFile::new(folder)?;
     file.append(records)?;
     file.finish()
 }
 
-/// Makes one run of several. Records that are to be one are joined.
+/// Merges several runs into one. Records that belong together are joined.
 fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> {
-    let mut rests: Vec<_> = runs.iter().map(|run| run.iter().copied()).collect();
-    // The first record of each run that has any left.
-    let mut heads = BinaryHeap::new();
-    for (number, rest) in rests.iter_mut().enumerate() {
-        heads.extend(rest.next().map(|record| Reverse((record, number))));
+    let mut sources: Vec<_> = runs.iter().map(|run| run.iter().copied()).collect();
+    // The next record of each run that has any left.
+    let mut heap = BinaryHeap::new();
+    for (number, source) in sources.iter_mut().enumerate() {
+        heap.extend(source.next().map(|record| Reverse((record, number))));
     }
     let mut file = RecordFile::new(folder)?;
     let mut batch: Vec<R> = Vec::with_capacity(BATCH);
-    while let Some(mut head) = heads.peek_mut() {
-        let Reverse((record, number)) = *head;
-        match rests[number].next() {
-            Some(next) => head.0.0 = next,
-            None => drop(PeekMut::pop(head)),
+    while let Some(mut least) = heap.peek_mut() {
+        let Reverse((record, number)) = *least;
+        match sources[number].next() {
+            Some(next) => least.0.0 = next,
+            None => drop(PeekMut::pop(least)),
         }
         if batch.last_mut().is_some_and(|last| last.join(&record)) {
             continue;

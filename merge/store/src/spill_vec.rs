@@ -1,7 +1,7 @@
 //! A vector that keeps its first records in memory and moves to a temporary file when it grows. The file is mapped once it is complete.
 //!
-//! The file has no name and is written before it is mapped, so nobody changes or truncates it. Where no folder takes it, or the disk is full,
-//! what is left stays in memory.
+//! The file has no name and is written before it is mapped, so no other program changes or truncates it. If no folder accepts the file, or the disk is full,
+//! the remaining records stay in memory.
 
 use crate::records::{RecordFile, Records};
 use crate::temporary::{in_first, named_temporary};
@@ -11,74 +11,74 @@ use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of records that are in memory before they go to the file.
+/// Bytes of records in memory before they are written to the file.
 const MEMORY_BYTES: usize = 1 << 20;
-/// Bytes of records that a [`Writer`] holds.
+/// Bytes of records that a [`Writer`] buffers.
 const WRITER_BYTES: usize = 1 << 14;
 
-/// Takes records of several threads.
+/// Collects records from several threads.
 pub struct Spill<'f, T> {
-    /// Where its file is: in the first of these that takes it.
+    /// Candidates for the folder of the file. The first one that accepts it is used.
     folders: &'f [PathBuf],
-    taken: Mutex<Taken<T>>,
+    added: Mutex<Added<T>>,
 }
 
-struct Taken<T> {
-    /// The file, and the folder that it is in.
+struct Added<T> {
+    /// The file and its folder.
     file: Option<(RecordFile<T>, PathBuf)>,
-    /// Records that follow those in the file.
+    /// Records after those in the file.
     memory: Vec<T>,
-    /// Whether the file takes no more.
+    /// True if a write to the file failed, so that all further records stay in memory.
     full: bool,
 }
 
 impl<'f, T: Copy + 'static> Spill<'f, T> {
-    /// One whose file is in the first of these folders that takes it.
+    /// Creates an empty vector. Its file will be in the first of these folders that accepts it.
     pub fn new(folders: &'f [PathBuf]) -> Spill<'f, T> {
-        let taken = Taken {
+        let added = Added {
             file: None,
             memory: Vec::new(),
             full: false,
         };
         Spill {
             folders,
-            taken: Mutex::new(taken),
+            added: Mutex::new(added),
         }
     }
 
-    /// Adds records one after the other; gives their numbers.
+    /// Adds records without a gap between them. Returns their numbers.
     pub fn append(&self, records: &[T]) -> Range<usize> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let filed = taken.file.as_ref().map_or(0, |(file, _)| file.len());
-        let start = filed + taken.memory.len();
-        taken.memory.extend_from_slice(records);
-        if taken.memory.len() * size_of::<T>() >= MEMORY_BYTES && !taken.full {
-            taken.full = taken.write(self.folders).is_err();
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_file = added.file.as_ref().map_or(0, |(file, _)| file.len());
+        let start = in_file + added.memory.len();
+        added.memory.extend_from_slice(records);
+        if added.memory.len() * size_of::<T>() >= MEMORY_BYTES && !added.full {
+            added.full = added.write(self.folders).is_err();
         }
         start..start + records.len()
     }
 
-    /// All records, to be read.
+    /// Returns all records for reading.
     ///
     /// # Errors
-    /// If the file can neither be mapped nor read; it says which folder that is in.
+    /// If the file can neither be mapped nor read. The error names its folder.
     pub fn finish(self) -> io::Result<Spilled<T>> {
-        let taken = self.taken.into_inner();
-        let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
-        let filed = taken.file.map(|(file, folder)| {
+        let added = self.added.into_inner();
+        let mut added = added.unwrap_or_else(PoisonError::into_inner);
+        let filed = added.file.map(|(file, folder)| {
             let filed = file.finish();
             filed.map_err(|error| named_temporary(&folder, error))
         });
-        taken.memory.shrink_to_fit();
+        added.memory.shrink_to_fit();
         Ok(Spilled {
             filed: filed.transpose()?.unwrap_or_default(),
-            memory: taken.memory,
+            memory: added.memory,
         })
     }
 }
 
-impl<T: Copy + 'static> Taken<T> {
-    /// Brings what is in memory to the file.
+impl<T: Copy + 'static> Added<T> {
+    /// Writes the records in memory to the file.
     fn write(&mut self, folders: &[PathBuf]) -> io::Result<()> {
         if let Some((file, _)) = &mut self.file {
             file.append(&self.memory)?;
@@ -94,18 +94,18 @@ impl<T: Copy + 'static> Taken<T> {
     }
 }
 
-/// Takes the records of one list in portions.
+/// Buffers the records of one list and adds them in portions.
 pub struct Writer<'s, 'f, T> {
     spill: &'s Spill<'f, T>,
     records: Vec<T>,
     list: List,
 }
 
-/// Where the records of a list are, in order.
+/// Numbers of the records of a list, in order.
 pub type List = Vec<Range<usize>>;
 
 impl<'s, 'f, T: Copy + 'static> Writer<'s, 'f, T> {
-    /// One that hands its records to `spill`.
+    /// Creates a writer that adds its records to `spill`.
     pub fn new(spill: &'s Spill<'f, T>) -> Writer<'s, 'f, T> {
         Writer {
             spill,
@@ -114,7 +114,7 @@ impl<'s, 'f, T: Copy + 'static> Writer<'s, 'f, T> {
         }
     }
 
-    /// Takes a record of the list.
+    /// Adds a record to the list.
     pub fn push(&mut self, record: T) {
         self.records.push(record);
         if self.records.len() * size_of::<T>() >= WRITER_BYTES {
@@ -122,7 +122,7 @@ impl<'s, 'f, T: Copy + 'static> Writer<'s, 'f, T> {
         }
     }
 
-    /// What was pushed since the last call.
+    /// Ends the list, and returns the numbers of the records that were pushed since the last call.
     pub fn end(&mut self) -> List {
         self.flush();
         self.list.shrink_to_fit();
@@ -142,15 +142,15 @@ impl<'s, 'f, T: Copy + 'static> Writer<'s, 'f, T> {
     }
 }
 
-/// Records that were taken.
+/// All records of a [`Spill`], for reading.
 pub struct Spilled<T> {
     filed: Records<T>,
-    /// Records that follow those in the file.
+    /// Records after those in the file.
     memory: Vec<T>,
 }
 
 impl<T: Copy> Spilled<T> {
-    /// What was added at this number, and all behind it that lies with it in the file or in memory: at least what was added together.
+    /// Returns the record of this number and all that follow it in the same memory: at least the ones that were added by the same call.
     pub fn rest(&self, number: usize) -> &[T] {
         match number.checked_sub(self.filed.len()) {
             Some(at) => self.memory.get(at..).unwrap_or_default(),
@@ -158,12 +158,12 @@ impl<T: Copy> Spilled<T> {
         }
     }
 
-    /// Some of them that were added together or one after the other by nobody else.
+    /// Returns the records of these numbers. They must have been added by the same call, or by consecutive calls with no others between them.
     pub fn get(&self, numbers: Range<usize>) -> &[T] {
         &self.rest(numbers.start)[..numbers.len()]
     }
 
-    /// The records of a list.
+    /// Iterates over the records of a list.
     pub fn list<'a>(&'a self, list: &'a List) -> impl Iterator<Item = T> + 'a {
         list.iter().flat_map(|range| self.range(range.clone()))
     }
@@ -175,23 +175,23 @@ impl<T: Copy> Spilled<T> {
     }
 }
 
-/// Records that were added together.
+/// Records that were added by the same call, as a slice that shares ownership of all records.
 #[derive(Clone)]
 pub struct Together<T> {
-    of: Arc<Spilled<T>>,
+    spilled: Arc<Spilled<T>>,
     numbers: Range<usize>,
 }
 
 impl<T> Together<T> {
-    /// The records with these numbers.
-    pub fn new(of: &Arc<Spilled<T>>, numbers: Range<usize>) -> Together<T> {
+    /// Returns the records of these numbers.
+    pub fn new(spilled: &Arc<Spilled<T>>, numbers: Range<usize>) -> Together<T> {
         Together {
-            of: Arc::clone(of),
+            spilled: Arc::clone(spilled),
             numbers,
         }
     }
 
-    /// Leaves nothing of them.
+    /// Removes all records from the slice.
     pub fn clear(&mut self) {
         self.numbers = 0..0;
     }
@@ -200,12 +200,12 @@ impl<T> Together<T> {
 impl<T> From<Vec<T>> for Together<T> {
     fn from(memory: Vec<T>) -> Together<T> {
         let numbers = 0..memory.len();
-        let of = Spilled {
+        let spilled = Spilled {
             filed: Records::Memory(memory),
             memory: Vec::new(),
         };
         Together {
-            of: Arc::new(of),
+            spilled: Arc::new(spilled),
             numbers,
         }
     }
@@ -215,7 +215,7 @@ impl<T: Copy> Deref for Together<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        self.of.get(self.numbers.clone())
+        self.spilled.get(self.numbers.clone())
     }
 }
 
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn records_come_out_as_they_went_in() {
+    fn records_are_read_as_they_were_added() {
         let nowhere = PathBuf::from("/nowhere");
         let folders = [nowhere, std::env::temp_dir()];
         let most = MEMORY_BYTES / size_of::<Part>();
         for count in [0, 1, 1000, most, most + 1, 3 * most + 5] {
             // Two more are added below.
-            let is_too_much = count + 2 > most;
-            for (folders, filed) in [(&folders[..], is_too_much), (&folders[..1], false)] {
+            let exceeds_memory = count + 2 > most;
+            for (folders, filed) in [(&folders[..], exceeds_memory), (&folders[..1], false)] {
                 let spill = Spill::new(folders);
                 let mut writers = [Writer::new(&spill), Writer::new(&spill)];
                 for number in 0..count {
@@ -251,8 +251,8 @@ mod tests {
                 let together = spill.append(&some);
                 let spilled = Arc::new(spill.finish().unwrap());
                 assert_eq!(!spilled.filed.is_empty(), filed, "{count}");
-                for (of, list) in lists.iter().enumerate() {
-                    let numbers = (0..count).filter(|number| number % 7 % 2 == of);
+                for (writer, list) in lists.iter().enumerate() {
+                    let numbers = (0..count).filter(|number| number % 7 % 2 == writer);
                     assert!(spilled.list(list).eq(numbers.map(part)), "{count}");
                 }
                 assert!(spilled.rest(together.start).starts_with(&some));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_does_not_take_stays_in_memory() {
+    fn records_stay_in_memory_if_the_file_cannot_be_written() {
         let parts: Vec<Part> = (0..MEMORY_BYTES / size_of::<Part>() + 1)
             .map(part)
             .collect();
@@ -273,15 +273,15 @@ mod tests {
         let spill = Spill::new(&folders);
         let filed = spill.append(&parts);
         {
-            let mut taken = spill.taken.lock().unwrap();
-            let (file, _) = taken.file.as_mut().unwrap();
+            let mut added = spill.added.lock().unwrap();
+            let (file, _) = added.file.as_mut().unwrap();
             assert_eq!(file.len(), parts.len());
             file.refuse_more();
-            assert!(taken.memory.is_empty());
+            assert!(added.memory.is_empty());
         }
         let rest = spill.append(&parts);
         let more = spill.append(&parts[..7]);
-        assert!(spill.taken.lock().unwrap().full);
+        assert!(spill.added.lock().unwrap().full);
         let spilled = Arc::new(spill.finish().unwrap());
         assert_eq!(spilled.filed.len(), parts.len());
         for (numbers, expected) in [(filed, &parts[..]), (rest, &parts), (more, &parts[..7])] {

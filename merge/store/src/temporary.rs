@@ -1,4 +1,5 @@
-//! Temporary files: they go to the first folder that accepts them. An error names the folder, because it may be on another disk than the inputs and the output.
+//! Temporary files, which are created in the first folder that accepts them. An error names the folder, because it may be on another disk than the inputs and
+//! the output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("temporary file in {}: {source}", folder.display())]
 pub struct TemporaryError {
-    /// Where it is.
+    /// Folder of the file.
     pub folder: PathBuf,
-    /// What happened.
+    /// Cause of the failure.
     pub source: io::Error,
 }
 
-/// The error with the folder's name, unless it has one.
+/// Adds the folder's name to an error, unless it has one already.
 pub fn named_temporary(folder: &Path, source: io::Error) -> io::Error {
     match source.get_ref() {
         Some(inner) if inner.is::<TemporaryError>() => source,
@@ -24,18 +25,18 @@ pub fn named_temporary(folder: &Path, source: io::Error) -> io::Error {
     }
 }
 
-/// Does it in the first of the folders in which it can be done.
+/// Calls `create` with each folder until it succeeds.
 ///
 /// # Errors
-/// The last folder's, if none takes it.
+/// Returns the error of the last folder if all fail.
 pub fn in_first<'f, T>(
     folders: &'f [impl AsRef<Path>],
-    mut make: impl FnMut(&'f Path) -> io::Result<T>,
+    mut create: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut failure = io::ErrorKind::NotFound.into();
     for folder in folders {
-        match make(folder.as_ref()) {
-            Ok(made) => return Ok(made),
+        match create(folder.as_ref()) {
+            Ok(created) => return Ok(created),
             Err(error) => failure = error,
         }
     }

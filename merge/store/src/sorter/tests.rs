@@ -3,7 +3,7 @@ use super::*;
 impl Record for (u32, u32) {}
 
 #[test]
-fn in_memory_and_from_many_runs_the_order_is_the_same() {
+fn sorts_alike_in_memory_and_from_many_runs() {
     for (count, capacity) in [
         (0, 4),
         (3, 4),
@@ -28,7 +28,7 @@ fn in_memory_and_from_many_runs_the_order_is_the_same() {
     }
 }
 
-/// A key and a sum: those of one key become one.
+/// A key and a sum. Records with the same key are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Sum(u32, u32);
 
@@ -43,7 +43,7 @@ impl Record for Sum {
 }
 
 #[test]
-fn records_that_join_are_one_whatever_memory_holds() {
+fn joins_records_with_any_amount_of_memory() {
     let folders = [PathBuf::from("/nowhere"), std::env::temp_dir()];
     for bytes in [0, 64, 1000, 1 << 20] {
         let mut sorter = Sorter::in_any(&folders, bytes);
