@@ -131,11 +131,11 @@ impl Event<'_> {
         let name = fields.name.of(text);
         for (key, value) in Members::of(text) {
             let rule = match fault(self.phase, name, key, value) {
-                Some(Fault::Number | Fault::Endless) => Rule::BadNumber,
+                Some(Fault::Number | Fault::ArgsNumber) => Rule::BadNumber,
                 Some(Fault::Time) => Rule::BadTime,
                 Some(Fault::NegativeTime) => Rule::NegativeTime,
                 Some(Fault::Id2) => Rule::BadId,
-                Some(Fault::Half) => Rule::BadEscape,
+                Some(Fault::Surrogate) => Rule::BadEscape,
                 Some(Fault::Name) | None => continue,
             };
             findings.add(rule, self.offset);

@@ -1,4 +1,4 @@
-//! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
+//! Parses lines with the key order of FORMAT.md. Only their beginning is read, because the checksum of their block covers the rest.
 
 use crate::json::{Fields, Scanner, Span};
 use crate::line::{Event, parse};
@@ -6,10 +6,10 @@ use crate::member;
 use sa_format::Phase;
 use trace_base::number::three_decimals;
 
-/// What stands before a name.
+/// Text before a name.
 const NAME: &[u8] = br#","name":""#;
 
-/// Reads the front of a line in canonical order; `None` if it is in any other form, which says nothing about the line.
+/// Parses the beginning of a line in canonical order. Returns `None` if it has another form, which may still be valid.
 #[inline]
 pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
     let mut front = Scanner::new(line, 0);
@@ -30,7 +30,7 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
     if phase == Phase::Metadata {
         front.name(&mut event.fields)?;
         if !event.name().starts_with(b"sa_") {
-            return named_by_program(line);
+            return program_metadata(line);
         }
     } else {
         front.literal(br#","ts":"#)?;
@@ -40,21 +40,21 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
     (line.last() == Some(&b'}')).then_some(event)
 }
 
-/// What a program names, it names as it likes: such a line is read to its end, and is canonical only if nothing of it has to be mended.
+/// Parses metadata with a name of the program's choice. Such a line is scanned to the end, and is canonical only if it does not have to be mended.
 #[cold]
-fn named_by_program(line: &[u8]) -> Option<Event<'_>> {
+fn program_metadata(line: &[u8]) -> Option<Event<'_>> {
     let event = parse(line).ok()?;
     (!event.fields.is_mended() && !event.fields.repeated).then_some(event)
 }
 
-/// Whether the name follows, perhaps behind the thread's CPU time: these are all members that stand between the duration and the name.
+/// Returns true if the name follows, possibly after the thread's CPU time. No other members may be between the duration and the name.
 #[inline(always)]
 pub(crate) fn is_named(rest: &[u8]) -> bool {
-    rest.starts_with(NAME) || is_named_behind_cpu_time(rest)
+    rest.starts_with(NAME) || is_named_after_cpu_time(rest)
 }
 
 #[inline(never)]
-fn is_named_behind_cpu_time(mut rest: &[u8]) -> bool {
+fn is_named_after_cpu_time(mut rest: &[u8]) -> bool {
     for key in [&br#","tts":"#[..], br#","tdur":"#] {
         if let Some(value) = rest.strip_prefix(key)
             && let Some((_, len)) = three_decimals(value)
@@ -65,7 +65,7 @@ fn is_named_behind_cpu_time(mut rest: &[u8]) -> bool {
     rest.starts_with(NAME)
 }
 
-/// The id of a flow, which follows the time, and what comes after it. An arrow without an id is one that viewers refuse.
+/// Returns the id of a flow, which follows the time, and the rest of the line after it. Viewers refuse an arrow without an id.
 #[inline(always)]
 pub(crate) fn flow_id(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let after = rest.strip_prefix(br#","id2":"#)?;
@@ -83,7 +83,7 @@ impl Scanner<'_> {
         Some((ns, self.since(start)))
     }
 
-    /// What follows `ts`, as far as the phase needs it.
+    /// Parses the members after `ts` that events of this phase need.
     #[inline(always)]
     fn rest(&mut self, event: &mut Event<'_>) -> Option<()> {
         match event.phase {
@@ -114,7 +114,7 @@ impl Scanner<'_> {
         self.literal(b"\"")?;
         let inside = &self.bytes[self.at..];
         let end = memchr::memchr2(b'"', b'\\', inside)?;
-        // Only names of the recorder's own records are needed, and these have no escapes.
+        // The merge needs only the names of the recorder's own records, which have no escapes.
         if inside[end] == b'"' {
             fields.name = Span::new(start, self.at + end + 1);
         }
@@ -128,7 +128,7 @@ mod tests {
     use crate::prefix_cache::Timed;
 
     #[test]
-    fn issue_19_cpu_times_that_are_none_are_left_to_the_scanner() {
+    fn issue_19_invalid_cpu_times_are_left_to_the_scanner() {
         for (between, is_canonical) in [
             ("", true),
             (r#","tts":1.000"#, true),
@@ -138,12 +138,12 @@ mod tests {
             (r#","tts":1.000,"tts":2.000"#, false),
             (r#","a":1e999"#, false),
         ] {
-            let head = r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000"#;
-            let line = format!(r#"{head}{between},"name":"n","cat":"c"}}"#);
+            let front = r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000"#;
+            let line = format!(r#"{front}{between},"name":"n","cat":"c"}}"#);
             let event = parse_canonical(line.as_bytes());
             assert_eq!(event.is_some(), is_canonical, "{line}");
-            // A line that begins like another is looked at as closely.
-            let (ts_ns, rest) = (1_000, &line.as_bytes()[head.len() - 12..]);
+            // The prefix cache checks a line in the same way.
+            let (ts_ns, rest) = (1_000, &line.as_bytes()[front.len() - 12..]);
             let timed = Timed { ts_ns, rest };
             assert_eq!(timed.dur_ns().is_some(), is_canonical, "{line}");
         }

@@ -1,7 +1,7 @@
-//! Which device slices are collectives, and which slices of several ranks are one collective.
+//! Finds the device slices that are collectives, and the slices of several ranks that belong to one collective.
 //!
-//! In: name and args of a slice on a device. Out: a [`Collective`], which says what it does and in which communicator. [`CollectiveCounts`] numbers the
-//! collectives of each rank. Ranks run the collectives of a communicator in the same order, so the k-th of one rank is the k-th of another.
+//! In: name and args of a slice on a device. Out: a [`Collective`] with its kind and communicator. [`CollectiveCounts`] numbers the collectives of each rank.
+//! Ranks run the collectives of a communicator in the same order, so the k-th slice of one rank belongs to the same collective as the k-th of another.
 
 use crate::json::Members;
 use std::collections::HashMap;
@@ -13,11 +13,11 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub enum CollectiveKind {
     /// Each rank gets the sum of all.
     AllReduce,
-    /// Each rank gets what all have.
+    /// Each rank gets the data of all.
     AllGather,
     /// Each rank gets its part of the sum.
     ReduceScatter,
-    /// Each rank gets a part of each.
+    /// Each rank gets a part of the data of each.
     AllToAll,
     /// The ranks wait for each other.
     Barrier,
@@ -25,7 +25,7 @@ pub enum CollectiveKind {
     Other,
 }
 
-/// Parts of the names of collectives, in small letters and without punctuation. With `v`, ranks get parts of different sizes, so they do not end together.
+/// Parts of the names of collectives, in lower case and without punctuation. With `v`, ranks get parts of different sizes, so they do not end together.
 const KINDS: [(&str, CollectiveKind); 8] = [
     ("reducescatterv", CollectiveKind::Other),
     ("allgatherv", CollectiveKind::Other),
@@ -38,55 +38,55 @@ const KINDS: [(&str, CollectiveKind); 8] = [
 ];
 
 impl CollectiveKind {
-    fn of_plain(plain: &str) -> CollectiveKind {
-        let found = KINDS.iter().find(|(word, _)| plain.contains(word));
+    fn from_plain_name(plain: &str) -> CollectiveKind {
+        let found = KINDS.iter().find(|(part, _)| plain.contains(part));
         found.map_or(CollectiveKind::Other, |(_, kind)| *kind)
     }
 
-    /// Returns true if no rank can end it before all have begun it, so that all end it at about the same time.
+    /// Returns true if no rank can end the collective before all have begun it, so that all end it at about the same time.
     pub fn ends_together(self) -> bool {
         self != CollectiveKind::Other
     }
 }
 
-/// A communication as its slice on a device describes it.
+/// A communication between devices, as its slice on one device describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// Its kind.
+    /// Kind of the communication.
     pub kind: CollectiveKind,
-    /// A hash of what it does and of the communicator: the same on all of its ranks. Never 0.
+    /// Hash of the kind and the communicator, which is the same on all ranks. Never 0.
     pub group: u64,
 }
 
-/// Args that name the communicator: two of Kineto, and ours.
+/// Args that name the communicator: two from Kineto, and ours.
 const COMMUNICATOR_ARGS: [&[u8]; 3] = [b"Process Group Name", b"Process Group Ranks", b"comm"];
-/// The arg that says what a kernel of NCCL does, whatever its name.
+/// Arg with the operation of an NCCL kernel. It takes precedence over the kernel's name.
 const KIND_ARG: &[u8] = b"Collective name";
 
 impl Collective {
-    /// Returns what a slice of this name communicates; `None` if it computes. `args` are its args as JSON.
+    /// Returns the communication of a slice with this name, or `None` if it computes. `args` are its args as JSON.
     pub fn of(name: &str, args: &[u8]) -> Option<Collective> {
         if !is_communication(name) {
             return None;
         }
-        let (mut what, mut communicator) = (plain(without_numbers(name)), 0);
+        let (mut operation, mut communicator) = (plain(without_numbers(name)), 0);
         for (key, value) in Members::of(args) {
             if key == KIND_ARG {
-                what = plain(&String::from_utf8_lossy(value));
+                operation = plain(&String::from_utf8_lossy(value));
             } else if COMMUNICATOR_ARGS.contains(&key) {
                 communicator = xxh3_64_with_seed(value, xxh3_64_with_seed(key, communicator));
             }
         }
-        let kind = CollectiveKind::of_plain(&what);
-        let of_kind = match kind {
-            CollectiveKind::Other => xxh3_64(what.as_bytes()),
+        let kind = CollectiveKind::from_plain_name(&operation);
+        let kind_hash = match kind {
+            CollectiveKind::Other => xxh3_64(operation.as_bytes()),
             kind => kind as u64,
         };
-        let of_communicator = match communicator {
+        let communicator_hash = match communicator {
             0 => xxh3_64(without_numbers(name).as_bytes()),
             communicator => communicator,
         };
-        let group = of_communicator.rotate_left(3) ^ of_kind;
+        let group = communicator_hash.rotate_left(3) ^ kind_hash;
         Some(Collective {
             kind,
             group: group.max(1),
@@ -94,7 +94,7 @@ impl Collective {
     }
 }
 
-/// Returns true if a kernel of this name moves data between devices, and does nothing else. HCCL calls its kernels `hcom_allReduce_` and the like.
+/// Returns true if a kernel with this name only moves data between devices. HCCL calls its kernels `hcom_allReduce_` and the like.
 pub fn is_communication(name: &str) -> bool {
     const LIBRARIES: [&str; 3] = ["hcom", "hccl", "nccl"];
     const COLLECTIVES: [&str; 5] = [
@@ -108,13 +108,13 @@ pub fn is_communication(name: &str) -> bool {
     LIBRARIES.iter().any(|library| plain.contains(library)) || COLLECTIVES.contains(&plain.as_str())
 }
 
-/// Returns the letters and digits of a name, in small letters.
+/// Returns the letters and digits of a name, in lower case.
 fn plain(name: &str) -> String {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     plain.to_ascii_lowercase()
 }
 
-/// Returns the name without the numbers of the call: HCCL writes `hcom_allReduce__952_17_1`, where 952 stands for the communicator.
+/// Returns the name without the numbers of the call. HCCL writes `hcom_allReduce__952_17_1`, in which 952 is the communicator and stays.
 fn without_numbers(name: &str) -> &str {
     let Some((call, numbers)) = name.split_once("__") else {
         return name;
@@ -123,26 +123,26 @@ fn without_numbers(name: &str) -> &str {
     &name[..call.len() + 2 + communicator]
 }
 
-/// A collective: equal keys on several ranks are the same one.
+/// Identity of a collective, which is the same on all of its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CollectiveKey {
-    /// Its [`Collective::group`].
+    /// [`Collective::group`] of its slices.
     pub group: u64,
-    /// Which of the group's collectives it is, from 1.
+    /// Number of the collective in its group, from 1.
     pub nth: u32,
 }
 
-/// Most groups of all ranks that are counted.
-const MOST_COUNTS: usize = 1 << 20;
+/// Maximum number of counts, one for each group of each rank.
+const MAX_COUNTS: usize = 1 << 20;
 
-/// Numbers the collectives of each rank, which must come in the order of their times.
+/// Numbers the collectives of each rank. They have to be added in the order of their times.
 #[derive(Debug, Default)]
 pub struct CollectiveCounts(HashMap<(u64, u32), u32>);
 
 impl CollectiveCounts {
-    /// Returns the key of a rank's next collective of a group; `None` if there are too many groups.
+    /// Returns the key of a rank's next collective of a group, or `None` if there are too many groups.
     pub fn next(&mut self, group: u64, rank: u32) -> Option<CollectiveKey> {
-        let is_full = self.0.len() >= MOST_COUNTS;
+        let is_full = self.0.len() >= MAX_COUNTS;
         let nth = match self.0.entry((group, rank)) {
             Entry::Vacant(_) if is_full => return None,
             entry => entry.or_default(),
@@ -151,7 +151,7 @@ impl CollectiveCounts {
         Some(CollectiveKey { group, nth: *nth })
     }
 
-    /// Returns how many collectives of a group a rank has. If ranks have different numbers, it is unknown which belong together.
+    /// Returns the number of collectives of a group on a rank. If ranks have different numbers, it is unknown which collectives belong together.
     pub fn count(&self, group: u64, rank: u32) -> u32 {
         self.0.get(&(group, rank)).copied().unwrap_or(0)
     }
@@ -161,9 +161,9 @@ impl CollectiveCounts {
 mod tests {
     use super::*;
 
-    /// Ascend's `BroadcastTo` and its fused kernels compute.
+    /// Ascend's `BroadcastTo` and its fused kernels compute, so they are no communication.
     #[test]
-    fn communication_is_known_by_name() {
+    fn communication_is_recognized_by_name() {
         for case in include_str!("../tests/collectives.txt").lines() {
             let (kind, name) = case.split_once(' ').unwrap();
             let found = Collective::of(name, b"").map(|found| format!("{:?}", found.kind));

@@ -1,10 +1,10 @@
-//! What was wrong with the input: kinds, places, totals. Damage is a value, never an error.
+//! Damage in the input: its kinds, places and totals. Damage is a value, never an error.
 
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Most places a report lists; totals stay exact beyond it.
+/// Maximum number of places that a report lists. Totals include all places.
 pub const LISTED: usize = 1000;
 
 /// Defines kinds, each with the name that reports use.
@@ -29,7 +29,7 @@ pub(crate) use named_kinds;
 named_kinds! {
     /// A kind of damage (FORMAT.md §5).
     Kind {
-        /// The last line has no newline and is no whole event.
+        /// A last line without a newline that is not a complete event.
         TornTail "torn_tail"
         /// Not a JSON object.
         BadJson "bad_json"
@@ -43,35 +43,35 @@ named_kinds! {
         NoId "no_id"
         /// A counter (`C`) without a value that is a number.
         BadCounter "bad_counter"
-        /// A `process_name` or `thread_name` whose name is no text, or an empty one.
+        /// A `process_name` or `thread_name` whose name is not a text, or empty.
         BadName "bad_name"
         /// Invalid UTF-8.
         BadUtf8 "bad_utf8"
         /// A run of NUL bytes.
         Nul "nul"
-        /// Over 16 MiB.
+        /// A line of more than 16 MiB.
         LineTooLong "line_too_long"
         /// A byte-order mark.
         Bom "bom"
-        /// A block that is incomplete or does not match, and nothing else covers it.
+        /// A block that is incomplete or does not match its checksum, and for which there is no other copy.
         BadBlock "bad_block"
         /// Missing positions that no loss record explains.
         Gap "gap"
-        /// The ring that held the tail is not there.
+        /// A missing ring, although it contained the tail.
         RingMissing "ring_missing"
-        /// The ring that held the tail is not usable.
+        /// An invalid ring, although it contained the tail.
         BadRing "bad_ring"
         /// Compressed data that is cut short or invalid.
         BadGzip "bad_gzip"
-        /// The file could not be opened or read.
+        /// A file that could not be opened or read.
         Unreadable "unreadable"
-        /// The file was truncated or rewritten during the merge: what it held afterwards was merged.
+        /// A file that was truncated or rewritten during the merge. Its new content was merged.
         Changed "changed"
     }
 }
 
 impl Kind {
-    /// Whether it is an object of an event that viewers do not show.
+    /// Returns true if the line is an event that viewers do not show.
     pub fn is_unshown(self) -> bool {
         matches!(
             self,
@@ -89,27 +89,27 @@ impl Serialize for Kind {
 /// One damaged place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
-    /// The file, a fragment or a ring.
+    /// Fragment, ring or other input file.
     #[serde(serialize_with = "path_text")]
     pub file: PathBuf,
     /// Byte offset in the file.
     pub offset: u64,
-    /// What is wrong there.
+    /// Kind of damage.
     pub kind: Kind,
-    /// More words where the kind alone does not explain it.
+    /// Explanation, if the kind alone is not enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Writes a path as text; bytes that are not UTF-8 become replacement characters, for JSON knows no others.
+/// Serializes a path as text. Bytes that are not UTF-8 become replacement characters, because JSON cannot represent them.
 ///
 /// # Errors
-/// Those of the serializer.
+/// If the serializer fails.
 pub fn path_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.to_string_lossy())
 }
 
-/// Writes a path that may be absent, as `null` then.
+/// Serializes an optional path as text or `null`.
 ///
 /// # Errors
 /// If the serializer fails.
@@ -120,17 +120,17 @@ pub fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result
     }
 }
 
-/// Places of one file in the order they were met, the list bounded, the totals exact.
+/// Damaged places of one file, in the order in which they were found. The list is bounded, and the totals are exact.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// How many of each kind there are.
+    /// Number of places of each kind.
     pub totals: BTreeMap<Kind, u64>,
-    /// The first of them: the byte offset, and the kind.
+    /// Byte offset and kind of the first places.
     pub listed: Vec<(u64, Kind)>,
 }
 
 impl Places {
-    /// Adds one at a byte offset.
+    /// Adds a place at a byte offset.
     pub fn add(&mut self, offset: u64, kind: Kind) {
         *self.totals.entry(kind).or_default() += 1;
         if self.listed.len() < LISTED {
@@ -138,7 +138,7 @@ impl Places {
         }
     }
 
-    /// Adds those that come after these.
+    /// Adds the places of `other`, which come after these.
     pub fn append(&mut self, other: &Places) {
         for (kind, count) in &other.totals {
             *self.totals.entry(*kind).or_default() += count;
@@ -147,7 +147,7 @@ impl Places {
         self.listed.extend(other.listed.iter().take(room));
     }
 
-    /// How many there are.
+    /// Returns the number of all places.
     pub fn total(&self) -> u64 {
         self.totals.values().sum()
     }

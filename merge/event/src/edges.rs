@@ -1,36 +1,36 @@
-//! A stretch of time, and where an event lies in it.
+//! A time window, and the position of an event relative to it.
 
 use crate::event::Event;
 use sa_format::Phase;
 
-/// The first and the last ns of a window.
+/// First and last ns of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edges {
-    /// The first ns.
+    /// First ns.
     pub from_ns: i64,
-    /// The last ns.
+    /// Last ns.
     pub to_ns: i64,
 }
 
-/// Where an event lies.
+/// Position of an event relative to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lies {
-    /// Between the edges.
+    /// Inside the window.
     Inside,
-    /// A span that crosses an edge.
+    /// A span that crosses an edge of the window.
     Across,
-    /// Before or behind the window.
+    /// Before or after the window.
     Outside,
 }
 
 impl Edges {
-    /// All of time.
+    /// A window without edges.
     pub const OPEN: Edges = Edges {
         from_ns: i64::MIN,
         to_ns: i64::MAX,
     };
 
-    /// Tells where an event of the same time axis lies. Metadata and CPU profiles are shown in any case, what has no end from its begin on.
+    /// Returns the position of an event on the same time axis. Metadata and CPU profiles are always inside. Spans without an end last until the end of the window.
     #[inline]
     pub fn lies(self, event: &Event<'_>) -> Lies {
         let (start, end) = (event.ts_ns, event.ts_ns.saturating_add(event.dur_ns));
@@ -47,9 +47,9 @@ impl Edges {
         }
     }
 
-    /// Returns what is shown of an event that crosses an edge: the part between the edges. Returns `None` for any other event.
+    /// Returns the part of an event that is inside the window, or `None` if nothing has to be cut off.
     ///
-    /// A begin without an end goes 1 ns before the first edge: of two events with one time, viewers take the complete span for the outer one.
+    /// A begin without an end is moved to 1 ns before the first edge. If two spans begin together, viewers consider a complete span to be the outer one.
     pub fn cut<'a>(self, event: &Event<'a>) -> Option<Event<'a>> {
         if event.is_in_every_part() {
             return None;
@@ -71,13 +71,13 @@ impl Edges {
         is_cut.then_some(cut)
     }
 
-    /// The same in a time that needs `shift_ns` to get to this one.
+    /// Converts the window to a time axis on which times are less than on this one by `shift_ns`.
     #[inline]
     pub fn unshifted(self, shift_ns: i64) -> Edges {
         self.moved(|ns| ns.saturating_sub(shift_ns))
     }
 
-    /// The same in another time; where there is no edge there is none.
+    /// Converts the window to another time axis. An open edge stays open.
     #[inline]
     pub fn moved(self, time: impl Fn(i64) -> i64) -> Edges {
         let moved = |ns: i64, open: i64| if ns == open { open } else { time(ns) };

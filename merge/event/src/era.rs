@@ -1,7 +1,7 @@
-//! When a recording took place, as far as its events and anchors agree. A damaged time that lies far from all others would become the base of the
-//! trace, and viewers would show decades of nothing.
+//! Finds the time range in which a recording took place, from its events and anchors. A damaged time that is far from all others would become the base of the
+//! trace, and viewers would show decades without events.
 //!
-//! In: the times of a recording's events, and of its anchors. Out: the stretch of time in which its events must lie, if any does not.
+//! In: the times of a recording's events and anchors. Out: the time range of its valid events, if any event is outside of it.
 
 use crate::event::Event;
 use crate::scan::{Found, Part, scan_part};
@@ -10,20 +10,20 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 const DAY_NS: i64 = 86_400_000_000_000;
-/// An event farther than this from all others is none of their time.
+/// Minimum distance of separate groups of events.
 const FAR_NS: i64 = 30 * DAY_NS;
-/// Where more than a few events lie together, a month may be a pause; this is none.
+/// Distance at which even a larger group of events has damaged times. For shorter distances, the recording may have paused.
 const DECADE_NS: i64 = 3652 * DAY_NS;
-/// Of how many events one may be apart, for its time to be damaged rather than a pause before it.
-const FEW: u64 = 10;
-/// Damaged times rarely lie together: more than these, within a decade, were recorded before or after a pause.
-const MOST_FEW: u64 = 3;
-/// A span may last as long as its process, and that as long as its host; a longer one has a damaged end.
+/// A group has damaged times only if at most one in this many events belongs to it. Otherwise, the recording has paused.
+const MIN_RATIO: u64 = 10;
+/// Maximum size of a group with damaged times. Such times are rarely close together, so more events within a decade were recorded before or after a pause.
+const MAX_DAMAGED: u64 = 3;
+/// Maximum length of a span. It may last as long as its process, which may run as long as its host. A longer span has a damaged end.
 const LONG_NS: i64 = 366 * DAY_NS;
-/// Times since 1970 of the years 2001 to 2043.
+/// Range of times since 1970 in the years 2001 to 2043.
 const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
 
-/// A stretch of time in which events begin.
+/// A time range in which events begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
     from_ns: i64,
@@ -31,7 +31,7 @@ pub struct Era {
 }
 
 impl Era {
-    /// The times that are near enough to these.
+    /// Returns the range around these times, extended on both sides by the distance of separate groups.
     fn around(first_ns: i64, last_ns: i64) -> Era {
         Era {
             from_ns: first_ns.saturating_sub(FAR_NS),
@@ -39,19 +39,19 @@ impl Era {
         }
     }
 
-    /// Whether an event from `first_ns` to `last_ns` is of it.
+    /// Returns true if an event from `first_ns` to `last_ns` begins in the range and is not too long.
     #[inline]
     pub fn holds(self, (first_ns, last_ns): (i64, i64)) -> bool {
         let ends_by_ns = self.to_ns.saturating_add(LONG_NS);
         self.from_ns <= first_ns && first_ns <= self.to_ns && last_ns <= ends_by_ns
     }
 
-    /// Whether all between these times is of it, however long it lasts.
+    /// Returns true if both times are in the range.
     fn holds_all(self, (first_ns, last_ns): (i64, i64)) -> bool {
         self.from_ns <= first_ns && last_ns <= self.to_ns
     }
 
-    /// Whether an event lies in it; one without a time does.
+    /// Returns true if the event belongs to the range. Events without a time always do.
     #[inline]
     pub fn holds_event(self, event: &Event<'_>) -> bool {
         let end_ns = event.ts_ns.saturating_add(event.dur_ns);
@@ -59,11 +59,11 @@ impl Era {
     }
 }
 
-/// How many events began on each day.
+/// Events that began on each day.
 #[derive(Clone, Debug, Default)]
 pub struct Days(BTreeMap<i64, Group>);
 
-/// Events that lie together.
+/// Number and times of events that are close together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
     events: u64,
@@ -72,7 +72,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(ns: i64) -> Group {
+    fn at(ns: i64) -> Group {
         Group {
             events: 1,
             first_ns: ns,
@@ -86,7 +86,7 @@ impl Group {
         self.last_ns = self.last_ns.max(other.last_ns);
     }
 
-    /// How long before or after this one another group is.
+    /// Returns the time between this group and another one.
     fn distance_ns(&self, other: &Group) -> i64 {
         let after_ns = other.first_ns.saturating_sub(self.last_ns);
         after_ns.max(self.first_ns.saturating_sub(other.last_ns))
@@ -94,26 +94,26 @@ impl Group {
 }
 
 impl Days {
-    /// Takes the begin of an event.
+    /// Adds an event that begins at `ns`.
     #[inline]
     pub fn see(&mut self, ns: i64) {
-        self.put(ns.div_euclid(DAY_NS), Group::of(ns));
+        self.add_group(ns.div_euclid(DAY_NS), Group::at(ns));
     }
 
-    fn put(&mut self, day: i64, group: Group) {
+    fn add_group(&mut self, day: i64, group: Group) {
         let day = self.0.entry(day);
         day.and_modify(|day| day.add(group)).or_insert(group);
     }
 
-    /// These and what comes after them.
+    /// Adds the events of `other`.
     pub fn append(mut self, other: Days) -> Days {
         for (day, group) in other.0 {
-            self.put(day, group);
+            self.add_group(day, group);
         }
         self
     }
 
-    /// Days with no long pause between them, put together.
+    /// Joins days without a long pause between them to groups.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for day in self.0.values() {
@@ -125,8 +125,8 @@ impl Days {
         groups
     }
 
-    /// The most events that lie together; of as many those that can be times since 1970, else the first.
-    fn main(&self) -> Option<Group> {
+    /// Returns the largest group. Among equally large ones, prefers plausible times since 1970, and then the earliest.
+    fn largest_group(&self) -> Option<Group> {
         let rank = |group: &Group| {
             let is_wall = WALL_NS.contains(&group.first_ns);
             (group.events, is_wall, Reverse(group.first_ns))
@@ -134,7 +134,7 @@ impl Days {
         self.groups().into_iter().max_by_key(rank)
     }
 
-    /// When most of the events took place, if not all of them are of that time; the last one ends at `end_ns`. `anchors` have a say as events do.
+    /// Returns the range in which most events took place, if not all of them did. The last event ends at `end_ns`. Anchors count like events.
     pub fn doubt(&self, anchors: Days, end_ns: i64) -> Option<Era> {
         let groups = self.groups();
         let begins = (groups.first()?.first_ns, groups.last()?.last_ns);
@@ -143,42 +143,48 @@ impl Days {
         (!is_whole).then_some(era)
     }
 
-    /// When most of the events took place; `None` if nobody can tell.
+    /// Returns the range in which most events took place, or `None` if this is unclear.
     fn era(&self) -> Option<Era> {
-        let (groups, main) = (self.groups(), self.main()?);
+        let (groups, largest) = (self.groups(), self.largest_group()?);
         let all: u64 = groups.iter().map(|group| group.events).sum();
-        let (mut era, mut kept) = (main, 0);
+        let (mut era, mut kept) = (largest, 0);
         for group in &groups {
-            let is_few = group.events <= MOST_FEW && group.events.saturating_mul(FEW) <= all;
-            if *group == main || (!is_few && main.distance_ns(group) < DECADE_NS) {
+            let is_small =
+                group.events <= MAX_DAMAGED && group.events.saturating_mul(MIN_RATIO) <= all;
+            if *group == largest || (!is_small && largest.distance_ns(group) < DECADE_NS) {
                 era.add(*group);
                 kept += group.events;
             }
         }
-        // One event says nothing, and a timeline of years has no main part.
-        let is_known = all > 1 && kept.saturating_mul(2) >= all;
-        is_known.then(|| Era::around(era.first_ns, era.last_ns))
+        // A single event is not enough, and in a recording of many years no range has most of the events.
+        let is_clear = all > 1 && kept.saturating_mul(2) >= all;
+        is_clear.then(|| Era::around(era.first_ns, era.last_ns))
     }
 }
 
-/// The era of a recording in which not all events lie: these are its first and its last time and its anchors, and `days` says when its events began.
-pub fn doubted(range_ns: (i64, i64), known: &[Anchor], days: impl FnOnce() -> Days) -> Option<Era> {
-    let mut anchors = Days::default();
-    for anchor in known {
+/// Returns the time range of a recording's valid events, if some are outside of it. `range_ns` are its first and its last time. `days` returns the begins of
+/// its events, and is only called if necessary.
+pub fn doubted(
+    range_ns: (i64, i64),
+    anchors: &[Anchor],
+    days: impl FnOnce() -> Days,
+) -> Option<Era> {
+    let mut anchor_days = Days::default();
+    for anchor in anchors {
         if let Ok(ns) = i64::try_from(anchor.monotonic_ns) {
-            anchors.see(ns);
+            anchor_days.see(ns);
         }
     }
-    // Whatever was recorded lies near the anchors, else near all else.
-    let near = anchors.main().unwrap_or(Group::of(range_ns.0));
-    if Era::around(near.first_ns, near.last_ns).holds_all(range_ns) {
+    // Valid events are close to the anchors, or, without anchors, to each other.
+    let center = anchor_days.largest_group().unwrap_or(Group::at(range_ns.0));
+    if Era::around(center.first_ns, center.last_ns).holds_all(range_ns) {
         return None;
     }
-    // An anchor may be damaged as well, and the first one is not in a block that would tell.
-    days().doubt(anchors, range_ns.1)
+    // An anchor may be damaged, too. No checksum covers the first one, because it is not in a block.
+    days().doubt(anchor_days, range_ns.1)
 }
 
-/// When the events of a part began.
+/// Collects the begins of the events in a part.
 pub fn days_of(bytes: &[u8], part: Part) -> Days {
     let mut days = Days::default();
     scan_part(bytes, part, |_, found| {
@@ -211,7 +217,7 @@ mod tests {
         let found = era(&[(EPOCH_NS, 10), (later, 500)]).unwrap();
         assert!(found.holds((EPOCH_NS, EPOCH_NS)), "the start of a program");
         let found = era(&[(EPOCH_NS, 1), (later, 500)]).unwrap();
-        assert!(!found.holds((EPOCH_NS, EPOCH_NS)), "one alone");
+        assert!(!found.holds((EPOCH_NS, EPOCH_NS)), "a single event");
         let lifetime = (EPOCH_NS, EPOCH_NS + 200 * DAY_NS);
         assert!(era(&[(EPOCH_NS, 500)]).unwrap().holds(lifetime));
     }

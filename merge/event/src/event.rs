@@ -1,4 +1,4 @@
-//! An event: its line, and where in it the members stand.
+//! An event: its line, and the spans of the members in it.
 
 use crate::json::{Fields, Members, Scanner, scan_object};
 use sa_format::{
@@ -6,7 +6,7 @@ use sa_format::{
 };
 use trace_base::number;
 
-/// The members that say what an event is. The recorder writes them in this order, behind those that say where it stands.
+/// Members that describe an event. The recorder writes them in this order, after the thread and the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// `name`
@@ -19,29 +19,29 @@ pub enum What {
 
 const WHAT: [&[u8]; 3] = [br#","name":"#, br#","cat":"#, br#","args":"#];
 
-/// An event as far as the merge looks at it.
+/// An event, with the members that the merge needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The line without its newline.
+    /// Line without its newline.
     pub line: &'a [u8],
-    /// The phase.
+    /// Phase.
     pub phase: Phase,
-    /// Process id as the line says; text ids are hashed to negative numbers.
+    /// Process id in the line. A text id is hashed to a negative number.
     pub pid: i64,
-    /// Thread id; the process id where the line has none.
+    /// Thread id, or the process id if the line has no thread id.
     pub tid: i64,
-    /// Time in ns as the line says, 0 for metadata.
+    /// Time in ns in the line, or 0 for metadata.
     pub ts_ns: i64,
-    /// Duration in ns, 0 for everything but complete events.
+    /// Duration in ns, or 0 for events that are not complete events.
     pub dur_ns: i64,
-    /// Where the members stand.
+    /// Spans of the members in the line.
     pub fields: Fields,
-    /// Whether the duration has to be written anew, because it is no whole number of ns or a string.
+    /// True if the duration has to be written again, because it is a string or not a whole number of ns.
     pub rounds_dur: bool,
 }
 
 impl<'a> Event<'a> {
-    /// Returns an event of a process and thread, with the times of metadata.
+    /// Creates an event of a process and thread without times.
     #[inline(always)]
     pub fn untimed(line: &'a [u8], phase: Phase, thread: (i64, i64), fields: Fields) -> Event<'a> {
         let (pid, tid) = thread;
@@ -57,7 +57,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the same event in another text, such as one without what viewers do not take.
+    /// Returns the same event with another line, such as a mended one.
     pub fn in_line<'b>(&self, line: &'b [u8]) -> Event<'b>
     where
         'a: 'b,
@@ -69,32 +69,32 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Tells whether this is metadata, which has no time.
+    /// Returns true if this is metadata, which has no time.
     #[inline]
     pub fn is_metadata(&self) -> bool {
         self.phase == Phase::Metadata
     }
 
-    /// Returns true if a part of the trace shows this event whatever its time. Metadata has no time, and viewers need all of a CPU profile (`P`) for the times
-    /// of its samples.
+    /// Returns true if each part of the trace contains this event, regardless of its time. Metadata has no time, and viewers need all events of a CPU profile
+    /// (`P`) for the times of its samples.
     #[inline]
     pub fn is_in_every_part(&self) -> bool {
         matches!(self.phase, Phase::Metadata | Phase::Sample)
     }
 
-    /// The name between its quotes, as written.
+    /// Returns the name without its quotes. Escapes are not decoded.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         number::unquoted(self.fields.name.of(self.line))
     }
 
-    /// Name, category and args up to this one, each as JSON where the recorder writes it; empty where something else stands there.
+    /// Returns the JSON of name, category and args, up to the given member. A member is empty if it is not where the recorder writes it.
     #[inline]
     pub fn members_in_order(&self, last: What) -> [&'a [u8]; 3] {
         self.in_order(last).0
     }
 
-    /// Name and category likewise, and the args with all that stands behind them, which are not walked over.
+    /// Returns the JSON of name and category, and the line from its args on, without scanning the args.
     #[inline]
     pub fn members_up_to_args(&self) -> [&'a [u8]; 3] {
         let (mut found, at) = self.in_order(What::Category);
@@ -103,7 +103,7 @@ impl<'a> Event<'a> {
         found
     }
 
-    /// The members, and where the last one ends.
+    /// Returns the members, and the offset after the last one.
     #[inline]
     fn in_order(&self, last: What) -> ([&'a [u8]; 3], usize) {
         let Fields {
@@ -126,7 +126,7 @@ impl<'a> Event<'a> {
         (found, scanner.at)
     }
 
-    /// Returns true for an instant that viewers draw on its process or on all of them, instead of its thread.
+    /// Returns true for an instant that viewers draw on its process or on all processes, instead of its thread.
     pub fn is_instant_of_process(&self) -> bool {
         let is_instant = matches!(self.phase, Phase::Instant | Phase::LegacyInstant);
         is_instant && matches!(self.scope(), b"\"p\"" | b"\"g\"")
@@ -144,7 +144,7 @@ impl<'a> Event<'a> {
         scope.map_or(&[], |(_, value)| value)
     }
 
-    /// Tells whether it is an unfinished span (FORMAT.md §2).
+    /// Returns true if this is an unfinished span (FORMAT.md §2).
     #[inline]
     pub fn is_unfinished(&self) -> bool {
         self.phase == Phase::Begin
@@ -152,7 +152,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The records that the trace leaves out.
+/// Names of the format's own records, which the trace leaves out.
 const OWN_RECORDS: [&str; 6] = [
     FragmentHeader::NAME,
     Anchor::NAME,
@@ -162,7 +162,7 @@ const OWN_RECORDS: [&str; 6] = [
     TrackRecord::NAME,
 ];
 
-/// Category of the rows that a program added to a merged trace, such as findings. They were not recorded.
+/// Category of the tracks that a program added to a merged trace, such as findings. They were not recorded.
 pub const ADDED: &str = "sa_findings";
 
 /// Returns true if an event is one of the format's own records, which the trace leaves out.
@@ -171,7 +171,7 @@ pub fn is_left_out(event: &Event<'_>) -> bool {
     event.is_metadata() && own_record(event).is_some()
 }
 
-/// Returns the name of the own record that an event is, if it is one.
+/// Returns the name of the event's record if it is one of the format's own records.
 pub fn own_record(event: &Event<'_>) -> Option<&'static str> {
     let name = event.name();
     if !name.starts_with(b"sa_") {
@@ -183,8 +183,8 @@ pub fn own_record(event: &Event<'_>) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn instants_of_processes_are_told_from_those_of_threads() {
-        for (members, is_so) in [
+    fn instants_of_processes_differ_from_instants_of_threads() {
+        for (members, expected) in [
             (r#""ph":"i","s":"p","pid":1,"ts":1"#, true),
             (r#""ph":"i","pid":1,"ts":1,"s":"g""#, true),
             (r#""ph":"I","pid":1,"s":"g","ts":1"#, true),
@@ -194,7 +194,7 @@ mod tests {
         ] {
             let line = format!("{{{members}}}");
             let event = crate::line::parse(line.as_bytes()).unwrap();
-            assert_eq!(event.is_instant_of_process(), is_so, "{members}");
+            assert_eq!(event.is_instant_of_process(), expected, "{members}");
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Which events of a chunk are shown.
+//! Selects the events of a chunk that are shown.
 
 use crate::edges::{Edges, Lies};
 use crate::event::Event;
 
-/// Which events of a chunk are shown: those within a window that a filter lets through.
+/// Selection of the events of a chunk by a window and a filter.
 #[derive(Default)]
 pub struct Shown {
-    /// The window in the recording's own time.
+    /// Window in the recording's own time.
     pub edges: Option<Edges>,
-    /// What was marked, with a look at the window, for what belongs together is shown together.
+    /// Events that the filter selected. It has considered the window already, because the begin and end of a span are shown together.
     pub mask: Option<Mask>,
 }
 
-/// A bit for each event of a chunk, in their order.
+/// A bit for each event of a chunk, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mask {
     words: Vec<u64>,
@@ -20,7 +20,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Adds the next event, which is not shown.
+    /// Adds the next event, which is not selected.
     #[inline]
     pub fn push(&mut self) {
         if self.len.is_multiple_of(64) {
@@ -29,7 +29,7 @@ impl Mask {
         self.len += 1;
     }
 
-    /// Shows an event that was added.
+    /// Selects an event that was added.
     #[inline]
     pub fn set(&mut self, number: usize) {
         if let Some(word) = self.words.get_mut(number / 64) {
@@ -44,13 +44,13 @@ impl Mask {
 }
 
 impl Shown {
-    /// Whether nothing is left out.
+    /// Returns true if all events are shown.
     #[inline]
     pub fn is_all(&self) -> bool {
         self.edges.is_none() && self.mask.is_none()
     }
 
-    /// Returns where the event of this number is. An event that is not marked is outside, and a marked one is not.
+    /// Returns the position of the event with this number. If there is a mask, an event is outside exactly if it is not selected.
     #[inline]
     pub fn lies(&self, number: usize, event: &Event<'_>) -> Lies {
         let edges = self.edges;

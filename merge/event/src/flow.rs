@@ -1,4 +1,4 @@
-//! Flow and async ids: what the line says, and the one number that stands for it in the whole trace.
+//! Ids of flows and async events: converts the ids in lines to numbers that are unique in the whole trace.
 
 use crate::event::Event;
 use crate::json::{Fields, Span, last_member};
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 const LOCAL_BITS: u32 = 40;
 const ORDINAL_LIMIT: u64 = 1 << 20;
 const HASHED: u64 = 1 << 63;
-/// Seed of the hash of global ids; local ones take the ordinal of their process, which is below it.
+/// Seed for the hash of global ids. The seed for local ids is the ordinal of their process, which is always less.
 const GLOBAL_SEED: u64 = u64::MAX;
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct Id2<'a> {
     global: Option<Scoped<'a>>,
 }
 
-/// An id in `id2`, which some write as a number.
+/// An id in `id2`. Some programs write it as a number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Scoped<'a> {
@@ -40,7 +40,7 @@ impl Scoped<'_> {
     }
 }
 
-/// Tells whether the end of a flow belongs to the next span of its thread, and not to the one around it.
+/// Returns true if the end of a flow belongs to the next span of its thread, instead of the span around it.
 #[inline]
 pub fn binds_to_next(event: &Event<'_>) -> bool {
     if event.phase != Phase::FlowEnd {
@@ -49,7 +49,7 @@ pub fn binds_to_next(event: &Event<'_>) -> bool {
     last_member(event.line, b"bp") != Some(br#""e""#)
 }
 
-/// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.
+/// Returns the id of an event in the trace and the span of the member with it, or `None` if the event has no valid id.
 #[inline]
 pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     let Fields { id, id2, .. } = event.fields;
@@ -58,35 +58,35 @@ pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     {
         return Some((scoped, id2));
     }
-    let plain = || of_id(member_value(id.of(event.line)), ordinal);
+    let plain = || plain_trace_id(member_value(id.of(event.line)), ordinal);
     id.is_some().then(|| (plain(), id))
 }
 
-/// Whether the event has an id that can be read.
-pub(crate) fn is_named(text: &[u8], fields: &Fields) -> bool {
+/// Returns true if the event has a valid id.
+pub(crate) fn has_id(text: &[u8], fields: &Fields) -> bool {
     let value = |span: Span| member_value(span.of(text));
     fields.id.is_some() && is_id(value(fields.id))
         || fields.id2.is_some() && of_id2(value(fields.id2), 0).is_some()
 }
 
-/// The id that binds an event of any phase to a flow, in the trace.
+/// Returns the id in the trace for the `bind_id` of an event, which binds an event of any phase to a flow.
 pub fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
-    of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
+    plain_trace_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
 }
 
-/// The id in the trace of the flow with this number that is the same in every process.
+/// Returns the id in the trace of the global flow with this number. A global flow is the same in every process.
 pub fn of_global_number(number: u64) -> u64 {
     global(Ok(number))
 }
 
-/// The id in the trace of an event whose flow is the same in every process.
+/// Returns the id in the trace of an event of a global flow, or `None` if its flow is not global.
 pub fn global_id(event: &Event<'_>) -> Option<u64> {
     let value = id2_value(event)?;
     memchr::memmem::find(value, br#""global""#)?;
     of_id2(value, 0)
 }
 
-/// The number of a flow that is the same in every process, as it was recorded.
+/// Returns the recorded number of a global flow, or `None` if the flow is not global.
 pub fn global_number(event: &Event<'_>) -> Option<u64> {
     let value = id2_value(event)?;
     if let Some(text) = value.strip_prefix(br#"{"global":""#) {
@@ -104,13 +104,13 @@ fn id2_value<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
     id2.is_some().then(|| member_value(id2.of(event.line)))
 }
 
-/// What follows the colon of `"id": value`; the key holds no colon.
+/// Returns the value of a member `"id": value`. The key must not contain a colon.
 pub fn member_value(member: &[u8]) -> &[u8] {
     let colon = memchr::memchr(b':', member).map_or(member.len(), |at| at + 1);
     member[colon..].trim_ascii()
 }
 
-/// The id in the trace that an `id2` of this value means, if that can be read.
+/// Returns the id in the trace for an `id2` with this value, or `None` if the value is invalid.
 pub fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
     let canonical = |prefix: &[u8]| value.strip_prefix(prefix)?.strip_suffix(b"\"}");
     if let Some(text) = canonical(br#"{"local":""#).and_then(hexadecimal) {
@@ -130,7 +130,7 @@ pub fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
     }
 }
 
-fn of_id(value: &[u8], ordinal: u64) -> u64 {
+fn plain_trace_id(value: &[u8], ordinal: u64) -> u64 {
     if value.starts_with(b"\"") {
         return local(key(unquoted(value)), ordinal);
     }
@@ -140,12 +140,12 @@ fn of_id(value: &[u8], ordinal: u64) -> u64 {
     local(number.ok_or(value), ordinal)
 }
 
-/// A text id as viewers read it: hexadecimal with or without `0x`, else the text itself.
+/// Converts a text id like viewers do: hexadecimal digits with or without `0x` are a number, and any other text stays a text.
 fn key(text: &[u8]) -> Result<u64, &[u8]> {
     hexadecimal(text).ok_or(text)
 }
 
-/// The number that a text of up to 16 hexadecimal digits says, with or without `0x`.
+/// Parses a text of up to 16 hexadecimal digits, with or without `0x`.
 #[inline]
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
@@ -173,7 +173,7 @@ fn global(id: Result<u64, &[u8]>) -> u64 {
 fn hashed(id: Result<u64, &[u8]>, seed: u64) -> u64 {
     let hash = match id {
         Ok(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
-        // A text never equals a number: it is hashed once more.
+        // Hashing a text twice makes sure that it differs from a number.
         Err(text) => xxh3_64_with_seed(&xxh3_64(text).to_be_bytes(), !seed),
     };
     HASHED | hash >> 1
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn issue_19_a_number_that_is_none_changes_no_end() {
+    fn issue_19_an_invalid_number_does_not_change_the_binding_of_an_end() {
         for (rest, binds) in [
             ("", true),
             (r#","bp":"e""#, false),

@@ -1,7 +1,7 @@
-//! A validating scanner for one JSON object: RFC 8259 grammar, and where the event fields stand.
+//! A validating scanner for one JSON object, which finds the members of an event.
 //!
-//! In: bytes that may be anything. Out: whether they are one JSON object, and the spans of the top-level members the merge
-//! looks at. UTF-8 is not checked here. Nothing is allocated. Numbers that JSON has not (`NaN`) pass, and are told.
+//! In: arbitrary bytes. Out: the spans of the top-level members that the merge needs, if the bytes are one JSON object (RFC 8259). UTF-8 is not checked here.
+//! Nothing is allocated. Numbers that are invalid in JSON (`NaN`) are accepted and reported.
 
 mod escape;
 mod scanner;
@@ -15,36 +15,36 @@ use crate::member::is_odd;
 use memchr::memchr2;
 use std::borrow::Cow;
 
-/// A byte range of a line; `end` 0 means absent.
+/// A byte range of a line. If `end` is 0, the member is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// Offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// Returns the bytes from `start` on and before `end`.
+    /// Creates a span from `start` up to, but not including, `end`.
     #[inline(always)]
     pub const fn new(start: usize, end: usize) -> Span {
         Span { start, end }
     }
 
-    /// Tells whether the member is there.
+    /// Returns true if the member exists.
     #[inline]
     pub fn is_some(self) -> bool {
         self.end != 0
     }
 
-    /// The bytes, empty if absent.
+    /// Returns the bytes of the member, or an empty slice if it is absent.
     #[inline]
     pub fn of(self, line: &[u8]) -> &[u8] {
         line.get(self.start..self.end).unwrap_or_default()
     }
 }
 
-/// Where the values of the top-level members stand; of a repeated key the last one.
+/// Spans of the values of the top-level members. If a key is repeated, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// `ph`
@@ -57,11 +57,11 @@ pub struct Fields {
     pub pid: Span,
     /// `tid`
     pub tid: Span,
-    /// `id`, from its key on
+    /// `id`, including its key
     pub id: Span,
-    /// `id2`, from its key on
+    /// `id2`, including its key
     pub id2: Span,
-    /// `bind_id`, from its key on
+    /// `bind_id`, including its key
     pub bind_id: Span,
     /// `name`
     pub name: Span,
@@ -69,19 +69,19 @@ pub struct Fields {
     pub cat: Span,
     /// `args`
     pub args: Span,
-    /// Whether one of these keys stands there more than once.
+    /// True if one of these keys appears more than once.
     pub repeated: bool,
-    /// Whether the object has a number that JSON has not: `NaN`, `Infinity` or `-Infinity`.
+    /// True if the object has a number that is invalid in JSON: `NaN`, `Infinity` or `-Infinity`.
     pub odd_numbers: bool,
-    /// Whether it has an escape that viewers do not read: of half a character, such as `\ud83e`, or of a backslash that ends a text.
+    /// True if the object has an escape that viewers cannot read: a surrogate such as `\ud83e`, or a backslash at the end of a text.
     pub odd_escapes: bool,
-    /// Whether a name in it has characters that nobody sees.
+    /// True if a name has invisible characters.
     pub hidden: bool,
-    /// Of an event: whether it has to be mended for viewers. Of an object: whether a member beside these may have to be.
+    /// For an event, true if it has to be mended for viewers. For an object, true if a member other than these may have to be mended.
     pub odd: bool,
 }
 
-/// Where the string that begins at `start` ends.
+/// Returns the offset after the string that begins at `start`.
 #[inline]
 pub fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
@@ -95,15 +95,15 @@ pub fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// Finds the members that tell where an event belongs, in a line that [`scan_object`] has accepted without a repeated key; what comes
-/// after the last of them is not looked at.
+/// Finds the members that determine the thread and time of an event. [`scan_object`] must have accepted the line without a repeated key. The rest of the line
+/// after the last of these members is not scanned.
 pub(crate) fn scan_front(line: &[u8]) -> Option<Fields> {
     let mut scanner = Scanner::new(line, 0);
     let mut fields = Fields::default();
     scanner.space();
     scanner.expect(b'{')?;
     scanner.space();
-    while !fields.place_an_event(line) {
+    while !fields.has_thread_and_time(line) {
         scanner.member(&mut fields)?;
         if scanner.expect(b',').is_none() {
             break;
@@ -114,15 +114,15 @@ pub(crate) fn scan_front(line: &[u8]) -> Option<Fields> {
 }
 
 impl Fields {
-    /// Whether something of the line is mended where it is written.
+    /// Returns true if the line is mended when it is written.
     #[inline(always)]
     pub fn is_mended(&self) -> bool {
         self.odd_numbers | self.odd_escapes | self.hidden | self.odd
     }
 
-    /// Whether nothing else of the event can need another text: flows and metadata are read to their end.
+    /// Returns true if no other member of the event has to be patched. Always returns false for flows and metadata, which are scanned to the end.
     #[inline(always)]
-    fn place_an_event(&self, line: &[u8]) -> bool {
+    fn has_thread_and_time(&self, line: &[u8]) -> bool {
         let timed = self.pid.is_some() && self.tid.is_some() && self.ts.is_some();
         timed
             && match self.ph.of(line) {
@@ -133,7 +133,7 @@ impl Fields {
     }
 }
 
-/// Scans a line that must be exactly one JSON object (white space around it allowed), but for numbers that JSON has not.
+/// Scans a line that must be exactly one JSON object, with optional white space around it. `NaN` and the like are accepted.
 pub fn scan_object(line: &[u8]) -> Option<Fields> {
     let mut scanner = Scanner::lenient(line, 0);
     let mut fields = Fields::default();
@@ -143,10 +143,10 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
     (scanner.at == line.len()).then_some(fields)
 }
 
-/// Scans the object at the front of `bytes`, whatever stands behind it: its members and its length.
+/// Scans the object at the beginning of `bytes`, whatever follows it. Returns its members and its length.
 ///
 /// # Errors
-/// How far it is well formed, if it is no object.
+/// Returns the number of well-formed bytes if there is no complete object.
 pub fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usize> {
     let mut scanner = Scanner::lenient(bytes, 0);
     let mut fields = Fields::default();
@@ -155,7 +155,7 @@ pub fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usize> {
 }
 
 impl Scanner<'_> {
-    /// The top-level object, noting the fields.
+    /// Scans the top-level object and stores its fields.
     fn members(&mut self, fields: &mut Fields) -> Option<()> {
         if self.peek() != b'{' {
             return None;
@@ -165,19 +165,19 @@ impl Scanner<'_> {
         Some(())
     }
 
-    /// A key and its value, and the space after them.
+    /// Scans a key and its value, and the space after them.
     #[inline(always)]
     fn member(&mut self, fields: &mut Fields) -> Option<()> {
         let (key, value) = self.pair(1)?;
-        note(fields, self.bytes, key, value);
+        set_field(fields, self.bytes, key, value);
         self.space();
         Some(())
     }
 }
 
-/// Notes the value of a member, if it is one that is looked at.
+/// Stores the span of a member if the merge needs it.
 #[inline(always)]
-fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
+fn set_field(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
     let from_key = Span::new(key.start - 1, value.end);
     let (field, span) = match key.of(bytes) {
         b"ph" => (&mut fields.ph, value),
@@ -200,7 +200,7 @@ fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
     *field = span;
 }
 
-/// Goes over the members of an object: key, without its quotes, and value. It ends at what is not well formed.
+/// An iterator over the members of an object. It returns each key, without its quotes, and its value, and ends at the first error.
 pub struct Members<'a> {
     scanner: Scanner<'a>,
     /// Offset of the end of the text.
@@ -208,7 +208,7 @@ pub struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// The members of a text that is a JSON object; none if it is something else.
+    /// Iterates over the members of a JSON object. Other text has no members.
     #[inline]
     pub fn of(object: &'a [u8]) -> Members<'a> {
         let mut scanner = Scanner::lenient(object, 0);
@@ -242,14 +242,14 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// Returns the value of the last member of this name, as viewers take it.
+/// Returns the value of the last member of this name, which is the one that viewers use.
 #[inline]
 pub fn last_member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let named = Members::of(object).filter(|(key, _)| *key == name);
     named.last().map(|(_, value)| value)
 }
 
-/// Returns an object of these members, whose keys are given without quotes.
+/// Creates an object from members whose keys have no quotes.
 pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a [u8], Cow<'a, [u8]>)>) -> Vec<u8> {
     let mut out = vec![b'{'];
     for (key, value) in members {

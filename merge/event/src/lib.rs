@@ -1,14 +1,14 @@
-//! One line of a trace: an event parsed, patched, mended, or damage.
+//! Parses, patches and mends single lines of a trace.
 //!
-//! In: bytes of a file, cut at newlines ([`scan`]). Out: an [`Event`], which says where its members stand and copies nothing, or the kind of [`damage`] that
-//! the line is.
+//! In: bytes of a file, split at newlines ([`scan`]). Out: for each line an [`Event`], which refers to the members in the line without copying them, or a kind
+//! of [`damage`].
 //!
-//! The module [`json`] finds the members, [`member`] says which values viewers take of each, and [`line`](mod@line) puts both together. [`mend`] takes out
-//! what viewers do not take, and [`patch`] writes the line with other times and ids. Of an event, [`edges`] says whether it lies in a window, [`era`] whether
-//! its time can be, [`loss`] what a recorder lost, and [`collective`] which slices of several devices belong together.
-//! Lines in an order that is known are read by shorter ways (`canonical`, `pypto`, [`prefix_cache`]), which find the same.
+//! The module [`json`] finds the members, [`member`] defines the values of each that viewers accept, and [`line`](mod@line) uses both to parse a line.
+//! [`mend`] removes what viewers refuse, and [`patch`] writes the line with other times and ids. [`edges`] tests if an event is in a window, and [`era`] if its
+//! time is plausible. [`loss`] collects what a recorder lost, and [`collective`] finds the slices of several devices that belong together. There are faster
+//! parsers for lines with a known order of keys (`canonical`, `pypto`, [`prefix_cache`]). They return the same events.
 //!
-//! It never panics, whatever the bytes: what is no event is counted with its kind and place.
+//! This crate never panics, whatever the bytes. A line that is not an event is reported as damage with its kind and offset.
 //!
 //! ```
 //! use trace_event::damage::Kind;

@@ -1,14 +1,14 @@
-//! One line → an [`Event`], or the [`Kind`] of damage it is.
+//! Parses a line to an [`Event`], or determines the [`Kind`] of damage.
 //!
-//! Two ways lead to the same event. [`parse`] scans the whole line, faster where it is in a well-known order. [`parse_canonical`] reads only the keys that
-//! the format fixes at the front. It is for lines whose block has a checksum that vouches for the rest.
+//! There are two parsers with the same result. [`parse`] scans the whole line, and is faster if its keys are in a well-known order. [`parse_canonical`] reads
+//! only the keys at the beginning, whose order the format defines. It is for lines in a block with a valid checksum, which covers the rest.
 
 pub use crate::canonical::parse_canonical;
 use crate::damage::Kind;
 pub use crate::event::{ADDED, Event, is_left_out, own_record};
 use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
-use crate::member::{self, is_name, names_something, phase_of};
+use crate::member::{self, has_valid_name, is_name, phase_of};
 use crate::mend::{hides_name, mended_event};
 use crate::patch::is_exact;
 use crate::profile;
@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Parses a line of unknown origin.
 ///
 /// # Errors
-/// The kind of damage: `bad_utf8`, `bad_json`, `bad_event` or what viewers do not take of it.
+/// Returns the kind of damage: `bad_utf8`, `bad_json`, `bad_event`, or a kind of event that viewers do not show.
 pub fn parse(line: &[u8]) -> Result<Event<'_>, Kind> {
     if simdutf8::basic::from_utf8(line).is_err() {
         return Err(Kind::BadUtf8);
@@ -38,7 +38,7 @@ pub(crate) fn parse_utf8(line: &[u8]) -> Result<Event<'_>, Kind> {
     }
 }
 
-/// Parses a line in any order and spacing that is known to be UTF-8.
+/// Parses a line that is known to be UTF-8, with any order of keys and any white space.
 pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
     let fields = scan_object(line).ok_or(Kind::BadJson)?;
     let mut event = event(line, fields)?;
@@ -46,9 +46,9 @@ pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
     Ok(event)
 }
 
-/// Returns why an object is no event: one of its members is no JSON, no time or no id, or its phase is one that viewers do not show.
+/// Returns the reason why an object is not an event: a member is not valid JSON, not a time or not an id, or viewers do not show its phase.
 #[cold]
-fn refused(line: &[u8], fields: &Fields) -> Kind {
+fn refusal(line: &[u8], fields: &Fields) -> Kind {
     let needed = [fields.ph, fields.ts, fields.dur, fields.pid, fields.tid];
     let is_odd = |member: Span| odd_number_len(member.of(line)).is_some();
     let is_unknown = phase_of(fields.ph.of(line)).is_some_and(|byte| Phase::modern(byte).is_none());
@@ -66,7 +66,7 @@ fn refused(line: &[u8], fields: &Fields) -> Kind {
 pub fn parse_again(line: &[u8]) -> Option<Event<'_>> {
     match pypto::parse_front(line) {
         Some((event, _)) => Some(event),
-        // None of these was at fault, and what comes after the front was not read now.
+        // The members that were scanned are valid, and the rest of the line was not scanned this time.
         None => {
             let fields = scan_front(line)?;
             plain_event(
@@ -80,20 +80,20 @@ pub fn parse_again(line: &[u8]) -> Option<Event<'_>> {
     }
 }
 
-/// The event in an object of which the members are known.
+/// Converts an object whose members were found to an event.
 ///
 /// # Errors
-/// If it is none, or none that viewers take.
+/// If it is not an event, or one that viewers do not show.
 #[inline]
 pub fn event(line: &[u8], fields: Fields) -> Result<Event<'_>, Kind> {
-    let mut event = plain_event(line, fields).ok_or_else(|| refused(line, &fields))?;
-    if !is_taken(&event) {
-        event.fields.odd = has_to_be_mended(&event)?;
+    let mut event = plain_event(line, fields).ok_or_else(|| refusal(line, &fields))?;
+    if !is_surely_accepted(&event) {
+        event.fields.odd = needs_mending(&event)?;
     }
     Ok(event)
 }
 
-/// The event in an object, whatever viewers make of its other members.
+/// Converts an object to an event, without checking if viewers accept its other members.
 #[inline]
 fn plain_event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
     event_of_phase(line, fields, Phase::modern(phase_of(fields.ph.of(line))?)?)
@@ -113,14 +113,14 @@ fn event_of_phase(line: &[u8], fields: Fields, phase: Phase) -> Option<Event<'_>
     Some(event)
 }
 
-/// Whether viewers surely take it as it is: so are nearly all.
+/// Returns true if viewers certainly accept the event as it is. This quick check succeeds for nearly all events.
 #[inline]
-fn is_taken(event: &Event<'_>) -> bool {
+fn is_surely_accepted(event: &Event<'_>) -> bool {
     let (line, fields) = (event.line, &event.fields);
     let begins = |span: Span, byte: u8| !span.is_some() || line.get(span.start) == Some(&byte);
     let is_odd = fields.odd | fields.repeated | fields.odd_numbers | fields.odd_escapes;
     let has_length = fields.dur.is_some() == (event.phase == Phase::Complete);
-    // One of Chrome's older phases stands for another.
+    // This is false for Chrome's older phases, which are converted to newer ones.
     let is_modern = line.get(fields.ph.start + 1) == Some(&event.phase.byte());
     let is_plain = !(is_odd | fields.id2.is_some() | fields.bind_id.is_some())
         && is_modern
@@ -132,25 +132,25 @@ fn is_taken(event: &Event<'_>) -> bool {
         && match event.phase {
             Phase::Complete | Phase::Begin | Phase::End | Phase::Instant => !fields.id.is_some(),
             Phase::Counter => !fields.id.is_some() && member::is_drawn(fields.args.of(line)),
-            phase => phase.has_id() && flow::is_named(line, fields),
+            phase => phase.has_id() && flow::has_id(line, fields),
         }
 }
 
-/// Whether an event has something in it that viewers do not take, which the trace is to have without it.
+/// Returns true if an event contains anything that viewers refuse and that the trace must not contain.
 ///
 /// # Errors
-/// If viewers take no such event.
-fn has_to_be_mended(event: &Event<'_>) -> Result<bool, Kind> {
+/// If viewers do not show such an event even when it is mended.
+fn needs_mending(event: &Event<'_>) -> Result<bool, Kind> {
     let (text, fields) = (event.line, &event.fields);
     let Some((mended, _)) = mended_event(text, event.phase) else {
-        return what_lacks(event.phase, text, fields).map_or(Ok(false), Err);
+        return missing_member(event.phase, text, fields).map_or(Ok(false), Err);
     };
     let fields = scan_object(&mended).ok_or(Kind::BadJson)?;
-    what_lacks(event.phase, &mended, &fields).map_or(Ok(true), Err)
+    missing_member(event.phase, &mended, &fields).map_or(Ok(true), Err)
 }
 
-/// What viewers do not show such an event without.
-pub(crate) fn what_lacks(phase: Phase, text: &[u8], fields: &Fields) -> Option<Kind> {
+/// Returns the kind of damage if the event lacks a valid member that viewers need to show it.
+fn missing_member(phase: Phase, text: &[u8], fields: &Fields) -> Option<Kind> {
     let args = fields.args.of(text);
     match phase {
         Phase::Counter => (!member::is_drawn(args)).then_some(Kind::BadCounter),
@@ -158,9 +158,9 @@ pub(crate) fn what_lacks(phase: Phase, text: &[u8], fields: &Fields) -> Option<K
             (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase)
         }
         Phase::Metadata if is_name(fields.name.of(text)) => {
-            (!names_something(args)).then_some(Kind::BadName)
+            (!has_valid_name(args)).then_some(Kind::BadName)
         }
-        phase if phase.has_id() => (!flow::is_named(text, fields)).then_some(Kind::NoId),
+        phase if phase.has_id() => (!flow::has_id(text, fields)).then_some(Kind::NoId),
         _ => None,
     }
 }
@@ -183,7 +183,7 @@ fn read_times(event: &mut Event<'_>) -> Option<()> {
     Some(())
 }
 
-/// Reads a process or thread id: an integer, or a text that is hashed.
+/// Parses a process or thread id: an integer, or a text that is hashed.
 #[inline]
 fn id_number(text: &[u8]) -> Option<i64> {
     match swar::digits(text, 0) {
@@ -192,20 +192,20 @@ fn id_number(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Reads an id that is negative, huge or a text.
+/// Parses an id that is negative, huge or a text.
 #[cold]
 fn odd_id_number(text: &[u8]) -> Option<i64> {
     let inner = number::unquoted(text);
     let number = std::str::from_utf8(inner).ok()?.parse::<i128>();
     match number {
         Ok(number) => Some(i64::try_from(number).unwrap_or_else(|_| hashed_id(inner))),
-        // Some profilers leave it empty, and viewers take that for a name like any other.
+        // Some profilers write an empty text, which viewers accept like any other.
         Err(_) if text.starts_with(b"\"") => Some(hashed_id(inner)),
         Err(_) => None,
     }
 }
 
-/// The number that stands for an id that is none, or none of 64 bits.
+/// Returns a negative number that represents an id that is not a number of 64 bits.
 pub(crate) fn hashed_id(text: &[u8]) -> i64 {
     (xxh3_64(text) | 1 << 63).cast_signed()
 }

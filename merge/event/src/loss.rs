@@ -1,48 +1,48 @@
-//! What a recorder says that it lost: the loss records of a stretch of lines, by row and cause.
+//! Losses that a recorder has reported in its lines, by thread and cause.
 
 use crate::event::Event;
 use sa_format::loss::{Cause, LossRecord};
 use std::collections::BTreeMap;
 
-/// Most rows of which a report says what they lost; the sum of all stays exact.
+/// Maximum number of threads and causes whose losses a report lists. Sums include all of them.
 pub const MOST: usize = 256;
 
-/// No recorder's cause is longer.
+/// Maximum length of a cause. No recorder writes a longer one.
 const CAUSE_CHARS: usize = 64;
-/// The cause of what is missing and no recorder's record explains.
+/// Cause of missing lines that no loss record explains.
 pub const GAP: &str = "gap";
 
-/// The row that a loss record stands on, whether it is of that thread alone, and why.
+/// Process and thread id of a loss record, true if the loss is of that thread only, and the cause.
 pub type Row = ((i64, i64), bool, String);
 
-/// The losses of a stretch of lines, by row and cause.
+/// Losses in several lines, by thread and cause.
 #[derive(Clone, Default)]
 pub struct Losses(BTreeMap<Row, Loss>);
 
-/// What was lost of a row for one cause; times as the lines say.
+/// Losses of one thread or process for one cause. Times are those of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Events that are missing.
+    /// Number of missing events.
     pub events: u64,
-    /// Processes that could not record.
+    /// Number of processes that could not record.
     pub processes: u64,
-    /// The number of the first error, as of errno; 0 if it is not known.
+    /// Errno of the first error, or 0 if it is unknown.
     pub error: u64,
-    /// Bytes of their lines, of [`GAP`] alone.
+    /// Bytes of the missing lines, only for [`GAP`].
     pub bytes: u64,
-    /// When the first was lost.
+    /// Time of the first loss.
     pub first_ns: i64,
-    /// When the last was lost.
+    /// Time of the last loss.
     pub last_ns: i64,
 }
 
-/// Returns whether a cause counts events that were recorded with a change, such as a shortened text.
+/// Returns true if the cause counts events that were recorded with a change, such as a shortened text.
 pub fn changes_events(cause: &str) -> bool {
     Cause::from_name(cause).is_some_and(Cause::changes_events)
 }
 
 impl Losses {
-    /// Adds the loss that an event reports, to the row of its thread or process.
+    /// Adds the loss that an event reports.
     pub fn add(&mut self, event: &Event<'_>, record: &LossRecord<'_>) {
         let span_us = record.span_us.unwrap_or(0);
         let span_ns = i64::try_from(span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
@@ -55,18 +55,18 @@ impl Losses {
             last_ns: event.ts_ns.saturating_add(span_ns),
         };
         let cause = record.cause.chars().take(CAUSE_CHARS).collect();
-        self.join(((event.pid, event.tid), record.of_thread, cause), loss);
+        self.add_loss(((event.pid, event.tid), record.of_thread, cause), loss);
     }
 
-    fn join(&mut self, mut row: Row, loss: Loss) {
-        if self.0.len() >= 16 * MOST && !self.0.contains_key(&row) {
-            let ((pid, _), _, cause) = row;
-            row = ((pid, pid), false, cause);
-            if self.0.len() >= 17 * MOST && !self.0.contains_key(&row) {
-                return; // no recorder has so many processes and causes
+    fn add_loss(&mut self, mut key: Row, loss: Loss) {
+        if self.0.len() >= 16 * MOST && !self.0.contains_key(&key) {
+            let ((pid, _), _, cause) = key;
+            key = ((pid, pid), false, cause);
+            if self.0.len() >= 17 * MOST && !self.0.contains_key(&key) {
+                return; // No recorder has so many processes and causes.
             }
         }
-        let sum = self.0.entry(row).or_insert(Loss {
+        let sum = self.0.entry(key).or_insert(Loss {
             events: 0,
             processes: 0,
             bytes: 0,
@@ -79,25 +79,25 @@ impl Losses {
         sum.last_ns = sum.last_ns.max(loss.last_ns);
     }
 
-    /// Adds what comes after `self`.
+    /// Adds the losses of later lines.
     pub fn append(&mut self, later: Losses) {
-        for (row, loss) in later.0 {
-            self.join(row, loss);
+        for (key, loss) in later.0 {
+            self.add_loss(key, loss);
         }
     }
 
-    /// Each row and cause, and what was lost.
+    /// Iterates over the losses by thread and cause.
     pub fn iter(&self) -> impl Iterator<Item = (&Row, &Loss)> {
         self.0.iter()
     }
 
-    /// Processes that could not record at all.
+    /// Returns the number of processes that could not record at all.
     pub fn refused(&self) -> u64 {
         let refused = self.0.values().map(|loss| loss.processes);
         refused.fold(0, u64::saturating_add)
     }
 
-    /// Moves all times.
+    /// Converts all times with `at`.
     pub fn warp(&mut self, at: impl Fn(i64) -> i64) {
         for loss in self.0.values_mut() {
             (loss.first_ns, loss.last_ns) = (at(loss.first_ns), at(loss.last_ns));

@@ -1,7 +1,7 @@
-//! A table of the values that viewers do not take in an event's members. The merge mends events by it, and `--check` reports those that are left.
+//! The values of an event's members that viewers refuse. The merge mends such events, and `--check` reports any that are left.
 //!
-//! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
-//! tests load every member with every odd value into that importer and so hold the table.
+//! In: a phase, a key and a value as JSON. Out: the consequence in Perfetto's importer, if it refuses the value. The merge's tests load every member with every
+//! odd value into that importer and compare.
 
 use crate::json::{Members, Scanner, is_unreadable};
 use memchr::memchr2;
@@ -9,63 +9,63 @@ use sa_format::Phase;
 use std::ops::RangeInclusive;
 use trace_base::number::unquoted;
 
-/// The longest text of a number that is surely one of a double.
-const MOST_DIGITS: usize = 300;
+/// Maximum length of a number without an exponent that certainly fits a double.
+const MAX_DIGITS: usize = 300;
 
-/// From here on the nanoseconds of a time do not fit 64 bits.
-const MOST_US: f64 = 9.2e15;
+/// Time in µs from which on its nanoseconds exceed 64 bits.
+const MAX_US: f64 = 9.2e15;
 
-/// The pids that Perfetto takes, but for 0, where it finds an empty text.
+/// Pids that Perfetto accepts after a text. 0 is not among them, because the text number 0 is the empty text.
 const PIDS: RangeInclusive<f64> = 1.0..=4_294_967_295.0;
 
-/// What comes of a value that viewers do not take.
+/// Consequence of a value that viewers refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A number that no double holds: nothing of the file is loaded.
+    /// A number that exceeds a double. Nothing of the file is loaded.
     Number,
-    /// A time that is no number: nothing of the file is loaded.
+    /// A time that is not a number. Nothing of the file is loaded.
     Time,
-    /// Metadata before 0, which is dropped.
+    /// Metadata with a negative time, which is dropped.
     NegativeTime,
-    /// A number that no double holds among the ids in `id2`: the event is dropped.
+    /// A number in `id2` that exceeds a double. The event is dropped.
     Id2,
-    /// A number that no double holds in args that are read at once: loading never ends.
-    Endless,
-    /// The name of a process or thread that is no text: the event is dropped.
+    /// A number that exceeds a double in args that Perfetto parses immediately. Loading never ends.
+    ArgsNumber,
+    /// A name of a process or thread that is not a text. The event is dropped.
     Name,
-    /// A text with half a character as an escape and an escaped quote: nothing of the file is loaded, or loading never ends.
-    Half,
+    /// A text with an escaped surrogate and an escaped quote. Nothing of the file is loaded, or loading never ends.
+    Surrogate,
 }
 
-/// What comes of a member of an event of a phase; `None` if viewers take its value, or pass over it. `name` is the event's.
+/// Returns the consequence of a member's value in an event of this phase, or `None` if viewers accept or ignore the value. `name` is the name of the event.
 ///
-/// It says nothing of the values of counters and of ids, because no single member decides whether such an event is dropped.
+/// The values of counters and ids are not checked here, because no single member decides if such an event is dropped.
 pub fn fault(phase: Option<Phase>, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> {
     if is_infinite(value) {
         return Some(Fault::Number);
     }
     if is_unreadable(key) || value.first() == Some(&b'"') && is_unreadable(value) {
-        return Some(Fault::Half);
+        return Some(Fault::Surrogate);
     }
     match key {
         b"ts" | b"dur" | b"tts" | b"tdur" if !is_time(value) => Some(Fault::Time),
         b"ts" if phase == Some(Phase::Metadata) && is_negative(value) => Some(Fault::NegativeTime),
-        b"id2" => (holds_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
+        b"id2" => (has_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
         b"args" => {
             let is_counter = phase == Some(Phase::Counter);
             let is_name = phase == Some(Phase::Metadata) && is_name(name);
             match is_counter || is_name {
                 false => None,
-                true if is_unreadable(value) => Some(Fault::Half),
-                true if holds_infinite(value) => Some(Fault::Endless),
-                true => (is_name && !names_something(value)).then_some(Fault::Name),
+                true if is_unreadable(value) => Some(Fault::Surrogate),
+                true if has_infinite(value) => Some(Fault::ArgsNumber),
+                true => (is_name && !has_valid_name(value)).then_some(Fault::Name),
             }
         }
         _ => None,
     }
 }
 
-/// Whether a member that every event may have, beside those that all events have, may be at fault: a quick look.
+/// Returns true if one of the other members, which any event may have, may have to be mended. This is a quick check.
 #[inline]
 pub(crate) fn is_odd(key: &[u8], value: &[u8]) -> bool {
     match value.first() {
@@ -74,7 +74,7 @@ pub(crate) fn is_odd(key: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// Whether it is a number that no double holds.
+/// Returns true if the value is a number that exceeds a double.
 #[inline]
 pub(crate) fn is_infinite(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'-' | b'0'..=b'9'))
@@ -83,10 +83,10 @@ pub(crate) fn is_infinite(value: &[u8]) -> bool {
 }
 
 fn may_be_infinite(number: &[u8]) -> bool {
-    number.len() > MOST_DIGITS || memchr2(b'e', b'E', number).is_some()
+    number.len() > MAX_DIGITS || memchr2(b'e', b'E', number).is_some()
 }
 
-/// A value of a counter that is drawn: a number, or a text that is one.
+/// Returns true if viewers draw this value of a counter: a number, or a text with a number in it.
 #[inline]
 pub(crate) fn is_counter_value(value: &[u8]) -> bool {
     match value.first() {
@@ -96,7 +96,7 @@ pub(crate) fn is_counter_value(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value is an id, of an arrow or an async event: a number or a text.
+/// Returns true if the value can be the id of an arrow or async event: a number or a text.
 #[inline]
 pub(crate) fn is_id(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'"' | b'-' | b'0'..=b'9')) && !is_infinite(value)
@@ -119,13 +119,13 @@ pub(crate) fn brings_arrow(phase: Phase) -> bool {
     )
 }
 
-/// Whether metadata of this name, which stands in quotes, names a process or thread.
+/// Returns true if metadata of this name, which includes its quotes, names a process or thread.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     matches!(name, b"\"process_name\"" | b"\"thread_name\"")
 }
 
-/// Whether the args hold a `name`, and each of them can be one: of two Perfetto minds either.
-pub(crate) fn names_something(args: &[u8]) -> bool {
+/// Returns true if the args have a `name` that is a text and not empty. If there are several, Perfetto checks each of them.
+pub(crate) fn has_valid_name(args: &[u8]) -> bool {
     let mut names = Members::of(args)
         .filter(|(key, _)| *key == b"name")
         .peekable();
@@ -133,23 +133,23 @@ pub(crate) fn names_something(args: &[u8]) -> bool {
     names.peek().is_some() && names.all(is_text)
 }
 
-/// Whether a member of the object is a number that no double holds. Objects in it do not matter: they are not read at once.
-pub(crate) fn holds_infinite(object: &[u8]) -> bool {
+/// Returns true if a member of the object is a number that exceeds a double. Nested objects are ignored, because Perfetto does not parse them immediately.
+fn has_infinite(object: &[u8]) -> bool {
     may_be_infinite(object) && Members::of(object).any(|(_, value)| is_infinite(value))
 }
 
-/// Whether a value is a time: a number, or a text that is one.
+/// Returns true if the value is a time: a number, or a text with a number in it.
 pub fn is_time(value: &[u8]) -> bool {
     double(unquoted(value)).is_some_and(f64::is_finite)
 }
 
-/// Whether Perfetto takes a time for one below zero: it is, or its nanoseconds do not fit 64 bits.
+/// Returns true if Perfetto considers a time negative, because it is, or because its nanoseconds exceed 64 bits.
 fn is_negative(value: &[u8]) -> bool {
-    double(unquoted(value)).is_some_and(|number| !(0.0..MOST_US).contains(&number))
+    double(unquoted(value)).is_some_and(|number| !(0.0..MAX_US).contains(&number))
 }
 
-/// Whether Perfetto breaks down at an event with these pids, one behind the other: it remembers that one was a text, and takes a number behind it for the
-/// text's place among all texts.
+/// Returns true if Perfetto crashes on an event that has these `pid` members in this order. It remembers that a pid was a text, and uses a number after it as
+/// an index into its table of texts.
 pub fn breaks_down<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
     let (mut had_text, mut is_number) = (false, false);
     for pid in pids {
@@ -164,7 +164,7 @@ pub fn breaks_down<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
     had_text && is_number
 }
 
-/// The number in a text that has nothing else in it, as JSON has it: of a time Perfetto takes no other.
+/// Parses a text that consists of one JSON number. Perfetto accepts only such a text as a time.
 fn double(text: &[u8]) -> Option<f64> {
     let mut scanner = Scanner::new(text, 0);
     matches!(text.first(), Some(b'-' | b'0'..=b'9')).then(|| scanner.value(1))??;
@@ -179,8 +179,8 @@ pub(crate) fn is_drawn(args: &[u8]) -> bool {
     values.next().is_some_and(is_good) && values.by_ref().all(is_good) && values.is_at_end()
 }
 
-/// Returns true if the line ends with a counter's args and viewers draw all of their values. May return false if a name contains a brace; such a line
-/// needs a full scan.
+/// Returns true if the line ends with a counter's args and viewers draw all of their values. May return false if a name contains a brace. Such a line needs a
+/// full scan.
 #[inline]
 pub fn ends_drawn(line: &[u8]) -> bool {
     let args = memchr::memrchr(b'{', line).and_then(|start| line.get(start..line.len() - 1));
@@ -192,14 +192,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_says_what_comes_of_a_value() {
+    fn finds_the_faults_of_values() {
         // Expected fault, phase, key, and values.
         let table = include_str!("../tests/faults.txt");
         for case in table.lines() {
-            let mut words = case.split(' ');
-            let (expected, phase, key) = (words.next(), words.next(), words.next());
+            let mut columns = case.split(' ');
+            let (expected, phase, key) = (columns.next(), columns.next(), columns.next());
             let (phase, key) = (phase.unwrap().as_bytes()[0], key.unwrap());
-            for value in words {
+            for value in columns {
                 let (key, value) = (key.as_bytes(), value.as_bytes());
                 let found = fault(Phase::modern(phase), b"\"process_name\"", key, value);
                 let found = found.map_or("-".to_owned(), |fault| format!("{fault:?}"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_behind_a_text_is_no_pid() {
+    fn a_number_after_a_text_is_not_a_pid() {
         for (pids, breaks) in [
             (&["\"a\"", "900"][..], true),
             (&["\"\"", "900"], true),

@@ -1,4 +1,4 @@
-//! What is wrong in an event and can be put right: the event stays, and what was mended is counted.
+//! Mends events that viewers would refuse. The event stays in the trace, and each repair is counted.
 
 mod event;
 
@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 named_kinds! {
-    /// A kind of what is mended.
+    /// A kind of repair.
     Repair {
         /// A number that is invalid in JSON (`NaN`, `Infinity`, `-Infinity`) or too large for a double (`1e999`). It becomes `null`.
         Number "repaired_number"
         /// A name with invisible characters, such as marks that change the direction of text. They are spelled out: `<U+202E>`.
         Name "repaired_name"
-        /// An escape that viewers cannot read. Two escapes of the halves of one character, as Python writes them (`\ud83e\udd14`), become the character, and a
-        /// lone half becomes U+FFFD. A backslash at the end of a text becomes `\u005c`.
+        /// An escape that viewers cannot read. A pair of surrogates, as Python writes it (`\ud83e\udd14`), becomes its character, and a lone surrogate becomes
+        /// U+FFFD. A backslash at the end of a text becomes `\u005c`.
         Escape "repaired_escape"
         /// A time other than the event's own (`tts`, `tdur`, `dur` of an event that has no duration, `ts` of metadata) that is negative or not a number. It is
         /// left out.
@@ -39,52 +39,51 @@ named_kinds! {
     }
 }
 
-/// How many events were mended, by kind.
+/// Number of mended events by kind of repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repairs(BTreeMap<Repair, u64>);
 
 impl Repairs {
-    /// Counts one event.
+    /// Counts one event with this repair.
     pub fn add(&mut self, kind: Repair) {
         *self.0.entry(kind).or_default() += 1;
     }
 
-    /// Adds what was mended in one event.
+    /// Counts one event with these repairs.
     pub fn add_all(&mut self, kinds: impl IntoIterator<Item = Repair>) {
         kinds.into_iter().for_each(|kind| self.add(kind));
     }
 
-    /// Adds the events of another count.
+    /// Adds the counts of `other`.
     pub fn append(&mut self, other: &Repairs) {
         for (kind, count) in &other.0 {
             *self.0.entry(*kind).or_default() += count;
         }
     }
 
-    /// Each kind, and how many events.
+    /// Iterates over the kinds and the number of events of each.
     pub fn iter(&self) -> impl Iterator<Item = (Repair, u64)> {
         self.0.iter().map(|(kind, count)| (*kind, *count))
     }
 }
 
-/// Reads JSON, or what would be JSON without numbers that it has not.
+/// Deserializes JSON, which may contain `NaN` and the like. They become `null`.
 pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     serde_json::from_slice(text)
         .or_else(|_| serde_json::from_slice(&mended(text)))
         .ok()
 }
 
-/// The text with `null` in the place of numbers that JSON has not, and whole characters in that of their halves. It must be well formed but for
-/// the numbers.
+/// Replaces `NaN` and the like with `null`, and escapes that viewers cannot read with others. Apart from these numbers, the text must be valid JSON.
 pub(crate) fn mended(text: &[u8]) -> Cow<'_, [u8]> {
     mended_with(text, |_| {})
 }
 
-/// The same, telling each time what it mends.
-fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
+/// Mends the text like [`mended`], and calls `report` with each repair.
+fn mended_with(text: &[u8], mut report: impl FnMut(Repair)) -> Cow<'_, [u8]> {
     let (mut out, mut at, mut copied) = (Vec::new(), 0, 0);
     while let Some(byte) = text.get(at) {
-        let (len, instead) = match byte {
+        let (len, replacement) = match byte {
             b'"' => {
                 let len = string_end(text, at) - at;
                 (len, readable(&text[at..at + len]))
@@ -95,13 +94,13 @@ fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
             },
             _ => (1, None),
         };
-        if let Some(instead) = instead {
-            tell(match byte {
+        if let Some(replacement) = replacement {
+            report(match byte {
                 b'"' => Repair::Escape,
                 _ => Repair::Number,
             });
             out.extend_from_slice(&text[copied..at]);
-            out.extend_from_slice(&instead);
+            out.extend_from_slice(&replacement);
             copied = at + len;
         }
         at += len;
@@ -113,12 +112,12 @@ fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The text of a value, which viewers read.
+/// Serializes a value to JSON that viewers can read.
 pub fn json_text(value: &serde_json::Value) -> String {
     String::from_utf8_lossy(&mended(value.to_string().as_bytes())).into_owned()
 }
 
-/// Mends the line that begins at `start`.
+/// Mends the last line in `out`, which begins at `start`.
 #[cold]
 pub fn mend_line(out: &mut Vec<u8>, start: usize) {
     let mut line = mended(&out[start..]).into_owned();
@@ -134,27 +133,27 @@ pub fn mend_line(out: &mut Vec<u8>, start: usize) {
     out.extend_from_slice(&line);
 }
 
-/// Whether a JSON string at `name` has characters that nobody sees.
+/// Returns true if the JSON string at `name` has invisible characters.
 #[inline(always)]
-pub(crate) fn hides(line: &[u8], name: Span) -> bool {
+pub(crate) fn has_invisible_characters(line: &[u8], name: Span) -> bool {
     !is_plain(line, name) && is_hidden(name.of(line))
 }
 
-/// Whether the name of an event has such characters, or the one that it gives to a process or thread.
+/// Returns true if the name of an event has invisible characters, or the name that it gives to a process or thread.
 #[inline(always)]
 pub fn hides_name(event: &Event<'_>) -> bool {
     let Fields { name, args, .. } = event.fields;
-    hides(event.line, name)
-        || event.is_metadata() && !is_plain(event.line, args) && !given_name(event).is_empty()
+    has_invisible_characters(event.line, name)
+        || event.is_metadata() && !is_plain(event.line, args) && !metadata_edits(event).is_empty()
 }
 
-/// Where a metadata event gives a name with such characters.
+/// Returns the edits for the invisible characters in the names of a metadata event.
 #[cold]
-fn given_name(event: &Event<'_>) -> Vec<(Range<usize>, Vec<u8>)> {
+fn metadata_edits(event: &Event<'_>) -> Vec<(Range<usize>, Vec<u8>)> {
     name_edits(event.line, &event.fields, true)
 }
 
-/// What is to stand in the place of names with such characters; those that metadata give are in their args.
+/// Returns the ranges of names with invisible characters, and their replacements. The names that metadata gives to processes and threads are in its args.
 pub fn name_edits(line: &[u8], fields: &Fields, is_metadata: bool) -> Vec<(Range<usize>, Vec<u8>)> {
     let mut edits = Vec::new();
     let mut edit = |name: Span| {
@@ -183,7 +182,7 @@ fn is_hidden(name: &[u8]) -> bool {
     from_slice::<String>(name).is_some_and(|name| name.contains(is_invisible))
 }
 
-/// Returns true if a text is ASCII without an escape or a delete, so that it has no invisible characters.
+/// Returns true if a text is ASCII without escapes and delete characters, so that it cannot have invisible characters.
 #[inline(always)]
 fn is_plain(line: &[u8], text: Span) -> bool {
     let text = text.of(line);

@@ -1,4 +1,4 @@
-//! An event line with its time and ids replaced, everything else as it was.
+//! Writes an event line with other times and ids, and everything else unchanged.
 
 use crate::event::Event;
 use crate::flow;
@@ -9,18 +9,18 @@ use sa_format::Phase;
 use std::ops::Deref;
 use trace_base::number::{Micros, micros, put_front, put_short, write_micros};
 
-/// Where a thread's events go.
+/// Process and thread of events in the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Output process id.
     pub pid: Id,
     /// Output thread id.
     pub tid: Id,
-    /// Ordinal of the process, the scope of its flow ids.
+    /// Ordinal of the process, which is the scope of its flow ids.
     pub ordinal: u64,
 }
 
-/// An id in the trace: its decimal digits.
+/// An id in the trace, stored as decimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
     text: [u8; 16],
@@ -40,7 +40,7 @@ impl From<u32> for Id {
 }
 
 impl Id {
-    /// The id as a number.
+    /// Returns the id as a number.
     pub fn number(self) -> u32 {
         let digit = |number: u32, digit: &u8| number * 10 + u32::from(digit - b'0');
         self.iter().fold(0, digit)
@@ -68,7 +68,7 @@ enum Edit {
     OtherId,
 }
 
-/// Up to seven edits in the order of their places.
+/// Up to seven edits of a line, in order. Each has a start, an end and a kind.
 struct Edits {
     list: [(usize, usize, Edit); 7],
     len: usize,
@@ -87,13 +87,13 @@ impl Edits {
     }
 }
 
-/// Appends the line with its ids taken from `target` and its time moved by `shift_ns`, which brings it to 0 or later.
+/// Appends the line with the ids of `target` and its time moved by `shift_ns`. The moved time must not be negative.
 #[inline]
 pub fn write_line(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     if event.phase == Phase::Sample {
         return write_profile(event, target, shift_ns, out);
     }
-    if takes_three_edits(event) {
+    if changes_only_ids_and_time(event) {
         let ts_ns = shifted(event.ts_ns, shift_ns);
         return write_in_order(event, target, ts_ns, out);
     }
@@ -107,7 +107,7 @@ pub fn write_line(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut V
     }
 }
 
-/// Appends a line with something in it that viewers do not take, without that.
+/// Appends a line without the members and values that viewers refuse.
 #[cold]
 fn write_mended(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     let mended = mended_event(event.line, event.phase).map(|(text, _)| text);
@@ -115,7 +115,7 @@ fn write_mended(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec
     write_edits(&event.in_line(line), target, shift_ns, out);
 }
 
-/// Appends an event of a V8 CPU profile (`P`). Its args have a time, too.
+/// Appends an event of a V8 CPU profile (`P`), which also has a time in its args.
 #[cold]
 fn write_profile(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     let from_ns = micros(event.fields.ts.of(event.line)).map_or(event.ts_ns, Micros::ns);
@@ -124,29 +124,29 @@ fn write_profile(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Ve
     write_mended(&event.in_line(&line), target, shift_ns, out);
 }
 
-/// The event's time in the trace.
+/// Returns the time of the event in the trace.
 #[inline(always)]
 pub fn shifted(ts_ns: i64, shift_ns: i64) -> u64 {
-    held((ts_ns + shift_ns).max(0).unsigned_abs())
+    rounded_for_viewers((ts_ns + shift_ns).max(0).unsigned_abs())
 }
 
-/// A time as viewers can hold it: from 104 days on a double has no room for single nanoseconds, and microseconds are whole.
+/// Rounds a time down to the precision of viewers. From 104 days on, a double cannot store single nanoseconds, so the time becomes whole microseconds.
 #[inline(always)]
-fn held(ns: u64) -> u64 {
+fn rounded_for_viewers(ns: u64) -> u64 {
     match is_exact(ns) {
         true => ns,
         false => ns - ns % 1000,
     }
 }
 
-/// Whether a double holds it to the nanosecond.
+/// Returns true if a double can store this time exactly.
 #[inline(always)]
 pub(crate) fn is_exact(ns: u64) -> bool {
     ns < 1 << 53
 }
 
 fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
-    let edits = plan(event, target);
+    let edits = planned_edits(event, target);
     let mut copied = 0;
     for (start, end, edit) in &edits.list[..edits.len] {
         out.extend_from_slice(&event.line[copied..*start]);
@@ -159,7 +159,7 @@ fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<
                 out.extend_from_slice(&target.tid);
             }
             Edit::Ts => write_micros(shifted(event.ts_ns, shift_ns), out),
-            Edit::Dur => write_micros(held(event.dur_ns.unsigned_abs()), out),
+            Edit::Dur => write_micros(rounded_for_viewers(event.dur_ns.unsigned_abs()), out),
             Edit::Id(id) => flow::write_id("id", *id, out),
             Edit::BindId(id) => flow::write_id("bind_id", *id, out),
             Edit::OtherId => out.extend_from_slice(br#""id_""#),
@@ -168,7 +168,7 @@ fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<
     out.extend_from_slice(&event.line[copied..]);
 }
 
-/// The front of a canonical event up to its time, with its ids taken from `target`, after what stands before each event.
+/// Returns the separator before each event and the beginning of a canonical event up to its time, with the ids of `target`.
 pub fn front(event: &Event<'_>, target: &Target) -> Vec<u8> {
     let Fields { ts, pid, tid, .. } = event.fields;
     let mut front = Vec::with_capacity(ts.start + 2 * size_of::<Id>());
@@ -181,9 +181,9 @@ pub fn front(event: &Event<'_>, target: &Target) -> Vec<u8> {
     front
 }
 
-/// Whether only ids and time change, with the time before or after both ids: so are nearly all lines, of every recorder.
+/// Returns true if only the ids and the time change, and the time is before or after both ids. This holds for nearly all lines of all recorders.
 #[inline(always)]
-fn takes_three_edits(event: &Event<'_>) -> bool {
+fn changes_only_ids_and_time(event: &Event<'_>) -> bool {
     let Fields { ts, pid, tid, .. } = event.fields;
     let time_outside = ts.end < pid.start || tid.end < ts.start;
     let in_order = pid.end < tid.start && time_outside;
@@ -192,7 +192,7 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
     in_order && !event.is_metadata() && as_written && !has_id
 }
 
-/// Writes such a line without a list of edits, which would cost as much as all the copying.
+/// Appends a line with other ids and another time, without a list of edits, which would take as long as all the copying.
 #[inline(always)]
 fn write_in_order(event: &Event<'_>, target: &Target, ts_ns: u64, out: &mut Vec<u8>) {
     let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
@@ -217,7 +217,7 @@ fn write_in_order(event: &Event<'_>, target: &Target, ts_ns: u64, out: &mut Vec<
 }
 
 #[inline(always)]
-fn plan(event: &Event<'_>, target: &Target) -> Edits {
+fn planned_edits(event: &Event<'_>, target: &Target) -> Edits {
     let fields = &event.fields;
     let mut edits = Edits {
         list: [(0, 0, Edit::Pid); 7],
@@ -272,19 +272,19 @@ mod tests {
         write_edits(&event, &target, -1_000, &mut with_edits);
         assert!(
             event.fields.odd || with_edits == out,
-            "with a list of edits or without"
+            "both ways must write the same bytes"
         );
         if let Some(event) = parse_canonical(line.as_bytes()) {
             let mut fast = Vec::new();
             write_line(&event, &target, -1_000, &mut fast);
-            assert_eq!(fast, out, "both ways give the same bytes");
+            assert_eq!(fast, out, "both parsers must lead to the same bytes");
         }
         String::from_utf8(out).expect("UTF-8")
     }
 
     #[test]
     fn replaces_only_times_and_ids() {
-        // Lines, each with what it becomes below it.
+        // Pairs of lines: an event and the expected result.
         let table = include_str!("../tests/patched.txt");
         let lines: Vec<&str> = table.lines().collect();
         for pair in lines.chunks(2) {

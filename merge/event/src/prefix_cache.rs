@@ -1,32 +1,32 @@
-//! Lines that begin like an earlier one. What a recorder writes of one thread and phase is the same, byte for byte, up to the time: one
-//! comparison says what reading the front would say.
+//! A cache for lines that begin like an earlier one. The lines of one thread and phase are the same, byte for byte, up to the time, so one comparison replaces
+//! parsing the beginning of a line.
 //!
-//! Only for lines in canonical order whose block's checksum holds (FORMAT.md §2).
+//! It is only for lines in canonical order in a block with a valid checksum (FORMAT.md §2).
 
 use crate::canonical::{flow_id, is_named};
 use crate::event::Event;
 use trace_base::number::three_decimals;
 
-/// The front of a line, up to its time, and what is known of all that begin so.
+/// The beginning of a line up to its time, and what the caller knows of all lines with it.
 pub struct Front<'a, T> {
     text: &'a [u8],
-    /// What is known of all lines that begin so.
+    /// Data of the caller, valid for all lines with this beginning.
     pub known: T,
 }
 
-/// The last two fronts of each phase: a thread, and a lane beside it.
+/// The last two fronts of each phase: usually a thread, and a lane next to it.
 pub struct Fronts<'a, T> {
     fronts: [[Option<Front<'a, T>>; 2]; PHASES.len()],
-    /// Which of the two is the older one.
+    /// Index of the older one of the two.
     older: [usize; PHASES.len()],
 }
 
-/// A line's time, and what comes after it.
+/// The time of a line, and the rest of the line after it.
 #[derive(Clone, Copy)]
 pub struct Timed<'a> {
-    /// Its time in ns, as the line says.
+    /// Time in ns in the line.
     pub ts_ns: i64,
-    /// What comes after the time, up to the line's end.
+    /// Rest of the line after the time.
     pub rest: &'a [u8],
 }
 
@@ -39,23 +39,23 @@ impl<T> Default for Fronts<'_, T> {
     }
 }
 
-/// The phases whose events are told by their front and their time, but for what [`Timed`] looks at. Begun spans may be unfinished ones.
+/// Phases of events for which the front, the time and the methods of [`Timed`] are enough. Begins are excluded, because they may be unfinished spans.
 const PHASES: [u8; 6] = *b"XiCstf";
 
-/// Where the phase stands in a canonical line.
-const PHASE: usize = br#"{"ph":""#.len();
+/// Offset of the phase in a canonical line.
+const PHASE_OFFSET: usize = br#"{"ph":""#.len();
 
-/// The place of a phase among them.
+/// Returns the index of a phase in [`PHASES`].
 #[inline(always)]
-fn place(phase: u8) -> Option<usize> {
-    PHASES.iter().position(|of| *of == phase)
+fn phase_index(phase: u8) -> Option<usize> {
+    PHASES.iter().position(|cached| *cached == phase)
 }
 
 impl<'a, T> Fronts<'a, T> {
-    /// The front that this line has too, and its time.
+    /// Returns the front that this line begins with, and its time.
     #[inline(always)]
     pub fn find(&self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {
-        let [one, other] = &self.fronts[place(*line.get(PHASE)?)?];
+        let [one, other] = &self.fronts[phase_index(*line.get(PHASE_OFFSET)?)?];
         let begins = |front: &&Front<'a, T>| line.starts_with(front.text);
         let front = one.as_ref().filter(begins);
         let front = front.or_else(|| other.as_ref().filter(begins))?;
@@ -65,17 +65,17 @@ impl<'a, T> Fronts<'a, T> {
         Some((front, Timed { ts_ns, rest }))
     }
 
-    /// Keeps the front of an event of a canonical line, and what is known of its like, unless it is kept already.
+    /// Adds the front of an event with a canonical line, and the caller's data for such lines, unless the cache has it already.
     pub fn keep(&mut self, event: &Event<'a>, known: impl FnOnce() -> T) {
-        let Some(place) = place(event.phase.byte()) else {
+        let Some(phase) = phase_index(event.phase.byte()) else {
             return;
         };
-        let fronts = &mut self.fronts[place];
+        let fronts = &mut self.fronts[phase];
         let text = &event.line[..event.fields.ts.start];
         if fronts.iter().flatten().any(|front| front.text == text) {
             return;
         }
-        let older = &mut self.older[place];
+        let older = &mut self.older[phase];
         fronts[*older] = Some(Front {
             text,
             known: known(),
@@ -85,7 +85,7 @@ impl<'a, T> Fronts<'a, T> {
 }
 
 impl<'a> Timed<'a> {
-    /// The duration of a complete event.
+    /// Parses the duration of a complete event.
     #[inline(always)]
     pub fn dur_ns(&self) -> Option<i64> {
         let after = self.rest.strip_prefix(br#","dur":"#)?;
@@ -93,13 +93,13 @@ impl<'a> Timed<'a> {
         is_named(&after[len..]).then_some(ns)
     }
 
-    /// The id of a flow, and what comes after it.
+    /// Returns the id of a flow, and the rest of the line after it.
     #[inline(always)]
     pub fn flow_id(&self) -> Option<(&'a [u8], &'a [u8])> {
         flow_id(self.rest)
     }
 
-    /// Whether an instant has a name that the merge never asks for.
+    /// Returns true if the name of an instant is irrelevant to the merge, because it is not one of the recorder's own records.
     #[inline(always)]
     pub fn has_common_name(&self) -> bool {
         let scope = self.rest.strip_prefix(br#","s":""#);

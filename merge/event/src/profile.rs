@@ -1,7 +1,7 @@
 //! CPU profiles of V8, in events of phase `P`.
 //!
-//! The first event has the start of the profile in `args.data.startTime`, and the last one may have the end in `args.data.endTime`. Those between them have
-//! call frames and samples, and for each sample its distance from the previous one. Perfetto ignores their `ts` and adds up the distances from the start on,
+//! The first event has the start of the profile in `args.data.startTime`, and the last one may have the end in `args.data.endTime`. The events between them
+//! have call frames and samples, and the time from each sample to the next. Perfetto ignores the `ts` of these events and adds up the times from the start on,
 //! so a part of a profile is useless without the parts before it. It aborts the import if one of their members has an unexpected type.
 
 use crate::flow::{hexadecimal, member_value};
@@ -74,7 +74,7 @@ pub(crate) fn is_drawn(id: &[u8], args: &[u8]) -> bool {
     has_id && is_known
 }
 
-/// Returns a line with its `startTime` or `endTime` moved by `moved_ns`, but not below 0.
+/// Returns the line with its `startTime` or `endTime` moved by `moved_ns`, but not below 0.
 pub(crate) fn with_moved_time(line: &[u8], moved_ns: i64) -> Vec<u8> {
     let data = member(line, b"args").and_then(|args| member(args, b"data"));
     let found = data.and_then(|data| {
@@ -104,9 +104,9 @@ mod tests {
 
     /// Perfetto v52 counts an error for each rejected case, or aborts.
     #[test]
-    fn what_ends_an_import_is_not_drawn() {
+    fn events_that_abort_an_import_are_not_drawn() {
         let id = br#""id":"0x1f""#;
-        // Args of an event, and whether it is drawn.
+        // The expected result and the args of an event.
         for case in include_str!("../tests/profiles.txt").lines() {
             let (expected, args) = case.split_once(' ').unwrap();
             assert_eq!(is_drawn(id, args.as_bytes()), expected == "drawn", "{args}");

@@ -1,22 +1,22 @@
-//! Lines in the key order of pypto-serving's recorder: `name cat ph [s] ts [dur] pid tid args`, whole microseconds, no white space.
+//! Parses lines with the key order of pypto-serving's recorder: `name cat ph [s] ts [dur] pid tid args`, whole microseconds, no white space.
 //!
-//! In: a line that is known to be UTF-8. Out: the event that the general scanner would find, in less than half of its time. At the first byte that is not as
-//! expected it gives nothing, which says nothing about the line.
+//! In: a line that is known to be UTF-8. Out: the event that the general scanner would find, in less than half of the time. At the first unexpected byte, the
+//! result is `None`, and the general scanner has to decide what the line is.
 
-mod heads;
+mod prefixes;
 
-pub(crate) use heads::{Heads, parse_first, parse_first_front};
+pub(crate) use prefixes::{Prefixes, parse_first, parse_first_front};
 
-use heads::{Head, Ids};
+use prefixes::{Ids, Prefix};
 use sa_format::Phase;
 
 use crate::event::Event;
 use crate::json::{Fields, Scanner, Span};
 use crate::member::{self, is_infinite};
-use crate::mend::hides;
+use crate::mend::has_invisible_characters;
 use trace_base::swar::digits;
 
-/// Parses a whole line: every byte of it is checked.
+/// Parses a whole line and checks every byte of it.
 #[inline]
 pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
     let (mut event, at) = parse_front(line)?;
@@ -26,7 +26,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
     (is_whole && has_good_args(&event)).then_some(event)
 }
 
-/// Whether viewers take its args.
+/// Returns true if viewers accept the args of the event.
 #[inline(always)]
 fn has_good_args(event: &Event<'_>) -> bool {
     let args = event.fields.args.of(event.line);
@@ -38,17 +38,17 @@ fn has_good_args(event: &Event<'_>) -> bool {
 
 const ARGS: &[u8] = br#","args":"#;
 
-/// Parses the front of a line, up to its `tid`; tells how far that is.
+/// Parses the beginning of a line up to its `tid`. Returns the event and the offset after the `tid`.
 #[inline]
 pub(crate) fn parse_front(line: &[u8]) -> Option<(Event<'_>, usize)> {
-    parse_behind(line, &mut parse_head(line)?)
+    parse_after_prefix(line, &mut parse_prefix(line)?)
 }
 
-fn parse_head(line: &[u8]) -> Option<Head<'_>> {
+fn parse_prefix(line: &[u8]) -> Option<Prefix<'_>> {
     let mut scanner = Scanner::new(line, 0);
     scanner.literal(br#"{"name":"#)?;
     let name = scanner.text()?;
-    if hides(line, name) {
+    if has_invisible_characters(line, name) {
         return None;
     }
     scanner.literal(br#","cat":"#)?;
@@ -68,7 +68,7 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
     if scanner.odd_escapes {
         return None;
     }
-    Some(Head {
+    Some(Prefix {
         text: &line[..scanner.at],
         phase,
         ph,
@@ -79,37 +79,37 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
     })
 }
 
-/// Parses times and ids of a line that begins like `head`; tells how far they go.
+/// Parses the times and ids of a line that begins with `prefix`. Returns the event and the offset after the ids.
 #[inline(always)]
-fn parse_behind<'a>(line: &'a [u8], head: &mut Head<'a>) -> Option<(Event<'a>, usize)> {
-    let mut scanner = Scanner::new(line, head.text.len());
+fn parse_after_prefix<'a>(line: &'a [u8], prefix: &mut Prefix<'a>) -> Option<(Event<'a>, usize)> {
+    let mut scanner = Scanner::new(line, prefix.text.len());
     let (ts_us, ts) = scanner.whole()?;
     let (mut dur_us, mut dur) = (0, Span::default());
-    if head.phase == Phase::Complete {
+    if prefix.phase == Phase::Complete {
         scanner.literal(br#","dur":"#)?;
         (dur_us, dur) = scanner.whole()?;
     }
     let at = scanner.at;
     let rest = &line[at..];
-    if head.ids.text.is_empty() || !rest.starts_with(head.ids.text) {
-        head.ids = parse_ids(rest)?;
+    if prefix.ids.text.is_empty() || !rest.starts_with(prefix.ids.text) {
+        prefix.ids = parse_ids(rest)?;
     }
-    let Ids { pid, tid, .. } = head.ids;
-    let behind = |span: Span| Span::new(at + span.start, at + span.end);
+    let Ids { pid, tid, .. } = prefix.ids;
+    let in_line = |span: Span| Span::new(at + span.start, at + span.end);
     let fields = Fields {
-        ph: head.ph,
+        ph: prefix.ph,
         ts,
         dur,
-        pid: behind(pid.1),
-        tid: behind(tid.1),
-        name: head.name,
-        cat: head.cat,
+        pid: in_line(pid.1),
+        tid: in_line(tid.1),
+        name: prefix.name,
+        cat: prefix.cat,
         ..Fields::default()
     };
     let event = Event {
         ts_ns: ts_us * 1000,
         dur_ns: dur_us * 1000,
-        ..Event::untimed(line, head.phase, (pid.0, tid.0), fields)
+        ..Event::untimed(line, prefix.phase, (pid.0, tid.0), fields)
     };
     Some((event, fields.tid.end))
 }
@@ -126,7 +126,7 @@ fn parse_ids(text: &[u8]) -> Option<Ids<'_>> {
     Some(Ids { text, pid, tid })
 }
 
-/// Parses what comes after the `tid`; tells where the args are.
+/// Parses the rest of a line after its `tid`. Returns the span of the args.
 #[inline(always)]
 fn parse_end(scanner: &mut Scanner<'_>) -> Option<Span> {
     let mut args = Span::default();
@@ -147,7 +147,7 @@ impl Scanner<'_> {
         Some(self.since(start))
     }
 
-    /// A string of one letter.
+    /// Scans a string of one letter.
     #[inline(always)]
     pub(crate) fn letter(&mut self) -> Option<(u8, Span)> {
         let start = self.at;
@@ -160,7 +160,7 @@ impl Scanner<'_> {
             .then(|| (letter, self.since(start)))
     }
 
-    /// A whole number. Long ones, and zeros before others, are left to the general scanner.
+    /// Scans a whole number. Returns `None` for more than 15 digits or leading zeros, which are left to the general scanner.
     #[inline(always)]
     pub(crate) fn whole(&mut self) -> Option<(i64, Span)> {
         let start = self.at;
@@ -200,7 +200,7 @@ mod tests {
         });
         assert!(
             accepted > 10_000,
-            "the mutations must leave some lines as expected, got {accepted}"
+            "the mutations must leave some lines valid, got {accepted}"
         );
     }
 }

@@ -1,24 +1,24 @@
-//! Bytes → lines → events and damage, with the offset of each.
+//! Splits bytes into lines, and finds events and damage with the offset of each.
 //!
-//! A [`Part`] is a range cut at newlines; parts are what threads share out among themselves.
+//! A [`Part`] is a range that ends at a newline. Threads process parts in parallel.
 
 pub use trace_base::part::Part;
 
 use crate::damage::Kind;
 use crate::line::{Event, parse, parse_again, parse_canonical, parse_utf8};
-use crate::pypto::{self, Heads};
+use crate::pypto::{self, Prefixes};
 use memchr::{memchr, memchr_iter, memrchr};
 use sa_format::MAX_LINE_BYTES;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-/// Bytes a part should have: large enough to be worth a hand-over, small enough to stay in a core's cache.
+/// Desired size of a part: large enough to be worth passing to another thread, and small enough to stay in a core's cache.
 pub const PART_BYTES: usize = 1 << 20;
 
-/// What a line turned out to be.
+/// Result of scanning a line.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "handed over once per event; a box would cost an allocation each"
+    reason = "passed once for each event; a box would need an allocation each time"
 )]
 pub enum Found<'a> {
     /// An event.
@@ -27,7 +27,7 @@ pub enum Found<'a> {
     Damage(Kind),
 }
 
-/// Cuts a range into parts of about `size` bytes that end at newlines.
+/// Splits a part into parts of about `size` bytes that end at newlines.
 pub fn cut(bytes: &[u8], part: Part, size: usize, parts: &mut Vec<Part>) {
     let mut start = part.start;
     while start < part.end {
@@ -40,8 +40,8 @@ pub fn cut(bytes: &[u8], part: Part, size: usize, parts: &mut Vec<Part>) {
     }
 }
 
-/// Calls `found` with each event and each damage of a part and its offset in `bytes`, in order. Of a trusted part each line is taken as
-/// the recorder's own, with or without a newline.
+/// Calls `found` with each event and damage of a part, and its offset in `bytes`, in order. Lines of a trusted part may be in canonical order, of which only
+/// the beginning is checked. The last one need not have a newline.
 #[inline]
 pub fn scan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(usize, Found<'a>)) {
     if !part.trusted {
@@ -55,17 +55,17 @@ pub fn scan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(usize, F
     }
 }
 
-/// Calls `found` with each event of a part that [`scan_part`] found nothing but plain events in.
+/// Calls `found` with each event of a part in which [`scan_part`] found only plain events: no damage, and nothing to mend. Lines are not checked again.
 #[inline]
 pub fn rescan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(Event<'a>)) {
     let range = &bytes[part.start..part.end];
-    let mut heads = Heads::default();
+    let mut prefixes = Prefixes::default();
     let mut start = 0;
     while start < range.len() {
         let rest = &range[start..];
-        let front = pypto::parse_first_front(rest, &mut heads);
-        let behind = front.map_or(0, |(_, at)| at);
-        let len = memchr(b'\n', &rest[behind..]).map_or(rest.len(), |at| behind + at);
+        let front = pypto::parse_first_front(rest, &mut prefixes);
+        let parsed = front.map_or(0, |(_, at)| at);
+        let len = memchr(b'\n', &rest[parsed..]).map_or(rest.len(), |at| parsed + at);
         let line = rest[..len].trim_ascii();
         if let Some((event, _)) = front {
             found(Event { line, ..event });
@@ -76,7 +76,7 @@ pub fn rescan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(Event<
     }
 }
 
-/// The lines of a part, without their newlines, and where each stands in `bytes`.
+/// Iterates over the lines of a part, without their newlines, and the offset of each in `bytes`.
 #[inline]
 pub fn lines(bytes: &[u8], part: Part) -> impl Iterator<Item = (&[u8], usize)> {
     let range = &bytes[part.start..part.end];
@@ -96,12 +96,12 @@ fn checked<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<
         found(0, Found::Damage(Kind::Bom));
         start = BOM.len();
     }
-    // One check of the whole range costs less than one per line; only a range that fails is checked line by line.
+    // Checking the whole range at once takes less time than checking each line. Only if this fails, the lines are checked separately.
     let all_utf8 = simdutf8::basic::from_utf8(&bytes[start..part.end]).is_ok();
-    let mut heads = Heads::default();
+    let mut prefixes = Prefixes::default();
     while start < part.end {
         let rest = &bytes[start..part.end];
-        let first = all_utf8.then(|| pypto::parse_first(rest, &mut heads));
+        let first = all_utf8.then(|| pypto::parse_first(rest, &mut prefixes));
         let end = if let Some(Some(event)) = first {
             found(start, Found::Event(event));
             start + event.line.len()
@@ -115,18 +115,18 @@ fn checked<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<
     }
 }
 
-/// A line without a newline: at the end of a file it may be torn.
+/// Scans a line without a newline. At the end of a file, it may be torn.
 fn tail<'a>(line: &'a [u8], at: usize, is_last: bool, found: &mut impl FnMut(usize, Found<'a>)) {
-    let kept = line.trim_ascii_end();
-    let may_be_torn = is_last && !kept.is_empty() && kept.len() <= MAX_LINE_BYTES;
-    if may_be_torn && memchr(0, kept).is_none() && parse(kept).is_err() {
+    let text = line.trim_ascii_end();
+    let may_be_torn = is_last && !text.is_empty() && text.len() <= MAX_LINE_BYTES;
+    if may_be_torn && memchr(0, text).is_none() && parse(text).is_err() {
         found(at, Found::Damage(Kind::TornTail));
     } else {
         general(line, at, None, found);
     }
 }
 
-/// Any line. `utf8` tells whether it is already known to be UTF-8.
+/// Scans a line of any form. `utf8` is `Some(true)` if it is known to be UTF-8.
 #[inline]
 pub fn general<'a>(
     line: &'a [u8],
@@ -137,25 +137,24 @@ pub fn general<'a>(
     if line.len() > MAX_LINE_BYTES {
         return found(at, Found::Damage(Kind::LineTooLong));
     }
-    let lead = line.len() - line.trim_ascii_start().len();
-    let kept = line.trim_ascii();
-    if kept.is_empty() {
+    let indent = line.len() - line.trim_ascii_start().len();
+    let text = line.trim_ascii();
+    if text.is_empty() {
         return;
     }
     let parsed = if utf8 == Some(true) {
-        parse_utf8(kept)
+        parse_utf8(text)
     } else {
-        parse(kept)
+        parse(text)
     };
     match parsed {
-        Ok(event) => found(at + lead, Found::Event(event)),
-        Err(kind) if memchr(0, kept).is_none() => found(at + lead, Found::Damage(kind)),
+        Ok(event) => found(at + indent, Found::Event(event)),
+        Err(kind) if memchr(0, text).is_none() => found(at + indent, Found::Damage(kind)),
         Err(_) => around_nuls(line, at, found),
     }
 }
 
-/// A line with NUL bytes in it: each run is damage; what stands between the runs may still be whole events. What is not is
-/// part of the same damage.
+/// Scans a line with NUL bytes in it. Each run of them is damage. The text between two runs may still be an event. Otherwise, it is part of the same damage.
 fn around_nuls<'a>(line: &'a [u8], at: usize, found: &mut impl FnMut(usize, Found<'a>)) {
     let mut start = 0;
     while start < line.len() {
@@ -163,8 +162,8 @@ fn around_nuls<'a>(line: &'a [u8], at: usize, found: &mut impl FnMut(usize, Foun
         let len = memchr(0, rest).unwrap_or(rest.len());
         let text = rest[..len].trim_ascii();
         if let Ok(event) = parse(text) {
-            let lead = len - rest[..len].trim_ascii_start().len();
-            found(at + start + lead, Found::Event(event));
+            let indent = len - rest[..len].trim_ascii_start().len();
+            found(at + start + indent, Found::Event(event));
         }
         start += len;
         let nuls = line[start..].iter().take_while(|byte| **byte == 0).count();
@@ -175,7 +174,7 @@ fn around_nuls<'a>(line: &'a [u8], at: usize, found: &mut impl FnMut(usize, Foun
     }
 }
 
-/// Moves a cut to the start of the line it stands in, not before `least`.
+/// Returns the offset of the line that contains the byte at `at`, but not before `least`.
 #[inline]
 pub fn line_start(bytes: &[u8], at: usize, least: usize) -> usize {
     memrchr(b'\n', &bytes[least..at]).map_or(least, |newline| least + newline + 1)

@@ -1,5 +1,5 @@
-//! Lines as they stand: what pypto-serving's own merge makes of fragments, whose readers know times, ids and counts of the lines themselves.
-//! Only what would keep viewers from loading the trace is mended.
+//! Writes lines with their recorded times and ids, like pypto-serving's own merge, for programs that rely on these. A line is changed only if viewers could not
+//! load the trace otherwise.
 
 use crate::damage::Kind;
 use crate::event::Event;
@@ -11,7 +11,7 @@ use crate::scan::Part;
 use sa_format::{MAX_LINE_BYTES, Phase};
 use std::borrow::Cow;
 
-/// The object that stands where a line was found to be no event, such as one without a time.
+/// Returns the object at a damaged line that is not a usable event, such as one without a time. Returns `None` for other damage.
 pub fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_, [u8]>> {
     if !matches!(kind, Kind::BadEvent | Kind::TornTail) && !kind.is_unshown() {
         return None;
@@ -26,8 +26,8 @@ pub fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_,
     Some(mended.unwrap_or(Cow::Borrowed(line)))
 }
 
-/// Appends the line of an event. The flow ids of a recorder of ours, which tell processes apart, are made ones that viewers read: `ordinal` is that of
-/// its process.
+/// Appends the line of an event. The flow ids of our recorder have a scope, so they are replaced with unique ones that viewers can read. `ordinal` is that of
+/// the process.
 pub fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
     let start = out.len();
     let is_odd = event.fields.odd;

@@ -1,4 +1,4 @@
-//! Begin and end (`B`, `E`) of a span of length 0 → one complete span (`X`).
+//! Joins the begin and the end (`B`, `E`) of a span of length 0 to one complete span (`X`).
 //!
 //! Viewers process ends before begins of the same time. So they would close another span with this end, and never close this span.
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Calls `found` with a complete span of length 0 that has the args of both halves.
+/// Calls `found` with a complete span of length 0 that has the args of the begin and the end.
 #[cold]
 pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event<'_>) -> R) -> R {
     let line = mended_line(begin.line, end_args)
@@ -29,15 +29,15 @@ pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event
     })
 }
 
-/// Returns the line of the span as viewers take it; `None` if it is no JSON, because the end has been overwritten in its source.
+/// Returns the line of the complete span, mended for viewers. Returns `None` if it is not JSON, because the end was overwritten in its source.
 fn mended_line(begin: &[u8], end_args: &[u8]) -> Option<Vec<u8>> {
-    let line = whole_line(begin, end_args);
+    let line = complete_line(begin, end_args);
     let line = mended_event(&line, Phase::Complete).map_or(line, |(mended, _)| mended);
     let is_json = serde_json::from_slice::<&RawValue>(&line).is_ok();
     is_json.then_some(line)
 }
 
-fn whole_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
+fn complete_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
     let mut out = vec![b'{'];
     let mut has_args = false;
     for (key, value) in Members::of(text) {
@@ -61,14 +61,14 @@ fn whole_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the args of both halves. Of members with the same key only the end's are kept.
+/// Joins the args of the begin and the end. If both have a key, the end's member is used.
 fn joined<'a>(begin: &'a [u8], end: &[u8]) -> Cow<'a, [u8]> {
-    let of_end: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key).collect();
-    if of_end.is_empty() {
+    let end_keys: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key).collect();
+    if end_keys.is_empty() {
         return begin.into();
     }
-    let of_begin = Members::of(begin).filter(|(key, _)| !of_end.contains(key));
-    let all = of_begin.chain(Members::of(end));
+    let from_begin = Members::of(begin).filter(|(key, _)| !end_keys.contains(key));
+    let all = from_begin.chain(Members::of(end));
     object_of(all.map(|(key, value)| (key, value.into()))).into()
 }
 
@@ -98,20 +98,20 @@ mod tests {
     }
 
     #[test]
-    fn a_begin_becomes_a_whole_span_with_the_args_of_its_end() {
-        // The rest of a begin, the args of its end, and the rest of the whole span.
+    fn a_begin_becomes_a_complete_span_with_the_args_of_its_end() {
+        // The rest of a begin, the args of its end, and the rest of the complete span.
         let table = include_str!("../tests/whole.txt");
         for case in table.lines() {
             let parts: Vec<&str> = case.split('|').map(str::trim).collect();
             let begin = format!(r#"{{"ph":"B","ts":1,"pid":1{}"#, parts[0]);
             let expected = format!(r#"{{"ph":"X","dur":0,"ts":1,"pid":1{}"#, parts[2]);
             let begin = parse(begin.as_bytes()).expect(case);
-            as_whole(&begin, parts[1].as_bytes(), |whole| {
-                assert_eq!(String::from_utf8_lossy(whole.line), expected);
-                let read = parse(expected.as_bytes()).expect(&expected);
-                let times = (whole.phase, whole.ts_ns, whole.dur_ns);
+            as_whole(&begin, parts[1].as_bytes(), |span| {
+                assert_eq!(String::from_utf8_lossy(span.line), expected);
+                let parsed = parse(expected.as_bytes()).expect(&expected);
+                let times = (span.phase, span.ts_ns, span.dur_ns);
                 assert_eq!(times, (Phase::Complete, begin.ts_ns, 0));
-                assert_eq!(whole.fields, read.fields, "{expected}");
+                assert_eq!(span.fields, parsed.fields, "{expected}");
             });
         }
     }

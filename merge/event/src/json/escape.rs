@@ -1,39 +1,40 @@
-//! Escapes that JSON allows and Perfetto does not read.
+//! Escapes that are valid in JSON, but that Perfetto cannot read.
 //!
-//! JSON writes a character beyond U+FFFF as two escapes of its halves (`\ud83e`), and so does Python. Perfetto takes them for letters, and refuses a text
-//! that has an escaped quote, too. It also takes the quote behind an escaped backslash for one of the text, which then never ends.
+//! JSON, as Python writes it, has two escapes for a character beyond U+FFFF, its surrogates (`\ud83e\udd14`). Perfetto reads them as letters, and refuses a
+//! text that has an escaped quote as well. It also reads a quote after an escaped backslash as part of the text, which then never ends.
 
 use memchr::memchr;
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 
-/// What is read of half a character: backslash, `u`, four digits.
+/// Length of the escape of a surrogate: backslash, `u`, four digits.
 const ESCAPE_BYTES: usize = 6;
-/// A backslash that is read wherever it stands.
+/// Escape of a backslash that viewers can read even before the closing quote.
 const BACKSLASH: &[u8] = b"\\u005c";
 
-/// Whether the digits behind `\u` are those of half a character.
+/// Returns true if the digits after `\u` are those of a surrogate.
 #[inline]
-pub(super) fn is_half(digits: &[u8]) -> bool {
+pub(super) fn is_surrogate(digits: &[u8]) -> bool {
     matches!(
         digits,
         [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..]
     )
 }
 
-/// Whether a text has both an escaped quote and half a character in one of its strings, or has them as one. Viewers do not read it.
+/// Returns true if one string in the text has both an escaped quote and an escaped surrogate. Viewers cannot read such a text.
 pub(crate) fn is_unreadable(text: &[u8]) -> bool {
-    let (mut has_half, mut has_quote, mut at) = (false, false, 0);
+    let (mut has_surrogate, mut has_quote, mut at) = (false, false, 0);
     while let Some(byte) = text.get(at) {
         match byte {
-            b'"' => (has_half, has_quote) = (false, false),
+            b'"' => (has_surrogate, has_quote) = (false, false),
             b'\\' => {
                 at += 1;
                 has_quote |= text.get(at) == Some(&b'"');
-                has_half |= text.get(at) == Some(&b'u') && text.get(at + 1..).is_some_and(is_half);
+                has_surrogate |=
+                    text.get(at) == Some(&b'u') && text.get(at + 1..).is_some_and(is_surrogate);
             }
             _ => {}
         }
-        if has_half && has_quote {
+        if has_surrogate && has_quote {
             return true;
         }
         at += 1;
@@ -41,7 +42,7 @@ pub(crate) fn is_unreadable(text: &[u8]) -> bool {
     false
 }
 
-/// Whether one of the texts ends with a backslash.
+/// Returns true if one of the strings in the text ends with a backslash.
 #[inline]
 pub fn ends_in_backslash(texts: &[u8]) -> bool {
     let mut at = 0;
@@ -55,8 +56,8 @@ pub fn ends_in_backslash(texts: &[u8]) -> bool {
     false
 }
 
-/// A string with the characters that escapes of halves stand for, U+FFFD for one that stands alone, and a last backslash that is read; `None` if
-/// it has none of them.
+/// Replaces escapes in a JSON string that viewers cannot read. A pair of surrogates becomes its character, a lone surrogate becomes U+FFFD, and a backslash at
+/// the end becomes `\u005c`. Returns `None` if there are no such escapes.
 pub fn readable(string: &[u8]) -> Option<Vec<u8>> {
     memchr(b'\\', string)?;
     let (mut out, mut at, mut copied) = (Vec::new(), 0, 0);
@@ -68,7 +69,7 @@ pub fn readable(string: &[u8]) -> Option<Vec<u8>> {
             copied = at + 2;
             break;
         }
-        let units = halves(&string[at..]);
+        let units = surrogates(&string[at..]);
         if units.is_empty() {
             at += 2;
             if at >= string.len() {
@@ -91,19 +92,19 @@ pub fn readable(string: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The halves at the front, one behind the other.
-fn halves(text: &[u8]) -> Vec<u16> {
-    let mut halves = Vec::new();
+/// Returns the escaped surrogates at the beginning of the text.
+fn surrogates(text: &[u8]) -> Vec<u16> {
+    let mut units = Vec::new();
     for escape in text.chunks_exact(ESCAPE_BYTES) {
         match escape.strip_prefix(b"\\u") {
-            Some(digits) if is_half(digits) => {
+            Some(digits) if is_surrogate(digits) => {
                 let digits = std::str::from_utf8(digits).unwrap_or_default();
-                halves.extend(u16::from_str_radix(digits, 16));
+                units.extend(u16::from_str_radix(digits, 16));
             }
             _ => break,
         }
     }
-    halves
+    units
 }
 
 #[cfg(test)]
@@ -111,9 +112,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_become_whole_characters() {
-        // A text, and what it becomes.
-        for case in include_str!("../../tests/halves.txt").lines() {
+    fn surrogates_become_characters() {
+        // A text and the expected result.
+        for case in include_str!("../../tests/surrogates.txt").lines() {
             let (text, expected) = case.split_once(' ').unwrap();
             let found = readable(text.as_bytes()).unwrap();
             assert_eq!(String::from_utf8(found).unwrap(), expected, "{text}");

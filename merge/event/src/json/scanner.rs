@@ -1,37 +1,37 @@
-//! RFC 8259, value by value: moves over what is well formed and stops at what is not.
+//! A scanner of JSON values (RFC 8259). It advances over well-formed text and stops at anything else.
 
 use super::Span;
-use super::escape::is_half;
+use super::escape::is_surrogate;
 use trace_base::swar::{digits_len, eight, plain_len, sixteen};
 
-/// Deepest nesting accepted, the same as serde_json's.
+/// Maximum depth of nesting, the same as in serde_json.
 pub const MAX_DEPTH: u32 = 127;
 
-/// Numbers that JSON has not, as Python and others write them.
+/// Numbers that are invalid in JSON, but written by Python and other programs.
 const ODD_NUMBERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
 
-/// The length of the number at the front that JSON has not, if there is one.
+/// Returns the length of the number at the beginning of the text if it is `NaN`, `Infinity` or `-Infinity`.
 pub(crate) fn odd_number_len(text: &[u8]) -> Option<usize> {
     let mut odd = ODD_NUMBERS.into_iter();
     odd.find(|number| text.starts_with(number)).map(<[u8]>::len)
 }
 
-/// A place in a line.
+/// A position in a text. Each method that returns an `Option` returns `None` if the text has a different form there.
 pub struct Scanner<'a> {
     /// The text.
     pub bytes: &'a [u8],
-    /// How far it is.
+    /// Offset of the next byte.
     pub at: usize,
-    /// Whether it moves over numbers that JSON has not.
+    /// True if `NaN`, `Infinity` and `-Infinity` are accepted.
     lenient: bool,
-    /// Whether it has met one.
+    /// True if there was such a number.
     pub(crate) odd_numbers: bool,
-    /// Whether it has met an escape that viewers do not read.
+    /// True if there was an escape that viewers cannot read.
     pub odd_escapes: bool,
 }
 
 impl<'a> Scanner<'a> {
-    /// One that stands at byte `at` and takes only what JSON has.
+    /// Creates a scanner at byte `at` that accepts only valid JSON.
     #[inline(always)]
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Scanner {
@@ -43,7 +43,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// One that takes `NaN`, `Infinity` and `-Infinity` for numbers, which Python writes.
+    /// Creates a scanner at byte `at` that also accepts `NaN`, `Infinity` and `-Infinity`, which Python writes.
     #[inline(always)]
     pub fn lenient(bytes: &'a [u8], at: usize) -> Self {
         Scanner {
@@ -54,13 +54,13 @@ impl<'a> Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// The next byte; 0 at the end.
+    /// Returns the next byte, or 0 at the end.
     #[inline(always)]
     pub fn peek(&self) -> u8 {
         self.bytes.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Moves over white space.
+    /// Skips white space.
     #[inline(always)]
     pub fn space(&mut self) {
         while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
@@ -68,13 +68,13 @@ impl Scanner<'_> {
         }
     }
 
-    /// Moves over one byte if it is this one.
+    /// Skips one byte if it is the given one.
     #[inline(always)]
     pub fn expect(&mut self, byte: u8) -> Option<()> {
         (self.peek() == byte).then(|| self.at += 1)
     }
 
-    /// Moves over a value that is `depth` arrays and objects deep.
+    /// Skips a value inside `depth` arrays and objects.
     pub fn value(&mut self, depth: u32) -> Option<()> {
         match self.peek() {
             b'"' => self.string(),
@@ -88,7 +88,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A number that JSON has not.
+    /// Skips `NaN`, `Infinity` or `-Infinity`.
     #[cold]
     #[inline(never)]
     fn odd_number(&mut self, start: usize) -> Option<()> {
@@ -108,7 +108,7 @@ impl Scanner<'_> {
         self.elements(depth, b']', |scanner| scanner.value(depth))
     }
 
-    /// An array or object from its opening bracket on, with `element` for each of its elements.
+    /// Skips an array or object from its opening bracket on. Calls `element` to skip each element.
     #[inline(always)]
     pub(super) fn elements(
         &mut self,
@@ -134,7 +134,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A key and its value, which is `depth` arrays and objects deep. Returns the key without its quotes.
+    /// Skips a key and its value inside `depth` arrays and objects. Returns the span of the key without its quotes, and of the value.
     #[inline(always)]
     pub fn pair(&mut self, depth: u32) -> Option<(Span, Span)> {
         let start = self.at + 1;
@@ -146,7 +146,7 @@ impl Scanner<'_> {
         Some((key, self.since(start)))
     }
 
-    /// The colon of a member, and the space around it.
+    /// Skips the colon of a member, and the space around it.
     #[inline(always)]
     pub fn colon(&mut self) -> Option<()> {
         self.space();
@@ -155,13 +155,13 @@ impl Scanner<'_> {
         Some(())
     }
 
-    /// Returns what it has moved over since it was at `start`.
+    /// Returns the span from `start` to the current position.
     #[inline(always)]
     pub(crate) fn since(&self, start: usize) -> Span {
         Span::new(start, self.at)
     }
 
-    /// A string; nothing but the quotes, control characters and escapes matters.
+    /// Skips a string. Only quotes, control characters and escapes are checked.
     #[inline(always)]
     pub fn string(&mut self) -> Option<()> {
         self.expect(b'"')?;
@@ -196,7 +196,7 @@ impl Scanner<'_> {
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }
-                self.odd_escapes |= is_half(digits);
+                self.odd_escapes |= is_surrogate(digits);
                 self.at += 5;
             }
             _ => return None,

@@ -1,4 +1,4 @@
-//! One event → its text without what viewers do not take.
+//! Mends an event: removes or replaces the members and values that viewers refuse.
 
 use super::{Repair, mended_with};
 use crate::json::{Members, object_of};
@@ -7,15 +7,15 @@ use sa_format::Phase;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-/// What becomes of a member.
+/// Change of a member.
 enum Change<'a> {
     Keep,
     Drop(Repair),
     Replace(Cow<'a, [u8]>, Repair),
 }
 
-/// The text of an event of this phase with nothing in it that viewers do not take, and what was mended; `None` if there was nothing. Whether it is
-/// an event then is another question.
+/// Returns the text of an event of this phase without anything that viewers refuse, and the repairs. Returns `None` if there was nothing to mend. The result may
+/// lack a member that the event needs.
 #[cold]
 pub fn mended_event(
     text: &[u8],
@@ -26,13 +26,13 @@ pub fn mended_event(
         repairs.insert(repair);
     });
     let text = text.as_ref();
-    let whole = Object::of(text);
+    let object = Object::parse(text);
     let kept = Members::of(text)
         .enumerate()
         .filter_map(|(number, (key, value))| {
-            let change = match whole.last.get(key) {
+            let change = match object.last.get(key) {
                 Some((last, _)) if *last != number => Change::Drop(Repair::Key),
-                _ => whole.change(phase, key, value),
+                _ => object.change(phase, key, value),
             };
             let (value, repair) = match change {
                 Change::Keep => (Some(Cow::Borrowed(value)), None),
@@ -46,17 +46,17 @@ pub fn mended_event(
     (!repairs.is_empty()).then_some((out, repairs))
 }
 
-/// What the change of a member depends on.
+/// Members of an event that determine how each member is changed.
 struct Object<'a> {
-    /// Number and value of the last member of each name.
+    /// Number and value of the last member of each key.
     last: HashMap<&'a [u8], (usize, &'a [u8])>,
     name: &'a [u8],
-    /// Whether it says where its arrow leads.
+    /// True if the event has `flow_in` or `flow_out`, the direction of its arrow.
     has_direction: bool,
 }
 
 impl<'a> Object<'a> {
-    fn of(text: &'a [u8]) -> Object<'a> {
+    fn parse(text: &'a [u8]) -> Object<'a> {
         let members = (0..).zip(Members::of(text));
         let last: HashMap<_, _> = members
             .map(|(number, (key, value))| (key, (number, value)))
@@ -83,8 +83,8 @@ impl<'a> Object<'a> {
             | (Some(Fault::NegativeTime), _) => Change::Drop(Repair::Time),
             (Some(Fault::Number | Fault::Time), _) => Change::Replace(null(), Repair::Number),
             (Some(Fault::Id2), _) => Change::Drop(Repair::Number),
-            (_, b"args") if phase == Some(Phase::Counter) => counter(value),
-            (Some(Fault::Endless), _) => Change::Replace(finite(value).into(), Repair::Number),
+            (_, b"args") if phase == Some(Phase::Counter) => counter_change(value),
+            (Some(Fault::ArgsNumber), _) => Change::Replace(finite(value).into(), Repair::Number),
             (_, b"ph") => match phase_of(value).map(|byte| (byte, Phase::modern(byte))) {
                 Some((old, Some(new))) if old != new.byte() => {
                     Change::Replace(vec![b'"', new.byte(), b'"'].into(), Repair::Phase)
@@ -96,8 +96,8 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The values of a counter that are drawn.
-fn counter(args: &[u8]) -> Change<'_> {
+/// Removes the values of a counter that viewers cannot draw.
+fn counter_change(args: &[u8]) -> Change<'_> {
     let is_good = |(_, value): &(&[u8], &[u8])| is_counter_value(value);
     if Members::of(args).all(|member| is_good(&member)) {
         return Change::Keep;
@@ -107,7 +107,7 @@ fn counter(args: &[u8]) -> Change<'_> {
     Change::Replace(object_of(values).into(), Repair::Counter)
 }
 
-/// An object with null for each number that no double holds.
+/// Replaces numbers that are too large for a double with `null`.
 fn finite(args: &[u8]) -> Vec<u8> {
     object_of(
         Members::of(args).map(|(key, value)| match is_infinite(value) {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_viewers_do_not_take_goes_and_the_rest_stays() {
+    fn only_what_viewers_refuse_is_changed() {
         // Expected repairs, an event, and the expected result.
         let table = include_str!("../../tests/mended.txt");
         for case in table.lines() {

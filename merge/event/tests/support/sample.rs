@@ -1,10 +1,10 @@
 //! Mutated lines for unit tests.
 
-/// Bytes that mean something in JSON, or end what does.
+/// Bytes that have a meaning in JSON, or are invalid in it.
 const ALPHABET: &[u8] = b"{}[]\",:\\eE+-.0129tfnuXi \t\x01\x7f\xff\xc3";
 
-/// Calls `check` with `rounds` lines, fifteen times as many with `SA_PROFILE_FULL=1`: one seed after another, with one or two bytes changed,
-/// taken out or put in, or the end cut off.
+/// Calls `check` with `rounds` mutated lines, or fifteen times as many with `SA_PROFILE_FULL=1`. Each is one of `seeds` with one or two bytes changed, removed
+/// or inserted, or with its end cut off.
 pub(crate) fn mutate(seeds: &[&[u8]], rounds: usize, mut check: impl FnMut(&[u8])) {
     let is_full = std::env::var("SA_PROFILE_FULL").is_ok_and(|value| value == "1");
     let rounds = if is_full { rounds * 15 } else { rounds };

@@ -1,113 +1,113 @@
-//! What a line has in common with those before it. A recorder's lines come from a few places of a program: what each writes before the
-//! time is always the same, its thread mostly, its args often. Comparing costs a fraction of reading.
+//! A cache of text that lines have in common. The lines of a recorder come from a few places in a program. For each place, the text before the time is always
+//! the same, the thread usually, and the args often. Comparing text takes a fraction of the time of parsing it.
 //!
-//! What is kept of a text follows from its bytes alone, so the lines that came before make no difference to what is read.
+//! A cached result depends only on the bytes of its text, so a line is parsed to the same event whatever lines precede it.
 
-use super::{ARGS, has_good_args, parse_behind, parse_end, parse_head};
+use super::{ARGS, has_good_args, parse_after_prefix, parse_end, parse_prefix};
 use crate::event::Event;
 use crate::json::{Scanner, Span};
 use memchr::memchr;
 use sa_format::{MAX_LINE_BYTES, Phase};
 use trace_base::swar::eight;
 
-/// What stands before the time in a line.
+/// Text of a line before the time.
 #[derive(Clone, Copy)]
-pub(super) struct Head<'a> {
+pub(super) struct Prefix<'a> {
     pub(super) text: &'a [u8],
     pub(super) phase: Phase,
     pub(super) ph: Span,
     pub(super) name: Span,
     pub(super) cat: Span,
-    /// What came after the times in the last line with this head.
+    /// Ids of the last line with this prefix.
     pub(super) ids: Ids<'a>,
-    /// The rest of that line, with its newline. Empty before the first line.
+    /// Rest of that line, including its newline. Empty before the first line.
     pub(super) end: &'a [u8],
 }
 
-/// The ids of a line.
+/// Ids of a line.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ids<'a> {
-    /// Their text with the byte behind it; empty if that could be one of a longer number.
+    /// Text of the ids and the byte after it. Empty if that byte could be part of a longer number.
     pub(super) text: &'a [u8],
     pub(super) pid: (i64, Span),
     pub(super) tid: (i64, Span),
 }
 
-/// Parses the first of some lines, if it ends with a newline and is not longer than lines may be.
+/// Parses the first of several lines, if it ends with a newline and does not exceed the maximum length.
 #[inline(always)]
-pub(crate) fn parse_first<'a>(lines: &'a [u8], heads: &mut Heads<'a>) -> Option<Event<'a>> {
-    let head = heads.of(lines)?;
-    let (mut event, at) = parse_behind(lines, head)?;
-    if head.end.is_empty() || !lines[at..].starts_with(head.end) {
-        head.end = read_end(&lines[at..])?;
+pub(crate) fn parse_first<'a>(lines: &'a [u8], prefixes: &mut Prefixes<'a>) -> Option<Event<'a>> {
+    let prefix = prefixes.get(lines)?;
+    let (mut event, at) = parse_after_prefix(lines, prefix)?;
+    if prefix.end.is_empty() || !lines[at..].starts_with(prefix.end) {
+        prefix.end = checked_end(&lines[at..])?;
     }
-    let end = at + head.end.len();
-    if head.end.len() > ARGS.len() {
+    let end = at + prefix.end.len();
+    if prefix.end.len() > ARGS.len() {
         event.fields.args = Span::new(at + ARGS.len(), end - "}\n".len());
     }
     event.line = &lines[..end - 1];
     (event.line.len() <= MAX_LINE_BYTES && has_good_args(&event)).then_some(event)
 }
 
-/// Reads what comes after the ids, up to the newline and with it.
+/// Checks the rest of a line after its ids. Returns it, including the newline.
 #[inline]
-fn read_end(rest: &[u8]) -> Option<&[u8]> {
+fn checked_end(rest: &[u8]) -> Option<&[u8]> {
     let newline = memchr(b'\n', rest)?;
     let mut scanner = Scanner::new(&rest[..newline], 0);
     parse_end(&mut scanner)?;
     (scanner.at == newline && !scanner.odd_escapes).then(|| &rest[..=newline])
 }
 
-/// Parses the front of the first of some lines, as [`parse_front`] does; whoever calls knows where the line ends.
+/// Parses the beginning of the first of several lines, like [`parse_front`](super::parse_front). The caller has to find the end of the line.
 #[inline(always)]
 pub(crate) fn parse_first_front<'a>(
     lines: &'a [u8],
-    heads: &mut Heads<'a>,
+    prefixes: &mut Prefixes<'a>,
 ) -> Option<(Event<'a>, usize)> {
-    parse_behind(lines, heads.of(lines)?)
+    parse_after_prefix(lines, prefixes.get(lines)?)
 }
 
-/// Behind `{"name":"`.
+/// Offset after `{"name":"`.
 const KEY_START: usize = 9;
-/// The shortest head, with empty texts, goes on to 34: a key has nothing in it but its head.
+/// End of the bytes that select a bucket. The shortest prefix, with empty texts, ends at 34, so these bytes are always part of the prefix.
 const KEY_END: usize = 33;
 const BUCKETS: usize = 64;
 
-/// The last two heads for each of some keys.
+/// Hash table of prefixes with two entries for each bucket, the newer one first.
 #[derive(Default)]
-pub(crate) struct Heads<'a>(Vec<[Option<Head<'a>>; 2]>);
+pub(crate) struct Prefixes<'a>(Vec<[Option<Prefix<'a>>; 2]>);
 
-impl<'a> Heads<'a> {
-    /// The head of the first of some lines.
+impl<'a> Prefixes<'a> {
+    /// Returns the prefix of the first of several lines. Parses it if it is not in the table.
     #[inline(always)]
-    pub(super) fn of(&mut self, lines: &'a [u8]) -> Option<&mut Head<'a>> {
+    pub(super) fn get(&mut self, lines: &'a [u8]) -> Option<&mut Prefix<'a>> {
         let number = bucket(lines)?;
-        let begins = |head: &Option<Head<'_>>| {
-            let text = head.as_ref().map(|head| head.text);
+        let matches = |prefix: &Option<Prefix<'_>>| {
+            let text = prefix.as_ref().map(|prefix| prefix.text);
             text.is_some_and(|text| lines.starts_with(text))
         };
         let bucket = self.0.get(number);
-        match bucket.and_then(|bucket| bucket.iter().position(begins)) {
-            Some(way) => self.0[number][way].as_mut(),
-            None => self.read(number, lines),
+        match bucket.and_then(|bucket| bucket.iter().position(matches)) {
+            Some(entry) => self.0[number][entry].as_mut(),
+            None => self.insert(number, lines),
         }
     }
 
-    /// Reads a head and keeps it in place of the older one.
+    /// Parses a prefix and stores it in place of the older one in its bucket.
     #[inline(never)]
-    fn read(&mut self, number: usize, lines: &'a [u8]) -> Option<&mut Head<'a>> {
-        let head = parse_head(lines)?;
+    fn insert(&mut self, number: usize, lines: &'a [u8]) -> Option<&mut Prefix<'a>> {
+        let prefix = parse_prefix(lines)?;
         if self.0.is_empty() {
-            self.0.resize(BUCKETS, [None; 2]); // most parts between our own blocks never need it
+            self.0.resize(BUCKETS, [None; 2]); // Most parts between our own blocks never need the table.
         }
         let bucket = &mut self.0[number];
         bucket.swap(0, 1);
-        bucket[0] = Some(head);
+        bucket[0] = Some(prefix);
         bucket[0].as_mut()
     }
 }
 
-/// Where the head of a line is kept; `None` if the line is too short to have one.
+/// Returns the bucket for the prefix of a line, or `None` if the line is too short to have a prefix.
 #[inline(always)]
 fn bucket(line: &[u8]) -> Option<usize> {
     const FACTORS: [u64; 3] = [
@@ -132,21 +132,21 @@ mod tests {
 
     type Lines<'a> = Vec<(usize, Result<Event<'a>, Kind>)>;
 
-    fn note<'a>(lines: &mut Lines<'a>, at: usize, found: Found<'a>) {
+    fn add<'a>(lines: &mut Lines<'a>, at: usize, found: Found<'a>) {
         lines.push(match found {
             Found::Event(event) => (at, Ok(event)),
             Found::Damage(kind) => (at, Err(kind)),
         });
     }
 
-    /// What the first pass finds in a text, and what it should: in each line by itself.
+    /// Compares what the first pass finds in a text with what it finds in each line separately.
     fn check_first_pass(text: &[u8]) {
         let (mut found, mut expected) = (Lines::new(), Lines::new());
         scan_part(text, Part::all_of(text), |at, one| {
-            note(&mut found, at, one);
+            add(&mut found, at, one);
         });
         for (line, at) in lines(text, Part::all_of(text)) {
-            general(line, at, None, &mut |at, one| note(&mut expected, at, one));
+            general(line, at, None, &mut |at, one| add(&mut expected, at, one));
         }
         let begin = &text[..text.len().min(10_000)];
         assert!(found == expected, "{}", String::from_utf8_lossy(begin));
@@ -160,13 +160,13 @@ mod tests {
         assert_eq!(found, expected, "{}", String::from_utf8_lossy(text));
     }
 
-    /// Mutated lines below one another share their heads, or what looks like one.
+    /// Consecutive mutated lines have the same prefix, or a similar one.
     #[test]
-    fn lines_below_one_another_are_read_as_each_by_itself() {
+    fn consecutive_lines_are_parsed_like_separate_ones() {
         let (mut text, mut good, mut rounds) = (Vec::new(), Vec::new(), 0);
         mutate(&LINES.map(str::as_bytes), 100_000, |line| {
             rounds += 1;
-            // A text that is no UTF-8 is read line by line.
+            // Text that is not UTF-8 is checked line by line.
             if rounds % 1000 == 0 || std::str::from_utf8(line).is_ok() {
                 text.extend_from_slice(line);
                 text.push(b'\n');
