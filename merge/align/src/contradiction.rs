@@ -1,97 +1,109 @@
-//! Which arrows are left out where arrows contradict each other, be it in two hosts or in a ring of many.
+//! Chooses the arrows to exclude if arrows contradict each other, between two hosts or in a cycle of several.
 
 use super::slack::Slacks;
-use super::solve::{Known, OPEN_NS, Ring};
+use super::solve::{Constraints, Cycle, UNBOUNDED_NS};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many times before and behind one it is held against.
+/// Number of times before and after a time that it is compared with.
 const NEAR: usize = 8;
-/// After so many times of one pair are left out, twice as many go at once.
-const AT_ONCE: usize = 8;
-
-type Hosts = (usize, usize);
-
-/// After so many searches for contradictions, too.
+/// Number of exclusions of one pair after which each further one excludes twice as many times.
+const PAIR_EXCLUSIONS: usize = 8;
+/// Number of searches after which each further exclusion excludes twice as many times.
 const SEARCHES: usize = 64;
 
+type HostPair = (usize, usize);
+
 #[derive(Debug, Default)]
-pub(super) struct LeftOut {
-    /// How often times of each pair had to be left out, and how many had room before.
-    pairs: BTreeMap<Hosts, (usize, usize)>,
+pub(super) struct Exclusions {
+    /// For each pair, the number of exclusions, and the number of times with a slack before the first one.
+    pairs: BTreeMap<HostPair, (usize, usize)>,
     searches: usize,
 }
 
-impl LeftOut {
-    /// Leaves out an arrow of each ring: one of a host that is not `trusted`, else the one that is the least like those before and behind it.
-    pub(super) fn leave_out(
+impl Exclusions {
+    /// Excludes one arrow of each cycle. It prefers an arrow of a host that is not trusted, and then the one that differs most from the arrows before and
+    /// after it.
+    pub(super) fn exclude(
         &mut self,
-        rings: &[Ring],
-        known: &mut Known,
+        cycles: &[Cycle],
+        constraints: &mut Constraints,
         slacks: &mut Slacks,
         is_trusted: impl Fn(usize) -> bool,
     ) {
         self.searches += 1;
-        let worst: BTreeSet<(usize, usize)> = rings
+        let worst: BTreeSet<(usize, usize)> = cycles
             .iter()
-            .filter_map(|ring| {
-                let room = |(arrow, time): &(usize, usize)| known.arrows[*arrow].2[*time];
-                let lack_ns = ring.iter().map(room).fold(0, i64::saturating_sub);
-                let arrows = ring.iter().copied();
+            .filter_map(|cycle| {
+                let slack = |(arrow, time): &(usize, usize)| constraints.arrows[*arrow].2[*time];
+                let missing_ns = cycle.iter().map(slack).fold(0, i64::saturating_sub);
+                let arrows = cycle.iter().copied();
                 arrows.max_by_key(|(arrow, time)| {
-                    let (from, to, rooms) = &known.arrows[*arrow];
-                    let doubt = !is_trusted(*from) || !is_trusted(*to);
-                    let excess_ns = excess(rooms, *time);
-                    // One that is alone may be right, if another one by itself explains what is wrong.
-                    let explains = excess_ns < OPEN_NS && excess_ns >= lack_ns;
-                    (doubt, explains, excess_ns, -rooms[*time])
+                    let (from, to, arrow_slacks) = &constraints.arrows[*arrow];
+                    let is_doubtful = !is_trusted(*from) || !is_trusted(*to);
+                    let excess_ns = excess(arrow_slacks, *time);
+                    // An arrow that cannot be compared may be right if another one alone explains the contradiction.
+                    let explains = excess_ns < UNBOUNDED_NS && excess_ns >= missing_ns;
+                    (is_doubtful, explains, excess_ns, -arrow_slacks[*time])
                 })
             })
             .collect();
         for (arrow, time) in worst {
-            self.take(arrow, time, known, slacks);
+            self.exclude_at(arrow, time, constraints, slacks);
         }
     }
 
-    /// Takes the room at one time, and more if the pair has often contradicted; all of the two hosts if most of it is gone.
-    fn take(&mut self, arrow: usize, time: usize, known: &mut Known, slacks: &mut Slacks) {
-        let (from, to, rooms) = &known.arrows[arrow];
+    /// Excludes an arrow at one time, and at more times if the pair has often contradicted others. If most times of the pair are excluded, all arrows between
+    /// the two hosts are.
+    fn exclude_at(
+        &mut self,
+        arrow: usize,
+        time: usize,
+        constraints: &mut Constraints,
+        slacks: &mut Slacks,
+    ) {
+        let (from, to, arrow_slacks) = &constraints.arrows[arrow];
         let (from, to) = (*from, *to);
-        let filled = rooms.iter().filter(|room| **room < OPEN_NS).count();
-        let of_search = self.searches / SEARCHES;
-        let (often, before) = self.pairs.entry((from, to)).or_insert((0, filled));
-        *often += 1;
-        let many = 1 << (*often / AT_ONCE).max(of_search).min(16);
-        let is_lost = filled > 1 && (filled - 1) * 2 < *before && *before > 2 * NEAR;
+        let bounded = |time: &usize| arrow_slacks[*time] < UNBOUNDED_NS;
+        let bounded_times = || (0..arrow_slacks.len()).filter(bounded);
+        let left = bounded_times().count();
+        let by_searches = self.searches / SEARCHES;
+        let (exclusions, before) = self.pairs.entry((from, to)).or_insert((0, left));
+        *exclusions += 1;
+        let many = 1 << (*exclusions / PAIR_EXCLUSIONS).max(by_searches).min(16);
+        let is_useless = left > 1 && (left - 1) * 2 < *before && *before > 2 * NEAR;
         let mut times = vec![time];
         if many > 1 {
-            let open = (0..rooms.len()).filter(|time| rooms[*time] < OPEN_NS);
-            let mut worst: Vec<_> = open.map(|time| (excess(rooms, time), time)).collect();
+            let mut worst: Vec<_> = bounded_times()
+                .map(|time| (excess(arrow_slacks, time), time))
+                .collect();
             worst.sort_unstable();
             times.extend(worst.iter().rev().take(many - 1).map(|(_, time)| *time));
         }
-        for (one, other, rooms) in &mut known.arrows {
+        for (one, other, arrow_slacks) in &mut constraints.arrows {
             let is_same = (*one, *other) == (from, to);
-            if !is_same && (!is_lost || (*one, *other) != (to, from)) {
+            if !is_same && (!is_useless || (*one, *other) != (to, from)) {
                 continue;
             }
-            match is_lost {
-                true => rooms.fill(OPEN_NS),
-                false => times.iter().for_each(|time| rooms[*time] = OPEN_NS),
+            match is_useless {
+                true => arrow_slacks.fill(UNBOUNDED_NS),
+                false => times
+                    .iter()
+                    .for_each(|time| arrow_slacks[*time] = UNBOUNDED_NS),
             }
             if let Some(pair) = slacks.pairs.get_mut(&(*one, *other)) {
-                pair.at.copy_from_slice(rooms);
+                pair.slack_ns.copy_from_slice(arrow_slacks);
             }
         }
     }
 }
 
-/// By how much less it takes than those before and behind it do.
-fn excess(rooms: &[i64], time: usize) -> i64 {
-    let has_room = |room: &&i64| **room < OPEN_NS;
-    let before = rooms[..time].iter().rev().filter(has_room).take(NEAR);
-    let behind = rooms[time + 1..].iter().filter(has_room).take(NEAR);
-    let mut near: Vec<i64> = before.chain(behind).copied().collect();
+/// Returns by how much less time an arrow takes than the arrows before and after it usually do.
+fn excess(slacks: &[i64], time: usize) -> i64 {
+    let is_bounded = |slack: &&i64| **slack < UNBOUNDED_NS;
+    let before = slacks[..time].iter().rev().filter(is_bounded).take(NEAR);
+    let after = slacks[time + 1..].iter().filter(is_bounded).take(NEAR);
+    let mut near: Vec<i64> = before.chain(after).copied().collect();
     near.sort_unstable();
     let usual = near.get(near.len() / 4);
-    usual.map_or(OPEN_NS, |usual| usual.saturating_sub(rooms[time]))
+    usual.map_or(UNBOUNDED_NS, |usual| usual.saturating_sub(slacks[time]))
 }

@@ -1,33 +1,34 @@
-//! A time as a function of another one that never falls, in straight lines between knots. Whole ns in, whole ns out.
+//! A piecewise linear function from one time to another that never decreases. Both times are whole ns.
 
-/// Times beyond this are cut off: no sum of two of them may overflow. Wall times of today are below it.
+/// Maximum absolute value of a time, so that the sum of two times does not overflow. Today's wall times are less.
 pub(crate) const LIMIT_NS: i64 = i64::MAX / 4;
-/// How far beyond the last knot the slope of what is put together is looked for.
+/// Distance beyond the last knot at which the slope of a composed curve is evaluated.
 pub(super) const BEYOND_NS: i64 = 1_000_000_000_000;
 
-/// Straight lines between knots; beyond them the first and the last line go on. One knot alone has slope 1.
+/// Straight lines between knots. The first and the last line continue beyond them. A single knot has slope 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve {
-    /// In their order; neither part ever falls.
+    /// Points in ascending order of both times.
     knots: Vec<(i64, i64)>,
 }
 
 impl Default for Curve {
-    /// Adds nothing.
+    /// Returns the identity.
     fn default() -> Curve {
         Curve::shift(0)
     }
 }
 
 impl Curve {
-    /// Adds the same to every time.
+    /// Creates a curve that adds a constant to every time.
     pub fn shift(ns: i64) -> Curve {
         Curve {
             knots: vec![(0, clamp(ns))],
         }
     }
 
-    /// The lines through these points, of which the first parts must rise. A point that is lower than the one before is raised to it.
+    /// Creates lines through these points. Points whose first time does not increase are ignored. A point that is lower than the previous one is raised to its
+    /// height.
     pub(crate) fn through(points: impl IntoIterator<Item = (i64, i64)>) -> Curve {
         let mut knots: Vec<(i64, i64)> = Vec::new();
         for (x, y) in points {
@@ -47,7 +48,7 @@ impl Curve {
         Curve { knots }
     }
 
-    /// What it adds, if that is always the same.
+    /// Returns the constant that the curve adds to every time, if it does.
     pub fn as_shift(&self) -> Option<i64> {
         match self.knots.as_slice() {
             [(x, y)] => Some(y - x),
@@ -55,13 +56,13 @@ impl Curve {
         }
     }
 
-    /// Its value.
+    /// Returns the value at `x`.
     pub fn at(&self, x: i64) -> i64 {
         let [from, to] = self.line(|knot| knot.0 <= x);
         clamp(line(x, from, to))
     }
 
-    /// Where its value is `y`, to a ns.
+    /// Returns the time with value `y`, accurate to 1 ns.
     pub fn back(&self, y: i64) -> i64 {
         let [(x0, y0), (x1, y1)] = self.line(|knot| knot.1 <= y);
         if y0 == y1 {
@@ -70,35 +71,35 @@ impl Curve {
         clamp(line(y, (y0, x0), (y1, x1)))
     }
 
-    /// Two points of the line that holds, if the knots for which `is_before` are those before it.
+    /// Returns two points of the line after the last knot for which `is_before` is true.
     fn line(&self, is_before: impl Fn(&(i64, i64)) -> bool) -> [(i64, i64); 2] {
         if let [(x, y)] = *self.knots.as_slice() {
             return [(x, y), (x + 1, y + 1)];
         }
-        let behind = self.knots.partition_point(is_before);
-        let first = behind.clamp(1, self.knots.len() - 1) - 1;
+        let after = self.knots.partition_point(is_before);
+        let first = after.clamp(1, self.knots.len() - 1) - 1;
         [self.knots[first], self.knots[first + 1]]
     }
 
-    /// This, and another one of what it gives.
+    /// Returns the composition of this curve and then `next`.
     pub(crate) fn then(&self, next: &Curve) -> Curve {
         let own = self.knots.iter().map(|knot| knot.0);
-        let of_next = next.knots.iter().map(|knot| self.back(knot.0));
-        self.with_knots(own.chain(of_next), |x| next.at(self.at(x)))
+        let from_next = next.knots.iter().map(|knot| self.back(knot.0));
+        Curve::sampled(own.chain(from_next), |x| next.at(self.at(x)))
     }
 
-    /// This, and then back on another one.
-    pub(crate) fn then_back(&self, next: &Curve) -> Curve {
+    /// Returns the composition of this curve and then the inverse of `next`.
+    pub(crate) fn then_inverse(&self, next: &Curve) -> Curve {
         if let (Some(one), Some(other)) = (self.as_shift(), next.as_shift()) {
             return Curve::shift(one.saturating_sub(other));
         }
         let own = self.knots.iter().map(|knot| knot.0);
-        let of_next = next.knots.iter().map(|knot| self.back(knot.1));
-        self.with_knots(own.chain(of_next), |x| next.back(self.at(x)))
+        let from_next = next.knots.iter().map(|knot| self.back(knot.1));
+        Curve::sampled(own.chain(from_next), |x| next.back(self.at(x)))
     }
 
-    /// What `value` gives, which bends nowhere but at these.
-    fn with_knots(&self, knots: impl Iterator<Item = i64>, value: impl Fn(i64) -> i64) -> Curve {
+    /// Creates the curve of a function that changes its slope only at these knots.
+    fn sampled(knots: impl Iterator<Item = i64>, value: impl Fn(i64) -> i64) -> Curve {
         let mut xs: Vec<i64> = knots.collect();
         xs.sort_unstable();
         if let (Some(first), Some(last)) = (xs.first().copied(), xs.last().copied()) {
@@ -108,7 +109,7 @@ impl Curve {
         Curve::through(xs.into_iter().map(|x| (x, value(x))))
     }
 
-    /// The same of times that are ahead of its own by `ns`.
+    /// Returns the curve from a clock that is ahead of this curve's clock by `ns`.
     pub fn of_ahead(&self, ns: i64) -> Curve {
         let knots = self.knots.iter();
         let ahead = knots.map(|(x, y)| (clamp(x.saturating_add(ns)), *y));
@@ -118,17 +119,17 @@ impl Curve {
     }
 }
 
-/// The time, kept within what sums of several cannot leave 64 bits with.
+/// Limits a time so that sums of several do not exceed 64 bits.
 pub fn clamp(ns: i64) -> i64 {
     ns.clamp(-LIMIT_NS, LIMIT_NS)
 }
 
-/// The line through two points at `x`. It is rounded down, so that it never falls and meets both points.
+/// Returns the value at `x` of the line through two points. It is rounded down, so that it never decreases and passes through both points.
 fn line(x: i64, from: (i64, i64), to: (i64, i64)) -> i64 {
     near_line(x, from, to).unwrap_or_else(|| any_line(x, from, to))
 }
 
-/// The same where nothing is too large for it: lines are almost as steep as clocks are fast, so that by how much they are not is little.
+/// Evaluates a line in 64 bits, or returns `None` if a number is too large. Most lines have a slope close to 1, so the product with the difference is small.
 fn near_line(x: i64, (x0, y0): (i64, i64), (x1, y1): (i64, i64)) -> Option<i64> {
     let (run, rise) = (x1.checked_sub(x0)?, y1.checked_sub(y0)?);
     let beyond = x.checked_sub(x0)?;
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_curve_never_falls_and_comes_back() {
+    fn a_curve_never_decreases_and_has_an_inverse() {
         let curve = Curve::through([(0, 100), (1_000_000, 1_000_050), (2_000_000, 2_000_300)]);
         let mut last = i64::MIN;
         for x in (-3_000..3_000)
@@ -172,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_put_together() {
+    fn curves_are_composed() {
         let one = Curve::through([(0, 10), (1_000_000, 1_000_110)]);
         let other = Curve::through([(500_000, 400_000), (3_000_000, 2_900_400)]);
-        let (then, back) = (one.then(&other), one.then_back(&other));
+        let (then, back) = (one.then(&other), one.then_inverse(&other));
         for x in (-5_000_000..5_000_000).step_by(7_919) {
             assert!(then.at(x).abs_diff(other.at(one.at(x))) <= 2, "{x}");
             assert!(back.at(x).abs_diff(other.back(one.at(x))) <= 2, "{x}");

@@ -1,75 +1,77 @@
-//! The quickest arrows between each two hosts by clocks that need not go together, and where hosts without anchors roughly are by them.
+//! The shortest arrows between each two hosts by clocks that may not be aligned, and a rough estimate of the clocks of hosts without anchors from them.
 
 use super::curve::clamp;
-use super::slack::PAIRS;
+use super::slack::MAX_PAIRS;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most arrows that are kept of a pair, and of how many of them one may be wrong.
+/// Maximum number of stored arrows of a pair.
 const KEPT: usize = 16;
+/// At most one in this many arrows is assumed to be wrong.
 const WRONG: u64 = 16;
 
-/// The arrows from one host to another that take the least time.
+/// Shortest arrows from one host to another.
 #[derive(Debug, Default)]
-pub(super) struct Quickest {
+pub(super) struct Shortest {
+    /// Number of all arrows.
     arrows: u64,
-    /// In their order.
+    /// Times that the shortest arrows take, in ascending order.
     least: Vec<i64>,
 }
 
-impl Quickest {
+impl Shortest {
     fn add(&mut self, takes_ns: i64) {
         self.arrows += 1;
-        let place = self.least.partition_point(|least| *least <= takes_ns);
-        if place < KEPT {
-            self.least.insert(place, takes_ns);
+        let at = self.least.partition_point(|least| *least <= takes_ns);
+        if at < KEPT {
+            self.least.insert(at, takes_ns);
             self.least.truncate(KEPT);
         }
     }
 
-    /// What one takes that is quick, but not so much quicker than all others that its two ends may not belong together.
+    /// Returns the time of a short arrow. It skips the shortest ones, because their two ends may not belong together.
     fn usual(&self) -> Option<i64> {
-        let place = usize::try_from(self.arrows / WRONG).unwrap_or(KEPT);
-        self.least.get(place.min(KEPT - 1)).copied()
+        let at = usize::try_from(self.arrows / WRONG).unwrap_or(KEPT);
+        self.least.get(at.min(KEPT - 1)).copied()
     }
 }
 
-/// The least time that an arrow takes from each host to each other one.
+/// Shortest arrows from each host to each other one.
 #[derive(Debug, Default)]
-pub(super) struct Extremes(BTreeMap<(usize, usize), Quickest>);
+pub(super) struct Extremes(BTreeMap<(usize, usize), Shortest>);
 
-/// How far a host may be: the least and the most, as far as they are known.
-type Open = (Option<i64>, Option<i64>);
+/// Lower and upper bound of the shift of a host, if they exist.
+type OpenRange = (Option<i64>, Option<i64>);
 
 impl Extremes {
     pub(super) fn add(&mut self, pair: (usize, usize), takes_ns: i64) {
-        if self.0.len() < PAIRS || self.0.contains_key(&pair) {
+        if self.0.len() < MAX_PAIRS || self.0.contains_key(&pair) {
             self.0.entry(pair).or_default().add(takes_ns);
         }
     }
 
-    /// What the quickest of each takes.
-    pub(super) fn least(&self) -> impl Iterator<Item = ((usize, usize), i64)> {
-        let least = self.0.iter();
-        least.filter_map(|(pair, quickest)| Some((*pair, *quickest.least.first()?)))
+    /// Returns the time of the shortest arrow of each pair.
+    pub(super) fn shortest(&self) -> impl Iterator<Item = ((usize, usize), i64)> {
+        let pairs = self.0.iter();
+        pairs.filter_map(|(pair, shortest)| Some((*pair, *shortest.least.first()?)))
     }
 
-    /// What to add to the times of hosts that have none yet, roughly. `shifts` has what is known.
+    /// Estimates the shifts of hosts from the known shifts of others.
     ///
-    /// Hosts that arrows lead to and from come before those with arrows one way.
+    /// Hosts with arrows in both directions are estimated before hosts with arrows in one direction.
     pub(super) fn guess(&self, shifts: &mut [Option<i64>]) {
-        let mut open: Vec<Open> = vec![(None, None); shifts.len()];
-        let (mut both, mut one) = (BTreeSet::new(), BTreeSet::new());
+        let mut ranges: Vec<OpenRange> = vec![(None, None); shifts.len()];
+        let (mut both_ways, mut one_way) = (BTreeSet::new(), BTreeSet::new());
         let mut next: Vec<usize> = (0..shifts.len()).collect();
         next.retain(|host| shifts[*host].is_some());
         let neighbours = self.neighbours(shifts.len());
         while let Some(host) = next.pop() {
             let shift_ns = shifts[host].unwrap_or(0);
-            for (other, is_to, takes_ns) in &neighbours[host] {
+            for (other, is_outgoing, takes_ns) in &neighbours[host] {
                 if shifts[*other].is_some() {
                     continue;
                 }
-                let range = &mut open[*other];
-                match is_to {
+                let range = &mut ranges[*other];
+                match is_outgoing {
                     true => range.0 = range.0.max(Some(shift_ns.saturating_sub(*takes_ns))),
                     false => {
                         let most = shift_ns.saturating_add(*takes_ns);
@@ -77,26 +79,26 @@ impl Extremes {
                     }
                 }
                 let ready = match range {
-                    (Some(_), Some(_)) => &mut both,
-                    _ => &mut one,
+                    (Some(_), Some(_)) => &mut both_ways,
+                    _ => &mut one_way,
                 };
                 ready.insert(*other);
             }
             if next.is_empty() {
-                let host = both.pop_first().or_else(|| one.pop_first());
+                let host = both_ways.pop_first().or_else(|| one_way.pop_first());
                 next.extend(host.inspect(|host| {
-                    one.remove(host);
-                    shifts[*host] = within(open[*host]);
+                    one_way.remove(host);
+                    shifts[*host] = middle(ranges[*host]);
                 }));
             }
         }
     }
 
-    /// Of each host the others: whether the arrows lead to them, and what they take.
+    /// Returns the neighbours of each host. Each has a host number, true for arrows that lead to it, and the time that they take.
     fn neighbours(&self, hosts: usize) -> Vec<Vec<(usize, bool, i64)>> {
         let mut neighbours = vec![Vec::new(); hosts];
-        for ((from, to), quickest) in &self.0 {
-            if let Some(takes_ns) = quickest.usual() {
+        for ((from, to), shortest) in &self.0 {
+            if let Some(takes_ns) = shortest.usual() {
                 neighbours[*from].push((*to, true, takes_ns));
                 neighbours[*to].push((*from, false, takes_ns));
             }
@@ -105,7 +107,8 @@ impl Extremes {
     }
 }
 
-fn within(range: Open) -> Option<i64> {
+/// Returns the middle of a range, or its only bound.
+fn middle(range: OpenRange) -> Option<i64> {
     let ns = match range {
         (Some(low), Some(high)) => low.saturating_add(high.saturating_sub(low) / 2),
         (low, high) => low.or(high)?,
@@ -118,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_is_too_large() {
+    fn extreme_times_do_not_overflow() {
         let mut extremes = Extremes::default();
         for takes_ns in [i64::MIN, i64::MAX] {
             extremes.add((0, 1), takes_ns);

@@ -1,45 +1,48 @@
-//! What no-arrow-goes-back says of how far each host's place is wrong, at many times.
+//! Derives the bounds of each host's error over time from the rule that no arrow goes back.
 //!
-//! The error of a host is what must be taken off its times. Three things bound it: what its anchors promise, each arrow between two hosts, and that it
-//! changes no faster than clocks drift. These are differences, so the bounds that follow from all of them together are shortest paths.
+//! The error of a host has to be subtracted from its times. Three constraints bound it: the maximum error of its anchors, each arrow between two hosts, and the
+//! maximum drift of clocks. All of them are differences, so the tightest bounds that follow from them are shortest paths.
 
 mod search;
 
 use search::Search;
 use std::collections::HashSet;
 
-/// No bound.
-pub(crate) const OPEN_NS: i64 = i64::MAX / 4;
+/// Value of a missing bound.
+pub(crate) const UNBOUNDED_NS: i64 = i64::MAX / 4;
 
-/// What is known of the errors of hosts, at times that are all as far apart.
-pub(crate) struct Known {
-    /// How much an error can change from one time to the next.
+/// Constraints on the errors of hosts at times with equal distances.
+pub(crate) struct Constraints {
+    /// Maximum change of an error from one time to the next.
     pub(crate) change_ns: i64,
-    /// Of each host, of each time: the least and the greatest that its error can be. All zero for the host that the others are brought to.
+    /// Range of the error of each host at each time. It is zero for the reference host.
     pub(crate) hosts: Vec<Vec<Range>>,
-    /// From one host to another: the error of the second one is larger by at most so much, at each time.
+    /// Two hosts, and the maximum by which the error of the second one exceeds that of the first, at each time.
     pub(crate) arrows: Vec<(usize, usize, Vec<i64>)>,
 }
 
-/// The least and the greatest value.
+/// Lower and upper bound.
 pub(crate) type Range = (i64, i64);
 
-/// Arrows that cannot all be: which one, and at which time.
-pub(crate) type Ring = Vec<(usize, usize)>;
+/// Arrows that contradict each other. Each has the index of an arrow and of a time.
+pub(crate) type Cycle = Vec<(usize, usize)>;
 
-/// Nothing is known.
-pub(crate) const UNKNOWN: Range = (-OPEN_NS, OPEN_NS);
+/// Range without bounds.
+pub(crate) const UNBOUNDED: Range = (-UNBOUNDED_NS, UNBOUNDED_NS);
 
-impl Known {
-    /// All that follows; if it contradicts itself, rings of arrows that do.
+impl Constraints {
+    /// Returns the tightest ranges that follow from all constraints.
     ///
-    /// All greatest errors together are possible, and all least ones, and so is what lies in the middle.
-    pub(crate) fn solve(&self) -> Result<Vec<Vec<Range>>, Vec<Ring>> {
+    /// The upper bounds of all hosts together satisfy the constraints. So do the lower bounds, and the middles.
+    ///
+    /// # Errors
+    /// Returns cycles of contradicting arrows if the constraints cannot be satisfied.
+    pub(crate) fn solve(&self) -> Result<Vec<Vec<Range>>, Vec<Cycle>> {
         let high = Search::new(self, false).run()?;
         let low = Search::new(self, true).run()?;
-        let rings = self.broken(&low, &high);
-        if !rings.is_empty() {
-            return Err(rings);
+        let cycles = self.contradictions(&low, &high);
+        if !cycles.is_empty() {
+            return Err(cycles);
         }
         let hosts = low.bounds.into_iter().zip(high.bounds);
         let range = |(low, high): (i64, i64)| (low.saturating_neg(), high);
@@ -48,8 +51,8 @@ impl Known {
             .collect())
     }
 
-    /// What leads to ranges that are empty: the emptiest one of each host, of those that have nothing in common.
-    fn broken(&self, low: &Search<'_>, high: &Search<'_>) -> Vec<Ring> {
+    /// Returns the arrows that lead to empty ranges. It examines the worst range of each host, and returns only cycles without common arrows.
+    fn contradictions(&self, low: &Search<'_>, high: &Search<'_>) -> Vec<Cycle> {
         let hosts = low.bounds.iter().zip(&high.bounds).enumerate();
         let worst = hosts.filter_map(|(host, (low, high))| {
             let sums = low.iter().zip(high).enumerate();
@@ -58,21 +61,21 @@ impl Known {
         });
         let mut worst: Vec<_> = worst.collect();
         worst.sort_unstable();
-        let (mut rings, mut seen): (Vec<Ring>, HashSet<(usize, usize)>) = Default::default();
+        let (mut cycles, mut used): (Vec<Cycle>, HashSet<(usize, usize)>) = Default::default();
         for (_, host, time) in worst {
-            let ring = [low.ring((host, time)), high.ring((host, time))].concat();
-            if !ring.is_empty() && ring.iter().all(|arrow| !seen.contains(arrow)) {
-                seen.extend(&ring);
-                rings.push(ring);
+            let cycle = [low.path((host, time)), high.path((host, time))].concat();
+            if !cycle.is_empty() && cycle.iter().all(|arrow| !used.contains(arrow)) {
+                used.extend(&cycle);
+                cycles.push(cycle);
             }
         }
-        rings
+        cycles
     }
 }
 
-/// A value in the range: the middle where both ends are known, else the one that is.
+/// Returns the middle of a range, its only bound, or 0 if it has none.
 pub(crate) fn middle((low, high): Range) -> i64 {
-    match (low > -OPEN_NS, high < OPEN_NS) {
+    match (low > -UNBOUNDED_NS, high < UNBOUNDED_NS) {
         (true, true) => low + (high - low) / 2,
         (true, false) => low,
         (false, true) => high,
@@ -80,9 +83,9 @@ pub(crate) fn middle((low, high): Range) -> i64 {
     }
 }
 
-/// Whether both ends are known.
-pub(crate) fn is_closed((low, high): Range) -> bool {
-    low > -OPEN_NS && high < OPEN_NS
+/// Returns true if the range has both bounds.
+pub(crate) fn is_bounded((low, high): Range) -> bool {
+    low > -UNBOUNDED_NS && high < UNBOUNDED_NS
 }
 
 #[cfg(test)]
@@ -90,10 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_search_ends_whatever_arrows_say() {
+    fn the_search_ends_for_any_arrows() {
         let least = [
-            -OPEN_NS / 1024,
-            -OPEN_NS,
+            -UNBOUNDED_NS / 1024,
+            -UNBOUNDED_NS,
             -i64::MAX / 2,
             -i64::MAX,
             i64::MIN,
@@ -101,17 +104,17 @@ mod tests {
         for (hosts, most) in (2..12).flat_map(|hosts| least.map(|most| (hosts, most))) {
             let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
             let pairs = pairs.filter(|(from, to)| from != to);
-            let mut ranges = vec![vec![UNKNOWN]; hosts];
+            let mut ranges = vec![vec![UNBOUNDED]; hosts];
             ranges[0] = vec![(0, 0)];
-            let mut known = Known {
+            let mut constraints = Constraints {
                 change_ns: 0,
                 hosts: ranges,
                 arrows: pairs.map(|(from, to)| (from, to, vec![most])).collect(),
             };
-            assert!(known.solve().is_err(), "{hosts} {most}");
-            // One way there is no ring.
-            known.arrows.retain(|(from, to, _)| from < to);
-            let _ = known.solve();
+            assert!(constraints.solve().is_err(), "{hosts} {most}");
+            // Arrows in one direction have no cycle.
+            constraints.arrows.retain(|(from, to, _)| from < to);
+            let _ = constraints.solve();
         }
     }
 }

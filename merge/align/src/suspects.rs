@@ -1,71 +1,77 @@
-//! Whose wall clock was wrong, going by which hosts have arrows between them that cannot be.
+//! Finds the hosts whose wall clocks were wrong, from impossible arrows between hosts.
 
 use super::slack::Slacks;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What speaks against the wall clock of a host.
+/// Evidence against the wall clock of a host.
 #[derive(Clone, Debug, Default)]
 struct Score {
+    /// Number of hosts with arrows to or from this host.
     neighbours: usize,
-    /// Hosts with which most arrows of a direction cannot be.
+    /// Neighbours for which most arrows in one direction are impossible.
     bad: BTreeSet<usize>,
-    against: u64,
+    /// Number of impossible arrows.
+    impossible: u64,
 }
 
-/// The hosts whose wall clocks are the least likely. `may_be` tells of a host whether its wall clock counts, and `speaks` whether what it cannot be with is
-/// not known to be its own fault.
+/// Returns the hosts whose wall clocks are most likely wrong. `may_be_wrong` is true for a host whose wall clock is still trusted. `is_evidence` is false for a
+/// host whose impossible arrows are known to be its own fault.
 ///
-/// It is the one with the most neighbours that it cannot be with, and the fewest others; all at once that only the reference speaks against, and if that is most of its neighbours, its
-/// own wall clock was wrong and no other one says where its host is.
+/// The result is the host with the most bad neighbours and the fewest others. If the reference is the only bad neighbour of several hosts, the result is all of
+/// them. If most neighbours of the reference are bad, its own wall clock was wrong, so that no wall clock can be compared with it, and the result is all hosts.
 pub(super) fn suspects(
     slacks: &Slacks,
     hosts: usize,
     reference: usize,
-    may_be: impl Fn(usize) -> bool,
-    speaks: impl Fn(usize) -> bool,
+    may_be_wrong: impl Fn(usize) -> bool,
+    is_evidence: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
-    let scores = scores(slacks, hosts, speaks);
-    let others = || (0..hosts).filter(|host| *host != reference && may_be(*host));
-    let worst = others()
+    let scores = scores(slacks, hosts, is_evidence);
+    let candidates = || (0..hosts).filter(|host| *host != reference && may_be_wrong(*host));
+    let worst = candidates()
         .filter(|host| !scores[*host].bad.is_empty())
-        .max_by_key(|host| scores[*host].doubt());
+        .max_by_key(|host| scores[*host].sort_key());
     let Some(worst) = worst else {
         return Vec::new();
     };
-    let of_reference = &scores[reference];
-    let by_reference = |host: &usize| scores[*host].bad.iter().eq([&reference]);
+    let reference_score = &scores[reference];
+    let only_reference_is_bad = |host: &usize| scores[*host].bad.iter().eq([&reference]);
     if scores[worst].bad.len() > 1 {
         return vec![worst];
     }
-    if of_reference.bad.len() > 1 && of_reference.bad.len() * 2 > of_reference.neighbours {
-        return others()
+    let bad = reference_score.bad.len();
+    if bad > 1 && bad * 2 > reference_score.neighbours {
+        return candidates()
             .filter(|host| scores[*host].neighbours > 0)
             .collect();
     }
-    let only: Vec<usize> = others().filter(by_reference).collect();
-    if only.is_empty() { vec![worst] } else { only }
-}
-
-impl Score {
-    /// The more, the less likely it is.
-    fn doubt(&self) -> (usize, Reverse<usize>, u64) {
-        let bad = self.bad.len();
-        (bad, Reverse(self.neighbours - bad), self.against)
+    let against_reference: Vec<usize> = candidates().filter(only_reference_is_bad).collect();
+    match against_reference.is_empty() {
+        true => vec![worst],
+        false => against_reference,
     }
 }
 
-fn scores(slacks: &Slacks, hosts: usize, speaks: impl Fn(usize) -> bool) -> Vec<Score> {
+impl Score {
+    /// Returns a key that is greater if the wall clock is more likely wrong.
+    fn sort_key(&self) -> (usize, Reverse<usize>, u64) {
+        let bad = self.bad.len();
+        (bad, Reverse(self.neighbours - bad), self.impossible)
+    }
+}
+
+fn scores(slacks: &Slacks, hosts: usize, is_evidence: impl Fn(usize) -> bool) -> Vec<Score> {
     let mut scores = vec![Score::default(); hosts];
     for ((from, to), pair) in &slacks.pairs {
-        let is_bad = pair.against * 2 > pair.arrows && speaks(*from) && speaks(*to);
+        let is_bad = pair.impossible * 2 > pair.arrows && is_evidence(*from) && is_evidence(*to);
         for (host, other) in [(*from, *to), (*to, *from)] {
-            let back = slacks.pairs.contains_key(&(*to, *from));
-            let is_first = from < to || !back;
+            let has_reverse = slacks.pairs.contains_key(&(*to, *from));
+            let is_first = from < to || !has_reverse;
             let score = &mut scores[host];
             score.neighbours += usize::from(is_first);
             if is_bad {
-                score.against += pair.against;
+                score.impossible += pair.impossible;
                 score.bad.insert(other);
             }
         }

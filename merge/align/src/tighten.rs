@@ -1,28 +1,28 @@
-//! What flows between hosts say of their clocks, on top of what their anchors promise.
+//! Aligns the clocks of hosts by anchors and flows.
 //!
-//! If most arrows from one host to another cannot be while the anchors keep their promise, a wall clock was set wrong. Then the flows alone place the host,
-//! where they bound it on both sides. Elsewhere its anchors do, and its flows contradict them. Single arrows that cannot be, or that contradict others, are
-//! left out.
+//! If most arrows from one host to another are impossible within the maximum error of the anchors, a wall clock was wrong. Then the host is aligned by flows
+//! only, if they bound its error on both sides. Otherwise, it is aligned by its anchors, and its flows contradict them. Single arrows that are impossible or
+//! contradict others are excluded.
 
 use super::bounds::{Bounds, Trend, error_ns};
-use super::contradiction::LeftOut;
+use super::contradiction::Exclusions;
 use super::curve::Curve;
 use super::ends::{End, each_arrow};
+use super::extents::ArrowExtents;
 use super::guess::Extremes;
-use super::seen::Seen;
 use super::slack::{Grid, Slacks};
-use super::solve::{Known, Range, UNKNOWN, is_closed};
+use super::solve::{Constraints, Range, UNBOUNDED, is_bounded};
 use super::suspects::suspects;
 use super::{By, Hosts, Place};
 
-/// What a host is placed by.
+/// Data that a host is aligned by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     /// Anchors, and the flows that agree with them.
     Anchors,
-    /// The same, although most flows do not agree.
-    AnchorsInAnyCase,
-    /// Flows alone.
+    /// Anchors, and the flows that agree with them, although most flows do not.
+    AnchorsDespiteFlows,
+    /// Flows only.
     Flows,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Tightening<'a> {
     hosts: &'a Hosts,
     ends: &'a [End],
     trust: Vec<Trust>,
-    seen: Seen,
+    extents: ArrowExtents,
 }
 
 impl<'a> Tightening<'a> {
@@ -40,23 +40,23 @@ impl<'a> Tightening<'a> {
             None => Trust::Flows,
         };
         Tightening {
-            seen: Seen::of(ends, hosts.list.len()),
+            extents: ArrowExtents::new(ends, hosts.list.len()),
             hosts,
             ends,
             trust: (0..hosts.list.len()).map(trust).collect(),
         }
     }
 
-    /// Where flows put each host; `None` for the reference and without flows. The trust in the anchors of a host changes at most twice: they are trusted, then they
-    /// are not, and then they are in any case.
+    /// Aligns each host by flows. Returns `None` for the reference and hosts without flows. The trust in the anchors of a host changes at most twice: first they
+    /// are trusted, then they are not, and then they are trusted despite contradicting flows.
     pub(super) fn run(mut self) -> Vec<Option<Place>> {
         loop {
             let drafts = self.drafts();
             let mut slacks = self.slacks(&drafts);
-            let may_be = |host: usize| self.trust[host] == Trust::Anchors;
-            let speaks = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
+            let may_be_wrong = |host: usize| self.trust[host] == Trust::Anchors;
+            let is_evidence = |host: usize| self.trust[host] != Trust::AnchorsDespiteFlows;
             let (hosts, reference) = (self.trust.len(), self.hosts.reference);
-            let wrong = suspects(&slacks, hosts, reference, may_be, speaks);
+            let wrong = suspects(&slacks, hosts, reference, may_be_wrong, is_evidence);
             if !wrong.is_empty() {
                 for host in wrong {
                     self.trust[host] = Trust::Flows;
@@ -64,10 +64,10 @@ impl<'a> Tightening<'a> {
                 continue;
             }
             let errors = self.solve(&mut slacks);
-            let open = self.unbounded(&errors, &slacks);
-            if !open.is_empty() {
-                for host in open {
-                    self.trust[host] = Trust::AnchorsInAnyCase;
+            let unbounded = self.unbounded(&errors, &slacks);
+            if !unbounded.is_empty() {
+                for host in unbounded {
+                    self.trust[host] = Trust::AnchorsDespiteFlows;
                 }
                 continue;
             }
@@ -83,22 +83,22 @@ impl<'a> Tightening<'a> {
         }
     }
 
-    /// Between what the errors of all hosts are, after what contradicts itself is left out.
+    /// Returns the ranges of the errors of all hosts. Contradicting arrows are excluded.
     fn solve(&self, slacks: &mut Slacks) -> Vec<Vec<Range>> {
-        let mut known = self.known(slacks);
-        let mut left_out = LeftOut::default();
+        let mut constraints = self.constraints(slacks);
+        let mut exclusions = Exclusions::default();
         loop {
-            match known.solve() {
+            match constraints.solve() {
                 Ok(errors) => return errors,
-                Err(rings) => {
-                    let is_trusted = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
-                    left_out.leave_out(&rings, &mut known, slacks, is_trusted);
+                Err(cycles) => {
+                    let is_trusted = |host: usize| self.trust[host] != Trust::AnchorsDespiteFlows;
+                    exclusions.exclude(&cycles, &mut constraints, slacks, is_trusted);
                 }
             }
         }
     }
 
-    /// Where each host is before flows tighten it: where its anchors put it, else roughly.
+    /// Returns the curve of each host before it is corrected by flows: the one by its anchors, or a rough estimate.
     fn drafts(&self) -> Vec<Curve> {
         let by_anchors = |number: usize| {
             let trusts = self.trust[number] != Trust::Flows;
@@ -125,24 +125,25 @@ impl<'a> Tightening<'a> {
     }
 
     fn slacks(&self, drafts: &[Curve]) -> Slacks {
-        let over = self.seen.over_ns(drafts).unwrap_or_default();
-        let hosts = (0..drafts.len()).filter(|host| self.seen.has_arrows(*host));
-        let rows = hosts.count().max(self.seen.pairs.len());
-        let mut slacks = Slacks::new(Grid::over(over, rows, self.drifts()));
-        self.each_placed(drafts, |pair, times, allowed_ns| {
+        let range_ns = self.extents.range_ns(drafts).unwrap_or_default();
+        let hosts = (0..drafts.len()).filter(|host| self.extents.has_arrows(*host));
+        let series = hosts.count().max(self.extents.pairs.len());
+        let mut slacks = Slacks::new(Grid::over(range_ns, series, self.drifts()));
+        self.each_arrow_on_axis(drafts, |pair, times, allowed_ns| {
             slacks.add((pair, times), allowed_ns);
         });
         slacks
     }
 
-    /// How many clocks' drifts are in the error of one host relative to another one: a draft that bends, as the readings of wall clocks do, adds its own.
+    /// Returns the number of clocks whose drift contributes to the error of one host relative to another one. A draft that follows the readings of wall clocks
+    /// adds its own drift.
     fn drifts(&self) -> i64 {
-        let bends = |host: usize| self.trust[host] != Trust::Flows && self.hosts.bends(host);
-        2 + i64::from((0..self.trust.len()).any(bends))
+        let is_bent = |host: usize| self.trust[host] != Trust::Flows && self.hosts.is_bent(host);
+        2 + i64::from((0..self.trust.len()).any(is_bent))
     }
 
-    /// Calls `found` with the hosts of each arrow that counts, when it begins and ends on the axis, and by how much it may go back.
-    fn each_placed(
+    /// Calls `found` with the two hosts of each arrow, its start and end on the axis, and the maximum time by which it may go back.
+    fn each_arrow_on_axis(
         &self,
         drafts: &[Curve],
         mut found: impl FnMut((usize, usize), (i64, i64), i64),
@@ -153,115 +154,121 @@ impl<'a> Tightening<'a> {
                 drafts[pair.0].at(arrow.from.1),
                 drafts[pair.1].at(arrow.to.1),
             );
-            let from_ns = self.promise_ns(pair.0, times.0);
-            let to_ns = self.promise_ns(pair.1, times.1);
+            let from_ns = self.anchor_error_ns(pair.0, times.0);
+            let to_ns = self.anchor_error_ns(pair.1, times.1);
             found(pair, times, from_ns.saturating_add(to_ns));
         });
     }
 
-    /// What a host may be off at a time of the axis by its anchors.
-    fn promise_ns(&self, host: usize, at_ns: i64) -> i64 {
+    /// Returns the maximum error of a host by its anchors at a time of the axis, or `i64::MAX` if they are missing or not trusted.
+    fn anchor_error_ns(&self, host: usize, at_ns: i64) -> i64 {
         match self.trust[host] {
             Trust::Flows => i64::MAX,
-            _ => self.hosts.promise_ns(host, at_ns).unwrap_or(i64::MAX),
+            _ => {
+                let error_ns = self.hosts.anchor_error_ns(host, at_ns);
+                error_ns.unwrap_or(i64::MAX)
+            }
         }
     }
 
-    fn known(&self, slacks: &Slacks) -> Known {
+    fn constraints(&self, slacks: &Slacks) -> Constraints {
         let range = |host: usize, time: usize| match host == self.hosts.reference {
             true => (0, 0),
-            false => match self.promise_ns(host, slacks.grid.at_ns(time)) {
-                i64::MAX => UNKNOWN,
-                promised => (-promised, promised),
+            false => match self.anchor_error_ns(host, slacks.grid.at_ns(time)) {
+                i64::MAX => UNBOUNDED,
+                error_ns => (-error_ns, error_ns),
             },
         };
-        let of_host = |host: usize| match self.seen.has_arrows(host) {
+        let ranges = |host: usize| match self.extents.has_arrows(host) {
             true => (0..slacks.grid.times)
                 .map(|time| range(host, time))
                 .collect(),
             false => Vec::new(),
         };
         let arrows = slacks.pairs.iter();
-        Known {
+        Constraints {
             change_ns: slacks.grid.change_ns(slacks.grid.width_ns),
-            hosts: (0..self.trust.len()).map(of_host).collect(),
+            hosts: (0..self.trust.len()).map(ranges).collect(),
             arrows: arrows
-                .map(|((from, to), pair)| (*from, *to, pair.at.clone()))
+                .map(|((from, to), pair)| (*from, *to, pair.slack_ns.clone()))
                 .collect(),
         }
     }
 
-    /// Hosts that have anchors and flows that do not bound them without these: all with flows one way, which never do, else one.
+    /// Returns hosts that have anchors, but are not bounded by their flows alone. These are all such hosts with flows in one direction, which are never enough,
+    /// or else the first one.
     fn unbounded(&self, errors: &[Vec<Range>], slacks: &Slacks) -> Vec<usize> {
-        let is_open = |host: &usize| {
+        let needs_anchors = |host: &usize| {
             let has_anchors = self.hosts.by_anchors[*host].is_some();
-            let lacks = || {
+            let is_unbounded = || {
                 let mut ranges = errors[*host].iter();
-                errors[*host].is_empty() || ranges.any(|range| !is_closed(*range))
+                errors[*host].is_empty() || ranges.any(|range| !is_bounded(*range))
             };
-            self.trust[*host] == Trust::Flows && has_anchors && lacks()
+            self.trust[*host] == Trust::Flows && has_anchors && is_unbounded()
         };
-        let open: Vec<usize> = (0..errors.len()).filter(is_open).collect();
-        let mut ways = vec![(false, false); errors.len()];
-        for (pair, _) in slacks.pairs.iter().filter(|(_, pair)| pair.has_room()) {
-            ways[pair.0].0 = true;
-            ways[pair.1].1 = true;
+        let unbounded: Vec<usize> = (0..errors.len()).filter(needs_anchors).collect();
+        let mut directions = vec![(false, false); errors.len()];
+        for (pair, _) in slacks.pairs.iter().filter(|(_, pair)| pair.is_bounded()) {
+            directions[pair.0].0 = true;
+            directions[pair.1].1 = true;
         }
-        let one_way = |host: &usize| ways[*host] != (true, true);
-        let mut sure: Vec<usize> = open.iter().copied().filter(one_way).collect();
-        if sure.is_empty() {
-            sure.extend(open.first());
+        let is_one_way = |host: &usize| directions[*host] != (true, true);
+        let mut hosts: Vec<usize> = unbounded.iter().copied().filter(is_one_way).collect();
+        if hosts.is_empty() {
+            hosts.extend(unbounded.first());
         }
-        sure
+        hosts
     }
 
-    /// Hosts from which arrows that say anything lead to the reference or to one whose anchors count, over others or not.
-    fn tied(&self, slacks: &Slacks) -> Vec<bool> {
-        let mut near = vec![Vec::new(); self.trust.len()];
-        for ((from, to), _) in slacks.pairs.iter().filter(|(_, pair)| pair.has_room()) {
-            near[*from].push(*to);
-            near[*to].push(*from);
+    /// Returns true for each host that arrows connect, directly or through other hosts, to the reference or a host with trusted anchors.
+    fn connected(&self, slacks: &Slacks) -> Vec<bool> {
+        let mut neighbours = vec![Vec::new(); self.trust.len()];
+        for ((from, to), _) in slacks.pairs.iter().filter(|(_, pair)| pair.is_bounded()) {
+            neighbours[*from].push(*to);
+            neighbours[*to].push(*from);
         }
-        let is_known = |host: &usize| self.trust[*host] != Trust::Flows && !near[*host].is_empty();
-        let mut next: Vec<usize> = (0..near.len()).filter(is_known).collect();
-        let mut tied = vec![false; near.len()];
+        let is_anchored =
+            |host: &usize| self.trust[*host] != Trust::Flows && !neighbours[*host].is_empty();
+        let mut next: Vec<usize> = (0..neighbours.len()).filter(is_anchored).collect();
+        let mut connected = vec![false; neighbours.len()];
         while let Some(host) = next.pop() {
-            if !std::mem::replace(&mut tied[host], true) {
-                next.extend(&near[host]);
+            if !std::mem::replace(&mut connected[host], true) {
+                next.extend(&neighbours[host]);
             }
         }
-        tied
+        connected
     }
 
-    /// Where each host is. One shift for each, on top of its drift, lets no arrow go back, and is good if it is nearly as certain as what follows the bounds.
+    /// Returns the alignment of each host. It prefers a constant shift of each host's trend with which no arrow goes back. If the result would be much less
+    /// certain than the middles of the bounds, it uses these.
     fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> Vec<Option<Place>> {
         let numbers = 0..bounds.drafts.len();
-        let tied = self.tied(slacks);
-        let trend = |host: usize| match tied[host] {
+        let connected = self.connected(slacks);
+        let trend = |host: usize| match connected[host] {
             true => bounds.trend(host),
             false => Trend::shift(0),
         };
         let trends: Vec<Trend> = numbers.clone().map(trend).collect();
-        let taken: Vec<Curve> = trends.iter().map(Trend::curve).collect();
-        let mut least = Extremes::default();
-        self.each_placed(&bounds.drafts, |(from, to), times, allowed_ns| {
+        let corrections: Vec<Curve> = trends.iter().map(Trend::curve).collect();
+        let mut shortest = Extremes::default();
+        self.each_arrow_on_axis(&bounds.drafts, |(from, to), times, allowed_ns| {
             let takes_ns = times.1.saturating_sub(times.0);
-            let can_be = takes_ns >= allowed_ns.saturating_neg();
-            if can_be && slacks.counts((from, to), times.1) {
-                let from_ns = error_ns(&taken[from], times.0);
-                let to_ns = error_ns(&taken[to], times.1);
+            let is_possible = takes_ns >= allowed_ns.saturating_neg();
+            if is_possible && slacks.is_bounded_at((from, to), times.1) {
+                let from_ns = error_ns(&corrections[from], times.0);
+                let to_ns = error_ns(&corrections[to], times.1);
                 let takes_ns = takes_ns.saturating_add(from_ns).saturating_sub(to_ns);
-                least.add((from, to), takes_ns);
+                shortest.add((from, to), takes_ns);
             }
         });
-        let shifted = bounds.shifted(&trends, &least);
+        let shifted = bounds.shifted(&trends, &shortest);
         let tight = |host: usize| {
-            let (taken, uncertainty_ns) = match &shifted {
-                _ if host == self.hosts.reference || !tied[host] => return None,
-                Some(trends) => bounds.along(host, &trends[host]),
-                None => bounds.along(host, &bounds.middles(host)),
+            let (correction, uncertainty_ns) = match &shifted {
+                _ if host == self.hosts.reference || !connected[host] => return None,
+                Some(trends) => bounds.correction(host, &trends[host]),
+                None => bounds.correction(host, &bounds.middles(host)),
             };
-            let curve = bounds.drafts[host].then(&taken);
+            let curve = bounds.drafts[host].then(&correction);
             let by_flows = self.trust[host] == Trust::Flows;
             let by_anchors = self.hosts.by_anchors[host].as_ref();
             let off_ns = |by_anchors: &Curve| {

@@ -1,55 +1,56 @@
-//! What the wall clock of a boot showed, as a function of its monotonic clock: from all anchors of all its processes.
+//! The wall clock of a boot as a function of its monotonic clock, from all anchors of all its processes.
 //!
-//! The kernel disciplines both clocks together, so what lies between them changes little but where somebody sets the wall clock. That is a step: the wall clock
-//! jumps and the monotonic one does not. What a host's wall clock showed last is believed, so what it showed before a step is moved by it.
+//! The kernel disciplines both clocks together, so their difference changes little, except at a step. There, somebody sets the wall clock, so it jumps and the
+//! monotonic clock does not. The last state of a host's wall clock is considered right, so the times before a step are moved by it.
 
 use super::curve::{BEYOND_NS, Curve, clamp};
-use super::keep::simplify;
-use super::readings::{Reading, pieces};
+use super::filter::simplify;
+use super::readings::{Reading, split_at_steps};
 
 pub(crate) use super::readings::drift_ns;
 
-/// The anchors of so much time are one: the most certain of them.
+/// Length of a window in which only the most certain reading is used.
 const WINDOW_NS: i64 = 5_000_000_000;
-/// Most of such stretches.
-const WINDOWS: i64 = 1024;
-/// From how much time it is concluded how fast a clock drifts.
+/// Maximum number of windows.
+const MAX_WINDOWS: i64 = 1024;
+/// Time from which the drift of a clock is extrapolated.
 const MINUTE_NS: i64 = 60_000_000_000;
 
 /// The wall clock of a boot.
 #[derive(Clone, Debug)]
 pub struct Wall {
-    /// From its monotonic clock.
+    /// Curve from the monotonic clock to the wall clock.
     pub curve: Curve,
-    /// How often it was set.
+    /// Number of times that the clock was set.
     pub steps: usize,
-    /// What the readings leave open.
+    /// Maximum error of the curve due to the readings.
     reading_ns: i64,
-    /// The first and the last one.
+    /// Times of the first and the last reading.
     read_ns: (i64, i64),
-    /// Where it was set last, and what is not known of by how much.
+    /// Time at which the clock was set last, and the uncertainty of all steps together.
     set: Option<(i64, i64)>,
 }
 
 impl Wall {
-    /// `None` if nobody ever read it.
+    /// Derives the wall clock from readings. Returns `None` if there are none.
     pub fn of(mut readings: Vec<Reading>) -> Option<Wall> {
         readings.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
-        let pieces: Vec<Piece> = pieces(&readings).filter_map(Piece::of).collect();
+        let pieces: Vec<Piece> = split_at_steps(&readings).filter_map(Piece::new).collect();
         let (first, last) = (pieces.first()?, pieces.last()?);
         let read_ns = (first.begin().0, last.end().0);
         let (mut later, mut points) = (last, last.points.clone());
-        let (mut moved_ns, mut open_ns) = (0_i64, 0_i64);
+        let (mut moved_ns, mut step_error_ns) = (0_i64, 0_i64);
         for piece in pieces.iter().rev().skip(1) {
-            // Nobody knows when it was set in between.
+            // The exact time of the step is unknown.
             let (end, begin) = (piece.end().0, later.begin().0);
             let middle_ns = end + (begin - end) / 2;
             let step_ns = later
-                .beyond(middle_ns)
-                .saturating_sub(piece.beyond(middle_ns));
+                .extrapolated(middle_ns)
+                .saturating_sub(piece.extrapolated(middle_ns));
             moved_ns = clamp(step_ns.saturating_add(moved_ns));
-            let read_ns = piece.reading_ns.saturating_add(later.reading_ns);
-            open_ns = clamp(read_ns.saturating_add(2 * drift_ns(begin - end) + open_ns));
+            let readings_ns = piece.reading_ns.saturating_add(later.reading_ns);
+            let drifts_ns = 2 * drift_ns(begin - end);
+            step_error_ns = clamp(readings_ns.saturating_add(drifts_ns + step_error_ns));
             let ahead_ns = |ahead: i64| clamp(ahead.saturating_add(moved_ns));
             let moved = piece.points.iter();
             points.splice(0..0, moved.map(|(at, ahead)| (*at, ahead_ns(*ahead))));
@@ -60,20 +61,20 @@ impl Wall {
             steps: pieces.len() - 1,
             reading_ns: pieces.iter().map(|piece| piece.reading_ns).max()?,
             read_ns,
-            set: (pieces.len() > 1).then_some((last.begin().0, open_ns)),
+            set: (pieces.len() > 1).then_some((last.begin().0, step_error_ns)),
         })
     }
 
-    /// How far it may have been from what [`curve`](Wall::curve) says at a time of the monotonic clock, if the wall clock was never wrong after it was set.
+    /// Returns the maximum error of [`curve`](Wall::curve) at a time of the monotonic clock, if the wall clock was right after it was last set.
     ///
-    /// Before the first reading and behind the last one the clocks may drift apart. Before it was set it may have drifted away from the truth.
-    pub(crate) fn doubt_ns(&self, at_ns: i64) -> i64 {
+    /// Before the first reading and after the last one, the clocks may drift apart. Before it was set, the wall clock may have drifted away from the true time.
+    pub(crate) fn uncertainty_ns(&self, at_ns: i64) -> i64 {
         let (first, last) = self.read_ns;
         let outside = (first - at_ns).max(at_ns - last).max(0);
         let before = self
             .set
-            .map_or(0, |(set_ns, open_ns)| match at_ns < set_ns {
-                true => open_ns.saturating_add(drift_ns(set_ns - at_ns)),
+            .map_or(0, |(set_ns, step_error_ns)| match at_ns < set_ns {
+                true => step_error_ns.saturating_add(drift_ns(set_ns - at_ns)),
                 false => 0,
             });
         clamp(
@@ -84,57 +85,60 @@ impl Wall {
     }
 }
 
-/// The clock that was so far ahead when. Where nobody read it, it goes on as fast as the monotonic one.
+/// Creates the curve of a clock from times and how far it was ahead at each. Before and after them, it is as fast as the monotonic clock.
 fn curve(points: &[(i64, i64)]) -> Curve {
     let beyond = |ns: i64| move |(at, ahead): &(i64, i64)| (at.saturating_add(ns), *ahead);
     let before = points.first().map(beyond(-BEYOND_NS));
-    let behind = points.last().map(beyond(BEYOND_NS));
-    let all = before.iter().chain(points).chain(&behind);
+    let after = points.last().map(beyond(BEYOND_NS));
+    let all = before.iter().chain(points).chain(&after);
     Curve::through(all.map(|(at, ahead)| (*at, at.saturating_add(*ahead))))
 }
 
-/// The most certain reading of each stretch, the first and the last one, but for those of which others tell as much.
-fn thin(readings: &[Reading]) -> Vec<Reading> {
+/// Returns the first reading, the most certain reading of each window, and the last reading, without the ones that others imply.
+fn most_certain(readings: &[Reading]) -> Vec<Reading> {
     let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
         return Vec::new();
     };
-    let window_ns = ((last.at_ns - first.at_ns) / WINDOWS).max(WINDOW_NS);
+    let window_ns = ((last.at_ns - first.at_ns) / MAX_WINDOWS).max(WINDOW_NS);
     let window = |reading: &Reading| (reading.at_ns - first.at_ns) / window_ns;
     let best = |some: &[Reading]| some.iter().min_by_key(|one| one.uncertainty_ns).copied();
-    let stretches = readings.chunk_by(|one, next| window(one) == window(next));
+    let windows = readings.chunk_by(|one, next| window(one) == window(next));
     let mut kept = vec![*first];
-    kept.extend(stretches.filter_map(best));
+    kept.extend(windows.filter_map(best));
     kept.push(*last);
     kept.dedup();
+    // Each pass compares readings with their neighbours on one side, and reverses the order.
     for _ in 0..2 {
-        let mut told: Vec<Reading> = Vec::with_capacity(kept.len());
+        let mut passed: Vec<Reading> = Vec::with_capacity(kept.len());
         for reading in kept.into_iter().rev() {
-            if told.last().is_none_or(|other| !reading.is_told_by(other)) {
-                told.push(reading);
+            let last = passed.last();
+            if last.is_none_or(|other| !reading.is_implied_by(other)) {
+                passed.push(reading);
             }
         }
-        kept = told; // in the other direction
+        kept = passed;
     }
     kept
 }
 
-/// The time between two steps.
+/// The wall clock between two steps.
 #[derive(Clone, Debug)]
 struct Piece {
-    /// How far the wall clock was ahead when; never empty.
+    /// Times and how far the wall clock was ahead at each. Never empty.
     points: Vec<(i64, i64)>,
+    /// Maximum error due to the readings.
     reading_ns: i64,
 }
 
 impl Piece {
-    /// `None` of no readings.
-    fn of(readings: &[Reading]) -> Option<Piece> {
+    /// Derives a piece from its readings. Returns `None` if there are none.
+    fn new(readings: &[Reading]) -> Option<Piece> {
         let lows = readings.iter().map(|one| one.range().0);
         let highs = readings.iter().map(|one| one.range().1);
         if lows.max()? > highs.min()? {
-            return Piece::bent(&thin(readings));
+            return Piece::drifting(&most_certain(readings));
         }
-        // The kernel disciplines both clocks together: what lies between them stays what it is until somebody sets one, whether it is read or not.
+        // The kernel disciplines both clocks together, so their difference is constant until somebody sets the wall clock, even where there are no readings.
         let best = readings.iter().min_by_key(|one| one.uncertainty_ns)?;
         let ends = [readings.first()?, readings.last()?];
         Some(Piece {
@@ -143,8 +147,8 @@ impl Piece {
         })
     }
 
-    /// Of clocks that drift apart. Between two readings they may do so at any speed that a clock may have.
-    fn bent(readings: &[Reading]) -> Option<Piece> {
+    /// Derives a piece from readings of clocks that drift apart. Between two readings, they may drift with any speed up to the maximum.
+    fn drifting(readings: &[Reading]) -> Option<Piece> {
         let mut points = vec![readings.first()?.point()];
         simplify(readings, &mut points);
         let line = curve(&points);
@@ -159,8 +163,8 @@ impl Piece {
         Some(Piece { points, reading_ns })
     }
 
-    /// How far ahead it would have been before or behind all this: it goes on as in the minute beside it, but for what no clock drifts.
-    fn beyond(&self, at_ns: i64) -> i64 {
+    /// Returns how far the clock would have been ahead outside of the piece. The drift of the first or the last minute continues, limited to the maximum.
+    fn extrapolated(&self, at_ns: i64) -> i64 {
         let line = curve(&self.points);
         let ahead = |at: i64| line.at(at) - at;
         let (begin, end) = (self.begin().0, self.end().0);
@@ -201,21 +205,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_last_is_believed() {
+    fn the_last_state_of_the_wall_clock_is_right() {
         let ahead = |at: i64| 7_000 + if at < 300 { -2_000_000_000 } else { 0 };
         let wall = Wall::of((0..600).map(|at| read(at, ahead(at))).collect()).unwrap();
         assert_eq!((wall.steps, wall.curve.as_shift()), (1, Some(7_000)));
-        let doubts = [0, 200, 300, 400].map(|at: i64| wall.doubt_ns(at * 1_000_000_000));
+        let errors = [0, 200, 300, 400].map(|at: i64| wall.uncertainty_ns(at * 1_000_000_000));
         assert!(
-            doubts[0] > 30_000_000 && doubts[1] > 10_000_000,
-            "{doubts:?}"
+            errors[0] > 30_000_000 && errors[1] > 10_000_000,
+            "{errors:?}"
         );
-        assert_eq!(doubts[3], 101, "{doubts:?}");
+        assert_eq!(errors[3], 101, "{errors:?}");
     }
 
-    /// The slope of two close readings is that of their errors.
+    /// The slope between two close readings is due to their errors.
     #[test]
-    fn nothing_is_concluded_beyond_what_was_read() {
+    fn no_drift_is_extrapolated_from_close_readings() {
         let uncertain = |at_ns: i64, ahead_ns: i64| Reading {
             at_ns,
             ahead_ns,
@@ -232,16 +236,16 @@ mod tests {
             for at_ns in [-out_ns, end_ns + out_ns] {
                 let ahead = i64::try_from(i128::from(at_ns) * 50_000 / 1_000_000_000).unwrap();
                 let off = wall.curve.at(at_ns).abs_diff(at_ns + ahead).cast_signed();
-                let doubt = wall.doubt_ns(at_ns);
-                assert!(off <= doubt, "{at_ns}: {off} {doubt}");
-                assert!(doubt < 400_000 + drift_ns(out_ns), "{at_ns}: {doubt}");
+                let error_ns = wall.uncertainty_ns(at_ns);
+                assert!(off <= error_ns, "{at_ns}: {off} {error_ns}");
+                assert!(error_ns < 400_000 + drift_ns(out_ns), "{at_ns}: {error_ns}");
             }
         }
     }
 
-    /// Whoever was preempted just before a step says nothing of by how much it was.
+    /// An uncertain reading just before a step, from a thread that was preempted, does not determine the size of the step.
     #[test]
-    fn a_step_is_as_large_as_what_lies_around_it() {
+    fn the_size_of_a_step_follows_from_the_certain_readings_around_it() {
         let ahead = |at: i64| at * 30_000 + if at < 300 { -2_000_000_000 } else { 0 };
         let mut readings: Vec<Reading> = (0..600).map(|at| read(at, ahead(at))).collect();
         readings.push(Reading {
@@ -253,6 +257,6 @@ mod tests {
         assert_eq!(wall.steps, 1);
         let off = wall.curve.at(0).abs_diff(0);
         assert!(off < 200_000, "{off}");
-        assert!(off.cast_signed() <= wall.doubt_ns(0));
+        assert!(off.cast_signed() <= wall.uncertainty_ns(0));
     }
 }

@@ -148,8 +148,8 @@ fn is_negative(value: &[u8]) -> bool {
     double(unquoted(value)).is_some_and(|number| !(0.0..MAX_US).contains(&number))
 }
 
-/// Returns true if Perfetto crashes on an event that has these `pid` members in this order. It remembers that a pid was a text, and uses a number after it as
-/// an index into its table of texts.
+/// Returns true if Perfetto's import fails on an event that has these `pid` members in this order. It remembers that a pid was a text, and uses a number after
+/// it as an index into its table of texts.
 pub fn breaks_down<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
     let (mut had_text, mut is_number) = (false, false);
     for pid in pids {

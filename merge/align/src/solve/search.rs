@@ -1,59 +1,62 @@
-//! The shortest paths from what is known at first to every host and time, and rings that have none.
+//! Shortest paths from the initial bounds to every host and time (Bellman-Ford), and the negative cycles that make them impossible.
 
-use super::{Known, OPEN_NS, Ring};
+use super::{Constraints, Cycle, UNBOUNDED_NS};
 
-/// How many rounds lie between two looks for rings.
+/// Number of rounds between two searches for cycles.
 const ROUNDS: usize = 4;
 
-/// What lowered a bound.
+/// Origin of a bound.
 #[derive(Clone, Copy, Debug)]
-enum Came {
-    Known,
-    Earlier,
-    Later,
+enum Origin {
+    Initial,
+    EarlierTime,
+    LaterTime,
     Arrow(usize),
 }
 
 /// A host and a time.
 type Node = (usize, usize);
 
-/// Bounds of one side, which are lowered until nothing lowers them any more.
+/// Bounds of one side. They are lowered until no constraint lowers them any more.
 pub(super) struct Search<'a> {
-    known: &'a Known,
-    /// Whether it is the lower side, where arrows lead back.
-    is_back: bool,
+    constraints: &'a Constraints,
+    /// True for lower bounds. They are negated, and arrows have the opposite direction.
+    is_lower: bool,
     pub(super) bounds: Vec<Vec<i64>>,
-    came: Vec<Vec<Came>>,
+    origins: Vec<Vec<Origin>>,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(known: &'a Known, is_back: bool) -> Search<'a> {
-        let side = |range: &(i64, i64)| if is_back { -range.0 } else { range.1 };
+    pub(super) fn new(constraints: &'a Constraints, is_lower: bool) -> Search<'a> {
+        let side = |range: &(i64, i64)| if is_lower { -range.0 } else { range.1 };
         let bounds = |host: &Vec<(i64, i64)>| host.iter().map(side).collect();
-        let came = |host: &Vec<(i64, i64)>| vec![Came::Known; host.len()];
+        let origins = |host: &Vec<(i64, i64)>| vec![Origin::Initial; host.len()];
         Search {
-            known,
-            is_back,
-            bounds: known.hosts.iter().map(bounds).collect(),
-            came: known.hosts.iter().map(came).collect(),
+            constraints,
+            is_lower,
+            bounds: constraints.hosts.iter().map(bounds).collect(),
+            origins: constraints.hosts.iter().map(origins).collect(),
         }
     }
 
-    /// All bounds, or rings along which they would fall forever.
-    pub(super) fn run(mut self) -> Result<Search<'a>, Vec<Ring>> {
+    /// Finds all bounds.
+    ///
+    /// # Errors
+    /// Returns cycles of arrows along which the bounds would be lowered forever.
+    pub(super) fn run(mut self) -> Result<Search<'a>, Vec<Cycle>> {
         for round in 1_usize.. {
             let mut changed = false;
             for host in 0..self.bounds.len() {
-                changed |= self.spread(host);
+                changed |= self.apply_drift(host);
             }
-            for number in 0..self.known.arrows.len() {
-                changed |= self.follow(number);
+            for number in 0..self.constraints.arrows.len() {
+                changed |= self.apply_arrow(number);
             }
-            // Bounds that have fallen as far as numbers go fall no more, and lower themselves all the same.
+            // If nothing has changed, there may still be cycles, because bounds stop at the minimum integer.
             if !changed || round.is_multiple_of(ROUNDS) {
-                let rings = self.rings();
-                if !rings.is_empty() {
-                    return Err(rings);
+                let cycles = self.cycles();
+                if !cycles.is_empty() {
+                    return Err(cycles);
                 }
             }
             if !changed {
@@ -64,87 +67,92 @@ impl<'a> Search<'a> {
     }
 
     fn hosts(&self, arrow: usize) -> (usize, usize) {
-        let (from, to, _) = self.known.arrows[arrow];
-        if self.is_back { (to, from) } else { (from, to) }
+        let (from, to, _) = self.constraints.arrows[arrow];
+        if self.is_lower {
+            (to, from)
+        } else {
+            (from, to)
+        }
     }
 
-    fn follow(&mut self, number: usize) -> bool {
+    fn apply_arrow(&mut self, number: usize) -> bool {
         let (from, to) = self.hosts(number);
         let mut changed = false;
-        let most = self.known.arrows[number].2.iter().enumerate();
-        for (time, most) in most.filter(|(_, most)| **most < OPEN_NS) {
+        let slacks = self.constraints.arrows[number].2.iter().enumerate();
+        for (time, slack) in slacks.filter(|(_, slack)| **slack < UNBOUNDED_NS) {
             let bound = self.bounds[from][time];
-            if bound < OPEN_NS && bound.saturating_add(*most) < self.bounds[to][time] {
-                self.bounds[to][time] = bound.saturating_add(*most);
-                self.came[to][time] = Came::Arrow(number);
+            if bound < UNBOUNDED_NS && bound.saturating_add(*slack) < self.bounds[to][time] {
+                self.bounds[to][time] = bound.saturating_add(*slack);
+                self.origins[to][time] = Origin::Arrow(number);
                 changed = true;
             }
         }
         changed
     }
 
-    /// What holds at one time holds at the next, and at the one before, but for what may have changed.
-    fn spread(&mut self, host: usize) -> bool {
-        let (bounds, came) = (&mut self.bounds[host], &mut self.came[host]);
-        let change_ns = self.known.change_ns;
+    /// Applies each bound to the next and the previous time, plus the maximum change between them.
+    fn apply_drift(&mut self, host: usize) -> bool {
+        let (bounds, origins) = (&mut self.bounds[host], &mut self.origins[host]);
+        let change_ns = self.constraints.change_ns;
         let mut changed = false;
-        let mut lower = |time: usize, by: usize, how: Came| {
+        let mut lower = |time: usize, by: usize, origin: Origin| {
             let most = bounds[by].saturating_add(change_ns);
-            if bounds[by] < OPEN_NS && most < bounds[time] {
-                (bounds[time], came[time]) = (most, how);
+            if bounds[by] < UNBOUNDED_NS && most < bounds[time] {
+                (bounds[time], origins[time]) = (most, origin);
                 changed = true;
             }
         };
-        let times = self.known.hosts[host].len();
-        (1..times).for_each(|time| lower(time, time - 1, Came::Earlier));
+        let times = self.constraints.hosts[host].len();
+        (1..times).for_each(|time| lower(time, time - 1, Origin::EarlierTime));
         (1..times)
             .rev()
-            .for_each(|time| lower(time - 1, time, Came::Later));
+            .for_each(|time| lower(time - 1, time, Origin::LaterTime));
         changed
     }
 
-    /// What lowered it, and the arrow by which it did.
-    fn before(&self, (host, time): Node) -> Option<(Node, Option<usize>)> {
-        match self.came[host][time] {
-            Came::Known => None,
-            Came::Earlier => Some(((host, time - 1), None)),
-            Came::Later => Some(((host, time + 1), None)),
-            Came::Arrow(arrow) => Some(((self.hosts(arrow).0, time), Some(arrow))),
+    /// Returns the node that lowered this node's bound, and the arrow between them, if it was an arrow.
+    fn predecessor(&self, (host, time): Node) -> Option<(Node, Option<usize>)> {
+        match self.origins[host][time] {
+            Origin::Initial => None,
+            Origin::EarlierTime => Some(((host, time - 1), None)),
+            Origin::LaterTime => Some(((host, time + 1), None)),
+            Origin::Arrow(arrow) => Some(((self.hosts(arrow).0, time), Some(arrow))),
         }
     }
 
-    /// Bounds that lower themselves.
-    fn rings(&self) -> Vec<Ring> {
-        let mut seen: Vec<Vec<usize>> = self.came.iter().map(|came| vec![0; came.len()]).collect();
-        let mut rings = Vec::new();
-        let times = |host: usize| (0..self.came[host].len()).map(move |time| (host, time));
-        let nodes = (0..self.came.len()).flat_map(times);
-        for (number, start) in (1..).zip(nodes) {
-            let mut node = start;
-            while seen[node.0][node.1] == 0 {
-                seen[node.0][node.1] = number;
-                let Some((before, _)) = self.before(node) else {
+    /// Finds the cycles of predecessors.
+    fn cycles(&self) -> Vec<Cycle> {
+        let unvisited = |origins: &Vec<Origin>| vec![0; origins.len()];
+        let mut visited: Vec<Vec<usize>> = self.origins.iter().map(unvisited).collect();
+        let mut cycles = Vec::new();
+        let times = |host: usize| (0..self.origins[host].len()).map(move |time| (host, time));
+        let nodes = (0..self.origins.len()).flat_map(times);
+        for (number, first) in (1..).zip(nodes) {
+            let mut node = first;
+            while visited[node.0][node.1] == 0 {
+                visited[node.0][node.1] = number;
+                let Some((predecessor, _)) = self.predecessor(node) else {
                     break;
                 };
-                node = before;
-                if seen[node.0][node.1] == number {
-                    rings.push(self.ring(node));
+                node = predecessor;
+                if visited[node.0][node.1] == number {
+                    cycles.push(self.path(node));
                 }
             }
         }
-        rings
+        cycles
     }
 
-    /// The arrows that lead to a bound, or once around if it lowers itself.
-    pub(super) fn ring(&self, start: Node) -> Ring {
-        let (mut ring, mut node) = (Ring::new(), start);
-        while let Some((before, arrow)) = self.before(node) {
-            ring.extend(arrow.map(|arrow| (arrow, node.1)));
-            node = before;
+    /// Returns the arrows on the path of predecessors from a node, or once around if it leads back to the node.
+    pub(super) fn path(&self, start: Node) -> Cycle {
+        let (mut path, mut node) = (Cycle::new(), start);
+        while let Some((predecessor, arrow)) = self.predecessor(node) {
+            path.extend(arrow.map(|arrow| (arrow, node.1)));
+            node = predecessor;
             if node == start {
                 break;
             }
         }
-        ring
+        path
     }
 }

@@ -1,49 +1,48 @@
-//! Which of many readings are kept, and which of them nobody can believe.
+//! Reduces the number of readings, and removes implausible ones.
 
 use super::curve::Curve;
-use super::readings::{Reading, SLACK_NS, pieces};
+use super::readings::{Reading, SLACK_NS, split_at_steps};
 
-/// Readings so far from all events and other readings are damage, if they are alone there.
+/// Minimum distance of a lone reading from all events and other readings. A reading that is farther away is damaged.
 const ALONE_NS: i64 = 60_000_000_000;
-/// The least stretch of which one reading is kept.
-const STRETCH_NS: i64 = 1 << 30;
+/// Minimum length of a window in which only one reading is kept.
+const MIN_WINDOW_NS: i64 = 1 << 30;
 
-/// Keeps at most `most` readings: the most certain one of each of equal stretches of time, and those around each moment at which somebody set the wall clock.
-/// They must be in the order of time.
+/// Keeps at most `most` readings: the most certain one of each time window, and the ones around each step of the wall clock. They must be sorted by time.
 ///
-/// Stretches lie within those that are twice as long, so that it makes no difference whether all are known at once.
+/// Windows are parts of windows of twice the length, so the result is the same if readings are added and thinned repeatedly.
 pub fn thin<T: Copy>(all: &mut Vec<T>, most: usize, reading: impl Fn(&T) -> Reading) {
     if all.len() <= most {
         return;
     }
     let readings: Vec<Reading> = all.iter().map(reading).collect();
-    let mut stretch_ns = STRETCH_NS;
+    let mut window_ns = MIN_WINDOW_NS;
     let kept = loop {
-        // Where a clock seems to be set at all times, nothing can be kept of each.
-        let is_long = stretch_ns > i64::MAX / 4;
-        let kept = match is_long {
+        // If the clock has too many steps, readings are kept at regular intervals instead.
+        let is_too_long = window_ns > i64::MAX / 4;
+        let kept = match is_too_long {
             true => (0..most).map(|n| n * readings.len() / most).collect(),
-            false => best_of(&readings, stretch_ns),
+            false => most_certain(&readings, window_ns),
         };
         if kept.len() <= most {
             break kept;
         }
-        stretch_ns *= 2;
+        window_ns *= 2;
     };
     *all = kept.into_iter().map(|number| all[number]).collect();
 }
 
-/// The numbers of the most certain reading of each stretch between two steps, and of the ends of what is between them.
-fn best_of(readings: &[Reading], stretch_ns: i64) -> Vec<usize> {
+/// Returns the numbers of the most certain reading of each window, and of the first and last reading between two steps.
+fn most_certain(readings: &[Reading], window_ns: i64) -> Vec<usize> {
     let (mut kept, mut start) = (Vec::new(), 0);
-    for piece in pieces(readings) {
-        let stretch = |one: &Reading| one.at_ns.div_euclid(stretch_ns);
+    for piece in split_at_steps(readings) {
+        let window = |one: &Reading| one.at_ns.div_euclid(window_ns);
         kept.push(start);
         let mut from = start;
-        for stretch in piece.chunk_by(|one, next| stretch(one) == stretch(next)) {
-            let numbers = from..from + stretch.len();
+        for in_window in piece.chunk_by(|one, next| window(one) == window(next)) {
+            let numbers = from..from + in_window.len();
             kept.extend(numbers.min_by_key(|number| readings[*number].uncertainty_ns));
-            from += stretch.len();
+            from += in_window.len();
         }
         start += piece.len();
         kept.push(start - 1);
@@ -52,34 +51,34 @@ fn best_of(readings: &[Reading], stretch_ns: i64) -> Vec<usize> {
     kept
 }
 
-/// Leaves out as few as possible so that the rest is in the order of time. No checksum vouches for the first lines of a segment, and whoever reads a clock
-/// twice reads the earlier time first.
+/// Removes as few elements as possible, so that the others are sorted by time. Times are recorded in ascending order, but a time may be damaged, because no
+/// checksum covers the first lines of a segment.
 pub fn drop_disordered<T: Copy>(all: &mut Vec<T>, at_ns: impl Fn(&T) -> i64) {
     if all.is_sorted_by_key(&at_ns) {
         return;
     }
-    // The last one of the best row of each length, and the one before each in its row.
-    let (mut lasts, mut before) = (Vec::<usize>::new(), Vec::with_capacity(all.len()));
+    // This finds the longest sorted subsequence: the last element of the best one of each length, and the predecessor of each element.
+    let (mut lasts, mut predecessors) = (Vec::<usize>::new(), Vec::with_capacity(all.len()));
     for (number, one) in all.iter().enumerate() {
         let length = lasts.partition_point(|last| at_ns(&all[*last]) <= at_ns(one));
-        before.push(length.checked_sub(1).map(|shorter| lasts[shorter]));
+        predecessors.push(length.checked_sub(1).map(|shorter| lasts[shorter]));
         match lasts.get_mut(length) {
             Some(last) => *last = number,
             None => lasts.push(number),
         }
     }
-    let row = std::iter::successors(lasts.last().copied(), |number| before[*number]);
-    let mut row: Vec<T> = row.map(|number| all[number]).collect();
-    row.reverse();
-    *all = row;
+    let numbers = std::iter::successors(lasts.last().copied(), |number| predecessors[*number]);
+    let mut sorted: Vec<T> = numbers.map(|number| all[number]).collect();
+    sorted.reverse();
+    *all = sorted;
 }
 
-/// Leaves out each reading whose neighbours agree with each other and not with it: a damaged one, or a clock that was set and set back, which is the same to all others.
-/// They must be in the order of time.
+/// Removes each reading that contradicts both of its neighbours while these agree. It is damaged, or the clock was set and set back, which makes no difference
+/// for the other readings. They must be sorted by time.
 pub fn drop_odd(readings: &mut Vec<Reading>) {
-    let parts = |one: Reading, next: Reading| pieces(&[one, next]).count() > 1;
+    let is_step = |one: Reading, next: Reading| split_at_steps(&[one, next]).count() > 1;
     let odd = |three: &[Reading]| {
-        parts(three[0], three[1]) && parts(three[1], three[2]) && !parts(three[0], three[2])
+        is_step(three[0], three[1]) && is_step(three[1], three[2]) && !is_step(three[0], three[2])
     };
     let inner = readings.windows(3).map(odd);
     let is_odd: Vec<bool> = std::iter::once(false).chain(inner).collect();
@@ -90,14 +89,14 @@ pub fn drop_odd(readings: &mut Vec<Reading>) {
     });
 }
 
-/// Takes out the readings that are alone, far from the events of their host. They must be in the order of time.
+/// Removes and returns lone readings that are far from the events of their host, and from other readings. They must be sorted by time.
 pub fn take_lone(readings: &mut Vec<Reading>, (first, last): (i64, i64)) -> Vec<Reading> {
     let gaps = readings.windows(2).map(|two| gap_ns(&two[0], &two[1]));
     let mut gaps: Vec<i64> = gaps.collect();
     let mut sorted = gaps.clone();
     sorted.sort_unstable();
     sorted.pop();
-    // Of long runs few are kept.
+    // In long runs, readings have larger distances, because only some of them are kept.
     let usual_ns = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
     let alone_ns = usual_ns.saturating_mul(4).max(ALONE_NS);
     gaps.insert(0, i64::MAX);
@@ -113,7 +112,8 @@ pub fn take_lone(readings: &mut Vec<Reading>, (first, last): (i64, i64)) -> Vec<
     lone.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Adds the ends of lines through readings that leave none out by more than it is uncertain, all but the first one's begin.
+/// Approximates readings by straight lines that are as close to each reading as its uncertainty. Adds the ends of all lines to `points`, but not the begin of
+/// the first line.
 pub(super) fn simplify(readings: &[Reading], points: &mut Vec<(i64, i64)>) {
     let mut stack = vec![readings];
     while let Some(readings) = stack.pop() {
@@ -161,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_spread_evenly_and_stands_around_steps() {
+    fn readings_are_kept_at_even_distances_and_around_steps() {
         let all: Vec<Reading> = (0..20_000).map(|n| read(n * 5)).collect();
         let mut once = all.clone();
         thin(&mut once, 512, |one| *one);
-        let mut bit_by_bit = Vec::new();
+        let mut repeatedly = Vec::new();
         for some in all.chunks(37) {
-            bit_by_bit.extend_from_slice(some);
-            if bit_by_bit.len() > 1024 {
-                thin(&mut bit_by_bit, 512, |one| *one);
+            repeatedly.extend_from_slice(some);
+            if repeatedly.len() > 1024 {
+                thin(&mut repeatedly, 512, |one| *one);
             }
         }
-        thin(&mut bit_by_bit, 512, |one| *one);
-        for kept in [once, bit_by_bit] {
+        thin(&mut repeatedly, 512, |one| *one);
+        for kept in [once, repeatedly] {
             let seconds = seconds(&kept);
             assert!((256..=512).contains(&kept.len()), "{}", kept.len());
             assert!(seconds.contains(&30_010) && seconds.contains(&30_015));
@@ -183,12 +183,12 @@ mod tests {
     }
 
     #[test]
-    fn damage_takes_no_room_from_what_is_good() {
+    fn damage_does_not_displace_good_readings() {
         let mut all: Vec<Reading> = (0..2_000).map(|n| read(n * 5)).collect();
         all.push(read(i64::MAX));
         thin(&mut all, 512, |one| *one);
         assert!(all.len() > 256, "{}", all.len());
-        // However often a clock is set.
+        // A clock that seems to be set all the time.
         let mut all: Vec<Reading> = (0..2_000).map(|n| read((n % 2) * 40_000)).collect();
         thin(&mut all, 512, |one| *one);
         assert_eq!(all.len(), 512);
