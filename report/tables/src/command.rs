@@ -1,4 +1,4 @@
-//! The arguments of the command line.
+//! Arguments of the command line.
 
 use crate::options::TablesOptions;
 use crate::unfinished::Unfinished;
@@ -14,13 +14,13 @@ pub struct TablesArgs {
     /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The folder of the tables; it is made if it is not there
+    /// Folder for the tables; created if it does not exist
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Replace the tables of the same hosts that are there
+    /// Replace existing tables of the same hosts
     #[arg(long)]
     force: bool,
-    /// What the ids of this host begin with, below 16777216 [default: a hash]
+    /// Number at the beginning of this host's ids, below 16777216 [default: a hash]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..i64::from(crate::ids::HOSTS)))]
     host_id: Option<u32>,
     #[command(flatten)]
@@ -33,10 +33,10 @@ pub struct TablesArgs {
 }
 
 impl TablesArgs {
-    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
+    /// Lets `find` choose the runs of the given paths, or of the default directory if no path is given.
     ///
     /// # Errors
-    /// The errors of `find`.
+    /// Returns the error of `find`.
     pub fn find_runs<E>(
         mut self,
         find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
@@ -45,10 +45,10 @@ impl TablesArgs {
         Ok(self)
     }
 
-    /// Writes the tables; says what was written. By `unfinished` they are removed where the process must end early.
+    /// Writes the tables and returns a summary. `unfinished` can remove them if the process has to end early.
     ///
     /// # Errors
-    /// As [`write_tables`].
+    /// In the same cases as [`write_tables`].
     pub fn write(&self, progress: &Progress, unfinished: &Unfinished) -> Result<String, Error> {
         let tables = TablesOptions {
             to: self.to.clone(),
@@ -57,23 +57,23 @@ impl TablesArgs {
             unfinished: unfinished.clone(),
         };
         let (written, report) = write_tables(&self.options(), &tables, progress)?;
-        let mut words = format!(
-            "{}: {} slices, {} counter values, {} flows, {} kB",
+        let mut summary = format!(
+            "{}: {}, {}, {}, {} kB",
             self.to.display(),
-            written.slices,
-            written.samples,
-            written.flows,
+            plural(written.slices, "slice"),
+            plural(written.samples, "counter value"),
+            plural(written.flows, "flow"),
             written.bytes.div_ceil(1_000),
         );
-        for (count, what) in [
-            (report.losses.events, "lost events"),
-            (report.damage.total, "damaged places"),
+        for (count, thing) in [
+            (report.losses.events, "lost event"),
+            (report.damage.total, "damaged place"),
         ] {
             if count > 0 {
-                words.push_str(&format!("; {count} {what}"));
+                summary.push_str(&format!("; {}", plural(count, thing)));
             }
         }
-        Ok(words)
+        Ok(summary)
     }
 
     fn options(&self) -> Options {
@@ -88,6 +88,11 @@ impl TablesArgs {
     }
 }
 
+fn plural(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{ending}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_read_or_refused() {
-        let read = |words: &[&str]| Line::try_parse_from([&["tables"], words].concat());
-        let line = read(&["out", "--to", "t", "--process", "Worker*", "--host-id", "3"]);
+    fn arguments_are_parsed() {
+        let parse = |args: &[&str]| Line::try_parse_from([&["tables"], args].concat());
+        let line = parse(&["out", "--to", "t", "--process", "Worker*", "--host-id", "3"]);
         let tables = line.unwrap().tables;
         assert_eq!((&tables.to, tables.host_id), (&PathBuf::from("t"), Some(3)));
         assert_eq!(tables.filter.processes, ["Worker*"]);
-        let asked = read(&["--to", "t"]).unwrap().tables;
-        let found = asked.find_runs(|paths, runs| {
+        let without_path = parse(&["--to", "t"]).unwrap().tables;
+        let found = without_path.find_runs(|paths, runs| {
             assert_eq!((paths.len(), runs), (0, &Runs::Newest));
             Ok::<_, Error>((vec![PathBuf::from("here")], Runs::All))
         });

@@ -1,9 +1,9 @@
-//! Arrows: which slices they lead from and to.
+//! Edges between slices, from the events of flows. A flow with one id is called an arrow here.
 
 use std::io;
 use trace_store::sorter::{Record, Sorted};
 
-/// What an event does with an arrow.
+/// Role of an event in its arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Start,
@@ -11,23 +11,23 @@ pub(crate) enum Step {
     End,
 }
 
-/// An event of an arrow at a slice. In the order of these, those of one arrow are together, in the order of time.
+/// An event of an arrow at a slice. Points are sorted by arrow and then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowPoint {
-    /// What tells the arrow from others.
+    /// Hash that identifies the arrow.
     pub(crate) arrow: u64,
     pub(crate) ts_ns: i64,
     pub(crate) rank: i64,
     pub(crate) at: u64,
     pub(crate) step: Step,
     pub(crate) slice: i64,
-    /// When the slice begins.
+    /// Begin of the slice.
     pub(crate) slice_ns: i64,
 }
 
 impl Record for FlowPoint {}
 
-/// An edge from a slice to another one.
+/// An edge from one slice to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowEdge {
     pub(crate) slice_out: i64,
@@ -36,8 +36,8 @@ pub(crate) struct FlowEdge {
 
 impl Record for FlowEdge {}
 
-/// Calls `found` with each edge. A step leads on from itself, an end does not; what has not started leads nowhere. Of two slices Perfetto takes the one
-/// that began first for the one that the arrow leaves.
+/// Calls `found` with each edge. Steps and ends without a start have no edge. An edge leads from a start or step to the next step or end. Like in Perfetto, it
+/// always begins at the slice that began first.
 pub(crate) fn edges(
     points: &Sorted<FlowPoint>,
     mut found: impl FnMut(FlowEdge) -> io::Result<()>,
@@ -46,7 +46,7 @@ pub(crate) fn edges(
     for point in points.iter().copied() {
         let from = last.filter(|last| last.arrow == point.arrow);
         match (point.step, from) {
-            // Perfetto takes the first start of an arrow, and no second one.
+            // Perfetto ignores all starts of an arrow except for the first.
             (Step::Start, None) => last = Some(point),
             (Step::Start, Some(_)) | (_, None) => {}
             (step, Some(from)) => {

@@ -1,4 +1,4 @@
-//! The folder that the tables go to. Those of a host appear there when all are whole, or not at all.
+//! The folder of the tables. The tables of a host appear there when all of them are complete, or not at all.
 
 mod partition;
 
@@ -7,20 +7,21 @@ pub(crate) use partition::Partition;
 use crate::ids::HostId;
 use crate::options::TablesOptions;
 use crate::unfinished::{
-    FolderChanges, Leftover, NEW, NewFolder, OLD, REPLACED, Unfinished, clear_away, let_old_go,
+    FolderChanges, Leftover, NEW, NewFolder, OLD, REPLACED, Unfinished, mark_replaced,
+    remove_abandoned,
 };
 use crate::write::read_back::{first_long, is_ours};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use trace_merge::Error;
 
-/// The tables, the one that says that the others are whole last.
+/// Names of the tables. The last one shows that all others are complete.
 pub(crate) const TABLES: [&str; 16] = [
     "slice", "args", "counter", "flow", "track", "request", "step", "device", "idle", "name",
     "thread", "process", "clock", "loss", "damage", "metadata",
 ];
 
-/// Tables that are being written beside those that are there.
+/// New tables that are being written next to the existing ones.
 pub(crate) struct NewTables {
     to: PathBuf,
     new: PathBuf,
@@ -30,28 +31,28 @@ pub(crate) struct NewTables {
 }
 
 impl NewTables {
-    /// Makes room for the tables of some hosts in a folder, which is made if it is not there.
+    /// Creates folders for the tables of these hosts. `options.to` is created if it does not exist.
     pub(crate) fn begin(
         options: &TablesOptions,
         hosts: Vec<(Partition, HostId)>,
     ) -> Result<NewTables, Error> {
         let to = &options.to;
         let failed = |source| write_error(to, source);
-        let made = match fs::read_dir(to) {
+        let created = match fs::read_dir(to) {
             Ok(entries) => {
-                refuse_others(to, entries)?;
-                refuse_hosts(to, &hosts, options.force)?;
+                check_entries(to, entries)?;
+                check_hosts(to, &hosts, options.force)?;
                 FolderChanges::default()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                FolderChanges::make_all(to).map_err(failed)?
+                FolderChanges::create_all(to).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),
         };
-        clear_away(to, |name| {
+        remove_abandoned(to, |name| {
             name == OLD || name == REPLACED || TABLES.contains(&name)
         });
-        let new = NewFolder::make(to).map_err(failed)?;
+        let new = NewFolder::create(to).map_err(failed)?;
         let tables = NewTables {
             to: to.clone(),
             new: new.path.clone(),
@@ -59,7 +60,7 @@ impl NewTables {
             hosts,
             is_forced: options.force,
         };
-        *tables.unfinished.lock() = Some(Leftover { _new: new, made });
+        *tables.unfinished.lock() = Some(Leftover { _new: new, created });
         for table in TABLES {
             for (partition, _) in &tables.hosts {
                 fs::create_dir_all(tables.new.join(table).join(&partition.0)).map_err(failed)?;
@@ -68,57 +69,57 @@ impl NewTables {
         Ok(tables)
     }
 
-    /// The file of a table with this name.
+    /// Returns the path of the file with this name in the partition of a table.
     pub(crate) fn file(&self, table: &str, partition: &Partition, name: &str) -> PathBuf {
         let folder = self.new.join(table).join(&partition.0);
         folder.join(format!("{name}.parquet"))
     }
 
-    /// Bytes of all files.
+    /// Returns the size of all files.
     pub(crate) fn bytes(&self) -> u64 {
-        let of = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
         let tables = TABLES.iter().map(|table| self.new.join(table));
         let partitions = tables
-            .flat_map(|table| of(&table))
+            .flat_map(|table| entries(&table))
             .map(|entry| entry.path());
-        let files = partitions.flat_map(|partition| of(&partition));
+        let files = partitions.flat_map(|partition| entries(&partition));
         files
             .filter_map(|file| Some(file.metadata().ok()?.len()))
             .sum()
     }
 
-    /// Gives the tables their place.
+    /// Moves the tables to their final place.
     pub(crate) fn publish(self) -> Result<(), Error> {
         let mut unfinished = self.unfinished.lock();
         let Some(leftover) = &mut *unfinished else {
             return Err(write_error(&self.to, io::ErrorKind::Interrupted.into()));
         };
-        // Others may have written meanwhile.
-        refuse_hosts(&self.to, &self.hosts, self.is_forced)?;
+        // Another process may have written tables meanwhile.
+        check_hosts(&self.to, &self.hosts, self.is_forced)?;
         self.exchange()
             .map_err(|source| write_error(&self.to, source))?;
-        leftover.made.keep();
-        let_old_go(&self.new).map_err(|source| write_error(&self.new, source))?;
+        leftover.created.keep();
+        mark_replaced(&self.new).map_err(|source| write_error(&self.new, source))?;
         Ok(())
     }
 
-    /// Moves the old tables aside, where they go with the folder, and the new ones to their place.
+    /// Moves the old tables into the folder of the new ones, which is removed later, and the new tables to their final place.
     fn exchange(&self) -> io::Result<()> {
         let mut changes = FolderChanges::default();
         for (Partition(partition), _) in &self.hosts {
-            // What says that tables are whole goes first, and comes last.
+            // The table that shows that all are complete is removed first and added last.
             for table in TABLES.iter().rev() {
-                let place = self.to.join(table).join(partition);
-                if place.exists() {
-                    let aside = self.new.join(OLD).join(table);
-                    fs::create_dir_all(&aside)?;
-                    changes.rename(place, aside.join(partition))?;
+                let current = self.to.join(table).join(partition);
+                if current.exists() {
+                    let old = self.new.join(OLD).join(table);
+                    fs::create_dir_all(&old)?;
+                    changes.rename(current, old.join(partition))?;
                 }
             }
             for table in TABLES {
-                changes.make(self.to.join(table))?;
-                let place = self.to.join(table).join(partition);
-                changes.rename(self.new.join(table).join(partition), place)?;
+                changes.create(self.to.join(table))?;
+                let current = self.to.join(table).join(partition);
+                changes.rename(self.new.join(table).join(partition), current)?;
             }
         }
         changes.keep();
@@ -139,8 +140,8 @@ fn write_error(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Refuses a folder in which something else than tables lies.
-fn refuse_others(to: &Path, entries: fs::ReadDir) -> Result<(), Error> {
+/// Returns an error if the folder contains anything other than tables.
+fn check_entries(to: &Path, entries: fs::ReadDir) -> Result<(), Error> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -154,24 +155,24 @@ fn refuse_others(to: &Path, entries: fs::ReadDir) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses hosts that have something there, but for tables that are to be replaced, and those with the id of another host.
-fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Result<(), Error> {
+/// Returns an error if one of the hosts has files there, except for tables to be replaced, or if another host has the same id.
+fn check_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Result<(), Error> {
     for table in TABLES {
         if !is_folder(&to.join(table))? {
             continue;
         }
         for (partition, _) in hosts {
-            let place = to.join(table).join(&partition.0);
-            if !is_folder(&place)? {
+            let path = to.join(table).join(&partition.0);
+            if !is_folder(&path)? {
                 continue;
             }
             if !is_forced {
                 return Err(Error::Usage(format!(
                     "{}: has tables of this host already; --force replaces them",
-                    place.display()
+                    path.display()
                 )));
             }
-            refuse_foreign(&place)?;
+            check_files(&path)?;
         }
     }
     let others = fs::read_dir(to.join("clock"));
@@ -193,7 +194,7 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
     Ok(())
 }
 
-/// Whether there is a folder; refuses anything else, also a link to one.
+/// Returns true if the path is a folder, and false if it does not exist. Anything else is an error, even a link to a folder.
 fn is_folder(path: &Path) -> Result<bool, Error> {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => Ok(true),
@@ -206,11 +207,11 @@ fn is_folder(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Refuses a partition in which something lies that is no table of ours.
-fn refuse_foreign(place: &Path) -> Result<(), Error> {
-    let entries = fs::read_dir(place).map_err(|error| write_error(place, error))?;
-    for entry in entries {
-        let path = entry.map_err(|error| write_error(place, error))?.path();
+/// Returns an error if a partition contains anything other than our tables.
+fn check_files(partition: &Path) -> Result<(), Error> {
+    let failed = |error| write_error(partition, error);
+    for entry in fs::read_dir(partition).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_name = name.strip_suffix(".parquet").is_some_and(|stem| {
             let is_number = !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit());
@@ -218,7 +219,7 @@ fn refuse_foreign(place: &Path) -> Result<(), Error> {
         });
         if !is_name || !is_ours(&path) {
             return Err(Error::Usage(format!(
-                "{}: no table of this program; --force does not replace it",
+                "{}: is not a table of this program, so --force does not replace it",
                 path.display()
             )));
         }
@@ -241,15 +242,15 @@ mod tests {
     }
 
     fn host(name: &str, id: u32) -> Vec<(Partition, HostId)> {
-        vec![(Partition::of(name), HostId(id))]
+        vec![(Partition::new(name), HostId(id))]
     }
 
-    /// Publishes tables of a host, each with a file.
+    /// Publishes tables of a host. Each has one file.
     fn publish(to: &Path, name: &str, id: u32, force: bool) -> Result<(), Error> {
         static COLUMNS: [Column; 1] = [Column::long("host_id", Coding::Delta)];
         let new = NewTables::begin(&options(to, force), host(name, id))?;
         for table in TABLES {
-            let path = new.file(table, &Partition::of(name), "all");
+            let path = new.file(table, &Partition::new(name), "all");
             write(&path, &COLUMNS, [[Cell::Long(id.into())]]).unwrap();
         }
         new.publish()
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_appear_whole_and_are_not_replaced_unasked() {
+    fn tables_appear_complete_and_are_replaced_only_with_force() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("deep/tables");
         drop(NewTables::begin(&options(&to, false), host("h", 1)).unwrap());
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_stays() {
+    fn files_of_other_programs_stay() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path();
         let mine = to.join("slice/host=h/mine.parquet");
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_a_table_is_refused() {
+    fn a_link_instead_of_a_table_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path();
         fs::create_dir(to.join("track")).unwrap();
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_on_the_way_is_undone() {
+    fn a_failed_publication_is_undone() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path();
         publish(to, "h", 1, false).unwrap();
@@ -348,16 +349,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_goes_and_what_another_writes_stays() {
+    fn folders_of_killed_writers_are_removed_and_others_stay() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path();
         let dead = to.join(".new-dead");
         fs::create_dir_all(dead.join("slice/host=h")).unwrap();
         fs::create_dir_all(to.join(".new-mine/notes")).unwrap();
-        let living = NewTables::begin(&options(to, false), host("a", 1)).unwrap();
+        let alive = NewTables::begin(&options(to, false), host("a", 1)).unwrap();
         assert!(!dead.exists());
         publish(to, "b", 2, false).unwrap();
-        assert!(living.new.exists());
+        assert!(alive.new.exists());
         assert!(to.join(".new-mine/notes").exists());
     }
 }

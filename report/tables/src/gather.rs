@@ -1,8 +1,8 @@
-//! What the events of a trace give to its tables: records of fixed size, and a log of what they have no room for.
+//! Collects data for the tables from the events of a trace: records of fixed size, and a log of data that does not fit into them.
 
 pub(crate) mod args;
-pub(crate) mod chunk_rows;
+pub(crate) mod chunk_records;
 pub(crate) mod entry;
-pub(crate) mod item;
-pub(crate) mod rows;
+pub(crate) mod event_record;
+pub(crate) mod lanes;
 pub(crate) mod texts;

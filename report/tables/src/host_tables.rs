@@ -1,7 +1,7 @@
-//! The tables that each host has once: processes, threads, tracks, clocks, what is missing, and what all tables are of.
+//! Writes the tables of which each host has one file: processes, threads, tracks, clocks, losses, damage and metadata.
 
 use crate::folder::{NewTables, Partition};
-use crate::gather::rows::Rows;
+use crate::gather::lanes::Lanes;
 use crate::ids::{HOSTS, HostId, in_process};
 use crate::options::TablesOptions;
 use crate::process_tables::{LeftOut, TrackRow};
@@ -13,9 +13,9 @@ use trace_merge::events::{TraceEvents, TraceProcess};
 use trace_merge::{Exit, LossReport, Report};
 use trace_report::Recorded;
 
-/// The version of the tables: another one for each change that a statement can see.
+/// Version of the tables. It is incremented for each change that a statement can see.
 pub(crate) const SCHEMA: i64 = 2;
-/// The host of what names none.
+/// Name of the host of processes without one.
 const UNKNOWN: &str = "unknown";
 
 const fn long(name: &'static str) -> Column {
@@ -30,7 +30,7 @@ const PROCESS: [Column; 13] = [
     Column::text("labels").or_null(),
     long("is_device"),
     long("device_upid").or_null(),
-    long("events").or_null(), // an older version did not have it
+    long("events").or_null(), // An older version did not have this column.
     long("open_spans").or_null(),
     Column::text("end_state").or_null(),
     Column::text("exit").or_null(),
@@ -81,32 +81,33 @@ const METADATA: [Column; 3] = [
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) name: String,
-    /// The boots of its processes, in the order in which they are met; none if nothing names one.
+    /// Boot ids of the processes, in the order of the processes. Empty if no process has one.
     pub(crate) boot_ids: Vec<String>,
     pub(crate) id: HostId,
     pub(crate) partition: Partition,
-    /// Its processes by their numbers.
+    /// Numbers of the processes.
     pub(crate) processes: Vec<usize>,
 }
 
-/// The hosts. What names none belongs to the only one that has a name, else to one called unknown. Boots of one name share a partition.
+/// Groups the processes by host. A process without a host belongs to the only named host, or to a host called unknown if there are none or several. All boots
+/// of a host share a partition.
 pub(crate) fn hosts(
     events: &TraceEvents<'_>,
     options: &TablesOptions,
 ) -> Result<Vec<Host>, trace_merge::Error> {
     let processes = events.processes();
-    let name_of = |process: &TraceProcess<'_>| {
+    let host_name = |process: &TraceProcess<'_>| {
         let host = process.report.host.as_deref();
         host.filter(|host| !host.is_empty()).map(str::to_owned)
     };
-    let named: BTreeSet<String> = processes.iter().filter_map(name_of).collect();
-    let other = match named.first() {
+    let named: BTreeSet<String> = processes.iter().filter_map(host_name).collect();
+    let default = match named.first() {
         Some(only) if named.len() == 1 => only.as_str(),
         _ => UNKNOWN,
     };
     let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (number, process) in processes.iter().enumerate() {
-        let name = name_of(process).unwrap_or_else(|| other.to_owned());
+        let name = host_name(process).unwrap_or_else(|| default.to_owned());
         by_name.entry(name).or_default().push(number);
     }
     if by_name.is_empty() {
@@ -121,7 +122,7 @@ pub(crate) fn hosts(
         return Err(trace_merge::Error::Usage(why));
     }
     let mut ids = BTreeSet::new();
-    let of = |(name, numbers): (String, Vec<usize>)| {
+    let host = |(name, numbers): (String, Vec<usize>)| {
         let mut boot_ids: Vec<String> = Vec::new();
         for number in &numbers {
             let boot_id = processes[*number].boot_id.map(str::to_owned);
@@ -130,7 +131,7 @@ pub(crate) fn hosts(
             }
         }
         let first = boot_ids.first().map_or("", String::as_str);
-        let hashed = || HostId::of(&name, first);
+        let hashed = || HostId::hashed(&name, first);
         let mut id = options.host_id.map_or_else(hashed, HostId);
         while !ids.insert(id) {
             id = HostId((id.0 + 1) % HOSTS);
@@ -138,20 +139,21 @@ pub(crate) fn hosts(
         Host {
             boot_ids,
             id,
-            partition: Partition::of(&name),
+            partition: Partition::new(&name),
             name,
             processes: numbers,
         }
     };
-    Ok(by_name.into_iter().map(of).collect())
+    Ok(by_name.into_iter().map(host).collect())
 }
 
-/// What the tables of hosts are made of.
+/// Data for the tables of all hosts.
 pub(crate) struct HostContext<'a> {
     pub(crate) events: &'a TraceEvents<'a>,
-    pub(crate) rows: &'a Rows,
-    /// Of each process by its number.
+    pub(crate) lanes: &'a Lanes,
+    /// `upid` of each process.
     pub(crate) upids: &'a [i64],
+    /// Tracks of each process.
     pub(crate) tracks: &'a [Vec<TrackRow>],
     pub(crate) left_out: LeftOut,
     pub(crate) new: &'a NewTables,
@@ -159,7 +161,7 @@ pub(crate) struct HostContext<'a> {
 }
 
 impl HostContext<'_> {
-    /// Writes the tables of a host. What belongs to no process is with the first host.
+    /// Writes the tables of a host. Losses without a process and all damage are in the tables of the first host.
     pub(crate) fn write(&self, host: &Host, is_first: bool) -> Result<()> {
         let path = |table: &str| self.new.file(table, &host.partition, "all");
         let numbers = || host.processes.iter().copied();
@@ -203,29 +205,29 @@ impl HostContext<'_> {
         ]
     }
 
-    /// The `utid` of a row of a thread.
-    fn utid(&self, process: usize, row: usize) -> i64 {
-        let first = self.rows.of_process(process).start;
-        in_process(self.upids[process], row - first)
+    /// Returns the `utid` of a thread's lane.
+    fn utid(&self, process: usize, lane: usize) -> i64 {
+        let first = self.lanes.in_process(process).start;
+        in_process(self.upids[process], lane - first)
     }
 
     fn threads(&self, process: usize) -> Vec<[Cell<'_>; 5]> {
-        let of = |number: usize| {
-            let row = self.rows.row(number);
-            let thread = &self.events.threads()[row.thread];
+        let thread = |number: usize| {
+            let lane = self.lanes.lane(number);
+            let thread = &self.events.threads()[lane.thread];
             [
                 Cell::Long(self.utid(process, number)),
-                Cell::Long(row.tid.into()),
+                Cell::Long(lane.tid.into()),
                 Cell::Long(self.upids[process]),
-                row.name(thread).into(),
-                Cell::Long((thread.is_main && row.beside == 0).into()),
+                lane.name(thread).into(),
+                Cell::Long((thread.is_main && lane.overlapping == 0).into()),
             ]
         };
-        self.rows.of_process(process).map(of).collect()
+        self.lanes.in_process(process).map(thread).collect()
     }
 
     fn tracks(&self, process: usize) -> Vec<[Cell<'_>; 5]> {
-        let of = |track: &TrackRow| {
+        let cells = |track: &TrackRow| {
             let name = track.name.as_ref();
             let name = name.map(|name| String::from_utf8_lossy(name.data()).into_owned());
             let has_upid = !matches!(track.kind, "thread" | "global");
@@ -233,11 +235,14 @@ impl HostContext<'_> {
                 Cell::Long(track.id),
                 name.into(),
                 Cell::text(track.kind),
-                track.row.map(|row| self.utid(process, row as usize)).into(),
+                track
+                    .lane
+                    .map(|lane| self.utid(process, lane as usize))
+                    .into(),
                 has_upid.then_some(self.upids[process]).into(),
             ]
         };
-        self.tracks[process].iter().map(of).collect()
+        self.tracks[process].iter().map(cells).collect()
     }
 
     /// Returns a row for each boot of a host, and one if no boot is known.
@@ -299,7 +304,7 @@ impl HostContext<'_> {
     }
 }
 
-/// Damage: each place that the report holds, and of each kind how many there are beyond those.
+/// Returns a row for each damaged place that the report lists, and a row for each kind with the number of further places.
 fn damage(report: &Report) -> Vec<[Cell<'_>; 4]> {
     let row = |file: Option<String>, offset: Option<i64>, kind, count: u64| {
         let count = Cell::Long(count.cast_signed());

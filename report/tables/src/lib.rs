@@ -1,5 +1,5 @@
-//! Writes the tables of a recorded serving run as Parquet: `slice`, `args`, `counter`, `flow` and others, with the names and the meaning of Perfetto's
-//! trace processor (docs/tables.md).
+//! Writes the tables of a recorded serving run as Parquet: `slice`, `args`, `counter`, `flow` and others. Their names and contents correspond to the tables of
+//! Perfetto's trace processor (docs/tables.md).
 //!
 //! ```no_run
 //! use trace_tables::{TablesOptions, write_tables};
@@ -14,8 +14,9 @@
 //! # Ok::<(), trace_merge::Error>(())
 //! ```
 //!
-//! One pass over the events ([`trace_merge::events`]) gathers a record of fixed size for each, and a log of args (`gather`). The records are sorted beyond
-//! memory, by process and time. Then each process's events nest in stacks, one a track (`nest`), and go to its files (`write`), a row group at a time.
+//! One pass over the events ([`trace_merge::events`]) gathers a record of fixed size for each event, and a log of args (`gather`). The records are sorted by
+//! process and time, with temporary files if necessary. Then the slices of each process are nested with a stack for each track (`nest`), and written to its
+//! files, one row group at a time (`write`).
 
 pub mod command;
 mod flow;

@@ -1,4 +1,4 @@
-//! The slices of each track inside each other.
+//! Nesting of the slices of each track.
 
 pub(crate) mod async_tracks;
 pub(crate) mod stack;

@@ -1,30 +1,30 @@
-//! Where the tables go.
+//! Options and result of writing tables.
 
 use crate::unfinished::Unfinished;
 use std::path::PathBuf;
 
-/// Where the tables go, and what they replace.
+/// Folder and ids of the tables.
 #[derive(Clone, Debug, Default)]
 pub struct TablesOptions {
-    /// The folder. It is made if it is not there.
+    /// Folder of the tables. It is created if it does not exist.
     pub to: PathBuf,
-    /// Whether tables that are there for the same hosts are replaced.
+    /// True to replace existing tables of the same hosts.
     pub force: bool,
-    /// The id of the host, of 24 bits, else a hash of its name and boot. It is for runs of one host.
+    /// Id of the host with 24 bits, only for runs of one host. By default, it is a hash of the host's name and boot.
     pub host_id: Option<u32>,
-    /// By it they are removed where the process must end early.
+    /// Handle to remove the unfinished tables if the process has to end early.
     pub unfinished: Unfinished,
 }
 
-/// What was written.
+/// Counts of the records and bytes that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Slices, instants among them.
+    /// Number of slices, including instants.
     pub slices: u64,
-    /// Values of counters.
+    /// Number of counter values.
     pub samples: u64,
-    /// Edges of flows.
+    /// Number of edges of flows.
     pub flows: u64,
-    /// Bytes of all files.
+    /// Size of all files.
     pub bytes: u64,
 }

@@ -1,13 +1,13 @@
-//! The tables of one process, from its events in the order of time.
+//! Writes the tables of one process from its events in the order of time.
 
 use crate::flow::{FlowPoint, Step};
-use crate::gather::chunk_rows::is_async;
+use crate::gather::chunk_records::is_async;
 use crate::gather::entry::Entry;
-use crate::gather::item::{Act, Item, NO_END, Sample};
+use crate::gather::event_record::{EventKind, EventRecord, NO_END, Sample};
 use crate::gather::texts::TextPair;
 use crate::ids::in_process;
-use crate::nest::async_tracks::{AsyncTracks, Turn};
-use crate::nest::stack::{MOST, Stack};
+use crate::nest::async_tracks::{AsyncTracks, Change};
+use crate::nest::stack::{MAX_SLICES, Stack};
 use crate::write::arg_table::ArgTable;
 use crate::write::cells::Cell;
 use crate::write::slice_table::{SliceRow, SliceTable};
@@ -19,40 +19,41 @@ use std::iter::Sum;
 use trace_store::spill_vec::Spilled;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Counts of what the tables lack because there is no room for it.
+/// Counts of data that the tables lack because of limits on memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// Slices in which no other lies, because too many are open.
+    /// Number of slices that contain no others, because too many slices were open.
     pub(crate) spans_too_deep: u64,
-    /// Ends of arrows that wait for a slice, of which there are too many.
+    /// Number of ends of arrows that were dropped, because too many others were waiting for a slice.
     pub(crate) flow_ends: u64,
 }
 
 impl Sum for LeftOut {
     fn sum<I: Iterator<Item = LeftOut>>(all: I) -> LeftOut {
-        all.fold(LeftOut::default(), |sum, of| LeftOut {
-            spans_too_deep: sum.spans_too_deep + of.spans_too_deep,
-            flow_ends: sum.flow_ends + of.flow_ends,
+        all.fold(LeftOut::default(), |sum, one| LeftOut {
+            spans_too_deep: sum.spans_too_deep + one.spans_too_deep,
+            flow_ends: sum.flow_ends + one.flow_ends,
         })
     }
 }
 
-/// Slices on all stacks of a process, and ends of arrows that wait.
-const MOST_OPEN: usize = 1 << 20;
-const MOST_PENDING: usize = 1 << 20;
+/// Maximum number of slices on all stacks of a process.
+const MAX_OPEN: usize = 1 << 20;
+/// Maximum number of ends of arrows that wait for a slice.
+const MAX_PENDING: usize = 1 << 20;
 
 /// A track of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct TrackRow {
     pub(crate) id: i64,
     pub(crate) name: Option<ByteArray>,
-    /// The kind of track: `thread`, `async`, `counter`, `process` (instants of a process), or `global` (instants of the whole trace).
+    /// Kind of the track: `thread`, `async`, `counter`, `process` (instants of a process), or `global` (instants of the whole trace).
     pub(crate) kind: &'static str,
-    /// The row of a thread, by its number.
-    pub(crate) row: Option<u32>,
+    /// Number of the thread's lane.
+    pub(crate) lane: Option<u32>,
 }
 
-/// What all processes share.
+/// Data that all processes share.
 pub(crate) struct Shared {
     pub(crate) names: Vec<TextPair>,
     pub(crate) counters: Vec<TextPair>,
@@ -60,7 +61,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the entry at a place of the log.
+    /// Returns the entry at an offset in the log.
     fn entry(&self, at: u64) -> Entry<'_> {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         Entry::read(self.log.rest(at))
@@ -70,34 +71,35 @@ impl Shared {
 /// Key of a track that belongs to no thread: its kind, and a number that is unique within the kind.
 type OtherTrack = (&'static str, u64);
 
-/// Writes the tables of a process.
+/// The tables of a process that is being written.
 pub(crate) struct ProcessTables<'f, 'a> {
     shared: &'a Shared,
     upid: i64,
     next_id: i64,
     next_sample: i64,
     files: &'f mut ProcessFiles<'a>,
-    /// Arrows that end in the next slice of a track.
+    /// Arrows that end in the next slice of each track.
     pending: HashMap<usize, Vec<u64>>,
     pending_count: usize,
-    /// The tracks of threads, by row from the process's first one on.
+    /// Tracks of threads, by lane relative to the first lane of the process.
     thread_tracks: Vec<Option<usize>>,
-    first_row: u32,
+    first_lane: u32,
     other_tracks: HashMap<OtherTrack, usize>,
     async_tracks: AsyncTracks,
     tracks: Vec<TrackRow>,
-    /// The slices of each track.
+    /// Stack of slices of each track.
     stacks: Vec<Stack>,
-    /// How many there are on all stacks.
+    /// Number of slices on all stacks.
     open: usize,
     left_out: LeftOut,
-    /// Where the args of ends are, by when their slices begin and how long they take.
+    /// Offsets of the args of ends in the log, by the track and the duration of their slices.
     end_args: HashMap<(i64, i64), u64>,
+    /// Begin of these slices.
     end_args_ns: i64,
     points: Vec<FlowPoint>,
 }
 
-/// The tables of a process by file.
+/// Files for the tables of one process after another.
 pub(crate) struct ProcessFiles<'a> {
     pub(crate) slices: SliceTable<'a>,
     pub(crate) args: ArgTable<'a>,
@@ -105,12 +107,12 @@ pub(crate) struct ProcessFiles<'a> {
 }
 
 impl<'f, 'a> ProcessTables<'f, 'a> {
-    /// Those of a process whose slices and samples have the ids from these on.
+    /// Begins the tables of a process. `next_id` and `next_sample` are the ids of its first slice and sample.
     pub(crate) fn new(
         shared: &'a Shared,
         files: &'f mut ProcessFiles<'a>,
         upid: i64,
-        first_row: u32,
+        first_lane: u32,
         (next_id, next_sample): (i64, i64),
     ) -> ProcessTables<'f, 'a> {
         ProcessTables {
@@ -122,7 +124,7 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
             pending: HashMap::new(),
             pending_count: 0,
             thread_tracks: Vec::new(),
-            first_row,
+            first_lane,
             other_tracks: HashMap::new(),
             async_tracks: AsyncTracks::default(),
             tracks: Vec::new(),
@@ -135,88 +137,88 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         }
     }
 
-    /// Takes the next event.
-    pub(crate) fn take(&mut self, item: &Item) -> Result<()> {
-        let entry = self.shared.entry(item.at);
-        match item.act {
-            Act::EndArgs => self.keep_end_args(item, &entry),
-            Act::End => {
-                let track = self.thread_track(item.row);
-                // It stands before its begin, which knows that it takes no time.
-                if item.dur_ns != 0 {
-                    self.end(track, item);
+    /// Adds the next event.
+    pub(crate) fn add_event(&mut self, event: &EventRecord) -> Result<()> {
+        let entry = self.shared.entry(event.at);
+        match event.kind {
+            EventKind::EndArgs => self.store_end_args(event, &entry),
+            EventKind::End => {
+                let track = self.thread_track(event.lane);
+                // The end of a slice of length 0 is sorted before its begin. The begin is added with its duration, so nothing is left to end.
+                if event.dur_ns != 0 {
+                    self.end_slice(track, event);
                 }
             }
-            Act::AsyncEnd => {
-                let track = self.async_track(item, &entry, Turn::End);
-                self.end(track, item);
+            EventKind::AsyncEnd => {
+                let track = self.async_track(event, &entry, Change::End);
+                self.end_slice(track, event);
             }
-            Act::FlowOut | Act::FlowStep | Act::FlowIn => {
-                let track = self.thread_track(item.row);
-                let step = match item.act {
-                    Act::FlowOut => Step::Start,
-                    Act::FlowStep => Step::Through,
+            EventKind::FlowOut | EventKind::FlowStep | EventKind::FlowIn => {
+                let track = self.thread_track(event.lane);
+                let step = match event.kind {
+                    EventKind::FlowOut => Step::Start,
+                    EventKind::FlowStep => Step::Through,
                     _ => Step::End,
                 };
                 let slice = self.stacks[track].top();
-                let point = slice.map(|slice| point(item, entry.id, step, slice));
+                let point = slice.map(|slice| flow_point(event, entry.id, step, slice));
                 self.points.extend(point);
             }
-            Act::FlowInNext => {
-                let track = self.thread_track(item.row);
-                if self.pending_count < MOST_PENDING {
+            EventKind::FlowInNext => {
+                let track = self.thread_track(event.lane);
+                if self.pending_count < MAX_PENDING {
                     self.pending_count += 1;
                     self.pending.entry(track).or_default().push(entry.id);
                 } else {
                     self.left_out.flow_ends += 1;
                 }
             }
-            _ => self.slice(item, &entry)?,
+            _ => self.add_slice(event, &entry)?,
         }
         Ok(())
     }
 
-    /// Takes the points of arrows that were found.
-    pub(crate) fn take_points(&mut self) -> std::vec::Drain<'_, FlowPoint> {
+    /// Removes and returns the points of arrows that were found.
+    pub(crate) fn drain_points(&mut self) -> std::vec::Drain<'_, FlowPoint> {
         self.points.drain(..)
     }
 
-    fn end(&mut self, track: usize, item: &Item) {
-        let start_ns = (item.dur_ns != NO_END).then(|| item.ts_ns - item.dur_ns);
+    fn end_slice(&mut self, track: usize, event: &EventRecord) {
+        let start_ns = (event.dur_ns != NO_END).then(|| event.ts_ns - event.dur_ns);
         let stack = &mut self.stacks[track];
         let before = stack.len();
-        stack.end(item.ts_ns, start_ns);
+        stack.end(event.ts_ns, start_ns);
         self.open -= before - stack.len();
     }
 
-    fn slice(&mut self, item: &Item, entry: &Entry<'_>) -> Result<()> {
-        let track = match item.act {
-            Act::ProcessInstant => self.other_track(("process", 0), None),
-            Act::GlobalInstant => self.other_track(("global", 0), None),
-            act if is_async(act) => {
-                let turn = match act {
-                    Act::AsyncBegin => Turn::Begin,
-                    _ => Turn::Stay,
+    fn add_slice(&mut self, event: &EventRecord, entry: &Entry<'_>) -> Result<()> {
+        let track = match event.kind {
+            EventKind::ProcessInstant => self.other_track(("process", 0), None),
+            EventKind::GlobalInstant => self.other_track(("global", 0), None),
+            kind if is_async(kind) => {
+                let change = match kind {
+                    EventKind::AsyncBegin => Change::Begin,
+                    _ => Change::None,
                 };
-                self.async_track(item, entry, turn)
+                self.async_track(event, entry, change)
             }
-            _ => self.thread_track(item.row),
+            _ => self.thread_track(event.lane),
         };
         let id = self.next_id;
         self.next_id += 1;
-        let has_end = matches!(item.act, Act::Begin | Act::AsyncBegin);
-        let is_open = has_end && !(item.act == Act::Begin && item.dur_ns == 0);
-        let dur_ns = (!is_open).then_some(item.dur_ns);
+        let has_end = matches!(event.kind, EventKind::Begin | EventKind::AsyncBegin);
+        let is_open = has_end && !(event.kind == EventKind::Begin && event.dur_ns == 0);
+        let dur_ns = (!is_open).then_some(event.dur_ns);
         let stack = &mut self.stacks[track];
         let others = self.open - stack.len();
-        let most = MOST.min(MOST_OPEN.saturating_sub(others));
-        let place = stack.begin(id, item.ts_ns, dur_ns, most);
+        let most = MAX_SLICES.min(MAX_OPEN.saturating_sub(others));
+        let position = stack.begin(id, event.ts_ns, dur_ns, most);
         self.open = others + stack.len();
-        self.left_out.spans_too_deep += u64::from(place.is_left_out);
+        self.left_out.spans_too_deep += u64::from(position.is_left_out);
         if !self.pending.is_empty() {
-            self.end_pending(track, item, id);
+            self.end_pending(track, event, id);
         }
-        let at = has_end.then(|| self.end_args_of(item, track_key(item, entry)));
+        let at = has_end.then(|| self.remove_end_args(event, track_key(event, entry)));
         let later = at.flatten().map(|at| self.shared.entry(at));
         let has_args = entry.has_args() || later.is_some();
         if has_args {
@@ -224,52 +226,52 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         }
         self.files.slices.push(&SliceRow {
             id,
-            ts_ns: item.ts_ns,
-            dur_ns: item.dur_ns,
+            ts_ns: event.ts_ns,
+            dur_ns: event.dur_ns,
             track: self.tracks[track].id,
-            name: item.name,
-            here: entry.name.clone(),
-            depth: place.depth,
-            parent: place.parent,
+            name: event.name,
+            inline_name: entry.name.clone(),
+            depth: position.depth,
+            parent: position.parent,
             has_args,
             cpu_ns: entry.cpu_ns,
         })
     }
 
-    /// Ends the arrows that waited for a slice of the track.
-    fn end_pending(&mut self, track: usize, item: &Item, slice: i64) {
+    /// Ends the arrows that were waiting for a slice of the track.
+    fn end_pending(&mut self, track: usize, event: &EventRecord, slice: i64) {
         let arrows = self.pending.remove(&track).unwrap_or_default();
         self.pending_count -= arrows.len();
-        let slice = (slice, item.ts_ns);
+        let slice = (slice, event.ts_ns);
         let ends = arrows.into_iter();
         self.points
-            .extend(ends.map(|arrow| point(item, arrow, Step::End, slice)));
+            .extend(ends.map(|arrow| flow_point(event, arrow, Step::End, slice)));
     }
 
-    /// Keeps the args of an end until its begin comes, which has the same time.
-    fn keep_end_args(&mut self, item: &Item, entry: &Entry<'_>) {
+    /// Stores the args of an end for its begin. The begin follows soon, because both records have the same time.
+    fn store_end_args(&mut self, event: &EventRecord, entry: &Entry<'_>) {
         if !entry.has_args() {
             return;
         }
-        if self.end_args_ns != item.ts_ns {
+        if self.end_args_ns != event.ts_ns {
             self.end_args.clear();
-            self.end_args_ns = item.ts_ns;
+            self.end_args_ns = event.ts_ns;
         }
         self.end_args
-            .insert((track_key(item, entry), item.dur_ns), item.at);
+            .insert((track_key(event, entry), event.dur_ns), event.at);
     }
 
-    fn end_args_of(&mut self, item: &Item, track: i64) -> Option<u64> {
-        if self.end_args.is_empty() || self.end_args_ns != item.ts_ns {
+    fn remove_end_args(&mut self, event: &EventRecord, track: i64) -> Option<u64> {
+        if self.end_args.is_empty() || self.end_args_ns != event.ts_ns {
             return None;
         }
-        self.end_args.remove(&(track, item.dur_ns))
+        self.end_args.remove(&(track, event.dur_ns))
     }
 
-    /// Takes the next sample.
-    pub(crate) fn take_sample(&mut self, sample: &Sample) -> Result<()> {
-        let kept = self.shared.counters.get(sample.counter as usize).cloned();
-        let pair = kept.or_else(|| self.shared.entry(sample.at).name);
+    /// Adds the next sample.
+    pub(crate) fn add_sample(&mut self, sample: &Sample) -> Result<()> {
+        let stored = self.shared.counters.get(sample.counter as usize).cloned();
+        let pair = stored.or_else(|| self.shared.entry(sample.at).name);
         let name = pair.map(|pair| pair.1);
         let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
         let track = self.other_track(("counter", hash), name);
@@ -281,12 +283,12 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         self.files.samples.push([id, ts, track, value])
     }
 
-    fn thread_track(&mut self, row: u32) -> usize {
-        let at = row.saturating_sub(self.first_row) as usize;
+    fn thread_track(&mut self, lane: u32) -> usize {
+        let at = lane.saturating_sub(self.first_lane) as usize;
         if let Some(Some(track)) = self.thread_tracks.get(at) {
             return *track;
         }
-        let track = self.add_track(None, "thread", Some(row));
+        let track = self.add_track(None, "thread", Some(lane));
         if at >= self.thread_tracks.len() {
             self.thread_tracks.resize(at + 1, None);
         }
@@ -294,11 +296,11 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         track
     }
 
-    fn async_track(&mut self, item: &Item, entry: &Entry<'_>, turn: Turn) -> usize {
-        let pair = self.shared.names.get(item.name as usize);
+    fn async_track(&mut self, event: &EventRecord, entry: &Entry<'_>, change: Change) -> usize {
+        let pair = self.shared.names.get(event.name as usize);
         let name = pair.or(entry.name.as_ref()).map(|pair| pair.1.clone());
         let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
-        let number = self.async_tracks.at(entry.id, hash, turn);
+        let number = self.async_tracks.track(entry.id, hash, change);
         self.other_track(("async", number as u64), name)
     }
 
@@ -315,7 +317,7 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         &mut self,
         name: Option<ByteArray>,
         kind: &'static str,
-        row: Option<u32>,
+        lane: Option<u32>,
     ) -> usize {
         let number = self.tracks.len();
         let id = in_process(self.upid, number);
@@ -323,13 +325,13 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
             id,
             name,
             kind,
-            row,
+            lane,
         });
         self.stacks.push(Stack::default());
         number
     }
 
-    /// Writes what is left; the tracks, and what was left out.
+    /// Writes the remaining rows. Returns the tracks, and the counts of missing data.
     pub(crate) fn finish(self) -> Result<(Vec<TrackRow>, LeftOut)> {
         self.files.slices.finish()?;
         self.files.args.finish()?;
@@ -338,23 +340,28 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
     }
 }
 
-/// Returns the point of an arrow at a slice, which is given by its id and its begin.
-fn point(item: &Item, arrow: u64, step: Step, (slice, slice_ns): (i64, i64)) -> FlowPoint {
+/// Creates the point of an arrow at a slice, which is given by its id and its begin.
+fn flow_point(
+    event: &EventRecord,
+    arrow: u64,
+    step: Step,
+    (slice, slice_ns): (i64, i64),
+) -> FlowPoint {
     FlowPoint {
         arrow,
-        ts_ns: item.ts_ns,
-        rank: item.rank(),
-        at: item.at,
+        ts_ns: event.ts_ns,
+        rank: event.rank(),
+        at: event.at,
         step,
         slice,
         slice_ns,
     }
 }
 
-/// What an end has in common with its begin, beside their times.
-fn track_key(item: &Item, entry: &Entry<'_>) -> i64 {
-    match is_async(item.act) || item.row == crate::gather::item::NO_ROW {
+/// Returns a key of the track, which is the same for the begin and the end of a slice.
+fn track_key(event: &EventRecord, entry: &Entry<'_>) -> i64 {
+    match is_async(event.kind) || event.lane == crate::gather::event_record::NO_LANE {
         true => entry.id.cast_signed() | i64::MIN,
-        false => item.row.into(),
+        false => event.lane.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! The tables that come from the report: `request`, `step`, `device`, `idle` and `name`.
+//! Writes the tables that come from the report: `request`, `step`, `device`, `idle` and `name`.
 
 use crate::folder::NewTables;
 use crate::host_tables::Host;
@@ -12,17 +12,18 @@ use trace_report::{
     RowSink, RunReport, StepRow, TableRow,
 };
 
-/// The hosts of the rows, and where their files are.
+/// Tables of all hosts that are being written.
 pub(crate) struct ReportTables<'a> {
     new: &'a NewTables,
     hosts: &'a [Host],
-    /// The host of each process.
-    host_of: &'a [usize],
+    /// Number of the host of each process.
+    process_hosts: &'a [usize],
     processes: ProcessKeys,
-    /// The streams of each host.
+    /// Table of steps of each host, whose rows are written as they are found.
     steps: Vec<RowTable>,
+    /// Table of idle intervals of each host, whose rows are written as they are found.
     idle: Vec<RowTable>,
-    /// The failure to write a row.
+    /// Failure to write a row.
     failure: Option<ParquetError>,
 }
 
@@ -30,13 +31,13 @@ impl<'a> ReportTables<'a> {
     pub(crate) fn new(
         new: &'a NewTables,
         hosts: &'a [Host],
-        host_of: &'a [usize],
+        process_hosts: &'a [usize],
         upids: &[i64],
     ) -> ReportTables<'a> {
         let mut tables = ReportTables {
             new,
             hosts,
-            host_of,
+            process_hosts,
             processes: ProcessKeys {
                 upids: upids.to_vec(),
                 names: Vec::new(),
@@ -45,8 +46,8 @@ impl<'a> ReportTables<'a> {
             idle: Vec::new(),
             failure: None,
         };
-        tables.steps = tables.tables_of_hosts::<StepRow>();
-        tables.idle = tables.tables_of_hosts::<IdleInterval>();
+        tables.steps = tables.host_tables::<StepRow>();
+        tables.idle = tables.host_tables::<IdleInterval>();
         tables
     }
 
@@ -55,7 +56,7 @@ impl<'a> ReportTables<'a> {
         self.failure
     }
 
-    /// Writes what is left of the streams, and the tables whose rows the report has.
+    /// Writes the remaining rows of steps and idle intervals, and the tables whose rows are in the report.
     pub(crate) fn finish(mut self, report: &RunReport) -> Result<()> {
         let streams = [&mut self.steps, &mut self.idle].map(std::mem::take);
         let mut streams = streams.into_iter().flatten();
@@ -65,27 +66,29 @@ impl<'a> ReportTables<'a> {
         self.write::<NameTime>(&report.names)
     }
 
-    fn tables_of_hosts<R: TableRow>(&self) -> Vec<RowTable> {
+    fn host_tables<R: TableRow>(&self) -> Vec<RowTable> {
         let hosts = self.hosts.iter();
         let path = |host: &Host| self.new.file(R::TABLE, &host.partition, "all");
         hosts.map(|host| RowTable::new::<R>(path(host))).collect()
     }
 
     fn write<R: TableRow>(&self, rows: &[R]) -> Result<()> {
-        let mut tables = self.tables_of_hosts::<R>();
+        let mut tables = self.host_tables::<R>();
         rows.iter()
             .try_for_each(|row| self.add_row(&mut tables, row))?;
         tables.into_iter().try_for_each(RowTable::finish)
     }
 
-    /// Adds a row to the table of its host. A row of no process is with the first host.
+    /// Adds a row to the table of its host. A row without a process belongs to the first host.
     fn add_row<R: TableRow>(&self, tables: &mut [RowTable], row: &R) -> Result<()> {
-        let host = row.process().map_or(0, |process| self.host_of[process]);
+        let host = row
+            .process()
+            .map_or(0, |process| self.process_hosts[process]);
         tables[host].push(row, &self.processes)
     }
 
-    /// Adds a row to a stream. Keeps the failure if that fails, and returns an error in its place.
-    fn put<R: TableRow>(
+    /// Adds a row to one of the tables that are written as rows are found. If this fails, stores the failure, and returns a different error.
+    fn add_found<R: TableRow>(
         &mut self,
         stream: fn(&mut Self) -> &mut Vec<RowTable>,
         row: &R,
@@ -108,46 +111,46 @@ impl RowSink for ReportTables<'_> {
     }
 
     fn step(&mut self, step: &StepRow) -> io::Result<()> {
-        self.put(|tables| &mut tables.steps, step)
+        self.add_found(|tables| &mut tables.steps, step)
     }
 
     fn idle(&mut self, interval: &IdleInterval) -> io::Result<()> {
-        self.put(|tables| &mut tables.idle, interval)
+        self.add_found(|tables| &mut tables.idle, interval)
     }
 }
 
-/// Rows of a row group. A request has some 40 columns.
+/// Maximum number of rows in a row group. It is small because a request has about 40 columns.
 const ROWS: usize = 32 << 10;
-/// Bytes of texts of a row group. Clients choose the ids of their requests.
+/// Maximum size of texts in a row group. Clients choose the ids of their requests, which may be long.
 const TEXT_BYTES: usize = 32 << 20;
 
-/// The processes as rows name them, by their numbers.
+/// Ids and names of the processes, by their numbers.
 #[derive(Debug, Default)]
 struct ProcessKeys {
     upids: Vec<i64>,
     names: Vec<String>,
 }
 
-/// The rows of one host.
+/// A table with the rows of one host.
 struct RowTable(Table);
 
-/// Returns the columns of a table in Parquet. Each may be null.
+/// Returns the Parquet columns of a table. Each may be null.
 fn columns<R: TableRow>() -> Vec<Column> {
     let long = |name| Column::long(name, Coding::Delta).or_null();
     let text = |name| Column::text(name).or_null();
-    let of = |(name, getter): &FigureColumn<R>| match getter {
+    let columns = |(name, getter): &FigureColumn<R>| match getter {
         Getter::Int(_) | Getter::Count(_) => vec![long(name)],
         Getter::Us(_) | Getter::RealUs(_) => vec![Column::double(name).or_null()],
         Getter::Text(_) => vec![text(name)],
         Getter::Process(upid, _) => vec![long(upid), text(name)],
     };
-    R::COLUMNS.iter().flat_map(of).collect()
+    R::COLUMNS.iter().flat_map(columns).collect()
 }
 
 impl RowTable {
-    /// Creates the table of a host, which has a file even if it has no rows.
+    /// Creates the table of a host. It has a file even if there are no rows.
     fn new<R: TableRow>(path: PathBuf) -> RowTable {
-        let mut table = Table::new(columns::<R>()).with_most(ROWS, TEXT_BYTES);
+        let mut table = Table::new(columns::<R>()).with_limits(ROWS, TEXT_BYTES);
         table.begin(path);
         RowTable(table)
     }
@@ -167,7 +170,7 @@ impl RowTable {
         }))
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows and finishes the file.
     fn finish(mut self) -> Result<()> {
         self.0.write()?;
         self.0.finish()

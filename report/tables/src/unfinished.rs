@@ -1,25 +1,25 @@
-//! What is on the disk of tables that are not whole yet.
+//! Files and folders of tables that are not complete yet.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the names of folders begin with in which tables are written.
+/// Prefix of the names of folders in which tables are written.
 pub(crate) const NEW: &str = ".new-";
-/// Where tables lie there that others take the place of.
+/// Subfolder for the old tables while they are being replaced.
 pub(crate) const OLD: &str = "old";
-/// Its name when the others have it.
+/// Name of that subfolder after the old tables were replaced.
 pub(crate) const REPLACED: &str = "replaced";
-/// Tries to make a folder that no other writer clears away.
+/// Maximum number of attempts to create a folder that no other writer removes.
 const TRIES: u32 = 8;
 
-/// Tables that are being written. A clone removes them where the process must end early.
+/// Handle of tables that are being written. A clone can remove them if the process has to end early.
 #[derive(Clone, Debug, Default)]
 pub struct Unfinished(Arc<Mutex<Option<Leftover>>>);
 
 impl Unfinished {
-    /// Removes them. Those that are getting their place are waited for, and stay.
+    /// Removes the unfinished tables. If they are being moved to their final place, waits for that, and keeps them.
     pub fn remove(&self) {
         self.lock().take();
     }
@@ -29,42 +29,42 @@ impl Unfinished {
     }
 }
 
-/// All of it; it goes when this is dropped.
+/// Everything that belongs to unfinished tables. It is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Leftover {
     pub(crate) _new: NewFolder,
-    pub(crate) made: FolderChanges,
+    pub(crate) created: FolderChanges,
 }
 
 /// A change of folders that can be undone.
 #[derive(Debug)]
 enum FolderChange {
-    Made(PathBuf),
+    Created(PathBuf),
     Moved([PathBuf; 2]),
 }
 
-/// The folders that were made or moved so far. When dropped, it moves them back, and removes the new folders that are empty.
+/// Folders that were created or moved. When this is dropped, it moves them back and removes new folders that are empty.
 #[derive(Debug, Default)]
 pub(crate) struct FolderChanges(Vec<FolderChange>);
 
 impl FolderChanges {
-    /// Makes a folder and those that it lies in.
-    pub(crate) fn make_all(path: &Path) -> io::Result<FolderChanges> {
+    /// Creates a folder and its missing ancestors.
+    pub(crate) fn create_all(path: &Path) -> io::Result<FolderChanges> {
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let missing = path.ancestors().take_while(is_missing);
-        let mut made: Vec<FolderChange> = missing
-            .map(|path| FolderChange::Made(path.to_owned()))
+        let mut created: Vec<FolderChange> = missing
+            .map(|path| FolderChange::Created(path.to_owned()))
             .collect();
-        made.reverse();
-        let made = FolderChanges(made);
+        created.reverse();
+        let created = FolderChanges(created);
         fs::create_dir_all(path)?;
-        Ok(made)
+        Ok(created)
     }
 
-    /// Makes a folder, unless it is there.
-    pub(crate) fn make(&mut self, path: PathBuf) -> io::Result<()> {
+    /// Creates a folder unless it exists.
+    pub(crate) fn create(&mut self, path: PathBuf) -> io::Result<()> {
         match fs::create_dir(&path) {
-            Ok(()) => self.0.push(FolderChange::Made(path)),
+            Ok(()) => self.0.push(FolderChange::Created(path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -77,6 +77,7 @@ impl FolderChanges {
         Ok(())
     }
 
+    /// Makes the changes permanent.
     pub(crate) fn keep(&mut self) {
         self.0.clear();
     }
@@ -86,14 +87,14 @@ impl Drop for FolderChanges {
     fn drop(&mut self) {
         for change in self.0.iter().rev() {
             let _ = match change {
-                FolderChange::Made(path) => fs::remove_dir(path), // what others have put there meanwhile stays
-                FolderChange::Moved([from, to]) => fs::rename(to, from), // the failure that led here is told
+                FolderChange::Created(path) => fs::remove_dir(path), // Fails if other programs have created files there.
+                FolderChange::Moved([from, to]) => fs::rename(to, from), // The first failure is reported instead.
             };
         }
     }
 }
 
-/// A folder in which tables are written. Its lock tells others that the writer lives.
+/// A folder in which tables are written. Its lock shows other writers that this one is alive.
 #[derive(Debug)]
 pub(crate) struct NewFolder {
     pub(crate) path: PathBuf,
@@ -101,14 +102,14 @@ pub(crate) struct NewFolder {
 }
 
 impl NewFolder {
-    /// Makes one in a folder, so on the same disk.
-    pub(crate) fn make(to: &Path) -> io::Result<NewFolder> {
+    /// Creates the folder inside `to`, so that it is on the same disk.
+    pub(crate) fn create(to: &Path) -> io::Result<NewFolder> {
         for _ in 0..TRIES {
             let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(to)?;
             let Ok(lock) = File::open(folder.path()) else {
                 continue;
             };
-            // Where a disk knows no locks, no other writer gets it either, and so clears nothing away.
+            // If the disk does not support locks, no other writer gets the lock either, so none removes the folder.
             let is_taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
             if !is_taken && folder.path().exists() {
                 let path = folder.keep();
@@ -119,16 +120,16 @@ impl NewFolder {
     }
 }
 
-/// Says of old tables that the new ones have their place, so that they may be removed.
-pub(crate) fn let_old_go(folder: &Path) -> io::Result<()> {
+/// Marks old tables as replaced, so that they may be removed.
+pub(crate) fn mark_replaced(folder: &Path) -> io::Result<()> {
     match fs::rename(folder.join(OLD), folder.join(REPLACED)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Whether old tables lie in a folder that nothing took the place of, as after a failure, or a kill, while tables were moved.
-fn holds_old(folder: &Path) -> bool {
+/// Returns true if the folder contains old tables that were not replaced, because tables could not be moved or the process was killed meanwhile.
+fn has_old(folder: &Path) -> bool {
     let tables = fs::read_dir(folder.join(OLD)).into_iter().flatten();
     let has_any = |table: fs::DirEntry| {
         fs::read_dir(table.path()).is_ok_and(|mut hosts| hosts.next().is_some())
@@ -138,10 +139,10 @@ fn holds_old(folder: &Path) -> bool {
 
 impl Drop for NewFolder {
     fn drop(&mut self) {
-        if holds_old(&self.path) {
+        if has_old(&self.path) {
             return;
         }
-        // A thread that still writes may put a file into a folder that is being emptied.
+        // A thread that is still writing may create a file in a folder that is being removed.
         for _ in 0..TRIES {
             if fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
                 break;
@@ -150,8 +151,8 @@ impl Drop for NewFolder {
     }
 }
 
-/// Removes what writers left that were killed.
-pub(crate) fn clear_away(to: &Path, is_ours: impl Fn(&str) -> bool) {
+/// Removes the folders of writers that were killed.
+pub(crate) fn remove_abandoned(to: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(to).into_iter().flatten().flatten() {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if !is_folder || !entry.file_name().to_string_lossy().starts_with(NEW) {
@@ -166,8 +167,8 @@ pub(crate) fn clear_away(to: &Path, is_ours: impl Fn(&str) -> bool) {
         let is_ours = |inner: io::Result<fs::DirEntry>| {
             inner.is_ok_and(|inner| is_ours(&inner.file_name().to_string_lossy()))
         };
-        if lock.try_lock().is_ok() && entries.all(is_ours) && !holds_old(&entry.path()) {
-            let _ = fs::remove_dir_all(entry.path()); // the next writer tries again
+        if lock.try_lock().is_ok() && entries.all(is_ours) && !has_old(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path()); // If this fails, the next writer tries again.
         }
     }
 }
@@ -176,19 +177,19 @@ pub(crate) fn clear_away(to: &Path, is_ours: impl Fn(&str) -> bool) {
 mod tests {
     use super::*;
 
-    /// A kill, or a failure to move them back, leaves them in the writer's folder.
+    /// Old tables stay in the writer's folder if it was killed, or if they could not be moved back.
     #[test]
-    fn old_tables_are_removed_only_when_others_have_their_place() {
+    fn old_tables_are_removed_only_after_they_were_replaced() {
         let to = tempfile::tempdir().unwrap();
-        let new = NewFolder::make(to.path()).unwrap();
+        let new = NewFolder::create(to.path()).unwrap();
         let path = new.path.clone();
         let old = path.join(OLD).join("slice/host=a");
         fs::create_dir_all(&old).unwrap();
         drop(new);
-        clear_away(to.path(), |_| true);
+        remove_abandoned(to.path(), |_| true);
         assert!(old.exists());
-        let_old_go(&path).unwrap();
-        clear_away(to.path(), |_| true);
+        mark_replaced(&path).unwrap();
+        remove_abandoned(to.path(), |_| true);
         assert!(!path.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Tables as Parquet files.
+//! Writes tables as Parquet files.
 
 pub(crate) mod arg_table;
 pub(crate) mod cells;

@@ -1,8 +1,8 @@
-//! The cost of tables: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
+//! Measures the cost of tables: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
 //!
-//! Generates once that many MB (1,500 by default, kept under `target/tmp`) of a run, fragments of eight processes as the merge's benchmark has them, and of a
-//! trace, the one of the report's benchmark, which is made into a recording first. Writes the tables of each three times, each time in a process of its own.
-//! Prints for both
+//! Generates two inputs with that many MB (1,500 by default), and keeps them in `target/tmp`: a run with fragments of eight processes, like in the merge's
+//! benchmark, and the trace of the report's benchmark, which has to be converted to a recording first. Writes the tables of each input three times, each time in
+//! a separate process. Prints for both
 //! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
@@ -26,33 +26,33 @@ use trace_tables::{TablesOptions, write_tables};
 const ROUNDS: u32 = 3;
 const MEGABYTES: u64 = 1_500;
 const PROCESSES: u32 = 8;
-/// Changes whenever the generators do.
+/// Version of the generators. It has to be incremented for each change of their output.
 const GENERATION: u32 = 2;
-/// Makes this program write the tables of one input, so that only this is measured.
+/// Argument to write the tables of one input in a process that is measured.
 const TABLES: &str = "--tables";
-/// Makes it read the events, and nothing else.
+/// Argument to only read the events of one input.
 const READ: &str = "--read";
 
 fn main() -> ExitCode {
-    let words = measure::words();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let args = measure::words();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let generated = |megabytes: u64| {
         measure("run", &run(megabytes).map_err(|error| error.to_string())?)?;
         measure("trace", &generate::trace(megabytes)?)
     };
-    measure::exit_code(match words.as_slice() {
+    measure::exit_code(match args.as_slice() {
         [TABLES, path, to] => tables(path, to),
         [READ, path] => read(path),
         [] => generated(MEGABYTES),
-        [word] => match word.parse() {
+        [arg] => match arg.parse() {
             Ok(megabytes) => generated(megabytes),
-            Err(_) => measure("given", Path::new(word)),
+            Err(_) => measure("given", Path::new(arg)),
         },
-        _ => Err(format!("expected MB, a run or a trace, found {words:?}")),
+        _ => Err(format!("expected MB, a run or a trace, found {args:?}")),
     })
 }
 
-/// Returns a run of a size in MB; generates it if it is not there.
+/// Returns the path of a run with this size in MB. Generates the run if it does not exist.
 fn run(megabytes: u64) -> io::Result<PathBuf> {
     let folder = format!("tables-run-{GENERATION}-{megabytes}");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
@@ -67,12 +67,12 @@ fn run(megabytes: u64) -> io::Result<PathBuf> {
                 &mut [],
             )?;
         }
-        std::fs::rename(&part, &folder)?; // last, so that an interrupted generation starts anew
+        std::fs::rename(&part, &folder)?; // This is the last step, so that an interrupted generation starts again.
     }
     Ok(folder)
 }
 
-/// Returns the bytes of a file, or of all files below a folder.
+/// Returns the size of a file, or of all files below a folder.
 fn bytes_of(path: &Path) -> io::Result<u64> {
     if path.is_file() {
         return Ok(path.metadata()?.len());
@@ -83,8 +83,8 @@ fn bytes_of(path: &Path) -> io::Result<u64> {
 }
 
 fn measure(input: &str, path: &Path) -> Result<(), String> {
-    let of_file = |error: io::Error| error.to_string();
-    let json = bytes_of(path).map_err(of_file)? as f64;
+    let message = |error: io::Error| error.to_string();
+    let json = bytes_of(path).map_err(message)? as f64;
     let to = measure::scratch()?;
     let (path, folder) = (path.to_string_lossy(), to.path().to_string_lossy());
     let (mut cpu_s, mut read_cpu_s, mut peak) = (f64::MAX, f64::MAX, 0);
@@ -100,13 +100,13 @@ fn measure(input: &str, path: &Path) -> Result<(), String> {
         json / 1e6,
         json / 1e6 / cpu_s,
         peak as f64 / f64::from(1 << 20),
-        bytes_of(to.path()).map_err(of_file)? as f64 / json * 100.0,
+        bytes_of(to.path()).map_err(message)? as f64 / json * 100.0,
         cpu_s / read_cpu_s
     );
     Ok(())
 }
 
-/// Writes the tables of one input, which must have what was generated.
+/// Writes the tables of one input, which must have slices and no damage.
 fn tables(path: &str, to: &str) -> Result<(), String> {
     let options = Options::new([PathBuf::from(path)]);
     let tables = TablesOptions {
@@ -133,9 +133,9 @@ fn read(path: &str) -> Result<(), String> {
         events.match_spans()?;
         events.fold(
             || 0,
-            |of_chunk, _| *of_chunk += 1,
-            |of_chunk: u64| {
-                count += of_chunk;
+            |in_chunk, _| *in_chunk += 1,
+            |in_chunk: u64| {
+                count += in_chunk;
                 Ok(())
             },
         )

@@ -1,12 +1,12 @@
-//! A host's part of each table.
+//! The partition of a host in each table.
 
-/// The folder of a host in the folder of a table.
+/// Name of the folder of a host in the folder of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Partition(pub(super) String);
 
 impl Partition {
-    /// That of a host.
-    pub(crate) fn of(host: &str) -> Partition {
+    /// Creates the name from the name of the host. Special characters are escaped.
+    pub(crate) fn new(host: &str) -> Partition {
         let mut name = String::from("host=");
         for byte in host.bytes() {
             match byte {

@@ -1,55 +1,55 @@
-//! The args of an event, taken apart as Perfetto does: a row for each value that is no object and no list.
+//! Flattens the args of an event like Perfetto: each value that is not an object or a list becomes an arg.
 
 use super::entry::{ArgValue, begin_args, write_arg};
-use super::texts::{NOT_KEPT, TextPair, Texts};
+use super::texts::{TextPair, Texts, UNNUMBERED};
 use parquet::data_type::ByteArray;
 use std::collections::HashMap;
 use trace_merge::json::{MAX_DEPTH, Scanner};
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// What all keys begin with.
+/// Prefix of all keys.
 const ROOT: &str = "args";
-/// Args of one event among which those of one key are searched one by one.
+/// Maximum number of args for which repeated keys are found by a linear search.
 const FEW: usize = 16;
-/// A number of so many digits is one of 64 bits.
-const SURE_DIGITS: usize = 18;
+/// Maximum number of digits with which a number certainly fits 64 bits.
+const MAX_DIGITS: usize = 18;
 
-/// The way to a value.
+/// Path to a value.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root,
-    /// A member, its key as JSON writes it.
+    /// A member with its key as written in JSON.
     Member(&'a Path<'a>, &'a [u8]),
     Element(&'a Path<'a>, usize),
 }
 
 impl Path<'_> {
-    /// How many objects and lists it is in, that of the event and that of its args too.
+    /// Returns the number of objects and lists around the value, including the event and its args.
     fn depth(&self) -> u32 {
         let mut depth = 2;
         let mut path = self;
-        while let Path::Member(of, _) | Path::Element(of, _) = path {
-            (path, depth) = (of, depth + 1);
+        while let Path::Member(parent, _) | Path::Element(parent, _) = path {
+            (path, depth) = (parent, depth + 1);
         }
         depth
     }
 
-    /// Both forms: without the places in lists, and with them.
+    /// Returns both forms of the key: without list indices, and with them.
     fn pair(&self) -> TextPair {
         let (mut flat, mut key) = (String::new(), String::new());
-        self.put(&mut flat, &mut key);
+        self.append(&mut flat, &mut key);
         TextPair(
             Some(ByteArray::from(flat.into_bytes())),
             ByteArray::from(key.into_bytes()),
         )
     }
 
-    fn put(&self, flat: &mut String, key: &mut String) {
+    fn append(&self, flat: &mut String, key: &mut String) {
         match self {
             Path::Root => [flat, key].into_iter().for_each(|to| to.push_str(ROOT)),
-            Path::Member(of, name) => {
-                of.put(flat, key);
+            Path::Member(parent, name) => {
+                parent.append(flat, key);
                 let name = unescaped(name);
                 let name = String::from_utf8_lossy(&name);
                 for to in [flat, key] {
@@ -57,8 +57,8 @@ impl Path<'_> {
                     to.push_str(&name);
                 }
             }
-            Path::Element(of, number) => {
-                of.put(flat, key);
+            Path::Element(parent, number) => {
+                parent.append(flat, key);
                 key.push_str(&format!("[{number}]"));
             }
         }
@@ -72,52 +72,52 @@ struct Found {
     value: Value,
 }
 
-/// The place of a text in the args, or in what was unescaped.
+/// Range of a text in the args, or in the unescaped texts.
 #[derive(Clone, Copy)]
-enum TextPlace {
+enum TextRange {
     Plain(usize, usize),
     Unescaped(usize, usize),
 }
 
-type Value = ArgValue<TextPlace>;
+type Value = ArgValue<TextRange>;
 
-/// Takes args apart.
+/// Flattens args. Its memory is reused for the next event.
 #[derive(Default)]
 pub(crate) struct ArgReader {
-    /// Numbers of keys by the hash of the way to the value.
+    /// Numbers of keys by the hash of the path to the value.
     keys: HashedMap<u32>,
     found: Vec<Found>,
-    /// Keys that have no number.
-    not_kept: HashMap<u64, TextPair>,
+    /// Keys without a number.
+    unnumbered: HashMap<u64, TextPair>,
     unescaped: Vec<u8>,
 }
 
 impl ArgReader {
-    /// The most that it holds of anything: args of one event, and keys that it knows by number.
-    pub(crate) fn held(&self) -> usize {
-        let of_event = self.found.capacity().max(self.unescaped.capacity());
-        of_event.max(self.keys.len())
+    /// Returns the capacity of the largest buffer or map.
+    pub(crate) fn capacity(&self) -> usize {
+        let for_event = self.found.capacity().max(self.unescaped.capacity());
+        for_event.max(self.keys.len())
     }
 
-    /// Writes the args behind an entry. Of values with one key the last counts. What stands behind the args in the line is not read.
+    /// Writes the args after an entry. If a key is repeated, the last value counts. `args` may be followed by the rest of the line, which is ignored.
     pub(crate) fn write(&mut self, args: &[u8], keys: &Texts, entry: usize, out: &mut Vec<u8>) {
         self.found.clear();
         self.unescaped.clear();
-        self.not_kept.clear();
+        self.unnumbered.clear();
         let mut scanner = Scanner::lenient(args, 0);
         scanner.space();
-        // What is not well formed has no args.
+        // Malformed args count as none.
         if scanner.peek() != b'{' || self.members(&mut scanner, Path::Root, 0, keys).is_none() {
             self.found.clear();
         }
-        self.leave_last();
+        self.remove_repeated();
         begin_args(out, entry, self.found.len());
         for arg in &self.found {
-            let value = arg.value.with_text(|place| match place {
-                TextPlace::Plain(start, end) => &args[start..end],
-                TextPlace::Unescaped(start, end) => &self.unescaped[start..end],
+            let value = arg.value.with_text(|range| match range {
+                TextRange::Plain(start, end) => &args[start..end],
+                TextRange::Unescaped(start, end) => &self.unescaped[start..end],
             });
-            let pair = || self.not_kept[&arg.hash].clone();
+            let pair = || self.unnumbered[&arg.hash].clone();
             write_arg(out, arg.key, pair, value);
         }
     }
@@ -126,7 +126,7 @@ impl ArgReader {
     fn members(
         &mut self,
         scanner: &mut Scanner<'_>,
-        of: Path<'_>,
+        parent: Path<'_>,
         hash: u64,
         keys: &Texts,
     ) -> Option<()> {
@@ -147,10 +147,10 @@ impl ArgReader {
                 scanner.space();
                 scanner.expect(b':')?;
                 scanner.space();
-                (Path::Member(&of, key), xxh3_64_with_seed(key, hash))
+                (Path::Member(&parent, key), xxh3_64_with_seed(key, hash))
             } else {
                 let hash = hash.rotate_left(32) ^ xxh3_64(&number.to_le_bytes());
-                (Path::Element(&of, number), hash)
+                (Path::Element(&parent, number), hash)
             };
             self.value(scanner, path, hash, keys)?;
             number += 1;
@@ -172,7 +172,7 @@ impl ArgReader {
     ) -> Option<()> {
         let start = scanner.at;
         let value = match scanner.peek() {
-            // A checksum vouches for a line without that anybody has looked at its args.
+            // If a checksum covers the line, nobody has checked the depth of its args before.
             b'{' | b'[' if path.depth() > MAX_DEPTH => return None,
             b'{' | b'[' => return self.members(scanner, path, hash, keys),
             b'"' => {
@@ -199,8 +199,8 @@ impl ArgReader {
             .keys
             .entry(hash)
             .or_insert_with(|| keys.number(hash, || path.pair()));
-        if key == NOT_KEPT {
-            self.not_kept.entry(hash).or_insert_with(|| path.pair());
+        if key == UNNUMBERED {
+            self.unnumbered.entry(hash).or_insert_with(|| path.pair());
         }
         self.found.push(Found { key, hash, value });
         Some(())
@@ -209,41 +209,42 @@ impl ArgReader {
     fn text(&mut self, args: &[u8], start: usize, end: usize) -> Value {
         let text = &args[start..end];
         if memchr::memchr(b'\\', text).is_none() {
-            return Value::Text(TextPlace::Plain(start, end));
+            return Value::Text(TextRange::Plain(start, end));
         }
         let start = self.unescaped.len();
         self.unescaped.extend_from_slice(&unescaped(text));
-        Value::Text(TextPlace::Unescaped(start, self.unescaped.len()))
+        Value::Text(TextRange::Unescaped(start, self.unescaped.len()))
     }
 
-    /// Leaves the last value of each key, at the place of the first.
-    fn leave_last(&mut self) {
+    /// Keeps only the last value of each key, at the position of the first.
+    fn remove_repeated(&mut self) {
         let found = &mut self.found;
         if found.len() <= FEW {
             let mut at = 1;
             while at < found.len() {
                 let hash = found[at].hash;
                 match found[..at].iter().position(|arg| arg.hash == hash) {
-                    Some(before) => {
-                        found[before] = found.remove(at);
+                    Some(first) => {
+                        found[first] = found.remove(at);
                     }
                     None => at += 1,
                 }
             }
             return;
         }
-        let mut places = HashedMap::default();
+        let mut positions = HashedMap::default();
         let mut kept = 0;
         for at in 0..found.len() {
-            let place = *places.entry(found[at].hash).or_insert(kept);
-            found.swap(place, at);
-            kept += usize::from(place == kept);
+            let position = *positions.entry(found[at].hash).or_insert(kept);
+            found.swap(position, at);
+            kept += usize::from(position == kept);
         }
         found.truncate(kept);
     }
 }
 
-/// A whole number at the front that is sure to be one, and its length. Most numbers are such, and this takes less time than [`number`].
+/// Parses a whole number of at most 18 digits at the beginning of the text. Returns it and its length. Most numbers have this form, and parsing them takes less
+/// time than with [`number`].
 fn whole(text: &[u8]) -> Option<(i64, usize)> {
     let sign = usize::from(text.first() == Some(&b'-'));
     let (mut value, mut len) = (0_i64, sign);
@@ -259,10 +260,10 @@ fn whole(text: &[u8]) -> Option<(i64, usize)> {
     } else {
         value
     };
-    ((1..=SURE_DIGITS).contains(&digits) && is_whole && is_plain).then_some((value, len))
+    ((1..=MAX_DIGITS).contains(&digits) && is_whole && is_plain).then_some((value, len))
 }
 
-/// A number; the text of one that a double cannot hold.
+/// Converts any other number. If it exceeds a double, the result is its text.
 fn number(args: &[u8], start: usize, end: usize) -> Value {
     let text = std::str::from_utf8(&args[start..end]).unwrap_or_default();
     if !text.contains('.')
@@ -272,11 +273,11 @@ fn number(args: &[u8], start: usize, end: usize) -> Value {
     }
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Value::Real(value),
-        _ => Value::Text(TextPlace::Plain(start, end)),
+        _ => Value::Text(TextRange::Plain(start, end)),
     }
 }
 
-/// What a JSON string says, given without its quotes.
+/// Decodes the escapes of a JSON string, which is given without its quotes.
 pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     if memchr::memchr(b'\\', text).is_none() {
         return text.to_vec();
@@ -301,7 +302,7 @@ mod tests {
         let pairs = texts.into_pairs();
         let mut found = Vec::new();
         Entry::read(&out).each_arg(|key, value| {
-            let ArgKey::Kept(number) = key else {
+            let ArgKey::Number(number) = key else {
                 panic!("{key:?}")
             };
             let TextPair(flat, key) = &pairs[number as usize];
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn args_are_taken_apart_as_perfetto_does() {
+    fn args_are_flattened_like_in_perfetto() {
         for (json, expected) in [
             ("", ""),
             ("{}", ""),
@@ -361,10 +362,10 @@ mod tests {
         ] {
             assert_eq!(args(json).join(", "), expected, "{json}");
         }
-        // That of the event counts, too.
-        for (lists, is_there) in [(125, true), (126, false)] {
+        // The object of the event counts for the depth, too.
+        for (lists, has_args) in [(125, true), (126, false)] {
             let deep = format!("{{\"a\":{}1{}}}", "[".repeat(lists), "]".repeat(lists));
-            assert_eq!(args(&deep).len(), usize::from(is_there), "{lists}");
+            assert_eq!(args(&deep).len(), usize::from(has_args), "{lists}");
         }
         let many: Vec<String> = (0..40).map(|n| format!("\"k{}\":{n}", n % 30)).collect();
         let found = args(&format!("{{{}}}", many.join(",")));

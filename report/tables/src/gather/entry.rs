@@ -1,8 +1,8 @@
-//! What a record of fixed size has no room for: an event's CPU time, id, name and args, in a log of bytes.
+//! A log of bytes for data of an event that does not fit into a record of fixed size: its CPU time, id, name and args.
 //!
-//! An entry is a byte of flags, then what they announce. Numbers have seven bits a byte, the lowest first.
+//! An entry begins with a byte of flags, followed by the data that they announce. Numbers are stored with seven bits in each byte, the lowest first.
 
-use super::texts::{NOT_KEPT, TextPair};
+use super::texts::{TextPair, UNNUMBERED};
 use parquet::data_type::ByteArray;
 
 const HAS_CPU: u8 = 1;
@@ -10,7 +10,7 @@ const HAS_ID: u8 = 2;
 const HAS_NAME: u8 = 4;
 const HAS_ARGS: u8 = 8;
 
-/// The value of an arg, with its text or the place of that.
+/// Value of an arg, with its text or the position of its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ArgValue<T> {
     Int(i64),
@@ -26,26 +26,26 @@ impl<T> ArgValue<T> {
             ArgValue::Int(value) => ArgValue::Int(value),
             ArgValue::Bool(value) => ArgValue::Bool(value),
             ArgValue::Real(value) => ArgValue::Real(value),
-            ArgValue::Text(of) => ArgValue::Text(text(of)),
+            ArgValue::Text(value) => ArgValue::Text(text(value)),
         }
     }
 }
 
-/// The key of an arg.
+/// Key of an arg: its number, or its text if it has no number.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ArgKey {
-    Kept(u32),
-    Here(TextPair),
+    Number(u32),
+    Inline(TextPair),
 }
 
-/// What an entry says.
+/// Contents of an entry.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Entry<'a> {
-    /// The CPU time of a span, in ns.
+    /// CPU time of a span, in ns.
     pub(crate) cpu_ns: Option<i64>,
-    /// What puts an async event on its track, or tells an arrow from others.
+    /// Hash that identifies the track of an async event, or an arrow.
     pub(crate) id: u64,
-    /// Category and name, where they are not kept elsewhere.
+    /// Category and name, if they have no number.
     pub(crate) name: Option<TextPair>,
     args: &'a [u8],
 }
@@ -82,7 +82,7 @@ pub(super) fn begin_args(out: &mut Vec<u8>, flags_at: usize, count: usize) {
     }
 }
 
-/// Writes an arg of the last entry. A pair goes with a key that is not kept.
+/// Writes an arg of the last entry. `pair` returns the key if it has no number.
 pub(crate) fn write_arg(
     out: &mut Vec<u8>,
     key: u32,
@@ -95,9 +95,9 @@ pub(crate) fn write_arg(
         ArgValue::Text(_) => 2,
         ArgValue::Bool(_) => 3,
     };
-    // Kinds are 0 to 3, so a key that is kept has a number from 4 on.
+    // Kinds are 0 to 3, so the number of a key and a kind is at least 4.
     match key {
-        NOT_KEPT => {
+        UNNUMBERED => {
             write_number(out, kind);
             write_pair(out, &pair());
         }
@@ -112,7 +112,7 @@ pub(crate) fn write_arg(
 }
 
 impl<'a> Entry<'a> {
-    /// Reads the entry at the front of `bytes`.
+    /// Reads the entry at the beginning of `bytes`.
     pub(crate) fn read(mut bytes: &'a [u8]) -> Entry<'a> {
         let flags = bytes.first().copied().unwrap_or(0);
         bytes = bytes.get(1..).unwrap_or_default();
@@ -140,12 +140,12 @@ impl<'a> Entry<'a> {
             return;
         }
         for _ in 0..read_number(from) {
-            let head = read_number(from);
-            let key = match u32::try_from(head >> 2) {
-                Ok(0) | Err(_) => ArgKey::Here(read_pair(from)),
-                Ok(number) => ArgKey::Kept(number - 1),
+            let key_and_kind = read_number(from);
+            let key = match u32::try_from(key_and_kind >> 2) {
+                Ok(0) | Err(_) => ArgKey::Inline(read_pair(from)),
+                Ok(number) => ArgKey::Number(number - 1),
             };
-            let value = match head & 3 {
+            let value = match key_and_kind & 3 {
                 0 => ArgValue::Int(unzigzag(read_number(from))),
                 1 => ArgValue::Real(f64::from_bits(read_long(from))),
                 2 => ArgValue::Text(read_text(from)),
@@ -164,7 +164,7 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
-/// Writes seven bits a byte, the lowest first.
+/// Writes a number with seven bits in each byte, the lowest first.
 #[inline]
 pub(crate) fn write_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -215,8 +215,8 @@ fn write_pair(out: &mut Vec<u8>, TextPair(first, second): &TextPair) {
 }
 
 fn read_pair(from: &mut &[u8]) -> TextPair {
-    let is_there = from.first() == Some(&1);
+    let has_first = from.first() == Some(&1);
     *from = from.get(1..).unwrap_or_default();
     let first = ByteArray::from(read_text(from));
-    TextPair(is_there.then_some(first), ByteArray::from(read_text(from)))
+    TextPair(has_first.then_some(first), ByteArray::from(read_text(from)))
 }

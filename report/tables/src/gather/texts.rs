@@ -1,17 +1,17 @@
-//! Texts that many events have, each kept once.
+//! Numbers for texts that many events have in common, so that each text is stored only once.
 
 use parquet::data_type::ByteArray;
 use std::sync::{PoisonError, RwLock};
 use trace_store::hashed_map::HashedMap;
 
-/// Bytes of texts that are kept; further ones stand with each event.
-const MOST_BYTES: usize = 16 << 20;
-/// Counted for each text beside its bytes.
+/// Maximum size of all stored texts. Further texts are stored with each event.
+const MAX_BYTES: usize = 16 << 20;
+/// Estimated overhead of each text in addition to its bytes.
 const OVERHEAD_BYTES: usize = 128;
-/// The number of a text that is not kept.
-pub(crate) const NOT_KEPT: u32 = u32::MAX;
+/// Number of a text that is not stored, because there was no room for it.
+pub(crate) const UNNUMBERED: u32 = u32::MAX;
 
-/// Two texts that come together: a category and a name, or both forms of an arg's key. One that is `None` is absent.
+/// Two texts that belong together: a category and a name, or both forms of an arg's key. The first one may be absent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TextPair(pub(crate) Option<ByteArray>, pub(crate) ByteArray);
 
@@ -21,44 +21,44 @@ impl TextPair {
     }
 }
 
-/// Pairs by number, numbered as threads find them: nothing that is written may depend on the number.
+/// Numbered pairs of texts. The numbers depend on the timing of threads, so they must not have an influence on the output.
 #[derive(Default)]
-pub(crate) struct Texts(RwLock<Kept>);
+pub(crate) struct Texts(RwLock<Stored>);
 
 #[derive(Default)]
-struct Kept {
-    /// By hash.
+struct Stored {
+    /// Numbers by hash.
     numbers: HashedMap<u32>,
     pairs: Vec<TextPair>,
     bytes: usize,
 }
 
 impl Texts {
-    /// The number of the pair with this hash, [`NOT_KEPT`] if there is no room for it.
+    /// Returns the number of the pair with this hash, or [`UNNUMBERED`] if there is no room for it.
     pub(crate) fn number(&self, hash: u64, pair: impl FnOnce() -> TextPair) -> u32 {
-        let read = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = read.numbers.get(&hash) {
+        let stored = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = stored.numbers.get(&hash) {
             return *number;
         }
-        if read.bytes >= MOST_BYTES {
-            return NOT_KEPT;
+        if stored.bytes >= MAX_BYTES {
+            return UNNUMBERED;
         }
-        drop(read);
+        drop(stored);
         let pair = pair();
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = kept.numbers.get(&hash) {
+        let mut stored = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = stored.numbers.get(&hash) {
             return *number;
         }
-        let number = u32::try_from(kept.pairs.len()).unwrap_or(NOT_KEPT);
-        kept.bytes += OVERHEAD_BYTES + pair.bytes();
-        kept.numbers.insert(hash, number);
-        kept.pairs.push(pair);
+        let number = u32::try_from(stored.pairs.len()).unwrap_or(UNNUMBERED);
+        stored.bytes += OVERHEAD_BYTES + pair.bytes();
+        stored.numbers.insert(hash, number);
+        stored.pairs.push(pair);
         number
     }
 
-    /// All of them by number.
+    /// Returns all pairs in the order of their numbers.
     pub(crate) fn into_pairs(self) -> Vec<TextPair> {
-        let kept = self.0.into_inner();
-        kept.unwrap_or_else(PoisonError::into_inner).pairs
+        let stored = self.0.into_inner();
+        stored.unwrap_or_else(PoisonError::into_inner).pairs
     }
 }

@@ -1,23 +1,23 @@
-//! The tracks of async slices, given out as Perfetto does: a track on which as many have ended as have begun goes to the next id that begins with the same
-//! name. So there are no more of them than were ever open at once.
+//! Assigns tracks to async slices like Perfetto. A track without open slices is reused for the next id that begins with the same name. So there are no more
+//! tracks than ids that were open at the same time.
 
 use std::collections::BTreeSet;
 use trace_store::hashed_map::HashedMap;
 
-/// What an event does to its track.
+/// Effect of an event on the number of open slices of its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Change {
     Begin,
     End,
-    Stay,
+    None,
 }
 
-/// Those of one process.
+/// Async tracks of one process.
 #[derive(Debug, Default)]
 pub(crate) struct AsyncTracks {
-    /// The track that an id had last.
+    /// Last track of each id.
     by_id: HashedMap<usize>,
-    /// Free tracks by the hash of their name.
+    /// Tracks without open slices, by the hash of their name.
     free: HashedMap<BTreeSet<usize>>,
     tracks: Vec<Track>,
 }
@@ -30,15 +30,15 @@ struct Track {
 }
 
 impl AsyncTracks {
-    /// The track of an id by its number, in the order of time.
-    pub(crate) fn at(&mut self, id: u64, name: u64, turn: Turn) -> usize {
-        let known = self.by_id.get(&id).copied();
-        let at = known.unwrap_or_else(|| self.take(id, name));
+    /// Returns the number of the track for an event with this id. Must be called for all events in the order of their times.
+    pub(crate) fn track(&mut self, id: u64, name: u64, change: Change) -> usize {
+        let current = self.by_id.get(&id).copied();
+        let at = current.unwrap_or_else(|| self.assign(id, name));
         let track = &mut self.tracks[at];
-        match turn {
-            Turn::Begin => track.open += 1,
-            Turn::End => track.open = track.open.saturating_sub(1),
-            Turn::Stay => {}
+        match change {
+            Change::Begin => track.open += 1,
+            Change::End => track.open = track.open.saturating_sub(1),
+            Change::None => {}
         }
         let free = self.free.entry(track.name).or_default();
         match track.open {
@@ -48,8 +48,8 @@ impl AsyncTracks {
         at
     }
 
-    /// The first track of the name that is free, or a new one.
-    fn take(&mut self, id: u64, name: u64) -> usize {
+    /// Assigns the first free track with this name to an id, or a new track.
+    fn assign(&mut self, id: u64, name: u64) -> usize {
         let free = self.free.get(&name).and_then(BTreeSet::first).copied();
         let at = free.unwrap_or(self.tracks.len());
         match self.tracks.get_mut(at) {
@@ -69,14 +69,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_track_is_taken_by_the_next_id_of_its_name() {
+    fn a_free_track_is_reused_for_the_next_id_with_its_name() {
         let mut tracks = AsyncTracks::default();
-        assert_eq!(tracks.at(1, 7, Turn::Begin), 0);
-        assert_eq!(tracks.at(2, 7, Turn::Begin), 1);
-        assert_eq!(tracks.at(1, 9, Turn::Stay), 0);
-        assert_eq!(tracks.at(1, 9, Turn::End), 0);
-        assert_eq!(tracks.at(3, 8, Turn::Begin), 2);
-        assert_eq!(tracks.at(4, 7, Turn::Begin), 0);
-        assert_eq!(tracks.at(1, 7, Turn::Begin), 3);
+        assert_eq!(tracks.track(1, 7, Change::Begin), 0);
+        assert_eq!(tracks.track(2, 7, Change::Begin), 1);
+        assert_eq!(tracks.track(1, 9, Change::None), 0);
+        assert_eq!(tracks.track(1, 9, Change::End), 0);
+        assert_eq!(tracks.track(3, 8, Change::Begin), 2);
+        assert_eq!(tracks.track(4, 7, Change::Begin), 0);
+        assert_eq!(tracks.track(1, 7, Change::Begin), 3);
     }
 }

@@ -1,25 +1,25 @@
-//! The slices of one track that may contain the next one, as Perfetto's importer keeps them.
+//! The slices of one track that may contain the next slice, like in Perfetto's importer.
 
 use trace_base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 
-/// Slices on one stack.
-pub(crate) const MOST: usize = 1 << 16;
+/// Maximum number of slices on one stack.
+pub(crate) const MAX_SLICES: usize = 1 << 16;
 
-/// Where a slice lies.
+/// Position of a slice among the other slices of its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) depth: i32,
     pub(crate) parent: Option<i64>,
-    /// Whether the stack has no room for it.
+    /// True if the stack was full, so that the slice cannot contain others.
     pub(crate) is_left_out: bool,
 }
 
-/// The slices of a track at a time, by their ids. Events are to come in the order of [`Item`](crate::gather::item::Item).
+/// Ids of the slices of a track at a certain time. Events have to come in the order of [`EventRecord`](crate::gather::event_record::EventRecord).
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
     slices: SpanStack<i64>,
-    /// The depths of slices with an end.
-    ended: Vec<usize>,
+    /// Depths of the slices whose end is known.
+    with_end: Vec<usize>,
 }
 
 impl Stack {
@@ -27,34 +27,34 @@ impl Stack {
         self.slices.len()
     }
 
-    /// Puts a slice on the stack, unless so many are there; an `X` and an instant have a duration. One that crosses another one, which Perfetto drops, lies in what
-    /// contains it, and nothing lies in it.
+    /// Pushes a slice, unless `most` slices are on the stack. Complete spans and instants have a duration. A slice that overlaps another one, which Perfetto
+    /// drops, gets the innermost slice that contains it as its parent. It cannot contain others.
     pub(crate) fn begin(
         &mut self,
         id: i64,
         start_ns: i64,
         dur_ns: Option<i64>,
         most: usize,
-    ) -> Place {
-        let crossed = self.close(start_ns, dur_ns);
+    ) -> Position {
+        let overlapped = self.close(start_ns, dur_ns);
         let end_ns = dur_ns.map_or(UNFINISHED, |dur_ns| start_ns.saturating_add(dur_ns));
-        let around = match crossed {
+        let depth = match overlapped {
             None => self.slices.len(),
             Some(at) => {
                 let contains = |open: &OpenSpan<i64>| open.end_ns >= end_ns;
-                let around = self.slices.iter().take(at).rposition(contains);
-                around.map_or(0, |at| at + 1)
+                let parent = self.slices.iter().take(at).rposition(contains);
+                parent.map_or(0, |at| at + 1)
             }
         };
-        let parent = around.checked_sub(1).and_then(|at| self.slices.get(at));
-        let place = Place {
-            depth: i32::try_from(around).unwrap_or(i32::MAX),
+        let parent = depth.checked_sub(1).and_then(|at| self.slices.get(at));
+        let position = Position {
+            depth: i32::try_from(depth).unwrap_or(i32::MAX),
             parent: parent.map(|parent| parent.value),
-            is_left_out: crossed.is_none() && self.slices.len() >= most,
+            is_left_out: overlapped.is_none() && self.slices.len() >= most,
         };
-        if crossed.is_none() && !place.is_left_out {
+        if overlapped.is_none() && !position.is_left_out {
             if dur_ns.is_some() {
-                self.ended.push(self.slices.len());
+                self.with_end.push(self.slices.len());
             }
             self.slices.push(OpenSpan {
                 start_ns,
@@ -62,7 +62,7 @@ impl Stack {
                 value: id,
             });
         }
-        place
+        position
     }
 
     /// Ends an open slice that began at `start_ns`.
@@ -75,35 +75,35 @@ impl Stack {
             self.slices.truncate(at);
             return;
         }
-        let place = self.ended.partition_point(|ended| *ended < at);
-        self.ended.insert(place, at);
+        let index = self.with_end.partition_point(|depth| *depth < at);
+        self.with_end.insert(index, at);
     }
 
-    /// The slice that an arrow binds to: the one that began last, even if it has ended, unless another event has taken it off. Its id, and when
-    /// it began.
+    /// Returns the id and the begin of the slice that an arrow binds to. This is the one that began last, even if it has ended, unless a later event has removed
+    /// it.
     pub(crate) fn top(&self) -> Option<(i64, i64)> {
         let top = self.slices.innermost();
         top.map(|open| (open.value, open.start_ns))
     }
 
-    /// Takes off what has ended, for something that begins at `ts_ns`; which slice that crosses, if it has a duration and does. Open slices on one that has ended
-    /// go with it.
+    /// Removes the slices that have ended before an event at `ts_ns`, together with the open slices above them. If the event has a duration and overlaps a
+    /// slice, returns the depth of that slice.
     fn close(&mut self, ts_ns: i64, dur_ns: Option<i64>) -> Option<usize> {
-        // Slices without an end have no say, and there may be very many: only those with one are looked at.
-        for nth in (0..self.ended.len()).rev() {
-            let at = self.ended[nth];
+        // Slices without an end do not matter here, and there may be very many of them, so only the others are examined.
+        for nth in (0..self.with_end.len()).rev() {
+            let at = self.with_end[nth];
             let Some(open) = self.slices.get(at).copied() else {
                 continue;
             };
-            let ended_above = self.ended.len() - nth - 1;
-            let is_open_above = self.slices.len() - at - 1 > ended_above;
-            if is_open_above {
+            let with_end_above = self.with_end.len() - nth - 1;
+            let has_open_above = self.slices.len() - at - 1 > with_end_above;
+            if has_open_above {
                 if ts_ns > open.end_ns {
                     self.truncate(at);
                 }
                 continue;
             }
-            // Instants of one time lie on each other.
+            // Instants at the same time are nested.
             let are_instants = open.start_ns == open.end_ns && dur_ns == Some(0);
             if open.end_ns < ts_ns || open.end_ns == ts_ns && !are_instants {
                 self.truncate(self.slices.len() - 1);
@@ -118,8 +118,8 @@ impl Stack {
 
     fn truncate(&mut self, len: usize) {
         self.slices.truncate(len);
-        let ended = self.ended.partition_point(|at| *at < len);
-        self.ended.truncate(ended);
+        let left = self.with_end.partition_point(|at| *at < len);
+        self.with_end.truncate(left);
     }
 }
 
@@ -127,17 +127,17 @@ impl Stack {
 mod tests {
     use super::*;
 
-    /// Each event used to go over all of them: an hour of it.
+    /// This took an hour when each event examined all open slices.
     #[test]
-    fn many_begins_without_an_end_cost_little() {
+    fn many_begins_without_an_end_are_fast() {
         let mut stack = Stack::default();
-        let many = i32::try_from(MOST).unwrap() - 2;
+        let many = i32::try_from(MAX_SLICES).unwrap() - 2;
         for nth in 0..many.into() {
-            stack.begin(nth, nth, None, MOST);
+            stack.begin(nth, nth, None, MAX_SLICES);
         }
         for nth in 1 << 20..1 << 22 {
-            let place = stack.begin(nth, nth, Some(1), MOST);
-            assert_eq!(place.depth, many);
+            let position = stack.begin(nth, nth, Some(1), MAX_SLICES);
+            assert_eq!(position.depth, many);
             stack.end(nth, Some(1 << 19));
         }
     }

@@ -1,6 +1,6 @@
 //! The table `args` of a process.
 //!
-//! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
+//! Within a row group, rows are grouped by key, in the order of their slices. The values of one key are similar, so they compress several times better.
 
 use super::cells::{Cell, Coding, Column};
 use super::table::Table;
@@ -21,59 +21,59 @@ pub(crate) const COLUMNS: [Column; 7] = [
     Column::double("real_value").or_null(),
 ];
 
-/// The places of columns.
+/// Indices of columns.
 const FLAT_KEY: usize = 1;
 const KEY: usize = 2;
 const KIND: usize = 3;
 
-/// Bytes of texts in a row group.
+/// Size of texts from which on a row group is written.
 const TEXT_BYTES: usize = 8 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
     key: u32,
     id: i64,
-    /// A text is a range of the texts.
+    /// Value of the arg. A text is a range of [`ArgTable::texts`].
     value: ArgValue<(usize, usize)>,
 }
 
-/// Takes args in the order of their slices. Its memory is kept for the next row group and the next process.
+/// Collects args in the order of their slices. Its memory is reused for the next row group and the next process.
 pub(crate) struct ArgTable<'a> {
     keys: &'a [TextPair],
     table: Table,
     rows: Vec<Row>,
-    /// Keys that are kept nowhere else; their numbers follow those of the others.
-    here: Vec<TextPair>,
-    here_bytes: usize,
+    /// Keys that have no number in `keys`. Here, their numbers follow those of `keys`.
+    inline_keys: Vec<TextPair>,
+    inline_bytes: usize,
     texts: Vec<u8>,
 }
 
 impl<'a> ArgTable<'a> {
-    /// One for args of these keys.
+    /// Creates a table for args with these keys.
     pub(crate) fn new(keys: &'a [TextPair]) -> ArgTable<'a> {
         ArgTable {
             keys,
-            table: Table::new(&COLUMNS).with_most(usize::MAX, usize::MAX),
+            table: Table::new(&COLUMNS).with_limits(usize::MAX, usize::MAX),
             rows: Vec::new(),
-            here: Vec::new(),
-            here_bytes: 0,
+            inline_keys: Vec::new(),
+            inline_bytes: 0,
             texts: Vec::new(),
         }
     }
 
-    /// Begins the table of a process, whose file is made when there is an arg.
+    /// Begins the table of a process. Its file is created when there is an arg.
     pub(crate) fn begin(&mut self, path: PathBuf) {
         self.table.begin(path);
     }
 
-    /// Takes the args of a slice; of those with the same key in both entries the later one's.
+    /// Adds the args of a slice. If both entries have an arg with the same key, the one in `later` is used.
     pub(crate) fn push(
         &mut self,
         id: i64,
         entry: &Entry<'_>,
         later: Option<&Entry<'_>>,
     ) -> Result<()> {
-        if self.rows.len() >= ROWS || self.texts.len() + self.here_bytes >= TEXT_BYTES {
+        if self.rows.len() >= ROWS || self.texts.len() + self.inline_bytes >= TEXT_BYTES {
             self.write()?;
         }
         let first = self.rows.len();
@@ -81,18 +81,19 @@ impl<'a> ArgTable<'a> {
         if let Some(later) = later {
             let middle = self.rows.len();
             later.each_arg(|key, value| self.add(id, key, value));
-            self.leave_later(first, middle);
+            self.remove_overridden(first, middle);
         }
         Ok(())
     }
 
     fn add(&mut self, id: i64, key: ArgKey, value: ArgValue<&[u8]>) {
         let key = match key {
-            ArgKey::Kept(number) => number,
-            ArgKey::Here(pair) => {
-                self.here_bytes += pair.bytes();
-                self.here.push(pair);
-                u32::try_from(self.keys.len() + self.here.len() - 1).unwrap_or(u32::MAX)
+            ArgKey::Number(number) => number,
+            ArgKey::Inline(pair) => {
+                self.inline_bytes += pair.bytes();
+                let number = self.keys.len() + self.inline_keys.len();
+                self.inline_keys.push(pair);
+                u32::try_from(number).unwrap_or(u32::MAX)
             }
         };
         let value = value.with_text(|text| {
@@ -103,30 +104,30 @@ impl<'a> ArgTable<'a> {
         self.rows.push(Row { key, id, value });
     }
 
-    /// Of the rows from `first` on, those before `middle` whose keys come again behind it go.
-    fn leave_later(&mut self, first: usize, middle: usize) {
+    /// Removes the rows from `first` up to `middle` whose keys appear again after them.
+    fn remove_overridden(&mut self, first: usize, middle: usize) {
         let mut rows = self.rows.split_off(first);
         let later = rows.split_off(middle - first);
-        let text = |row: &Row| &pair(self.keys, &self.here, row.key as usize).1;
+        let text = |row: &Row| &pair(self.keys, &self.inline_keys, row.key as usize).1;
         let keys: BTreeSet<&[u8]> = later.iter().map(|row| text(row).data()).collect();
         rows.retain(|row| !keys.contains(text(row).data()));
         drop(keys);
         self.rows.extend(rows.into_iter().chain(later));
     }
 
-    /// Sorts the rows by the texts of their keys, those of one text as they stand. Equal texts may have several numbers.
+    /// Sorts the rows by the texts of their keys. The order of rows with the same text does not change. Equal texts may have several numbers.
     fn sort(&mut self) {
-        let count = self.keys.len() + self.here.len();
+        let count = self.keys.len() + self.inline_keys.len();
         let mut is_used = vec![false; count];
         for row in &self.rows {
             is_used[row.key as usize] = true;
         }
-        let text = |key: &usize| pair(self.keys, &self.here, *key).1.data();
+        let text = |key: &usize| pair(self.keys, &self.inline_keys, *key).1.data();
         let mut used: Vec<usize> = (0..count).filter(|key| is_used[*key]).collect();
         used.sort_by(|one, other| text(one).cmp(text(other)));
         let mut ranks = vec![0_usize; count];
-        let of_one_text = used.chunk_by(|one, next| text(one) == text(next));
-        for (rank, keys) in of_one_text.enumerate() {
+        let equal = used.chunk_by(|one, next| text(one) == text(next));
+        for (rank, keys) in equal.enumerate() {
             keys.iter().for_each(|key| ranks[*key] = rank);
         }
         self.rows.sort_by_key(|row| ranks[row.key as usize]);
@@ -135,7 +136,7 @@ impl<'a> ArgTable<'a> {
     /// Writes the rows as a row group.
     fn write(&mut self) -> Result<()> {
         self.sort();
-        // As Perfetto names them.
+        // These are Perfetto's names of the types.
         let [int, bool, real, string] =
             ["int", "bool", "real", "string"].map(|kind| self.table.number(KIND, kind.as_bytes()));
         let mut last = None;
@@ -143,7 +144,8 @@ impl<'a> ArgTable<'a> {
             let [flat_key, key] = match last {
                 Some((number, numbers)) if number == row.key => numbers,
                 _ => {
-                    let TextPair(flat_key, key) = pair(self.keys, &self.here, row.key as usize);
+                    let TextPair(flat_key, key) =
+                        pair(self.keys, &self.inline_keys, row.key as usize);
                     let flat_key = flat_key.as_ref().unwrap_or(key).data();
                     [(FLAT_KEY, flat_key), (KEY, key.data())]
                         .map(|(column, text)| self.table.number(column, text))
@@ -168,18 +170,18 @@ impl<'a> ArgTable<'a> {
         self.table.write()?;
         self.rows.clear();
         self.texts.clear();
-        self.here.clear();
-        self.here_bytes = 0;
+        self.inline_keys.clear();
+        self.inline_bytes = 0;
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows and finishes the file.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.rows.is_empty() {
             self.write()?;
         }
         self.table.finish()?;
-        // A slice may have had far more args than a row group.
+        // A slice may have had many more args than a row group, so the memory is released.
         if self.rows.capacity() > 2 * ROWS || self.texts.capacity() > 2 * TEXT_BYTES {
             *self = ArgTable::new(self.keys);
         }
@@ -187,6 +189,6 @@ impl<'a> ArgTable<'a> {
     }
 }
 
-fn pair<'k>(keys: &'k [TextPair], here: &'k [TextPair], key: usize) -> &'k TextPair {
-    keys.get(key).unwrap_or_else(|| &here[key - keys.len()])
+fn pair<'k>(keys: &'k [TextPair], inline: &'k [TextPair], key: usize) -> &'k TextPair {
+    keys.get(key).unwrap_or_else(|| &inline[key - keys.len()])
 }

@@ -1,20 +1,20 @@
-//! Columns, and their cells while a row group is gathered.
+//! Columns, and their cells while a row group is collected.
 
 use super::text_column::TextColumn;
 use parquet::basic::Type;
 use std::borrow::Cow;
 use trace_report::FigureValue;
 
-/// How a column is encoded before it is compressed.
+/// Encoding of a column before it is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// Differences from row to row.
+    /// Differences between consecutive rows.
     Delta,
-    /// Numbers of values that come again.
+    /// Numbers of repeated values.
     Dictionary,
 }
 
-/// A column: its name, its type, whether it may be null.
+/// Name and type of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -37,7 +37,7 @@ impl Column {
         Column::new(name, Type::INT64, coding)
     }
 
-    pub(crate) const fn word(name: &'static str) -> Column {
+    pub(crate) const fn int(name: &'static str) -> Column {
         Column::new(name, Type::INT32, Coding::Dictionary)
     }
 
@@ -57,14 +57,14 @@ impl Column {
     }
 }
 
-/// The value of a cell.
+/// Value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Null,
     Long(i64),
     Double(f64),
     Text(Cow<'a, [u8]>),
-    /// A text by its number in the column.
+    /// Number of a text in the column.
     Known(u32),
 }
 
@@ -109,11 +109,11 @@ impl<'a> From<FigureValue<'a>> for Cell<'a> {
     }
 }
 
-/// Values, some of them null.
+/// Values that may be null.
 #[derive(Default)]
 pub(crate) struct Nullable<T> {
     pub(super) values: Vec<T>,
-    /// For each row 1 if it has a value, and 0 if it has none.
+    /// Definition level of each row: 1 if it has a value, or 0 if it is null.
     pub(super) levels: Vec<i16>,
 }
 
@@ -124,19 +124,19 @@ impl<T> Nullable<T> {
     }
 }
 
-/// The cells of a column of any type.
+/// Cells of a column of any type.
 pub(crate) enum Cells {
     Longs(Nullable<i64>),
-    Words(Nullable<i32>),
+    Ints(Nullable<i32>),
     Doubles(Nullable<f64>),
     Texts(TextColumn),
 }
 
 impl Cells {
-    pub(super) fn of(column: &Column) -> Cells {
+    pub(super) fn new(column: &Column) -> Cells {
         match column.kind {
             Type::INT64 => Cells::Longs(Nullable::default()),
-            Type::INT32 => Cells::Words(Nullable::default()),
+            Type::INT32 => Cells::Ints(Nullable::default()),
             Type::DOUBLE => Cells::Doubles(Nullable::default()),
             _ => Cells::Texts(TextColumn::default()),
         }
@@ -148,8 +148,8 @@ impl Cells {
         match (self, cell) {
             (Cells::Longs(longs), Cell::Long(value)) => longs.push(Some(value)),
             (Cells::Longs(longs), _) => longs.push(None),
-            (Cells::Words(words), Cell::Long(value)) => words.push(i32::try_from(value).ok()),
-            (Cells::Words(words), _) => words.push(None),
+            (Cells::Ints(ints), Cell::Long(value)) => ints.push(i32::try_from(value).ok()),
+            (Cells::Ints(ints), _) => ints.push(None),
             (Cells::Doubles(doubles), Cell::Double(value)) => doubles.push(Some(value)),
             (Cells::Doubles(doubles), _) => doubles.push(None),
             (Cells::Texts(texts), Cell::Known(number)) => texts.push(Some(number), 1),

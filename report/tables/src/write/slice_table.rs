@@ -3,7 +3,7 @@
 use super::cells::{Cell, Coding, Column};
 use super::table::Table;
 use super::table_file::ROWS;
-use crate::gather::texts::{NOT_KEPT, TextPair};
+use crate::gather::texts::{TextPair, UNNUMBERED};
 use parquet::errors::Result;
 use std::path::PathBuf;
 use trace_store::hashed_map::HashedMap;
@@ -15,17 +15,17 @@ pub(crate) const COLUMNS: [Column; 10] = [
     Column::long("track_id", Coding::Dictionary),
     Column::text("category").or_null(),
     Column::text("name").or_null(),
-    Column::word("depth"),
+    Column::int("depth"),
     Column::long("parent_id", Coding::Delta).or_null(),
     Column::long("arg_set_id", Coding::Delta).or_null(),
     Column::long("thread_dur", Coding::Delta).or_null(),
 ];
 
-/// The places of the columns of texts.
+/// Indices of the columns with texts.
 const CATEGORY: usize = 4;
 const NAME: usize = 5;
 
-/// Bytes of categories and names in a row group: Parquet keeps those of a group in memory.
+/// Maximum size of categories and names in a row group, which are in memory until the group is written.
 const TEXT_BYTES: usize = 32 << 20;
 
 /// A slice.
@@ -33,37 +33,38 @@ const TEXT_BYTES: usize = 32 << 20;
 pub(crate) struct SliceRow {
     pub(crate) id: i64,
     pub(crate) ts_ns: i64,
-    /// Negative if it has no end.
+    /// Duration, which is negative if the slice has no end.
     pub(crate) dur_ns: i64,
     pub(crate) track: i64,
-    /// Category and name by their number, or as they are.
+    /// Number of the category and name.
     pub(crate) name: u32,
-    pub(crate) here: Option<TextPair>,
+    /// Category and name, if they have no number.
+    pub(crate) inline_name: Option<TextPair>,
     pub(crate) depth: i32,
     pub(crate) parent: Option<i64>,
     pub(crate) has_args: bool,
     pub(crate) cpu_ns: Option<i64>,
 }
 
-/// Takes slices in the order of their begins.
+/// Collects slices in the order of their begins.
 pub(crate) struct SliceTable<'a> {
     names: &'a [TextPair],
-    /// The numbers that categories and names of this row group have in their columns.
+    /// Numbers of the categories and names in the columns of the current row group.
     numbers: HashedMap<[Option<u32>; 2]>,
     table: Table,
 }
 
 impl<'a> SliceTable<'a> {
-    /// One for slices of these categories and names.
+    /// Creates a table for slices with these categories and names.
     pub(crate) fn new(names: &'a [TextPair]) -> SliceTable<'a> {
         SliceTable {
             names,
             numbers: HashedMap::default(),
-            table: Table::new(&COLUMNS).with_most(ROWS, TEXT_BYTES),
+            table: Table::new(&COLUMNS).with_limits(ROWS, TEXT_BYTES),
         }
     }
 
-    /// Begins the table of a process, whose file is made when there is a slice.
+    /// Begins the table of a process. Its file is created when there is a slice.
     pub(crate) fn begin(&mut self, path: PathBuf) {
         self.table.begin(path);
     }
@@ -72,7 +73,7 @@ impl<'a> SliceTable<'a> {
         if self.table.is_empty() {
             self.numbers.clear();
         }
-        let [category, name] = self.numbers_of(row);
+        let [category, name] = self.text_numbers(row);
         self.table.push([
             Cell::Long(row.id),
             Cell::Long(row.ts_ns),
@@ -87,24 +88,25 @@ impl<'a> SliceTable<'a> {
         ])
     }
 
-    /// Returns the numbers of a slice's category and name.
-    fn numbers_of(&mut self, row: &SliceRow) -> [Option<u32>; 2] {
-        if let Some(known) = self.numbers.get(&row.name.into()) {
-            return *known;
+    /// Returns the numbers of a slice's category and name in their columns.
+    fn text_numbers(&mut self, row: &SliceRow) -> [Option<u32>; 2] {
+        if let Some(numbers) = self.numbers.get(&row.name.into()) {
+            return *numbers;
         }
-        let pair = self.names.get(row.name as usize).or(row.here.as_ref());
+        let stored = self.names.get(row.name as usize);
+        let pair = stored.or(row.inline_name.as_ref());
         let category = pair.and_then(|pair| pair.0.as_ref());
         let numbers = [
             category.and_then(|text| self.table.number(CATEGORY, text.data())),
             pair.and_then(|pair| self.table.number(NAME, pair.1.data())),
         ];
-        if row.name != NOT_KEPT {
+        if row.name != UNNUMBERED {
             self.numbers.insert(row.name.into(), numbers);
         }
         numbers
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows and finishes the file.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.table.finish()
     }

@@ -1,4 +1,4 @@
-//! A table while its rows are gathered, a row group at a time.
+//! A table whose rows are collected and written one row group at a time.
 
 use super::cells::{Cell, Cells, Column};
 use super::table_file::{ROWS, TableFile};
@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 /// A table that collects rows for one file after another. A file is created when its first row group is written. All row groups and files share the same memory.
 pub(crate) struct Table {
     columns: Cow<'static, [Column]>,
-    /// Most rows of a row group, and bytes of texts from which on no further row is added.
-    most_rows: usize,
-    most_text_bytes: usize,
+    /// Maximum number of rows in a row group.
+    max_rows: usize,
+    /// Size of texts from which on a row group is written.
+    max_text_bytes: usize,
     path: PathBuf,
     file: Option<TableFile>,
     cells: Vec<Cells>,
@@ -23,10 +24,10 @@ impl Table {
     pub(crate) fn new(columns: impl Into<Cow<'static, [Column]>>) -> Table {
         let columns = columns.into();
         Table {
-            cells: columns.iter().map(Cells::of).collect(),
+            cells: columns.iter().map(Cells::new).collect(),
             columns,
-            most_rows: ROWS,
-            most_text_bytes: usize::MAX,
+            max_rows: ROWS,
+            max_text_bytes: usize::MAX,
             path: PathBuf::new(),
             file: None,
             rows: 0,
@@ -34,15 +35,15 @@ impl Table {
     }
 
     /// Returns the table with other limits for a row group.
-    pub(crate) fn with_most(self, most_rows: usize, most_text_bytes: usize) -> Table {
+    pub(crate) fn with_limits(self, max_rows: usize, max_text_bytes: usize) -> Table {
         Table {
-            most_rows,
-            most_text_bytes,
+            max_rows,
+            max_text_bytes,
             ..self
         }
     }
 
-    /// Goes on with another file; the last one must be finished.
+    /// Continues with another file. The last one must be finished.
     pub(crate) fn begin(&mut self, path: PathBuf) {
         self.path = path;
     }
@@ -52,7 +53,7 @@ impl Table {
         self.rows == 0
     }
 
-    /// Returns the number of a text in this row group, for the column at this place.
+    /// Returns the number of a text in this row group, for the column with this index.
     pub(super) fn number(&mut self, column: usize, text: &[u8]) -> Option<u32> {
         match &mut self.cells[column] {
             Cells::Texts(texts) => Some(texts.number(text)),
@@ -66,13 +67,13 @@ impl Table {
             cells.push(cell);
         }
         self.rows += 1;
-        match self.rows < self.most_rows && self.text_bytes() < self.most_text_bytes {
+        match self.rows < self.max_rows && self.text_bytes() < self.max_text_bytes {
             true => Ok(()),
             false => self.write(),
         }
     }
 
-    /// Returns the bytes of all texts of this row group, each counted once.
+    /// Returns the size of all texts in this row group. Repeated texts count once.
     pub(super) fn text_bytes(&self) -> usize {
         self.cells.iter().map(Cells::text_bytes).sum()
     }
@@ -86,7 +87,7 @@ impl Table {
         file.write(std::mem::take(&mut self.rows), &mut self.cells)
     }
 
-    /// Writes what is left, and finishes the file, if there is one.
+    /// Writes the remaining rows and finishes the file, if there is one.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.rows > 0 {
             self.write()?;
@@ -95,7 +96,7 @@ impl Table {
     }
 }
 
-/// Writes a table of few rows at once.
+/// Writes a small table at once.
 pub(crate) fn write<'a, const N: usize>(
     path: &Path,
     columns: &'static [Column; N],

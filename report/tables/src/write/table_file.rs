@@ -1,4 +1,4 @@
-//! A table as a file: row groups of columns, each with the encoding that suits it.
+//! The file of a table, with row groups of columns. Each column has the encoding that is best for it.
 
 use super::cells::{Cells, Coding, Column, Nullable};
 use super::text_column::{ZSTD_LEVEL, compression};
@@ -16,11 +16,11 @@ use std::path::Path;
 use std::sync::Arc;
 use zstd::bulk::Compressor;
 
-/// What says of a file that this program wrote it.
+/// Name of this program in each file.
 pub(crate) const CREATED_BY: &str = concat!("trace-tables ", env!("CARGO_PKG_VERSION"));
-/// Rows of a row group, unless the table has another limit.
+/// Maximum number of rows in a row group, unless the table has another limit.
 pub(crate) const ROWS: usize = 128 << 10;
-/// Values that are encoded at once.
+/// Number of values that are encoded at once.
 const BATCH: usize = 4 << 10;
 
 /// A table that is being written.
@@ -45,18 +45,18 @@ impl TableFile {
         })
     }
 
-    /// Writes a row group with this number of rows, and empties the cells.
+    /// Writes a row group with this number of rows, and clears the cells.
     pub(super) fn write(&mut self, rows: usize, cells: &mut [Cells]) -> Result<()> {
         if rows == 0 {
-            return Ok(()); // not every reader takes a row group without rows
+            return Ok(()); // Some readers refuse a row group without rows.
         }
         let kinds = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
         for ((column, kind), cells) in self.columns.iter().zip(&kinds).zip(cells) {
             match cells {
-                Cells::Longs(longs) => put::<Int64Type>(&mut group, column, longs)?,
-                Cells::Words(words) => put::<Int32Type>(&mut group, column, words)?,
-                Cells::Doubles(doubles) => put::<DoubleType>(&mut group, column, doubles)?,
+                Cells::Longs(longs) => write_column::<Int64Type>(&mut group, column, longs)?,
+                Cells::Ints(ints) => write_column::<Int32Type>(&mut group, column, ints)?,
+                Cells::Doubles(doubles) => write_column::<DoubleType>(&mut group, column, doubles)?,
                 Cells::Texts(texts) => {
                     let (pages, closed) = texts.write(kind, &mut self.compressor)?;
                     group.append_column(&pages, closed)?;
@@ -73,7 +73,7 @@ impl TableFile {
 }
 
 /// Writes the next column of a row group.
-fn put<T: DataType>(
+fn write_column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, File>,
     column: &Column,
     cells: &mut Nullable<T::T>,
@@ -119,10 +119,10 @@ fn properties(columns: &[Column]) -> Result<WriterPropertiesPtr> {
         .set_write_batch_size(BATCH)
         .set_offset_index_disabled(true)
         .set_statistics_enabled(EnabledStatistics::Chunk);
-    Ok(Arc::new(columns.iter().fold(builder, coded).build()))
+    Ok(Arc::new(columns.iter().fold(builder, with_column).build()))
 }
 
-fn coded(builder: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
+fn with_column(builder: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
     let path = || ColumnPath::from(column.name);
     let builder = match column.coding {
         Coding::Dictionary => builder,

@@ -1,6 +1,6 @@
-//! A column of texts: each text once, and of each row its number.
+//! A column of texts. Each text is stored once, and each row has the number of its text.
 //!
-//! The crate's own writer takes texts alone, and looks up each of them. Here most are known by a number, and stand in long runs.
+//! The writer of the parquet crate accepts only texts, and looks up each of them. Here, most texts have a number already, and there are long runs of equal texts.
 
 use super::hybrid::Hybrid;
 use bytes::Bytes;
@@ -15,29 +15,30 @@ use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
 
-/// The level at which columns are compressed.
+/// Compression level of columns.
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
-/// The texts of a row group.
+/// Texts of a row group.
 #[derive(Default)]
 pub(crate) struct TextColumn {
-    /// The texts, each behind its length.
+    /// The texts, each after its length.
     plain: Vec<u8>,
-    /// Where each begins there, behind its length.
+    /// Offset of each text in `plain`, after its length.
     starts: Vec<usize>,
+    /// Numbers by the hash of the text.
     numbers: HashedMap<u32>,
-    /// The number of so many rows that have a text.
+    /// Runs of rows with a text: its number, and the number of rows.
     rows: Vec<(u32, usize)>,
-    /// Whether so many rows have one.
+    /// Runs of rows: true if they have a text, and the number of rows.
     levels: Vec<(bool, usize)>,
 }
 
 impl TextColumn {
-    /// The number of a text. Of two with one hash the second one has a new number each time.
+    /// Returns the number of a text. If two texts have the same hash, the second one gets a new number each time.
     pub(crate) fn number(&mut self, text: &[u8]) -> u32 {
         let hash = xxh3_64(text);
-        let known = self.numbers.get(&hash).copied();
-        if let Some(number) = known.filter(|number| self.text(*number) == text) {
+        let candidate = self.numbers.get(&hash).copied();
+        if let Some(number) = candidate.filter(|number| self.text(*number) == text) {
             return number;
         }
         let number = u32::try_from(self.starts.len()).unwrap_or(u32::MAX);
@@ -49,7 +50,7 @@ impl TextColumn {
         number
     }
 
-    /// Bytes of the texts.
+    /// Returns the size of the texts.
     pub(crate) fn bytes(&self) -> usize {
         self.plain.len()
     }
@@ -61,7 +62,7 @@ impl TextColumn {
         &self.plain[self.starts[number]..end]
     }
 
-    /// Adds rows with this text, or with none.
+    /// Adds rows with this text, or without a text.
     #[inline]
     pub(crate) fn push(&mut self, number: Option<u32>, rows: usize) {
         add_to_run(&mut self.levels, number.is_some(), rows);
@@ -75,19 +76,19 @@ impl TextColumn {
         self.push(number, 1);
     }
 
-    /// Its pages, and what the row group is to know of them. It is empty then.
+    /// Returns the pages of the column and their metadata. Clears the column.
     pub(super) fn write(
         &mut self,
-        of: &ColumnDescPtr,
+        column: &ColumnDescPtr,
         compressor: &mut Compressor<'_>,
     ) -> Result<(Bytes, ColumnCloseResult)> {
         let rows: usize = self.levels.iter().map(|(_, rows)| rows).sum();
         let with_text: usize = self.rows.iter().map(|(_, rows)| rows).sum();
-        if of.max_def_level() == 0 && with_text < rows {
-            let why = format!("column {}: a row has no text", of.name());
+        if column.max_def_level() == 0 && with_text < rows {
+            let why = format!("column {}: a row has no text", column.name());
             return Err(ParquetError::General(why));
         }
-        let page = match of.max_def_level() {
+        let page = match column.max_def_level() {
             0 => Vec::new(),
             _ => self.encoded_levels()?,
         };
@@ -98,28 +99,28 @@ impl TextColumn {
         };
         let most = u32_of(self.starts.len().saturating_sub(1))?;
         let number_bytes = with_text * Hybrid::width(most) as usize / 8;
-        let (page, encoding) = if self.is_shorter_plain(number_bytes) {
+        let (page, encoding) = if self.is_plain_shorter(number_bytes) {
             (self.with_texts(page)?, Encoding::PLAIN)
         } else {
             chunk.add_dictionary(&self.plain, self.starts.len())?;
             (self.with_numbers(page, most), Encoding::RLE_DICTIONARY)
         };
         self.clear();
-        chunk.finish(of, &page, encoding, rows)
+        chunk.finish(column, &page, encoding, rows)
     }
 
-    /// Which rows have a text, behind the length of that.
+    /// Encodes which rows have a text. The result begins with its length.
     fn encoded_levels(&self) -> Result<Vec<u8>> {
         let mut levels = Hybrid::new(1, Vec::new());
-        for (is_there, rows) in &self.levels {
-            levels.push((*is_there).into(), *rows);
+        for (has_text, rows) in &self.levels {
+            levels.push((*has_text).into(), *rows);
         }
         let levels = levels.finish();
         Ok([&u32_of(levels.len())?.to_le_bytes()[..], &levels].concat())
     }
 
-    /// Whether the texts of all rows take no more than each text once and so many bytes of numbers: most come once.
-    fn is_shorter_plain(&self, number_bytes: usize) -> bool {
+    /// Returns true if the texts of all rows need no more space than each text once and the numbers of all rows. This happens if most texts appear only once.
+    fn is_plain_shorter(&self, number_bytes: usize) -> bool {
         let lens = self.rows.iter().map(|(number, rows)| {
             let len = size_of::<u32>() + self.text(*number).len();
             len.saturating_mul(*rows)
@@ -156,17 +157,17 @@ impl TextColumn {
     }
 }
 
-/// The pages of a column while they are made.
+/// Pages of a column that are being written.
 struct Chunk<'a, 'c> {
     out: TrackedWrite<Vec<u8>>,
     compressor: &'a mut Compressor<'c>,
-    /// Their size if they were not compressed.
+    /// Size of the pages without compression.
     uncompressed: usize,
 }
 
 impl Chunk<'_, '_> {
     fn add(&mut self, content: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<()> {
-        i32::try_from(content.len()).map_err(too_large)?; // what a page's header can hold
+        i32::try_from(content.len()).map_err(too_large)?; // The header of a page has an i32 for its size.
         let packed = self.compressor.compress(content)?;
         let page = CompressedPage::new(page(Bytes::from(packed)), content.len());
         let written = SerializedPageWriter::new(&mut self.out).write_page(page)?;
@@ -184,10 +185,10 @@ impl Chunk<'_, '_> {
         })
     }
 
-    /// Adds the page of the rows, the last one.
+    /// Adds the page of the rows, which is the last one.
     fn finish(
         mut self,
-        of: &ColumnDescPtr,
+        column: &ColumnDescPtr,
         page: &[u8],
         encoding: Encoding,
         rows: usize,
@@ -203,7 +204,7 @@ impl Chunk<'_, '_> {
             statistics: None,
         })?;
         let bytes = Bytes::from(self.out.into_inner()?);
-        let metadata = ColumnChunkMetaData::builder(of.clone())
+        let metadata = ColumnChunkMetaData::builder(column.clone())
             .set_compression(compression()?)
             .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, encoding])
             .set_num_values(i64::from(num_values))
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_read_as_they_were_taken() {
+    fn texts_are_read_as_they_were_written() {
         let mut random = 7_u64;
         let mut below = |most: usize| {
             random = random
@@ -305,13 +306,13 @@ mod tests {
                 }
                 found
             };
-            // Nulls alone, texts that come once, and a long one that comes again.
+            // Only nulls, texts that appear once, and a long text that is repeated.
             let long = "x".repeat(1 << 16);
             let none = vec![("one".to_owned(), None); 9];
             let once = (0..1_000).map(|nth| (nth.to_string(), Some(String::new())));
-            let again = std::iter::repeat_n((long, None), 200);
-            let odd = once.chain(again).collect();
-            let groups = [group(3_000), group(1), group(5_000), none, odd];
+            let repeated = std::iter::repeat_n((long, None), 200);
+            let mixed = once.chain(repeated).collect();
+            let groups = [group(3_000), group(1), group(5_000), none, mixed];
             let expected = groups.iter().flatten();
             let expected = expected.map(|(one, other)| [Some(one.clone()), other.clone()]);
             let found = read_back(&groups);

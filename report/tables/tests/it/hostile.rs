@@ -1,4 +1,4 @@
-//! Traces that say little, too much, or what no table can hold.
+//! Traces with huge, very many, malformed or missing data.
 
 use crate::events::event;
 use crate::tables::{Row, Tables};
@@ -7,9 +7,9 @@ use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// More names, and more bytes of them, than are kept once; more rows than a row group has.
+/// There are more names than can be numbered, in count and size, and more rows than a row group has.
 #[test]
-fn very_many_names_and_keys_come_through() {
+fn very_many_names_and_keys_are_written() {
     let long = "x".repeat(300);
     let span = |nth: u64| {
         let (ts, text) = (2 * nth, nth % 7);
@@ -40,7 +40,7 @@ fn very_many_names_and_keys_come_through() {
 }
 
 #[test]
-fn huge_args_come_through() {
+fn huge_args_are_written() {
     let texts = ["a", "b", "c", "d"].map(|text| text.repeat(9 << 20));
     let span = |nth: usize| {
         let (ts, text, list) = (2 * nth, &texts[nth], json!(vec![nth; 50_000]));
@@ -53,9 +53,9 @@ fn huge_args_come_through() {
     assert_eq!(found.collect::<Vec<_>>(), texts);
 }
 
-/// A checksum is right of whatever it was made of. Of args that are torn or too deep there are none, and of the others all.
+/// A valid checksum does not imply that args are well-formed. Torn args and args that are nested too deeply count as none.
 #[test]
-fn odd_args_that_a_checksum_vouches_for_are_none() {
+fn malformed_args_in_a_block_with_a_checksum_are_ignored() {
     let process = Process::new(41);
     let on = process.main_thread();
     let deep = |lists: usize| format!("\"a\":1,\"b\":{}1{}", "[".repeat(lists), "]".repeat(lists));
@@ -77,9 +77,9 @@ fn odd_args_that_a_checksum_vouches_for_are_none() {
     assert_eq!(keys.collect::<Vec<_>>(), ["args.a", "args.a", "args.b"]);
 }
 
-/// More names of counters than are kept once: each has a track of its own, however many threads find them.
+/// There are more names of counters than can be numbered. Each has its own track, however many threads find it.
 #[test]
-fn very_many_counters_come_through() {
+fn very_many_counters_are_written() {
     let long = "x".repeat(300);
     let sample = |nth: u64| event(&format!("C 1 {nth} '{} {long}' n={nth}", nth % 50_000));
     let tables = Tables::of_lines(&(0..60_000).map(sample).collect::<Vec<_>>());
@@ -96,9 +96,9 @@ fn very_many_counters_come_through() {
     }
 }
 
-/// Ends of arrows that wait for a slice that never comes, and begins that nothing ends: bounded, and counted.
+/// The number of begins without an end is limited.
 #[test]
-fn what_is_left_out_is_counted() {
+fn spans_that_are_too_deep_are_counted() {
     let begins = 70_000;
     let begin = |nth: u64| event(&format!("B 1 {nth} open"));
     let tables = Tables::of_lines(&(0..begins).map(begin).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The tables, read back by Parquet's own reader and compared with what Perfetto's trace processor makes of the same run.
+//! Reads the tables with the reader of the parquet crate, and compares them with the tables of Perfetto's trace processor for the same run.
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
 #[path = "../../../tests/it/events.rs"]

@@ -1,4 +1,4 @@
-//! The tables of a run, and what Perfetto's trace processor makes of the same run, merged: the same, row for row.
+//! Compares the tables of a run, row by row, with the tables of Perfetto's trace processor for the merged trace of the same run.
 
 use crate::events::{events, trace};
 use crate::tables::{Row, Tables};
@@ -10,7 +10,7 @@ use std::process::Command;
 use trace_merge::{EventOptions, Mode, Options, Output};
 
 const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/perfetto/tpq");
-/// One statement a comparison; each gives its rows as lists.
+/// Statements for Perfetto, one for each comparison.
 const STATEMENTS: [&str; 6] = [
     "SELECT s.ts, s.dur, s.name, s.category, s.depth, p.name, p.ts, s.thread_dur FROM slice s LEFT JOIN slice p ON p.id = s.parent_id",
     "SELECT s.ts, s.name, t.tid, t.name, p.pid, p.name FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t ON t.utid = k.utid JOIN process p ON p.upid = t.upid",
@@ -20,19 +20,19 @@ const STATEMENTS: [&str; 6] = [
     "SELECT p.pid, p.name FROM process p WHERE p.upid > 0",
 ];
 
-/// What Perfetto gives for each statement; nothing (said loudly) where it is not there.
+/// Returns Perfetto's rows for each statement. If it is not installed, prints a message and returns `None`.
 fn perfetto(trace: &Path) -> Option<Vec<Vec<String>>> {
     let lines = printed(Command::new(TPQ).arg(trace).args(STATEMENTS), "")?;
-    let found = lines.lines().map(|line| {
+    let results = lines.lines().map(|line| {
         let rows: Vec<Vec<Value>> = serde_json::from_str(line).unwrap();
-        sorted(rows.iter().map(|row| words_of(row)).collect())
+        sorted(rows.iter().map(|row| row_text(row)).collect())
     });
-    Some(found.collect())
+    Some(results.collect())
 }
 
-/// A row as text. Perfetto's integers that JavaScript cannot hold come as text.
-fn words_of(row: &[Value]) -> String {
-    let word = |value: &Value| match value {
+/// Formats a row as text. The query tool returns integers that JavaScript cannot represent as texts.
+fn row_text(row: &[Value]) -> String {
+    let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_i64() {
             Some(long) => long.to_string(),
@@ -40,7 +40,7 @@ fn words_of(row: &[Value]) -> String {
         },
         other => other.to_string(),
     };
-    row.iter().map(word).collect::<Vec<_>>().join(" | ")
+    row.iter().map(text).collect::<Vec<_>>().join(" | ")
 }
 
 fn sorted(mut rows: Vec<String>) -> Vec<String> {
@@ -48,7 +48,7 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
-/// The same statements for our tables: a table and the columns of each row. `a.b` is column `b` of the row whose id is in column `a`.
+/// Equivalents of the statements for our tables: a table and its columns. `a.b` is column `b` of the row whose id is in column `a`.
 const COLUMNS: [(&str, &str); STATEMENTS.len()] = [
     (
         "slice",
@@ -70,11 +70,11 @@ const COLUMNS: [(&str, &str); STATEMENTS.len()] = [
     ("process", "pid name"),
 ];
 
-/// The rows of our tables by id.
-struct ById(BTreeMap<&'static str, HashMap<i64, Row>>);
+/// Rows of our tables by table and id.
+struct RowsById(BTreeMap<&'static str, HashMap<i64, Row>>);
 
-impl ById {
-    fn of(tables: &Tables) -> ById {
+impl RowsById {
+    fn new(tables: &Tables) -> RowsById {
         let ids = ["slice", "counter", "flow", "track"].map(|table| (table, "id"));
         let others = [("thread", "utid"), ("process", "upid")];
         let by_id = ids.into_iter().chain(others).map(|(table, key)| {
@@ -83,13 +83,13 @@ impl ById {
             let rows = rows.into_iter();
             let by_id = rows.map(|row| (row[key].as_i64().unwrap(), row));
             let by_id: HashMap<i64, Row> = by_id.collect();
-            assert_eq!(by_id.len(), count, "{table}.{key} is unique");
+            assert_eq!(by_id.len(), count, "{table}.{key} must be unique");
             (table, by_id)
         });
-        ById(by_id.collect())
+        RowsById(by_id.collect())
     }
 
-    /// A cell of a row, or of one that the row names; null where it names none.
+    /// Returns a cell of a row, or of a row that it refers to. Returns null if it does not refer to a row.
     fn cell(&self, row: &Row, column: &str) -> Value {
         let Some((key, column)) = column.split_once('.') else {
             return row[column].clone();
@@ -107,25 +107,25 @@ impl ById {
 
 /// Returns the results of the statements on our tables.
 fn ours(tables: &Tables) -> Vec<Vec<String>> {
-    let by_id = ById::of(tables);
-    let found = COLUMNS.iter().enumerate().map(|(nth, (table, columns))| {
+    let by_id = RowsById::new(tables);
+    let results = COLUMNS.iter().enumerate().map(|(nth, (table, columns))| {
         let mut rows = tables.rows(table);
-        // The second statement is of the tracks of threads.
+        // The second statement selects only tracks of threads.
         rows.retain(|row| nth != 1 || by_id.cell(row, "track_id.kind") == json!("thread"));
-        let words = |row: &Row| {
+        let text = |row: &Row| {
             let cells = columns.split(' ').map(|column| by_id.cell(row, column));
-            words_of(&cells.collect::<Vec<_>>())
+            row_text(&cells.collect::<Vec<_>>())
         };
-        sorted(rows.iter().map(words).collect())
+        sorted(rows.iter().map(text).collect())
     });
     for arg in tables.rows("args") {
         assert_eq!(by_id.cell(&arg, "arg_set_id.arg_set_id"), arg["arg_set_id"]);
     }
-    found.collect()
+    results.collect()
 }
 
-/// Compares the tables of a run with Perfetto's, which has it as a merge writes it.
-pub(crate) fn agrees(paths: &[PathBuf]) {
+/// Compares the tables of a run with Perfetto's tables for the merged trace.
+pub(crate) fn assert_agrees(paths: &[PathBuf]) {
     let folder = tempfile::tempdir().unwrap();
     let merged = folder.path().join("trace.json");
     let options = Options {
@@ -143,27 +143,27 @@ pub(crate) fn agrees(paths: &[PathBuf]) {
         return;
     };
     for ((ours, theirs), statement) in ours.iter().zip(&theirs).zip(STATEMENTS) {
-        let only = |some: &Vec<String>, others: &Vec<String>| {
-            let lone = some.iter().filter(|row| !others.contains(row));
-            lone.take(8).cloned().collect::<Vec<_>>()
+        let difference = |some: &Vec<String>, others: &Vec<String>| {
+            let missing = some.iter().filter(|row| !others.contains(row));
+            missing.take(8).cloned().collect::<Vec<_>>()
         };
         assert!(
             ours == theirs,
-            "{statement}\n{} rows, Perfetto {}\nonly ours {:#?}\nonly Perfetto's {:#?}",
+            "{statement}\n{} rows, Perfetto has {}\nonly in ours: {:#?}\nonly in Perfetto's: {:#?}",
             ours.len(),
             theirs.len(),
-            only(ours, theirs),
-            only(theirs, ours)
+            difference(ours, theirs),
+            difference(theirs, ours)
         );
     }
 }
 
-fn agrees_on(lines: &[Value]) {
-    agrees(&[trace(lines).path().to_owned()]);
+fn assert_agrees_on(lines: &[Value]) {
+    assert_agrees(&[trace(lines).path().to_owned()]);
 }
 
 #[test]
-fn every_kind_of_event_is_as_in_perfetto() {
+fn every_kind_of_event_is_like_in_perfetto() {
     let mut lines = events(include_str!("../traces/every-kind.txt"));
     lines[2]["args"] = json!({
         "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
@@ -172,12 +172,12 @@ fn every_kind_of_event_is_as_in_perfetto() {
         panic!()
     };
     (text["args"], empty["args"]) = (json!("text"), json!({}));
-    agrees_on(&lines);
+    assert_agrees_on(&lines);
 }
 
-/// Begins and ends at one time, ends without a name, and spans that clash.
+/// The trace has begins and ends of the same time, ends without a name, and spans that overlap.
 #[test]
-fn spans_of_other_profilers_are_as_in_perfetto() {
+fn spans_of_other_profilers_are_like_in_perfetto() {
     let lines = events(
         "B 1 10 ALLREDUCE
         X 1 11+1 copy
@@ -189,12 +189,12 @@ fn spans_of_other_profilers_are_as_in_perfetto() {
         X 1/2 20+970 step
         X 1/2 30+10 gemm",
     );
-    agrees_on(&lines);
+    assert_agrees_on(&lines);
 }
 
-/// A request on lanes, begins that are not closed, spans of one begin in any order, spans that overlap, arrows between all of them.
+/// The trace has async spans, begins without an end, spans that begin together in any order, overlapping spans, and arrows between all of them.
 #[test]
-fn many_events_are_as_in_perfetto() {
+fn many_events_are_like_in_perfetto() {
     let mut state = 7_u64;
     let mut next = |below: u64| {
         state = state
@@ -207,38 +207,38 @@ fn many_events_are_as_in_perfetto() {
         let (pid, tid, ts) = (1 + next(3), 1 + next(4), next(20_000));
         let name = format!("name {}", next(9));
         let dur = next(40) * next(12);
-        // Which of two arrows of one time comes first is the order of the file, which a merge changes.
+        // Each arrow has a different time, because the order of equal times follows from the file, and a merge changes it.
         let arrow_ts = 7 * nth;
-        let place = format!("{pid}/{tid}");
+        let thread = format!("{pid}/{tid}");
         let name = format!("'{name}'");
         let line = match next(12) {
-            0..=4 => format!("X {place} {ts}+{dur} {name} nth={nth} of=[{dur},\"{nth}\"]"),
-            5 => format!("i {place} {ts} {name} nth={nth}"),
+            0..=4 => format!("X {thread} {ts}+{dur} {name} nth={nth} of=[{dur},\"{nth}\"]"),
+            5 => format!("i {thread} {ts} {name} nth={nth}"),
             6 => {
                 let (x, y) = (next(9), 0.5 * next(7) as f64);
-                format!("C {place} {ts} {name} x={x} y={y}")
+                format!("C {thread} {ts} {name} x={x} y={y}")
             }
-            7 => format!("b {place} {ts} {name} cat=c id={nth}"),
+            7 => format!("b {thread} {ts} {name} cat=c id={nth}"),
             8 => {
                 let end = ts + dur;
                 format!(
-                    "b {place} {ts} {name} cat=c id={nth} nth={nth}
-                    e {place} {end} {name} cat=c id={nth} end={nth}"
+                    "b {thread} {ts} {name} cat=c id={nth} nth={nth}
+                    e {thread} {end} {name} cat=c id={nth} end={nth}"
                 )
             }
-            9 => format!("s {place} {arrow_ts} arrow cat=c id={}", next(200)),
-            10 => format!("t {place} {arrow_ts} arrow cat=c id={}", next(200)),
-            _ => format!("f {place} {arrow_ts} arrow cat=c bp=e id={}", next(200)),
+            9 => format!("s {thread} {arrow_ts} arrow cat=c id={}", next(200)),
+            10 => format!("t {thread} {arrow_ts} arrow cat=c id={}", next(200)),
+            _ => format!("f {thread} {arrow_ts} arrow cat=c bp=e id={}", next(200)),
         };
         lines.extend(events(&line));
     }
-    agrees_on(&lines);
+    assert_agrees_on(&lines);
 }
 
 #[test]
-fn traces_of_other_programs_are_as_in_perfetto() {
+fn traces_of_other_programs_are_like_in_perfetto() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     for name in ["nat-overlap.json", "hta-rank-0.json", "pypto-two-replicas"] {
-        agrees(&[fixtures.join(name)]);
+        assert_agrees(&[fixtures.join(name)]);
     }
 }

@@ -1,7 +1,7 @@
-//! Runs that recorders left: several hosts, losses, damage, spans that a process died in.
+//! Tables of recorded runs with several hosts, losses, damage, and spans that were open when a process died.
 
 use crate::events::{event, events, trace};
-use crate::perfetto::agrees;
+use crate::perfetto::assert_agrees;
 use crate::tables::{Row, Tables};
 use format_oracle::writer::Process;
 use serde_json::json;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use trace_merge::{Options, Progress};
 use trace_tables::{TablesOptions, write_tables};
 
-/// A run of two processes on hosts of their own.
+/// Writes a run of two processes on different hosts.
 fn two_hosts() -> TempDir {
     run_on(&[(41, "node-3", "0b1f7a3e"), (42, "node/4", "1c2f7a3e")])
 }
@@ -36,13 +36,13 @@ fn tables_of(folder: &TempDir) -> Tables {
     Tables::of(&[folder.path().to_owned()])
 }
 
-/// A trace of another profiler.
+/// Returns the path of another profiler's trace.
 fn foreign(name: &str) -> PathBuf {
     let merge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../merge");
     merge.join("tests/fixtures/foreign").join(name)
 }
 
-/// Writes the fragments of some processes, each with its pid, host and boot, and the lines between its anchors.
+/// Writes the fragments of processes. Each has a pid, host and boot. `lines` returns the lines between its anchors.
 pub(crate) fn run(
     processes: &[(u32, &str, &str)],
     lines: impl Fn(&Process) -> Vec<String>,
@@ -92,29 +92,32 @@ fn a_run_of_two_hosts_has_a_partition_for_each() {
     let ids = longs(&tables.rows("slice"), "id");
     let host_ids: BTreeSet<i64> = ids.iter().map(|id| id >> 39).collect();
     assert_eq!(host_ids, longs(&clocks, "host_id"));
-    agrees(&[folder.path().to_owned()]);
+    assert_agrees(&[folder.path().to_owned()]);
 }
 
-/// The clocks of two boots of one host are joined by their wall clocks, and may be off.
+/// The clocks of two boots of one host are aligned by their wall clocks, with some uncertainty.
 #[test]
 fn each_boot_of_a_host_has_a_clock() {
     let boots = [(41, "node-3", "0b1f7a3e"), (42, "node-3", "1c2f7a3e")];
     let tables = tables_of(&run_on(&boots));
     let clocks = tables.rows("clock");
     let boot = |row: &Row| row["boot_id"].as_str().unwrap().to_owned();
-    let off = |clock: &Row| (boot(clock), clock["uncertainty_ns"].as_i64().unwrap());
-    let off: BTreeMap<String, i64> = clocks.iter().map(off).collect();
+    let uncertainty = |clock: &Row| (boot(clock), clock["uncertainty_ns"].as_i64().unwrap());
+    let uncertainties: BTreeMap<String, i64> = clocks.iter().map(uncertainty).collect();
     let boots: BTreeSet<String> = tables.rows("process").iter().map(boot).collect();
-    assert_eq!(off.keys().cloned().collect::<BTreeSet<_>>(), boots);
-    assert_eq!((off.len(), clocks.len()), (2, 2));
-    let (least, most) = (off.values().min(), off.values().max());
+    assert_eq!(
+        uncertainties.keys().cloned().collect::<BTreeSet<_>>(),
+        boots
+    );
+    assert_eq!((uncertainties.len(), clocks.len()), (2, 2));
+    let (least, most) = (uncertainties.values().min(), uncertainties.values().max());
     assert_eq!(least, Some(&0), "the reference");
-    assert!(most >= Some(&1_000), "{off:?}");
+    assert!(most >= Some(&1_000), "{uncertainties:?}");
 }
 
-/// Process ids of hosts may be equal, and a loss is of the process that lost.
+/// Processes on different hosts may have the same pid. A loss belongs to the process that reported it.
 #[test]
-fn losses_and_damage_are_tables() {
+fn losses_and_damage_have_tables() {
     let hosts = [(41, "a", "0b1f7a3e"), (41, "b", "1c2f7a3e")];
     let tables = tables_of(&run_on(&hosts));
     let losses = tables.rows("loss");
@@ -147,7 +150,7 @@ fn losses_and_damage_are_tables() {
 }
 
 #[test]
-fn what_names_no_host_belongs_to_the_only_one_with_a_name() {
+fn a_process_without_a_host_belongs_to_the_only_named_host() {
     let folder = run_on(&[(41, "a", "0b1f7a3e")]);
     // Times since 1970.
     let other = trace(&[event("X 9 1795248902003000+1 x")]);
@@ -158,7 +161,7 @@ fn what_names_no_host_belongs_to_the_only_one_with_a_name() {
 }
 
 #[test]
-fn one_id_is_not_for_several_hosts() {
+fn a_host_id_is_refused_for_several_hosts() {
     let folder = two_hosts();
     let to = tempfile::tempdir().unwrap();
     let tables = TablesOptions {
@@ -176,7 +179,7 @@ fn one_id_is_not_for_several_hosts() {
 #[test]
 fn the_tables_do_not_depend_on_the_number_of_threads() {
     let folder = two_hosts();
-    // With the devices of another profiler's trace, whose launches are found in the report.
+    // Another profiler's trace has devices, for which the report finds the launches.
     let paths = [folder.path().to_owned(), foreign("trace_view.json")];
     let with = |threads: usize| {
         let options = Options {
@@ -188,9 +191,9 @@ fn the_tables_do_not_depend_on_the_number_of_threads() {
     assert!(with(1) == with(7));
 }
 
-/// The report finds the same ones.
+/// The report finds the same devices.
 #[test]
-fn issue_48_a_process_is_a_device_if_its_rows_show_work() {
+fn issue_48_a_process_is_a_device_if_its_tracks_show_work() {
     let devices = |tables: &Tables| -> Vec<String> {
         let rows = tables.rows("process").into_iter();
         let rows = rows.filter(|row| row["is_device"] == json!(1));

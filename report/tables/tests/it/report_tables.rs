@@ -1,4 +1,4 @@
-//! The tables that come from the report: the host of each row, runs that lack some kind of row, row groups, and hostile ids of requests.
+//! Tests of the tables that come from the report: the host of each row, runs without some kinds of rows, row groups, and hostile request ids.
 
 use crate::events::{event, events, trace};
 use crate::recorded::run;
@@ -11,19 +11,19 @@ use trace_merge::{Options, Progress};
 use trace_report::ReportOptions;
 use trace_tables::{TablesOptions, write_tables};
 
-const OF_REPORT: [&str; 5] = ["request", "step", "device", "idle", "name"];
+const REPORT_TABLES: [&str; 5] = ["request", "step", "device", "idle", "name"];
 const OTHERS: [&str; 11] = [
     "metadata", "clock", "process", "thread", "track", "slice", "args", "counter", "flow", "loss",
     "damage",
 ];
-/// Most rows of a row group.
-const MOST_ROWS: usize = 32_768;
-/// Names the run in a child.
+/// Maximum number of rows in a row group.
+const MAX_ROWS: usize = 32_768;
+/// Environment variable with the path of the run in a child process.
 const RUN: &str = "TABLES_TEST_RUN";
 
-/// Checks that no file has a row group without rows, which not every reader takes.
+/// Checks that no file has a row group without rows, which some readers refuse.
 fn row_groups_have_rows(tables: &Tables) {
-    for table in OF_REPORT.iter().chain(&OTHERS) {
+    for table in REPORT_TABLES.iter().chain(&OTHERS) {
         let (_, groups) = tables.layout(table);
         assert!(!groups.contains(&0), "{table}: {groups:?}");
     }
@@ -40,11 +40,13 @@ fn by_host<'r>(
         values.sort_unstable();
         values
     };
-    let hosts = rows.iter().map(|(host, of)| (host.as_str(), values(of)));
+    let hosts = rows
+        .iter()
+        .map(|(host, rows)| (host.as_str(), values(rows)));
     hosts.collect()
 }
 
-/// A run of two hosts. The main process is on the last one, and takes in the requests `a` and `b`. The other process has `c` alone, and the queue of `a`.
+/// Writes a run of two hosts. The main process is on the last host and receives the requests `a` and `b`. The other process has only `c`, and the queue of `a`.
 fn two_hosts() -> tempfile::TempDir {
     let hosts = [(41, "node/4", "0b1f7a3e"), (42, "node-3", "1c2f7a3e")];
     run(&hosts, |process| {
@@ -75,29 +77,29 @@ fn two_hosts() -> tempfile::TempDir {
 fn each_row_is_on_the_host_of_its_process_and_names_are_on_the_first_host() {
     let folder = two_hosts();
     let tables = Tables::of(&[folder.path().to_owned()]);
-    let (options, of_report) = (
+    let (options, report_options) = (
         Options::new([folder.path().to_owned()]),
         ReportOptions::default(),
     );
-    let report = trace_report::read(&options, &of_report, &Progress::default()).unwrap();
+    let report = trace_report::read(&options, &report_options, &Progress::default()).unwrap();
     let (first, last) = ("host=node-3", "host=node%2F4");
 
-    let of_first = vec!["engine", "engine", "worker", "worker", "worker"];
+    let first_roles = vec!["engine", "engine", "worker", "worker", "worker"];
     let [last_name, first_name] = ["serve.py · node/4", "serve.py · node-3"];
-    for (table, column, of_last, of_first) in [
+    for (table, column, on_last, on_first) in [
         ("request", "request_id", vec!["a", "b"], vec!["c"]),
-        ("step", "role", vec!["worker"; 2], of_first),
+        ("step", "role", vec!["worker"; 2], first_roles),
         ("device", "process", vec![last_name], vec![first_name]),
         ("idle", "process", vec![last_name], vec![first_name; 2]),
     ] {
-        let expected = BTreeMap::from([(last, of_last), (first, of_first)]);
+        let expected = BTreeMap::from([(last, on_last), (first, on_first)]);
         assert_eq!(by_host(&tables.rows_by_host(table), column), expected);
     }
     assert_eq!(report.worker.len(), 2);
 
     let names = tables.rows_by_host("name");
     assert_eq!(names[last], [], "names belong to no process");
-    let mut expected: Vec<&str> = report.names.iter().map(|of| of.name.as_str()).collect();
+    let mut expected: Vec<&str> = report.names.iter().map(|row| row.name.as_str()).collect();
     expected.sort_unstable();
     assert_eq!(by_host(&names, "name")[first], expected);
     row_groups_have_rows(&tables);
@@ -113,7 +115,7 @@ fn tables_without_rows_have_their_columns() {
         ..Options::new([file.path().to_owned()])
     });
     let no_requests = Tables::of_lines(&events("X 1 1+1 'no request'"));
-    for table in OF_REPORT {
+    for table in REPORT_TABLES {
         let (columns, groups) = with_rows.layout(table);
         assert!(!groups.is_empty(), "{table}");
         assert_eq!(nothing.layout(table), (columns.clone(), vec![]), "{table}");
@@ -130,7 +132,7 @@ fn tables_without_rows_have_their_columns() {
     assert_eq!(no_requests.rows("name").len(), 1);
     let (columns, _) = no_requests.layout("request");
     for column in ["request_id BYTE_ARRAY", "arrival_ns INT64", "e2e_us DOUBLE"] {
-        assert!(columns.iter().any(|of| of == column), "{column}");
+        assert!(columns.iter().any(|found| found == column), "{column}");
     }
     row_groups_have_rows(&nothing);
     row_groups_have_rows(&no_requests);
@@ -138,17 +140,17 @@ fn tables_without_rows_have_their_columns() {
 
 /// There is an idle interval between any two steps.
 #[test]
-fn steps_of_several_row_groups_come_through() {
+fn steps_of_several_row_groups_are_written() {
     let cases: [(usize, &[i64], &[i64]); 3] = [
-        (MOST_ROWS, &[32_768], &[32_767]),
-        (MOST_ROWS + 1, &[32_768, 1], &[32_768]),
+        (MAX_ROWS, &[32_768], &[32_767]),
+        (MAX_ROWS + 1, &[32_768, 1], &[32_768]),
         (70_000, &[32_768, 32_768, 4_464], &[32_768, 32_768, 4_463]),
     ];
-    for (count, of_steps, of_idle) in cases {
+    for (count, step_groups, idle_groups) in cases {
         let step = |nth: usize| event(&format!("X 1 {}+10 model_runner.execute_model", 20 * nth));
         let tables = Tables::of_lines(&(0..count).map(step).collect::<Vec<_>>());
-        assert_eq!(tables.layout("step").1, of_steps);
-        assert_eq!(tables.layout("idle").1, of_idle);
+        assert_eq!(tables.layout("step").1, step_groups);
+        assert_eq!(tables.layout("idle").1, idle_groups);
         row_groups_have_rows(&tables);
         let found = tables.rows("step");
         assert_eq!(found.len(), count);
@@ -164,9 +166,9 @@ fn steps_of_several_row_groups_come_through() {
     }
 }
 
-/// Clients choose the ids. Those in pieces of 43 bytes are the report's own bound.
+/// Clients choose the ids of requests. The report stores them in pieces of 43 bytes, so lengths around multiples of 43 are tested.
 #[test]
-fn hostile_ids_of_requests_are_kept_as_they_are() {
+fn hostile_request_ids_are_written_unchanged() {
     let letter = |nth: usize| char::from(b"abcdefghijklmnopqrstuvw"[nth % 23]);
     let long: String = (0..70 << 10).map(letter).collect();
     let odd = "| |it's \"so\"|'; DROP TABLE request; --|\0|a\0b|tab\tline\nreturn\r|\u{1b}[2J\u{202e}|\u{feff}ü 请求 🦀 e\u{301}|\\u0000|=1+1|null";
@@ -186,12 +188,12 @@ fn hostile_ids_of_requests_are_kept_as_they_are() {
     )));
     ids.push(most);
     let rows = Tables::of_lines(&lines).rows("request");
-    // Requests are in the order of their arrival.
+    // Requests are sorted by arrival.
     let found = rows.iter().map(|row| row["request_id"].as_str().unwrap());
     assert!(found.eq(&ids), "{rows:?}");
 }
 
-/// Writes tables beside a run. Does nothing as a test of its own.
+/// Writes tables next to a run in a child process of another test. Does nothing as a separate test.
 #[test]
 fn child() {
     let Some(run) = std::env::var_os(RUN).map(PathBuf::from) else {
@@ -204,9 +206,9 @@ fn child() {
     write_tables(&Options::new([run]), &tables, &Progress::default()).unwrap();
 }
 
-/// The report sorts 9 MB of ids beyond memory. Without a folder for temporary files, that is in the folder of the tables.
+/// The report sorts 9 MB of ids with a temporary file. Without a folder for temporary files, it is in the folder of the tables.
 #[test]
-fn a_report_beyond_memory_needs_no_folder_for_temporary_files() {
+fn a_large_report_needs_no_folder_for_temporary_files() {
     let folder = run(&[(41, "a", "0b1f7a3e")], |process| {
         let on = process.main_thread();
         let queued = |nth: u64| {

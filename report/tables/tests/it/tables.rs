@@ -1,4 +1,4 @@
-//! Tables as they are read back, without arrow.
+//! Reads tables without the arrow crate.
 
 use crate::events::trace;
 use parquet::file::metadata::RowGroupMetaData;
@@ -13,17 +13,17 @@ use tempfile::TempDir;
 use trace_merge::{Options, Progress};
 use trace_tables::{TablesOptions, Written, write_tables};
 
-/// Tables in a folder that goes with them.
+/// Tables in a temporary folder.
 pub(crate) struct Tables {
     folder: TempDir,
     pub(crate) written: Written,
 }
 
-/// A row by column.
+/// Values of a row by column.
 pub(crate) type Row = Map<String, Value>;
 
 impl Tables {
-    /// Those of a run or trace.
+    /// Writes the tables of a run or trace.
     pub(crate) fn of(paths: &[PathBuf]) -> Tables {
         Tables::with(Options::new(paths.to_vec()))
     }
@@ -38,13 +38,13 @@ impl Tables {
         Tables { folder, written }
     }
 
-    /// Those of a Chrome trace with these events.
+    /// Writes the tables of a Chrome trace with these events.
     pub(crate) fn of_lines(lines: &[Value]) -> Tables {
         let file = trace(lines);
         Tables::of(&[file.path().to_owned()])
     }
 
-    /// The rows of all files of a table.
+    /// Returns the rows of all files of a table.
     pub(crate) fn rows(&self, table: &str) -> Vec<Row> {
         rows(self.folder.path(), table)
     }
@@ -54,7 +54,7 @@ impl Tables {
         rows_by_host(self.folder.path(), table)
     }
 
-    /// Returns the columns of a table with their types, and the rows of each of its row groups. Every file has the same columns.
+    /// Returns the columns of a table with their types, and the number of rows of each of its row groups. Every file has the same columns.
     pub(crate) fn layout(&self, table: &str) -> (Vec<String>, Vec<i64>) {
         let (mut columns, mut groups) = (None, Vec::new());
         for (_, file) in files(self.folder.path(), table) {
@@ -66,13 +66,13 @@ impl Tables {
             };
             let found: Vec<String> = schema.iter().map(column).collect();
             assert_eq!(columns.get_or_insert_with(|| found.clone()), &found);
-            let of_file = file.metadata().row_groups().iter();
-            groups.extend(of_file.map(RowGroupMetaData::num_rows));
+            let row_groups = file.metadata().row_groups().iter();
+            groups.extend(row_groups.map(RowGroupMetaData::num_rows));
         }
         (columns.unwrap(), groups)
     }
 
-    /// The bytes of every file by path.
+    /// Returns the path and bytes of every file.
     pub(crate) fn bytes(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut todo = vec![self.folder.path().to_owned()];
@@ -89,7 +89,7 @@ impl Tables {
     }
 }
 
-/// The rows of all files of a table, those of one file in their order.
+/// Returns the rows of all files of a table. Rows of one file are in their order.
 pub(crate) fn rows(folder: &Path, table: &str) -> Vec<Row> {
     let by_host = rows_by_host(folder, table).into_values();
     by_host.flatten().collect()
@@ -116,13 +116,13 @@ fn files(folder: &Path, table: &str) -> Vec<(String, PathBuf)> {
         paths.sort();
         paths
     };
-    let of_host = |partition: PathBuf| {
+    let host_files = |partition: PathBuf| {
         let host = partition.file_name().unwrap().to_str().unwrap().to_owned();
         let files = entries(&partition).into_iter();
         files.map(move |file| (host.clone(), file))
     };
     let partitions = entries(&folder.join(table)).into_iter();
-    partitions.flat_map(of_host).collect()
+    partitions.flat_map(host_files).collect()
 }
 
 fn reader(file: &Path) -> SerializedFileReader<File> {
