@@ -1,5 +1,5 @@
-//! Traces of other programs: fragments of pypto-serving's recorder (no header, integer µs, tids that are 47-bit addresses, spans in the order
-//! of their end), and the traces that PyTorch's profiler (Kineto) exports.
+//! Generates traces of other programs: fragments of pypto-serving's recorder (no header, integer µs, tids that are 47-bit addresses, spans sorted by end), and
+//! traces of PyTorch's profiler (Kineto).
 
 use std::fmt;
 use std::fs::File;
@@ -9,18 +9,18 @@ use std::path::Path;
 use crate::lines::{Counts, Random, Us};
 
 const LANES: u64 = 12;
-/// Requests that a worker serves at a time: with two of them in each step and every fourth that comes among them, each is in sixteen steps.
+/// Number of requests that a worker serves at a time. Two of them are in each step, and every fourth new request replaces one, so each is in about 16 steps.
 const SERVED: usize = 8;
 const START_US: u64 = 2_431_580_341;
 
-/// One process while its file is written.
+/// A process whose file is being written.
 struct Writer {
     out: BufWriter<File>,
     bytes: u64,
     pid: u32,
     random: Random,
     now_us: u64,
-    /// The requests that are served now.
+    /// Ids of the requests that are being served.
     served: [u64; SERVED],
     counts: Counts,
 }
@@ -70,7 +70,7 @@ pub(crate) fn write_kineto(directory: &Path, index: u32, bytes: u64) -> io::Resu
     Ok(writer.counts)
 }
 
-/// Returns the address that lane `number` of a process has for a tid.
+/// Returns the address that lane `number` of a process uses as its tid.
 fn tid(pid: u32, number: u64) -> u64 {
     139_662_951_478_848 + u64::from(pid) * 4_194_304 + number * 960
 }
@@ -123,7 +123,7 @@ impl Writer {
         self.put(line)
     }
 
-    /// Writes a step of a worker, innermost span first.
+    /// Writes a step of a worker, with the innermost span first.
     fn worker_step(&mut self) -> io::Result<()> {
         let start = self.now_us + self.random.below(200);
         let kernel = 200 + self.random.below(2_000);

@@ -1,4 +1,4 @@
-//! The generated inputs: written once, kept for the next run.
+//! Generated inputs, which are written once and kept for later runs.
 
 use std::fs::File;
 use std::io;
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use crate::lines::Counts;
 use crate::{foreign, own};
 
-/// Changes whenever the generators do, so that old files are not used for new ones.
+/// Version of the generators. It has to be incremented for each change of their output, so that old files are not used.
 const GENERATION: u32 = 5;
 const FILES: u32 = 8;
 
-/// The program whose form an input has.
+/// Program that would write such an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Our recorder, with header and blocks.
@@ -49,7 +49,7 @@ pub(crate) struct Input {
     pub(crate) counts: Counts,
 }
 
-/// Opens the input of `megabytes` MB, generating it if it is not there.
+/// Opens the input of `megabytes` MB. Generates it if it does not exist.
 pub(crate) fn open(form: Form, megabytes: u64) -> Result<Input, String> {
     let name = format!("{}-{megabytes}", form.name());
     let bytes = megabytes * 1_000_000 / u64::from(FILES);
@@ -89,7 +89,7 @@ pub(crate) fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns a run directory and what its generator counted. Generates the run if it is not there.
+/// Returns a run directory and the counts of its generator. Generates the run if it does not exist.
 pub(crate) fn generated<C: Serialize + DeserializeOwned>(
     name: &str,
     generate: impl FnOnce(&Path) -> io::Result<C>,
@@ -103,11 +103,11 @@ pub(crate) fn generated<C: Serialize + DeserializeOwned>(
             let fragments = directory.join("fragments");
             std::fs::create_dir_all(&fragments)?;
             let counts = generate(&fragments)?;
-            // The kernel would otherwise still write them back during the first rounds.
+            // Otherwise, the kernel would still be writing the files to disk during the first rounds.
             for file in files_of(&directory)? {
                 File::open(file)?.sync_all()?;
             }
-            // Last, so that an interrupted generation starts anew.
+            // This is the last step, so that an interrupted generation starts again.
             std::fs::write(&counts_path, serde_json::to_vec(&counts)?)?;
         }
         Ok(serde_json::from_slice(&std::fs::read(&counts_path)?)?)

@@ -1,4 +1,4 @@
-//! Tools of the generators: seeded numbers, times in µs, and a count of the events.
+//! Helpers of the generators: seeded random numbers, times in µs, and counts of events.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Returns the generator of file `index`.
+    /// Creates the generator for file `index`.
     pub(crate) fn new(index: u32) -> Self {
         Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(index) + 1))
     }

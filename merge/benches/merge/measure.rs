@@ -1,4 +1,4 @@
-//! Merges and `cat` in turn, then memory, CPU time and a check that the merge lost nothing.
+//! Measures merges and `cat` alternately, then memory and CPU time, and checks that the merge lost nothing.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::input::{self, Form, Input};
 use crate::lines::Counts;
 
-/// The most memory that a merge without links of requests may take, however much it merges.
-const MOST_MIB: f64 = 64.0;
+/// Maximum memory of a merge without links of requests, for inputs of any size.
+const MAX_MIB: f64 = 64.0;
 
 /// Size of an input, and the number of rounds.
 #[derive(Clone, Copy)]
@@ -56,14 +56,14 @@ pub(crate) fn memory(megabytes: u64) -> Result<(), String> {
         let merged = scratch.path().join("merged.json");
         let usage = watched(merge_command(&input, &merged, &[]))?;
         let mib = usage.peak_anonymous_bytes as f64 / f64::from(1 << 20);
-        let within = if mib < MOST_MIB { "within" } else { "BEYOND" };
-        println!("{}, {megabytes} MB: {within} {MOST_MIB} MiB", form.name());
+        let within = if mib < MAX_MIB { "within" } else { "BEYOND" };
+        println!("{}, {megabytes} MB: {within} {MAX_MIB} MiB", form.name());
         println!("RESULT memory_{}_{megabytes} {mib:.1}", form.name());
     }
     Ok(())
 }
 
-/// The figures of one kind of merge.
+/// Results of one kind of merge.
 struct Measured {
     /// MB of input for each second of the best round.
     speed: f64,
@@ -114,22 +114,23 @@ impl Measured {
     }
 }
 
-/// Merges once and compares the report with the counts: a fast merge that loses events is worth nothing.
+/// Merges once and compares the report with the counts, because the speed of a merge that loses events is worthless.
 pub(crate) fn check(mut command: Command, counts: &Counts) -> Result<Value, String> {
-    let done = command.output();
-    let done = done.map_err(|error| format!("{command:?}: {error}"))?;
-    if !done.status.success() {
-        let words = String::from_utf8_lossy(&done.stderr);
-        return Err(format!("{command:?}: {}: {words}", done.status));
+    let output = command.output();
+    let output = output.map_err(|error| format!("{command:?}: {error}"))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?}: {}: {stderr}", output.status));
     }
-    let report: Value = serde_json::from_slice(&done.stdout).map_err(|error| error.to_string())?;
+    let report: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
     let found = |phase: &char| {
         report["events_by_phase"][phase.to_string()]
             .as_u64()
             .unwrap_or(0)
     };
-    let is_whole = counts.iter().all(|(phase, count)| found(phase) == *count);
-    match is_whole && report["damage_total"] == 0 {
+    let is_complete = counts.iter().all(|(phase, count)| found(phase) == *count);
+    match is_complete && report["damage_total"] == 0 {
         true => Ok(report),
         false => Err(format!(
             "{command:?}: generated {counts:?}, merged {}; damage: {}",
@@ -156,7 +157,7 @@ fn cat_command(input: &Input, output: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Removes an output, so that the next one does not pay for it.
+/// Removes an output, so that overwriting it does not slow down the next round.
 fn remove(path: &Path) -> Result<(), String> {
     match path.exists() {
         true => std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display())),

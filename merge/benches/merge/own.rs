@@ -1,7 +1,8 @@
-//! Fragments as our recorder writes them: header, anchors, checksummed blocks of several slots, flows with ids of their process, a clean end.
+//! Generates fragments like our recorder: header, anchors, blocks of several slots with checksums, flows with ids that are local to a process, and a regular
+//! end.
 //!
-//! Each four of the processes share a pid namespace, so that the others get another pid in the trace. In a long run, requests last up to 3 s
-//! and are recorded only when they end, and one request takes 60 s.
+//! Four processes at a time share a pid namespace, so the other processes get other pids in the trace. In a long run, requests last up to 3 s and are recorded
+//! only when they end, and one request takes 60 s.
 
 use std::fmt;
 use std::fs::File;
@@ -30,19 +31,21 @@ const STEPS: [&str; 4] = [
     "scheduler.schedule",
 ];
 const THREADS: u32 = 4;
-/// Requests that a process serves at a time: with two of them in each step and a new one every sixth, each is in twelve steps.
+/// Number of requests that a process serves at a time. Two of them are in each step, and every sixth step replaces one, so each is in about 12 steps.
 const SERVED: usize = 8;
-/// When the first event of a run begins.
+/// Begin of the first event of a run.
 const START_NS: u64 = 81_234_567_891_000;
-/// Length of a step in a short run, and its bytes with everything around it.
+/// Length of a step in a short run.
 const STEP_NS: u64 = 35_000;
+/// Average size of a step with all of its events.
 const STEP_BYTES: u64 = 605;
 const SECOND_NS: u64 = 1_000_000_000;
 const RUN_NS: u64 = 1_000 * SECOND_NS;
 const SEGMENT_BYTES: u64 = 32 << 20;
 const ANCHOR_NS: u64 = 5 * SECOND_NS;
-/// Begin and end of the long request, and the maximum length of the others.
+/// Begin and end of the long request.
 const LONG_NS: (u64, u64) = (START_NS + 495 * SECOND_NS, START_NS + 555 * SECOND_NS);
+/// Maximum length of the other requests.
 const REQUEST_NS: u64 = 3 * SECOND_NS;
 
 /// A window of a long run, and the number of spans in it.
@@ -53,7 +56,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns the window between two seconds of the run.
+    /// Creates the window between two seconds of the run.
     pub(crate) fn new(from_s: u64, to_s: u64) -> Window {
         Window {
             from_ns: START_NS + from_s * SECOND_NS,
@@ -63,16 +66,17 @@ impl Window {
     }
 }
 
-/// The stream of one slot and the lines that wait for its next block.
+/// The stream of one slot.
 struct Slot {
     position: u64,
     block_bytes: usize,
+    /// Lines for the next block.
     pending: Vec<u8>,
-    /// The earliest start among the lines that wait.
+    /// Earliest start among these lines.
     earliest_ns: u64,
 }
 
-/// One process while its segments are written.
+/// A process whose segments are being written.
 struct Writer<'a> {
     directory: &'a Path,
     out: BufWriter<File>,
@@ -83,15 +87,15 @@ struct Writer<'a> {
     random: Random,
     now_ns: u64,
     next_flow: u64,
-    /// The requests that are served now. Their flows are recorded, as our plugin of vLLM does.
+    /// Ids of the requests that are being served. Their flows are recorded, like in our plugin for vLLM.
     served: [u64; SERVED],
     slots: Vec<Slot>,
     counts: Counts,
     windows: &'a mut [Window],
 }
 
-/// Writes the segments of process `index`, of about `bytes` bytes, and counts the spans in the windows. Without windows the run is as short
-/// as a busy process makes it, else it lasts 1,000 s.
+/// Writes the segments of process `index` with about `bytes` bytes, and counts the spans in the windows. Without windows, the run is as short as the one of a
+/// busy process. With windows, it lasts 1,000 s.
 pub(crate) fn write(
     directory: &Path,
     index: u32,
@@ -109,9 +113,9 @@ pub(crate) fn write(
     for _ in 0..steps {
         writer.step(step_ns, request_ns)?;
         if let Some((from_ns, to_ns)) = long.take_if(|(_, to_ns)| *to_ns <= writer.now_ns) {
-            let place = (LANE_BASE + 1, from_ns, to_ns - from_ns);
+            let lane_and_times = (LANE_BASE + 1, from_ns, to_ns - from_ns);
             let rest = format_args!(r#""name":"http.long","cat":"request""#);
-            writer.event(1, 'X', place, rest)?;
+            writer.event(1, 'X', lane_and_times, rest)?;
         }
         if writer.now_ns >= next_anchor_ns {
             writer.slots[0].pending = writer.anchor_line();
@@ -119,10 +123,10 @@ pub(crate) fn write(
             next_anchor_ns += ANCHOR_NS;
         }
     }
-    // A last span ends the run.
-    let place = (writer.pid, writer.now_ns - 1_000, 1_000);
+    // The run ends with this span.
+    let thread_and_times = (writer.pid, writer.now_ns - 1_000, 1_000);
     let rest = format_args!(r#""name":"shutdown","cat":"worker""#);
-    writer.event(1, 'X', place, rest)?;
+    writer.event(1, 'X', thread_and_times, rest)?;
     writer.end()
 }
 
@@ -182,7 +186,7 @@ impl<'a> Writer<'a> {
     }
 
     fn header(&self) -> FragmentHeader {
-        let (index, goes_on) = (self.index, self.segment > 0);
+        let (index, is_later) = (self.index, self.segment > 0);
         FragmentHeader {
             version: VERSION,
             nonce: nonce(index),
@@ -202,12 +206,12 @@ impl<'a> Writer<'a> {
             ring: RingKind::Heap,
             page_bytes: 4096,
             levels: None,
-            open_ns: goes_on.then(|| self.open_ns()),
-            late_ns: goes_on.then_some(REQUEST_NS),
+            open_ns: is_later.then(|| self.open_ns()),
+            late_ns: is_later.then_some(REQUEST_NS),
         }
     }
 
-    /// The earliest start of what is open or not written yet.
+    /// Returns the earliest start of all events that are open or not written yet.
     fn open_ns(&self) -> u64 {
         let is_open = (LONG_NS.0..LONG_NS.1).contains(&self.now_ns);
         let long_ns = if is_open { LONG_NS.0 } else { u64::MAX };
@@ -215,12 +219,12 @@ impl<'a> Writer<'a> {
         pending.fold(self.now_ns.min(long_ns), u64::min)
     }
 
-    /// The names in force, and the slot that each is recorded in.
+    /// Returns the lines with the current names, and the slot of each.
     fn names(&self) -> Vec<(usize, String)> {
         let (pid, index) = (self.pid, self.index);
-        let line = |tid: u32, what: &str, name: String| {
+        let line = |tid: u32, kind: &str, name: String| {
             format!(
-                "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{what}_name\",\"args\":{{\"name\":\"{name}\"}}}}\n"
+                "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{kind}_name\",\"args\":{{\"name\":\"{name}\"}}}}\n"
             )
         };
         let own = line(pid, "process", format!("serving-worker-{index}"));
@@ -245,7 +249,7 @@ impl<'a> Writer<'a> {
         (0..self.slots.len()).try_for_each(|slot| self.block(slot))
     }
 
-    /// Records an event of a slot: its phase, its place (row, start and duration), and the rest of its line.
+    /// Records an event in a slot, with its phase, its thread or lane, its start and duration, and the rest of its line.
     fn event(
         &mut self,
         slot: usize,
@@ -271,7 +275,7 @@ impl<'a> Writer<'a> {
         writeln!(slot.pending, "{rest}}}")
     }
 
-    /// Records a step of a worker: kernels, the step around them (spans are written when they end), and something next to it.
+    /// Records a step of a worker: kernels, the span around them, which follows because spans are written when they end, and perhaps another event.
     fn step(&mut self, step_ns: u64, request_ns: u64) -> io::Result<()> {
         let slot = 1 + self.random.index(THREADS as usize);
         let tid = self.tid(slot);
@@ -280,12 +284,12 @@ impl<'a> Writer<'a> {
         for layer in 0..self.random.below(4) {
             let dur_ns = step_ns / 16 + self.random.below(step_ns / 32);
             let (name, stream) = (KERNELS[self.random.index(5)], self.random.below(8));
-            let place = (tid, begin_ns + step_ns / 32 + layer * step_ns / 9, dur_ns);
+            let start_ns = begin_ns + step_ns / 32 + layer * step_ns / 9;
             let dur = Us(dur_ns);
             let rest = format_args!(
                 r#""name":"{name}","cat":"kernel","args":{{"stream":{stream},"layer":{layer},"host_wall_us":{dur}}}"#
             );
-            self.event(slot, 'X', place, rest)?;
+            self.event(slot, 'X', (tid, start_ns, dur_ns), rest)?;
         }
         let dur_ns = step_ns / 2 + self.random.below(step_ns / 16);
         let (name, prefill) = (STEPS[self.random.index(4)], self.random.below(4));
@@ -294,7 +298,7 @@ impl<'a> Writer<'a> {
             r#""name":"{name}","cat":"worker","args":{{"prefill":{prefill},"decode":{decode},"request_ids":["cmpl-{first:08x}","cmpl-{second:08x}"]}}"#
         );
         self.event(slot, 'X', (tid, begin_ns, dur_ns), rest)?;
-        self.beside(slot, begin_ns, step_ns, request_ns)?;
+        self.other_event(slot, begin_ns, step_ns, request_ns)?;
         if self.slots[slot].pending.len() >= self.slots[slot].block_bytes {
             self.block(slot)?;
             self.slots[slot].block_bytes = 4_096 + self.random.index(60_000);
@@ -306,9 +310,16 @@ impl<'a> Writer<'a> {
         self.pid + u32::try_from(slot).unwrap_or(1) - 1
     }
 
-    fn beside(&mut self, slot: usize, at_ns: u64, step_ns: u64, request_ns: u64) -> io::Result<()> {
+    /// Records a flow, a counter, an instant, a request or nothing.
+    fn other_event(
+        &mut self,
+        slot: usize,
+        at_ns: u64,
+        step_ns: u64,
+        request_ns: u64,
+    ) -> io::Result<()> {
         let tid = self.tid(slot);
-        let place = (tid, at_ns + step_ns / 100, 0);
+        let start = (tid, at_ns + step_ns / 100, 0);
         match self.random.below(6) {
             scope @ (0 | 1) => {
                 let scope = if scope == 0 { "local" } else { "global" };
@@ -317,7 +328,7 @@ impl<'a> Writer<'a> {
                 let flow =
                     format!(r#""id2":{{"{scope}":"0x{id:x}"}},"name":"request","cat":"flow""#);
                 let end = (tid, at_ns + step_ns * 4 / 9, 0);
-                self.event(slot, 's', place, format_args!("{flow}"))?;
+                self.event(slot, 's', start, format_args!("{flow}"))?;
                 self.event(slot, 'f', end, format_args!(r#""bp":"e",{flow}"#))
             }
             2 => {
@@ -325,26 +336,26 @@ impl<'a> Writer<'a> {
                 let rest = format_args!(
                     r#""name":"kv_cache","args":{{"used_blocks":{used},"free_blocks":{free}}}"#
                 );
-                self.event(slot, 'C', place, rest)
+                self.event(slot, 'C', start, rest)
             }
             3 => {
                 let (id, tokens) = (self.request(), self.random.below(512));
                 let rest = format_args!(
                     r#""s":"t","name":"token \"é\" out","cat":"serving","args":{{"request_id":"cmpl-{id:08x}","tokens":{tokens}}}"#
                 );
-                self.event(slot, 'i', place, rest)
+                self.event(slot, 'i', start, rest)
             }
-            4 => self.lane(slot, request_ns),
+            4 => self.new_request(slot, request_ns),
             _ => Ok(()),
         }
     }
 
-    /// Records a request on a virtual lane when it ends.
-    fn lane(&mut self, slot: usize, request_ns: u64) -> io::Result<()> {
+    /// Records a request, which has just ended, on a lane.
+    fn new_request(&mut self, slot: usize, request_ns: u64) -> io::Result<()> {
         let dur_ns = self.random.below(request_ns.min(self.now_ns - START_NS));
         let (start_ns, id) = (self.now_ns - dur_ns, self.random.next() >> 32);
-        let place = self.random.index(SERVED);
-        self.served[place] = id;
+        let replaced = self.random.index(SERVED);
+        self.served[replaced] = id;
         self.arrival(slot, start_ns, id)?;
         let lane = LANE_BASE + self.tid(slot) - self.pid + 1;
         let rest = format_args!(
@@ -356,18 +367,17 @@ impl<'a> Writer<'a> {
     /// Records the start of the flow of a request.
     fn arrival(&mut self, slot: usize, start_ns: u64, id: u64) -> io::Result<()> {
         let flow = xxh3_64(format!("cmpl-{id:08x}").as_bytes());
-        let place = (LANE_BASE + self.tid(slot) - self.pid + 1, start_ns, 0);
+        let lane = LANE_BASE + self.tid(slot) - self.pid + 1;
         let rest = format_args!(r#""id2":{{"global":"{flow:#x}"}},"name":"request","cat":"flow""#);
-        self.event(slot, 's', place, rest)
+        self.event(slot, 's', (lane, start_ns, 0), rest)
     }
 
-    /// Returns one of the requests that are served.
+    /// Returns the id of one of the requests that are being served.
     fn request(&mut self) -> u64 {
-        let place = self.random.index(SERVED);
-        self.served[place]
+        self.served[self.random.index(SERVED)]
     }
 
-    /// Writes a slot's block, in the next segment if it does not fit any more.
+    /// Writes a slot's block. Begins the next segment if the block does not fit into this one.
     fn block(&mut self, number: usize) -> io::Result<()> {
         let slot = &mut self.slots[number];
         if slot.pending.is_empty() {
@@ -383,7 +393,7 @@ impl<'a> Writer<'a> {
             len: body.len() as u64,
             sum: block_sum(index, 0, from, &body),
         };
-        // The recorder begins a block where source and target lie alike in a cache line.
+        // The recorder aligns a block so that source and target have the same offset in a cache line.
         let mut line = vec![b'\n'; self.random.index(64)];
         header.write(self.pid, &mut line);
         let bytes = (line.len() + body.len()) as u64;
@@ -397,7 +407,7 @@ impl<'a> Writer<'a> {
 
     fn next_segment(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        self.out.get_ref().sync_data()?; // a disk that is behind would affect the measurement
+        self.out.get_ref().sync_data()?; // A disk that is still writing would affect the measurement.
         self.segment += 1;
         self.segment_bytes = 0;
         self.out = create(self.directory, self.index, self.segment)?;
@@ -411,7 +421,7 @@ impl<'a> Writer<'a> {
         self.put(&front)
     }
 
-    /// Writes what is left and a clean end.
+    /// Writes the remaining blocks and a regular end.
     fn end(mut self) -> io::Result<Counts> {
         self.flush()?;
         let end = End {

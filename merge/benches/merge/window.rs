@@ -1,4 +1,4 @@
-//! Ten seconds of a run of 1,000 s: from its middle, at its begin, and at its end.
+//! Measures merges of ten seconds of a run of 1,000 s: in its middle, at its begin, and at its end.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,14 +13,14 @@ use crate::own::{self, Window};
 
 const ROUNDS: u32 = 5;
 
-/// The windows: name, option, and begin and end in seconds from the start.
+/// Name, option, and begin and end in seconds of each window.
 const WINDOWS: [(&str, &str, u64, u64); 3] = [
     ("middle", "--around=500s±5s", 495, 505),
     ("begin", "--to=10s", 0, 10),
     ("end", "--last=10s", 990, 1_000),
 ];
 
-/// Merges each window, first with nothing of the run in memory, then with what it needs there, and prints
+/// Merges each window, first with nothing of the run in the page cache, then with the needed parts in it. Prints
 /// `RESULT window_<name> <best seconds> <seconds from the disk> <MB not read>`. Every generated span in the window must be found.
 pub(crate) fn run(megabytes: u64, processes: u32) -> Result<(), String> {
     let name = format!("window-{megabytes}-{processes}");
@@ -42,12 +42,12 @@ pub(crate) fn run(megabytes: u64, processes: u32) -> Result<(), String> {
             command.arg(&output).arg(&directory).stdin(Stdio::null());
             command
         };
-        forget(&directory)?;
+        drop_from_cache(&directory)?;
         let cold_s = timed(command("none"))?.as_secs_f64();
         let report = check(command("json"), &Counts::from([('X', spans)]))?;
         let mut processes = report["processes"].as_array().into_iter().flatten();
         if processes.any(|process| !process["name"].is_string()) {
-            return Err(format!("{option}: a process without a name"));
+            return Err(format!("{option}: a process has no name"));
         }
         let mut best_s = f64::INFINITY;
         for _ in 0..ROUNDS {
@@ -60,7 +60,7 @@ pub(crate) fn run(megabytes: u64, processes: u32) -> Result<(), String> {
 }
 
 /// Drops a run from the page cache.
-fn forget(directory: &Path) -> Result<(), String> {
+fn drop_from_cache(directory: &Path) -> Result<(), String> {
     for file in files_of(directory).map_err(|error| error.to_string())? {
         let mut dd = Command::new("dd");
         dd.arg(format!("if={}", file.display()));

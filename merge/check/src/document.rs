@@ -1,7 +1,7 @@
 //! Finds the events in the text of a trace.
 //!
-//! In: text that may be anything. Out: each event, for [`Events`], and at most one reason why the rest cannot be read. Only this module knows which forms a
-//! trace may have: an array of events, which may lack its end, or an object with such an array as `traceEvents`.
+//! In: arbitrary text. Out: each event, for [`Events`], and at most one reason why the rest cannot be read. Only this module knows which forms a trace may have:
+//! an array of events, which may lack its end, or an object with such an array as `traceEvents`.
 
 use crate::event::Events;
 use crate::report::Rule;
@@ -32,7 +32,7 @@ struct Form {
     failed: Option<io::Error>,
 }
 
-/// Passes each event to `events`, and what is wrong with the text around them. `is_cut` says that the text was compressed and ends too early.
+/// Passes each event to `events`, and any problem of the text around them. `is_cut` is true if the text was compressed and ends too early.
 pub(crate) fn read<'a>(text: &'a str, is_cut: bool, events: &mut Events<'a, '_>) -> io::Result<()> {
     let mut form = Form::default();
     let mut json = serde_json::Deserializer::from_str(text);
@@ -85,7 +85,7 @@ impl Form {
             Err(Category::Syntax) => Some(Rule::NotJson),
             Err(Category::Eof) if self.is_bare && self.end > 0 && is_complete() => None,
             Err(Category::Eof) if !text.trim().is_empty() => Some(Rule::CutOff),
-            // Perfetto takes an empty array for no trace, but not an object with one.
+            // Perfetto does not recognize an empty array as a trace, but it accepts an object with one.
             Ok(()) if self.has_events && (self.end > 0 || !self.is_bare) => None,
             _ => Some(Rule::NotATrace),
         }

@@ -1,9 +1,9 @@
-//! Checks one event, and places it on its row.
+//! Checks one event, and adds it to its track.
 //!
-//! In: the text of an event. Out: the rules that it breaks by itself, and what it does on its row, for the [`timeline`](crate::timeline). Which values of a
-//! member viewers accept is a table of `trace_event::member`, by which the merge repairs events.
+//! In: the text of an event. Out: the rules that the event breaks on its own, and its effect on its track, for the [`timeline`](crate::timeline).
+//! `trace_event::member` defines the values of members that viewers accept. The merge mends events by the same definition.
 
-use crate::id::{arrow, async_row, member, thread_id, thread_row, word};
+use crate::id::{arrow, async_track, member, text_hash, thread_id, thread_track};
 use crate::report::{CheckReport, Findings, Rule};
 use crate::timeline::{Item, Kind, Timeline};
 use sa_format::Phase;
@@ -31,7 +31,7 @@ struct Event<'a> {
 }
 
 impl<'a, 'f> Events<'a, 'f> {
-    /// Creates an empty list. Items that do not fit in memory go to files in `folder`.
+    /// Creates an empty list. Items that do not fit into memory are stored in files in `folder`.
     pub(crate) fn new(text: &'a [u8], folder: &'f Path) -> Events<'a, 'f> {
         Events {
             text,
@@ -41,7 +41,7 @@ impl<'a, 'f> Events<'a, 'f> {
         }
     }
 
-    /// Checks the event that is this piece of the text, and returns the offset after it.
+    /// Checks an event, which must be a part of the text. Returns the offset after it.
     pub(crate) fn add(&mut self, text: &'a [u8]) -> io::Result<usize> {
         let start = text.as_ptr().addr() - self.text.as_ptr().addr();
         let offset = start as u64;
@@ -68,7 +68,7 @@ impl<'a, 'f> Events<'a, 'f> {
             None => self.findings.add(Rule::BadPhase, event.offset),
             Some(Phase::Metadata) => {}
             Some(phase) => match event.times() {
-                Ok(Some((ts, dur))) => self.place(event, phase, (ts, dur))?,
+                Ok(Some(times)) => self.add_to_tracks(event, phase, times)?,
                 Ok(None) => {}
                 Err(rule) => self.findings.add(rule, event.offset),
             },
@@ -76,8 +76,13 @@ impl<'a, 'f> Events<'a, 'f> {
         Ok(())
     }
 
-    /// Adds the event to its row, and to its arrow if it belongs to one.
-    fn place(&mut self, event: &Event<'_>, phase: Phase, (ts, dur): (i64, i64)) -> io::Result<()> {
+    /// Adds the event to its track, and to its arrow if it belongs to one.
+    fn add_to_tracks(
+        &mut self,
+        event: &Event<'_>,
+        phase: Phase,
+        (ts, dur): (i64, i64),
+    ) -> io::Result<()> {
         let (text, fields) = (event.text, &event.fields);
         let (is_async, is_flow) = (phase.is_async(), phase.is_flow());
         let ids = [fields.pid, fields.tid].map(|id| thread_id(id.of(text)));
@@ -90,27 +95,29 @@ impl<'a, 'f> Events<'a, 'f> {
             self.findings.add(Rule::BadThread, event.offset);
         }
         let [pid, tid] = ids.map(Option::unwrap_or_default);
-        let row = match is_async {
-            true => async_row(text, fields, pid),
-            false => Some(thread_row(pid, tid)),
+        let track = match is_async {
+            true => async_track(text, fields, pid),
+            false => Some(thread_track(pid, tid)),
         };
         let arrow = arrow(text, fields).filter(|_| is_flow);
-        let (Some(row), true) = (row, is_flow == arrow.is_some()) else {
+        let (Some(track), true) = (track, is_flow == arrow.is_some()) else {
             self.findings.add(Rule::BadId, event.offset);
             return Ok(());
         };
-        let item = |row, kind| Item::new(row, ts, kind, event.offset);
+        let item = |track, kind| Item::new(track, ts, kind, event.offset);
         if let Some(kind) = event.kind(phase) {
-            let words = [fields.name, fields.cat].map(|field| word(field.of(text)));
-            self.timeline.add(item(row, kind).with(dur, words))?;
+            let hashes = [fields.name, fields.cat].map(|field| text_hash(field.of(text)));
+            self.timeline.add(item(track, kind).with(dur, hashes))?;
         }
         let Some(arrow) = arrow else { return Ok(()) };
-        let is_start = phase == Phase::FlowStart;
-        let kind = if is_start { Kind::Start } else { Kind::Reach };
+        let kind = match phase {
+            Phase::FlowStart => Kind::Start,
+            _ => Kind::StepOrEnd,
+        };
         self.timeline.add(item(arrow, kind))
     }
 
-    /// Checks all rows, once all events are known.
+    /// Checks all tracks after all events were added.
     pub(crate) fn finish(mut self, file: &Path) -> io::Result<CheckReport> {
         self.timeline.finish(&mut self.findings)?;
         Ok(self.findings.report(file, self.count))
@@ -118,7 +125,7 @@ impl<'a, 'f> Events<'a, 'f> {
 }
 
 impl Event<'_> {
-    /// Checks each member by itself.
+    /// Checks each member separately.
     fn check_members(&self, findings: &mut Findings<'_>) {
         let (text, fields) = (self.text, &self.fields);
         if fields.odd_escapes && ends_in_backslash(text) {
@@ -160,7 +167,7 @@ impl Event<'_> {
         }
     }
 
-    /// Returns what the event does on its row.
+    /// Returns the effect of the event on its track.
     fn kind(&self, phase: Phase) -> Option<Kind> {
         Some(match phase {
             Phase::Complete

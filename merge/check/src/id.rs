@@ -1,16 +1,16 @@
 //! Ids of threads, arrows and async events, as viewers read them.
 //!
-//! In: values as they are in the text. Out: numbers that are equal if viewers take the ids for the same. Only this module knows which texts and numbers those
-//! are. Texts and combinations of values become hashes of 64 bits.
+//! In: values as JSON. Out: numbers that are equal if viewers consider the ids equal. Only this module knows which texts and numbers are equal to viewers. Texts
+//! and combinations of values become hashes of 64 bits.
 
 use trace_base::number::unquoted;
 use trace_event::flow::member_value;
 use trace_event::json::{Fields, last_member};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Kind of a row, so that rows of different kinds have different keys.
+/// Kind of a track, so that tracks of different kinds have different keys.
 #[derive(Clone, Copy)]
-enum RowKind {
+enum TrackKind {
     Thread,
     Async,
     Arrow,
@@ -31,16 +31,19 @@ pub(crate) fn thread_id(value: &[u8]) -> Option<u64> {
     }
 }
 
-/// Returns the key of a thread's row. Thread 0 is on the row of the main thread.
-pub(crate) fn thread_row(pid: u64, tid: u64) -> u64 {
-    key(RowKind::Thread, [pid, if tid == 0 { pid } else { tid }, 0])
+/// Returns the key of a thread's track. Thread 0 is on the track of the main thread.
+pub(crate) fn thread_track(pid: u64, tid: u64) -> u64 {
+    key(
+        TrackKind::Thread,
+        [pid, if tid == 0 { pid } else { tid }, 0],
+    )
 }
 
 /// Returns the key of the arrow to which `s`, `t` or `f` belongs, or `None` without a valid id.
 pub(crate) fn arrow(text: &[u8], fields: &Fields) -> Option<u64> {
     let id = flow_id(member_value(fields.id.of(text)))?;
-    let words = [fields.cat, fields.name].map(|field| word(field.of(text)));
-    Some(key(RowKind::Arrow, [id, words[0], words[1]]))
+    let [category, name] = [fields.cat, fields.name].map(|field| text_hash(field.of(text)));
+    Some(key(TrackKind::Arrow, [id, category, name]))
 }
 
 /// Returns the id of an arrow: an integer of 64 bits, or a hexadecimal text.
@@ -56,20 +59,20 @@ fn flow_id(value: &[u8]) -> Option<u64> {
     is_hex.then(|| u64::from_str_radix(digits, 16).unwrap_or(u64::MAX))
 }
 
-/// Returns the key of the row of an async event, or `None` without a valid id. An `id` comes before the `global` one in `id2`. A `local` one is scoped to its
-/// process.
-pub(crate) fn async_row(text: &[u8], fields: &Fields, pid: u64) -> Option<u64> {
+/// Returns the key of the track of an async event, or `None` without a valid id. An `id` has priority over the `global` one in `id2`. A `local` one is scoped to
+/// its process.
+pub(crate) fn async_track(text: &[u8], fields: &Fields, pid: u64) -> Option<u64> {
     let id2 = member_value(fields.id2.of(text));
-    let category = word(fields.cat.of(text));
-    let all = [
+    let category = text_hash(fields.cat.of(text));
+    let unscoped = [
         async_id(member_value(fields.id.of(text))),
         async_id(member(id2, b"global")),
     ];
-    if let Some(id) = all.into_iter().flatten().next() {
-        return Some(key(RowKind::Async, [id, category, 0]));
+    if let Some(id) = unscoped.into_iter().flatten().next() {
+        return Some(key(TrackKind::Async, [id, category, 0]));
     }
     let local = async_id(member(id2, b"local"))?;
-    Some(key(RowKind::Async, [local, category, 1 + pid]))
+    Some(key(TrackKind::Async, [local, category, 1 + pid]))
 }
 
 /// Returns the id of an async event: an integer or a text.
@@ -81,8 +84,8 @@ fn async_id(value: &[u8]) -> Option<u64> {
     Some(number.cast_unsigned())
 }
 
-/// Returns a hash of a name or category. It is 0 for an empty text and for what is no text.
-pub(crate) fn word(value: &[u8]) -> u64 {
+/// Returns a hash of a name or category. It is 0 for an empty text and for a value that is not a text.
+pub(crate) fn text_hash(value: &[u8]) -> u64 {
     match value {
         [b'"', first, ..] if *first != b'"' => xxh3_64(value).max(1),
         _ => 0,
@@ -94,7 +97,7 @@ pub(crate) fn member<'a>(object: &'a [u8], key: &[u8]) -> &'a [u8] {
     last_member(object, key).unwrap_or_default()
 }
 
-fn key(kind: RowKind, [one, two, three]: [u64; 3]) -> u64 {
-    let words = [kind as u64, one, two, three].map(u64::to_le_bytes);
-    xxh3_64(words.as_flattened())
+fn key(kind: TrackKind, [one, two, three]: [u64; 3]) -> u64 {
+    let parts = [kind as u64, one, two, three].map(u64::to_le_bytes);
+    xxh3_64(parts.as_flattened())
 }

@@ -1,13 +1,13 @@
 //! Checks a Chrome trace, whoever wrote it: `trace-merge --check`.
 //!
 //! It looks for two kinds of problems. The first kind keeps a viewer from loading the file: it is not JSON, not UTF-8, cut off or not a trace. The second kind
-//! breaks what `trace-merge` promises of its own output: times are not negative, the spans of a row nest, each end has a begin, and each arrow starts once
+//! breaks what `trace-merge` guarantees for its own output: times are not negative, the spans of a track nest, each end has a begin, and each arrow starts once
 //! and at a span. It does not predict everything that a viewer drops. Perfetto's trace processor can (`tests/perfetto/tpq` in the repository).
 //!
 //! Data flows from `document`, which finds the events, through `event`, which checks one event, to `timeline`, which sorts the spans and arrows and
-//! checks each row. All of them report to `report`.
+//! checks each track. All of them report to `report`.
 //!
-//! Memory does not grow with the trace: the text is mapped, spans and arrows are sorted in 4 MiB of memory and temporary files, and one row is checked at a
+//! Memory does not grow with the trace: the text is mapped, spans and arrows are sorted in 4 MiB of memory and temporary files, and one track is checked at a
 //! time. The files are in `TMPDIR` and take up to 112 bytes for each event, 224 for each arrow event, and the text itself if it is compressed or piped.
 //!
 //! ```
@@ -52,7 +52,7 @@ pub fn check(path: &Path) -> io::Result<CheckReport> {
 /// Checks a trace from a pipe. The report calls it `name`.
 ///
 /// # Errors
-/// As [`check`].
+/// In the same cases as [`check`].
 pub fn check_stream(name: &Path, from: impl Read) -> io::Result<CheckReport> {
     let folder = std::env::temp_dir();
     check_text(name, &Text::read(from, &folder)?, &folder)
@@ -76,13 +76,13 @@ fn check_text(path: &Path, text: &Text, folder: &Path) -> io::Result<CheckReport
     let bytes = text.content.bytes();
     let mut events = Events::new(bytes, folder);
     let read = match std::str::from_utf8(bytes) {
-        Ok(words) => document::read(words, text.is_cut, &mut events),
+        Ok(valid) => document::read(valid, text.is_cut, &mut events),
         Err(error) => {
             let at = error.valid_up_to();
-            let words = std::str::from_utf8(&bytes[..at]).unwrap_or_default();
+            let valid = std::str::from_utf8(&bytes[..at]).unwrap_or_default();
             // A trace that was cut off within a string may end within a character.
-            if error.error_len().is_none() && ends_in_string(words) {
-                document::read(words, text.is_cut, &mut events)
+            if error.error_len().is_none() && ends_in_string(valid) {
+                document::read(valid, text.is_cut, &mut events)
             } else {
                 let problem = format!("expected UTF-8 instead of byte {:#04x}", bytes[at]);
                 events.findings.add_text(Rule::NotUtf8, at as u64, &problem);

@@ -1,7 +1,7 @@
 //! The report of a check: rules, counts and places.
 //!
-//! In: a rule and an offset for each problem. Out: the report, as data and in words. Only this module knows how many places are kept, and how the text there
-//! is quoted.
+//! In: a rule and an offset for each problem. Out: the report, as data and as text. Only this module knows how many places are listed, and how the text at each
+//! place is quoted.
 
 use sa_format::visible;
 use serde::{Serialize, Serializer};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use trace_event::damage::path_text;
 use trace_event::json::Scanner;
 
-/// Places that are kept for each rule.
+/// Maximum number of places that are listed for each rule.
 const PLACES: usize = 5;
-/// Characters that are quoted of a text.
+/// Maximum number of characters of a quoted text.
 const WIDTH: usize = 120;
 
 /// Defines each rule once: its name in code, its name in reports, and its consequence for a viewer.
@@ -45,26 +45,26 @@ rules! {
     NotUtf8 "not_utf8" "bytes that are not UTF-8: JSON readers refuse the file, which was not checked"
     NestedJson "nested_json" "an event with arrays and objects inside more than 126 others: many JSON readers refuse the file"
     NotATrace "not_a_trace" "JSON that is not a trace: viewers load nothing of the file, or show nothing"
-    BadNumber "bad_number" "a number that no double holds, such as 1e999: Perfetto loads nothing of the file"
+    BadNumber "bad_number" "a number that exceeds a double, such as 1e999: Perfetto loads nothing of the file"
     BadTime "bad_time" "a ts, dur, tts or tdur that is not a number: Perfetto loads nothing of the file"
-    BadEscape "bad_escape" "a text that Perfetto cannot read: it ends with a backslash, or has half a character (\\ud83e) and an escaped quote. Perfetto loads nothing of the file"
+    BadEscape "bad_escape" "a text that Perfetto cannot read: it ends with a backslash, or has an escaped surrogate (\\ud83e) and an escaped quote. Perfetto loads nothing of the file"
     PidTwice "pid_twice" "an event with two pids, a text and then a number: Perfetto loads nothing of the file"
     CutOff "cut_off" "the end of the file is missing: viewers load nothing, except that Perfetto loads the complete events of an array without an object around it"
     BadPhase "bad_phase" "events without a phase (ph) that viewers know are dropped"
     NoTime "no_time" "events without a ts, and complete spans (X) without a dur, are dropped"
     NegativeTime "negative_time" "events whose ts or dur is below 0, or exceeds 64 bits in nanoseconds, are dropped or shown wrongly"
-    BadThread "bad_thread" "a pid or tid that is negative or exceeds 32 bits becomes 0: events are shown on the row of another thread"
+    BadThread "bad_thread" "a pid or tid that is negative or exceeds 32 bits becomes 0: events are shown on the track of another thread"
     BadId "bad_id" "async events (b, n, e) and arrows (s, t, f) without a valid id are dropped"
     Overlap "overlap" "complete spans (X) that overlap another one of their thread, and are not inside it, are dropped"
-    EndWithoutBegin "end_without_begin" "ends of spans (E, e) are dropped if no span (B, b) of the same row, name and category is open"
+    EndWithoutBegin "end_without_begin" "ends of spans (E, e) are dropped if no span (B, b) of the same track, name and category is open"
     MisplacedEnd "misplaced_end" "spans (B, E, b, e) that begin inside another span and end after it are cut short"
     FlowTwice "flow_twice" "arrows that start a second time with the same id, category and name: the second start is dropped"
-    FlowWithoutStart "flow_without_start" "arrows that go on or end without a start before, with the same id, category and name, are dropped"
+    FlowWithoutStart "flow_without_start" "steps and ends of arrows without an earlier start with the same id, category and name are dropped"
     FlowWithoutSpan "flow_without_span" "arrows are dropped if their thread has had no span, or without \"bp\":\"e\" at the end, if no span follows"
 }
 
 impl Rule {
-    /// Returns true if the event itself is valid, and the recording lacks its counterpart or has it twice. A merge keeps such events as they are.
+    /// Returns true if the event itself is valid, but the recording lacks its counterpart or has it twice. A merge does not change such events.
     pub fn is_of_recording(self) -> bool {
         self > Rule::Overlap
     }
@@ -86,20 +86,20 @@ impl Serialize for Rule {
 pub struct Place {
     /// Byte offset in the text.
     pub offset: u64,
-    /// The text there, or what was expected and found.
+    /// Text at that offset, or what was expected and found there.
     pub what: String,
 }
 
-/// A rule that is broken, and where.
+/// A broken rule and its places.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// Its consequence for a viewer.
+    /// Consequence for a viewer.
     pub meaning: &'static str,
-    /// How often it is broken.
+    /// Number of events that break the rule.
     pub count: u64,
-    /// The first 5 places.
+    /// First 5 places.
     pub places: Vec<Place>,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Findings<'a> {
         });
     }
 
-    /// Counts events. Calls `what` with the text if the place is one of those that are kept.
+    /// Counts events. Calls `what` with the text if the place will be listed.
     fn insert(&mut self, rule: Rule, count: u64, offset: u64, what: impl Fn(&[u8]) -> String) {
         self.is_loaded &= !rule.is_fatal();
         let finding = self.by_rule.entry(rule).or_insert_with(|| Finding {
@@ -176,7 +176,7 @@ impl<'a> Findings<'a> {
             places: Vec::new(),
         });
         finding.count += count;
-        // Rows are checked one after the other, so the first event may come last.
+        // Tracks are checked one after the other, so places are not found in the order of their offsets.
         let places = &mut finding.places;
         let index = places.partition_point(|earlier| earlier.offset <= offset);
         if index < PLACES {
@@ -198,7 +198,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Quotes the beginning of the JSON value at `offset`, or of the line if it has none there. Invisible characters are spelled out.
+/// Quotes the beginning of the JSON value at `offset`, or of the line if there is no value. Invisible characters are spelled out.
 fn quote(text: &[u8], offset: u64) -> String {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) else {
@@ -229,7 +229,7 @@ impl CheckReport {
         found.map_or(0, |finding| finding.count)
     }
 
-    /// Returns the report in words, for a terminal.
+    /// Returns the report as text, for a terminal.
     pub fn text(&self) -> String {
         let problems = match self.findings.iter().map(|finding| finding.count).sum() {
             0 => "no problem found".to_owned(),

@@ -1,6 +1,6 @@
 //! The text of a trace, mapped so that it takes no memory.
 //!
-//! In: a file or a pipe, compressed or not. Out: its bytes. A file that is not compressed is mapped as it is; everything else goes into a temporary file.
+//! In: a file or a pipe, compressed or not. Out: its bytes. A file that is not compressed is mapped directly. All other input is copied to a temporary file.
 
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
@@ -12,7 +12,7 @@ use trace_store::named_temporary;
 
 /// First bytes of a compressed file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes that are copied at a time.
+/// Number of bytes that are copied at a time.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// The text of a trace.

@@ -1,7 +1,7 @@
-//! Checks each row: do its spans nest, and do its arrows find their spans and starts?
+//! Checks that the spans of each track nest, and that its arrows have a span and a start.
 //!
-//! In: what events do, in any order. Out: the rules that events of one row break together. A row is a thread, an async id or an arrow. Everything is sorted by
-//! row and time, so only one row is in memory at a time.
+//! In: the effects of events on their tracks, in any order. Out: the rules that events of one track break together. A track is a thread, an async id or an
+//! arrow. Everything is sorted by track and time, so only one track is in memory at a time.
 
 use crate::report::{Findings, Rule};
 use std::io;
@@ -9,36 +9,36 @@ use std::path::Path;
 use trace_base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 use trace_store::sorter::{Record, Sorter};
 
-/// Spans that are open on a row and can get an end. Perfetto has the same limit.
+/// Maximum number of open spans on a track. Perfetto has the same limit.
 const DEPTH: usize = 512;
 
-/// Effect of an event on its row.
+/// Effect of an event on its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A span of a thread ends.
+    /// End of a span of a thread.
     End,
-    /// An async span ends. At one time it keeps its place in the file, as in Perfetto.
+    /// End of an async span. Among events of the same time, it keeps its position in the file, like in Perfetto.
     AsyncEnd,
-    /// A complete span. An instant is one of no length.
+    /// A complete span. An instant is a span of length 0.
     Span,
-    /// A span begins.
+    /// Begin of a span.
     Begin,
-    /// An arrow binds to the span that is open.
+    /// An arrow that binds to the current span.
     Bind,
-    /// An arrow binds to the span that begins next.
+    /// An arrow that binds to the next span.
     BindNext,
-    /// An arrow starts.
+    /// Start of an arrow.
     Start,
-    /// An arrow goes on or ends.
-    Reach,
+    /// Step or end of an arrow.
+    StepOrEnd,
 }
 
-/// An effect with its row, time and event. Items are sorted by their fields.
+/// An effect with its track, time and event. Items are sorted by their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Item {
-    row: u64,
+    track: u64,
     ts: i64,
-    /// At one time ends of a thread come first, then complete spans, the longest first, then everything else. For a span it is the negative duration.
+    /// Sort key among items of the same time: first ends of a thread, then complete spans by their negative duration, and then all others.
     rank: i64,
     offset: u64,
     name: u64,
@@ -47,9 +47,9 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    pub(crate) fn new(row: u64, ts: i64, kind: Kind, offset: u64) -> Item {
+    pub(crate) fn new(track: u64, ts: i64, kind: Kind, offset: u64) -> Item {
         Item {
-            row,
+            track,
             ts,
             rank: if kind == Kind::End { i64::MIN } else { 1 },
             offset,
@@ -59,12 +59,12 @@ impl Item {
         }
     }
 
-    /// Sets the duration of a complete span, and the name and category of a begin or end.
-    pub(crate) fn with(mut self, dur: i64, words: [u64; 2]) -> Item {
+    /// Sets the duration of a complete span, and the hashes of the name and category of a begin or end.
+    pub(crate) fn with(mut self, dur: i64, name_and_category: [u64; 2]) -> Item {
         if self.kind == Kind::Span {
             self.rank = -dur;
         }
-        [self.name, self.category] = words;
+        [self.name, self.category] = name_and_category;
         self
     }
 
@@ -78,11 +78,11 @@ impl Item {
 
 impl Record for Item {}
 
-/// Collects what events do, and checks it when all are known.
+/// Collects the effects of events, and checks them when all events are known.
 pub(crate) struct Timeline<'f>(Sorter<'f, Item>);
 
 impl Timeline<'_> {
-    /// Creates an empty timeline. Items that do not fit in memory go to files in `folder`.
+    /// Creates an empty timeline. Items that do not fit into memory are stored in files in `folder`.
     pub(crate) fn new(folder: &Path) -> Timeline<'_> {
         Timeline(Sorter::new(folder))
     }
@@ -91,32 +91,32 @@ impl Timeline<'_> {
         self.0.push(item)
     }
 
-    /// Checks all rows.
+    /// Checks all tracks.
     pub(crate) fn finish(self, findings: &mut Findings<'_>) -> io::Result<()> {
         let items = self.0.finish()?;
-        for items in items.chunk_by(|one, next| one.row == next.row) {
-            let mut row = Row::default();
-            items.iter().for_each(|item| row.add(item, findings));
-            row.finish(findings);
+        for items in items.chunk_by(|one, next| one.track == next.track) {
+            let mut track = Track::default();
+            items.iter().for_each(|item| track.add(item, findings));
+            track.finish(findings);
         }
         Ok(())
     }
 }
 
-/// A row up to some time.
+/// State of a track at a certain time.
 #[derive(Default)]
-struct Row {
+struct Track {
     open: SpanStack<Item>,
-    /// Arrows that bind to the next span: how many, and the first.
+    /// Number of arrows that bind to the next span, and the offset of the first one.
     waiting: Option<(u64, u64)>,
     /// Offset of the event that starts the arrow.
     start: Option<u64>,
 }
 
-impl Row {
+impl Track {
     fn add(&mut self, item: &Item, findings: &mut Findings<'_>) {
         let at = item.offset;
-        // As in Perfetto, an arrow binds to the last span even if that has ended.
+        // Like in Perfetto, an arrow binds to the last span even if that has ended.
         let is_span = matches!(
             item.kind,
             Kind::Span | Kind::Begin | Kind::End | Kind::AsyncEnd
@@ -133,8 +133,8 @@ impl Row {
                 Some(first) => findings.add_clash(Rule::FlowTwice, at, first),
                 None => self.start = Some(at),
             },
-            Kind::Reach if self.start.is_none() => findings.add(Rule::FlowWithoutStart, at),
-            Kind::Reach => {}
+            Kind::StepOrEnd if self.start.is_none() => findings.add(Rule::FlowWithoutStart, at),
+            Kind::StepOrEnd => {}
         }
     }
 
@@ -165,10 +165,10 @@ impl Row {
         self.waiting = None;
     }
 
-    /// Ends the innermost span that matches. Spans that began in it must have ended before, and the spans in which it began must not.
+    /// Ends the innermost span that matches. Spans that began inside it must have ended before, and the spans around it must not.
     fn end(&mut self, item: &Item, findings: &mut Findings<'_>) {
-        let is_its = |(_, span): &(usize, &OpenSpan<Item>)| item.can_end(&span.value);
-        let Some((depth, span)) = self.open.iter().enumerate().rfind(is_its) else {
+        let matches = |(_, span): &(usize, &OpenSpan<Item>)| item.can_end(&span.value);
+        let Some((depth, span)) = self.open.iter().enumerate().rfind(matches) else {
             findings.add(Rule::EndWithoutBegin, item.offset);
             return;
         };
@@ -189,7 +189,7 @@ impl Row {
 mod tests {
     use super::*;
 
-    /// The rules that the items of one row break, in the order of the table.
+    /// Returns the rules that the items of one track break, in the order of the rules.
     fn rules(items: &[(Kind, i64, i64, u64)]) -> Vec<(Rule, u64)> {
         let folder = std::env::temp_dir();
         let mut timeline = Timeline::new(&folder);
@@ -199,26 +199,26 @@ mod tests {
         }
         let mut findings = Findings::new(b"");
         timeline.finish(&mut findings).unwrap();
-        let report = findings.report(Path::new("row"), 0);
+        let report = findings.report(Path::new("track"), 0);
         let counts = report.findings.iter();
         counts.map(|found| (found.rule, found.count)).collect()
     }
 
-    use Kind::{Bind, BindNext, Reach, Span, Start};
+    use Kind::{Bind, BindNext, Span, Start, StepOrEnd};
 
     #[test]
     fn arrows_start_once_and_find_their_spans() {
-        let lost = |count| [(Rule::FlowWithoutSpan, count)];
-        assert_eq!(rules(&[(Start, 5, 0, 0), (Reach, 5, 0, 0)]), []);
-        let twice = [(Start, 5, 0, 0), (Start, 6, 0, 0), (Reach, 7, 0, 0)];
+        let without_span = |count| [(Rule::FlowWithoutSpan, count)];
+        assert_eq!(rules(&[(Start, 5, 0, 0), (StepOrEnd, 5, 0, 0)]), []);
+        let twice = [(Start, 5, 0, 0), (Start, 6, 0, 0), (StepOrEnd, 7, 0, 0)];
         assert_eq!(rules(&twice), [(Rule::FlowTwice, 1)]);
-        let late = [(Start, 5, 0, 0), (Reach, 4, 0, 0)];
+        let late = [(Start, 5, 0, 0), (StepOrEnd, 4, 0, 0)];
         assert_eq!(rules(&late), [(Rule::FlowWithoutStart, 1)]);
-        assert_eq!(rules(&[(Bind, 5, 0, 0)]), lost(1));
+        assert_eq!(rules(&[(Bind, 5, 0, 0)]), without_span(1));
         assert_eq!(rules(&[(Span, 5, 1, 0), (Bind, 9, 0, 0)]), []);
         let next = [(BindNext, 4, 0, 0), (Span, 5, 1, 0)];
         assert_eq!(rules(&next), []);
         let none = [(Span, 3, 1, 0), (BindNext, 4, 0, 0), (BindNext, 5, 0, 0)];
-        assert_eq!(rules(&none), lost(2));
+        assert_eq!(rules(&none), without_span(2));
     }
 }
