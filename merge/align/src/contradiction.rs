@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of times before and after a time that it is compared with.
 const NEAR: usize = 8;
-/// Number of exclusions of one pair after which each further one excludes twice as many times.
+/// Number of exclusions of one pair after which an exclusion covers twice as many times.
 const PAIR_EXCLUSIONS: usize = 8;
-/// Number of searches after which each further exclusion excludes twice as many times.
+/// Number of searches after which an exclusion covers twice as many times.
 const SEARCHES: usize = 64;
 
 type HostPair = (usize, usize);

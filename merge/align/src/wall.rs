@@ -13,7 +13,7 @@ pub(crate) use super::readings::drift_ns;
 const WINDOW_NS: i64 = 5_000_000_000;
 /// Maximum number of windows.
 const MAX_WINDOWS: i64 = 1024;
-/// Time from which the drift of a clock is extrapolated.
+/// Length of the time from which the drift of a clock is extrapolated.
 const MINUTE_NS: i64 = 60_000_000_000;
 
 /// The wall clock of a boot.

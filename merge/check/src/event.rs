@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use trace_base::number::{Micros, micros};
 use trace_event::json::{Fields, Members, ends_in_backslash, scan_object};
-use trace_event::member::{Fault, breaks_down, fault, is_time, phase_of};
+use trace_event::member::{Fault, breaks_import, fault, is_time, parse_phase};
 
 /// The events of a trace.
 pub(crate) struct Events<'a, 'f> {
@@ -51,7 +51,7 @@ impl<'a, 'f> Events<'a, 'f> {
                 text,
                 offset,
                 fields,
-                phase: phase_of(fields.ph.of(text)).and_then(Phase::from_byte),
+                phase: parse_phase(fields.ph.of(text)).and_then(Phase::from_byte),
             })?;
         } else if text.starts_with(b"{") {
             self.findings.add(Rule::NestedJson, offset);
@@ -132,7 +132,7 @@ impl Event<'_> {
             findings.add(Rule::BadEscape, self.offset);
         }
         let pids = Members::of(text).filter(|(key, _)| *key == b"pid");
-        if fields.repeated && breaks_down(pids.map(|(_, value)| value)) {
+        if fields.repeated && breaks_import(pids.map(|(_, value)| value)) {
             findings.add(Rule::PidTwice, self.offset);
         }
         let name = fields.name.of(text);

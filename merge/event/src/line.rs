@@ -8,7 +8,7 @@ use crate::damage::Kind;
 pub use crate::event::{ADDED, Event, is_left_out, own_record};
 use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
-use crate::member::{self, has_valid_name, is_name, phase_of};
+use crate::member::{self, has_valid_name, is_name, parse_phase};
 use crate::mend::{hides_name, mended_event};
 use crate::patch::is_exact;
 use crate::profile;
@@ -51,7 +51,8 @@ pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
 fn refusal(line: &[u8], fields: &Fields) -> Kind {
     let needed = [fields.ph, fields.ts, fields.dur, fields.pid, fields.tid];
     let is_odd = |member: Span| odd_number_len(member.of(line)).is_some();
-    let is_unknown = phase_of(fields.ph.of(line)).is_some_and(|byte| Phase::modern(byte).is_none());
+    let is_unknown =
+        parse_phase(fields.ph.of(line)).is_some_and(|byte| Phase::modern(byte).is_none());
     if is_unknown && event_of_phase(line, *fields, Phase::Instant).is_some() {
         return Kind::UnknownPhase;
     }
@@ -96,7 +97,11 @@ pub fn event(line: &[u8], fields: Fields) -> Result<Event<'_>, Kind> {
 /// Converts an object to an event, without checking if viewers accept its other members.
 #[inline]
 fn plain_event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
-    event_of_phase(line, fields, Phase::modern(phase_of(fields.ph.of(line))?)?)
+    event_of_phase(
+        line,
+        fields,
+        Phase::modern(parse_phase(fields.ph.of(line))?)?,
+    )
 }
 
 #[inline]

@@ -15,7 +15,7 @@ const MAX_DIGITS: usize = 300;
 /// Time in µs from which on its nanoseconds exceed 64 bits.
 const MAX_US: f64 = 9.2e15;
 
-/// Pids that Perfetto accepts after a text. 0 is not among them, because the text number 0 is the empty text.
+/// Numeric pids that Perfetto uses as an index if they follow a text. 0 does no harm, because it is the index of the empty text.
 const PIDS: RangeInclusive<f64> = 1.0..=4_294_967_295.0;
 
 /// Consequence of a value that viewers refuse.
@@ -104,7 +104,7 @@ pub(crate) fn is_id(value: &[u8]) -> bool {
 
 /// Returns the phase in the value of `ph`, which is one character.
 #[inline]
-pub fn phase_of(value: &[u8]) -> Option<u8> {
+pub fn parse_phase(value: &[u8]) -> Option<u8> {
     match *value {
         [b'"', phase, b'"'] if phase.is_ascii_graphic() && phase != b'\\' => Some(phase),
         _ => None,
@@ -150,7 +150,7 @@ fn is_negative(value: &[u8]) -> bool {
 
 /// Returns true if Perfetto's import fails on an event that has these `pid` members in this order. It remembers that a pid was a text, and uses a number after
 /// it as an index into its table of texts.
-pub fn breaks_down<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
+pub fn breaks_import<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
     let (mut had_text, mut is_number) = (false, false);
     for pid in pids {
         match pid.first() {
@@ -227,7 +227,7 @@ mod tests {
             (&["\"a\""], false),
         ] {
             let all = pids.iter().map(|pid| pid.as_bytes());
-            assert_eq!(breaks_down(all), breaks, "{pids:?}");
+            assert_eq!(breaks_import(all), breaks, "{pids:?}");
         }
     }
 }

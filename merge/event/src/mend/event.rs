@@ -2,7 +2,9 @@
 
 use super::{Repair, mended_with};
 use crate::json::{Members, object_of};
-use crate::member::{Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, phase_of};
+use crate::member::{
+    Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, parse_phase,
+};
 use sa_format::Phase;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -85,7 +87,7 @@ impl<'a> Object<'a> {
             (Some(Fault::Id2), _) => Change::Drop(Repair::Number),
             (_, b"args") if phase == Some(Phase::Counter) => counter_change(value),
             (Some(Fault::ArgsNumber), _) => Change::Replace(finite(value).into(), Repair::Number),
-            (_, b"ph") => match phase_of(value).map(|byte| (byte, Phase::modern(byte))) {
+            (_, b"ph") => match parse_phase(value).map(|byte| (byte, Phase::modern(byte))) {
                 Some((old, Some(new))) if old != new.byte() => {
                     Change::Replace(vec![b'"', new.byte(), b'"'].into(), Repair::Phase)
                 }
