@@ -186,7 +186,7 @@ impl AsFd for Folder {
     }
 }
 
-/// Returns flags to open a folder. With `O_PATH`, search permission is enough. Read permission, which would allow to list the folder, is not needed.
+/// Returns flags to open a folder. With `O_PATH`, search permission is enough. Read permission, which would allow listing it, is not needed.
 fn folder_flags() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }

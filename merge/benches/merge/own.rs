@@ -1,5 +1,5 @@
-//! Generates fragments like our recorder: header, anchors, blocks of several slots with checksums, flows with ids that are local to a process, and a regular
-//! end.
+//! Generates fragments as our recorder writes them: header, anchors, blocks of several slots with checksums, flows with ids that are local to a process, and a
+//! regular end.
 //!
 //! Four processes at a time share a pid namespace, so the other processes get other pids in the trace. In a long run, requests last up to 3 s and are recorded
 //! only when they end, and one request takes 60 s.
@@ -87,7 +87,7 @@ struct Writer<'a> {
     random: Random,
     now_ns: u64,
     next_flow: u64,
-    /// Ids of the requests that are being served. Their flows are recorded, like in our plugin for vLLM.
+    /// Ids of the requests that are being served. Their flows are recorded, as in our plugin for vLLM.
     served: [u64; SERVED],
     slots: Vec<Slot>,
     counts: Counts,

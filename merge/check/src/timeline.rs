@@ -17,7 +17,7 @@ const DEPTH: usize = 512;
 pub(crate) enum Kind {
     /// End of a span of a thread.
     End,
-    /// End of an async span. Among events of the same time, it keeps its position in the file, like in Perfetto.
+    /// End of an async span. Among events of the same time, it keeps its position in the file, as in Perfetto.
     AsyncEnd,
     /// A complete span. An instant is a span of length 0.
     Span,
@@ -116,7 +116,7 @@ struct Track {
 impl Track {
     fn add(&mut self, item: &Item, findings: &mut Findings<'_>) {
         let at = item.offset;
-        // Like in Perfetto, an arrow binds to the last span even if that has ended.
+        // As in Perfetto, an arrow binds to the last span even if that has ended.
         let is_span = matches!(
             item.kind,
             Kind::Span | Kind::Begin | Kind::End | Kind::AsyncEnd

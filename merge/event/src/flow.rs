@@ -140,7 +140,7 @@ fn plain_trace_id(value: &[u8], ordinal: u64) -> u64 {
     local(number.ok_or(value), ordinal)
 }
 
-/// Converts a text id like viewers do: hexadecimal digits with or without `0x` are a number, and any other text stays a text.
+/// Converts a text id as viewers do: hexadecimal digits with or without `0x` are a number, and any other text stays a text.
 fn key(text: &[u8]) -> Result<u64, &[u8]> {
     hexadecimal(text).ok_or(text)
 }

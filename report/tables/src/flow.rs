@@ -36,7 +36,7 @@ pub(crate) struct FlowEdge {
 
 impl Record for FlowEdge {}
 
-/// Calls `found` with each edge. Steps and ends without a start have no edge. An edge leads from a start or step to the next step or end. Like in Perfetto, it
+/// Calls `found` with each edge. Steps and ends without a start have no edge. An edge leads from a start or step to the next step or end. As in Perfetto, it
 /// always begins at the slice that began first.
 pub(crate) fn edges(
     points: &Sorted<FlowPoint>,

@@ -1,6 +1,6 @@
 //! Measures the cost of tables: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
 //!
-//! Generates two inputs with that many MB (1,500 by default), and keeps them in `target/tmp`: a run with fragments of eight processes, like in the merge's
+//! Generates two inputs with that many MB (1,500 by default), and keeps them in `target/tmp`: a run with fragments of eight processes, as in the merge's
 //! benchmark, and the trace of the report's benchmark, which has to be converted to a recording first. Writes the tables of each input three times, each time in
 //! a separate process. Prints for both
 //! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`.

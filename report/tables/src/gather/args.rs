@@ -1,4 +1,4 @@
-//! Flattens the args of an event like Perfetto: each value that is not an object or a list becomes an arg.
+//! Flattens the args of an event as Perfetto does: each value that is not an object or a list becomes an arg.
 
 use super::entry::{ArgValue, begin_args, write_arg};
 use super::texts::{TextPair, Texts, UNNUMBERED};
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn args_are_flattened_like_in_perfetto() {
+    fn args_are_flattened_as_in_perfetto() {
         for (json, expected) in [
             ("", ""),
             ("{}", ""),

@@ -1,4 +1,4 @@
-//! Assigns tracks to async slices like Perfetto. A track without open slices is reused for the next id that begins with the same name. So there are no more
+//! Assigns tracks to async slices as Perfetto does. A track without open slices is reused for the next id that begins with the same name. So there are no more
 //! tracks than ids that were open at the same time.
 
 use std::collections::BTreeSet;

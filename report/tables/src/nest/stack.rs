@@ -1,4 +1,4 @@
-//! The slices of one track that may contain the next slice, like in Perfetto's importer.
+//! The slices of one track that may contain the next slice, as in Perfetto's importer.
 
 use trace_base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 

@@ -163,7 +163,7 @@ fn assert_agrees_on(lines: &[Value]) {
 }
 
 #[test]
-fn every_kind_of_event_is_like_in_perfetto() {
+fn every_kind_of_event_is_as_in_perfetto() {
     let mut lines = events(include_str!("../traces/every-kind.txt"));
     lines[2]["args"] = json!({
         "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
@@ -177,7 +177,7 @@ fn every_kind_of_event_is_like_in_perfetto() {
 
 /// The trace has begins and ends of the same time, ends without a name, and spans that overlap.
 #[test]
-fn spans_of_other_profilers_are_like_in_perfetto() {
+fn spans_of_other_profilers_are_as_in_perfetto() {
     let lines = events(
         "B 1 10 ALLREDUCE
         X 1 11+1 copy
@@ -194,7 +194,7 @@ fn spans_of_other_profilers_are_like_in_perfetto() {
 
 /// The trace has async spans, begins without an end, spans that begin together in any order, overlapping spans, and arrows between all of them.
 #[test]
-fn many_events_are_like_in_perfetto() {
+fn many_events_are_as_in_perfetto() {
     let mut state = 7_u64;
     let mut next = |below: u64| {
         state = state
@@ -236,7 +236,7 @@ fn many_events_are_like_in_perfetto() {
 }
 
 #[test]
-fn traces_of_other_programs_are_like_in_perfetto() {
+fn traces_of_other_programs_are_as_in_perfetto() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     for name in ["nat-overlap.json", "hta-rank-0.json", "pypto-two-replicas"] {
         assert_agrees(&[fixtures.join(name)]);
