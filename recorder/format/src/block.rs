@@ -5,12 +5,12 @@ use std::io::Write;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
-/// How every block header line starts.
+/// Beginning of every block header line.
 pub const BLOCK_START: &[u8] = br#"{"ph":"M","name":"sa_block","pid":"#;
 /// Maximum length of a block header line in bytes.
 pub const MAX_HEADER_BYTES: usize = 192;
 
-/// A block header: where in a slot's stream the following bytes belong.
+/// Header of a block: the stream and positions that the following bytes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     /// Slot whose stream the block is from.
@@ -19,13 +19,14 @@ pub struct BlockHeader {
     pub generation: u32,
     /// Position of the first byte.
     pub from: u64,
-    /// Bytes in the block.
+    /// Number of bytes in the block.
     pub len: u64,
-    /// Checksum as [`block_sum`] computes it.
+    /// Checksum computed by [`block_sum`].
     pub sum: u64,
 }
 
-/// Computes the checksum of a block's bytes; the position is part of it, so a header with a wrong number never matches.
+/// Computes the checksum of a block's bytes. The slot, generation and position seed the hash, so a
+/// header with a wrong number never matches.
 pub fn block_sum(slot: u32, generation: u32, from: u64, bytes: &[u8]) -> u64 {
     let seed = from ^ (u64::from(slot) << 48) ^ (u64::from(generation) << 32);
     XxHash3_64::oneshot_with_seed(seed, bytes)
@@ -45,7 +46,8 @@ impl BlockHeader {
         self.from..self.from.saturating_add(self.len)
     }
 
-    /// Parses a block header line (without its newline); `None` if it is not exactly as [`BlockHeader::write`] writes it.
+    /// Parses a block header line without its newline. Returns `None` if the line differs in any
+    /// byte from what [`BlockHeader::write`] writes.
     pub fn parse(line: &[u8]) -> Option<BlockHeader> {
         if !line.starts_with(BLOCK_START) || line.len() > MAX_HEADER_BYTES {
             return None;
@@ -63,7 +65,8 @@ impl BlockHeader {
         (written.strip_suffix(b"\n") == Some(line)).then_some(header)
     }
 
-    /// Appends the header line of a block of process `pid`, with its newline, to a `Vec` or to [`MAX_HEADER_BYTES`] of room.
+    /// Appends the header line of a block of process `pid`, with its newline. The line has at most
+    /// [`MAX_HEADER_BYTES`] bytes.
     pub fn write(&self, pid: u32, out: &mut impl Write) {
         let BlockHeader {
             slot,
@@ -72,7 +75,7 @@ impl BlockHeader {
             len,
             sum,
         } = self;
-        // Neither can fail.
+        // Writing to a `Vec` or to a large enough buffer cannot fail.
         let _ = out.write_all(BLOCK_START);
         let _ = writeln!(
             out,

@@ -1,18 +1,20 @@
-//! The control file, which says what the processes of a run record from now on, and the record of a switch (FORMAT.md §2.4, §6).
+//! The control file, which sets the levels that the processes of a run record from now on, and the
+//! record of a switch (FORMAT.md §2.4, §6).
 
 use crate::record::parse_instant;
 use serde::{Deserialize, Serialize};
 
 /// File that switches a live run, inside the run directory.
 pub const CONTROL_FILE: &str = "control";
-/// The version of the control file that this crate writes; others are not obeyed.
+/// Version of the control file that this crate writes. Files of other versions are ignored.
 pub const CONTROL_VERSION: u32 = 1;
-/// A longer control file is not read.
+/// Maximum length of a control file in bytes. Longer files are not read.
 pub const MAX_CONTROL_BYTES: usize = 4096;
-/// How far ahead of the store the instant of a switch should lie, in ns: by then every process has looked at the file.
+/// Time in ns between storing a control file and the instant of its switch. By then every process
+/// has read the file.
 pub const LEAD_NS: u64 = 350_000_000;
 
-/// How detailed an event is; a process records the levels that its configuration names.
+/// Level of detail of an event. A process records the levels that its configuration names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -40,41 +42,42 @@ impl Level {
 pub struct Control {
     /// [`CONTROL_VERSION`].
     pub version: u32,
-    /// 16 random hex digits: the same text written twice is obeyed once.
+    /// 16 random hex digits. A file with an id that was already applied is ignored.
     pub id: String,
-    /// Run that is meant; processes of others ignore it.
+    /// Id of the run to switch. Processes of other runs ignore the file.
     pub run: String,
-    /// What the user, or the process that counted steps, wants.
+    /// Reason for the switch.
     pub cause: SwitchCause,
-    /// Levels to record, none to stop; absent: those that each process was configured with.
+    /// Levels to record; empty to stop. If absent, each process records the levels it was
+    /// configured with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<Level>>,
-    /// The instant at which every process switches, in ns of wall time.
+    /// Time at which every process switches, in ns of wall time.
     pub from_realtime_ns: u64,
-    /// The instant at which every process stops again.
+    /// Time at which every process stops again, in ns of wall time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_realtime_ns: Option<u64>,
-    /// Each process stops by itself after about so many events.
+    /// Approximate number of events after which each process stops by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
-    /// The first process that has recorded so many steps stops all.
+    /// Steps to record. The first process that has recorded them all stops every process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Steps>,
 }
 
-/// Which spans count as steps, and how many are enough.
+/// The spans that count as steps, and the number of them to record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
     /// Name of the spans.
     pub name: String,
-    /// Their category; absent: any.
+    /// Category of the spans; absent for any category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// How many of them.
+    /// Number of spans to record.
     pub count: u64,
 }
 
-/// Why recording was switched.
+/// Reason why recording was switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SwitchCause {
@@ -85,13 +88,13 @@ pub enum SwitchCause {
     Start,
     /// Switched off.
     Stop,
-    /// Other levels.
+    /// The levels changed.
     Level,
-    /// The time of a start was over.
+    /// The time limit of a start was reached.
     For,
-    /// The events of a start were recorded.
+    /// The event limit of a start was reached.
     Events,
-    /// The steps of a start were recorded.
+    /// The step limit of a start was reached.
     Steps,
 }
 
@@ -100,9 +103,9 @@ pub enum SwitchCause {
 pub struct Switch {
     /// Levels recorded from then on.
     pub levels: Vec<Level>,
-    /// Why.
+    /// Reason for the switch.
     pub cause: SwitchCause,
-    /// Id of the control that was obeyed, if it was one.
+    /// Id of the control file that caused the switch, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
 }
@@ -111,14 +114,15 @@ impl Switch {
     /// Name of the record.
     pub const NAME: &'static str = "sa_switch";
 
-    /// Parses the line of a switch; `None` if it is none.
+    /// Parses the line of a switch. Returns `None` if the line is not a switch.
     pub fn parse(line: &[u8]) -> Option<Switch> {
         parse_instant(line, Switch::NAME).map(|(_, switch)| switch)
     }
 }
 
 impl Control {
-    /// Reads a control file: one line of JSON of a known version that makes sense; `None` for anything else.
+    /// Parses a control file: one line of JSON with a known version and consistent values. Returns
+    /// `None` for anything else.
     pub fn parse(bytes: &[u8]) -> Option<Control> {
         let short = (bytes.len() <= MAX_CONTROL_BYTES).then_some(bytes);
         let line = short?.strip_suffix(b"\n")?;
@@ -137,7 +141,7 @@ impl Control {
             && counts.is_none_or(|steps| steps.count > 0 && !steps.name.is_empty())
     }
 
-    /// The file's text.
+    /// Returns the contents of the file.
     pub fn text(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec(self).unwrap_or_default();
         text.push(b'\n');

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 pub const FRAGMENTS_DIR: &str = "fragments";
 /// Folder of earlier runs inside the run directory.
 pub const PREVIOUS_DIR: &str = "previous";
-/// The run directory where nobody names one; `sa-profile run` makes a folder for each run in it.
+/// Run directory used if none is given. `sa-profile run` creates a folder for each run in it.
 pub const DEFAULT_DIRECTORY: &str = "profile_out";
 /// File that names the live run, inside the run directory.
 pub const RUN_FILE: &str = "run";
-/// File that names the run that a main process is about to begin, as a process that was faster has it.
+/// File in which a process that started before its main process writes the id of the run that the
+/// main process is about to begin.
 pub const NEXT_RUN_FILE: &str = "run.next";
 /// File that lists the earlier runs that were removed, inside the run directory.
 pub const REMOVED_FILE: &str = "removed";
@@ -22,7 +23,7 @@ pub const FRAGMENT_PREFIX: &str = "trace.";
 pub const FRAGMENT_SUFFIX: &str = ".jsonl";
 /// Last part of every ring's file name.
 pub const RING_SUFFIX: &str = ".ring";
-/// Length of the time that a run id begins with.
+/// Length of the time at the start of a run id.
 const RUN_TIME_BYTES: usize = "YYYYMMDD-HHMMSS".len();
 
 /// The contents of `<dir>/run`.
@@ -49,24 +50,24 @@ pub struct RemovedRun {
     pub run: String,
     /// Fragments and segments that were removed.
     pub fragments: u64,
-    /// Their length in bytes.
+    /// Length of the removed fragments in bytes.
     pub bytes: u64,
-    /// Events in them.
+    /// Number of events in the removed fragments.
     pub events: u64,
     /// True if the number of events was estimated from a part of them.
     #[serde(default)]
     pub estimated: bool,
-    /// When, in ns of `CLOCK_REALTIME`.
+    /// Time of the removal in ns of `CLOCK_REALTIME`.
     pub realtime_ns: u64,
 }
 
 /// The contents of `<dir>/removed`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedRuns {
-    /// The runs that were removed last, in that order.
+    /// The most recently removed runs, oldest first.
     #[serde(default)]
     pub runs: Vec<RemovedRun>,
-    /// Number of runs that were removed before these and are not listed any more.
+    /// Number of runs that were removed before these and are no longer listed.
     #[serde(default)]
     pub older_runs: u64,
     /// Number of events in those runs.
@@ -74,19 +75,19 @@ pub struct RemovedRuns {
     pub older_events: u64,
 }
 
-/// Tells whether a file name is a fragment's: `trace.*.jsonl`.
+/// Returns true if a file name is that of a fragment: `trace.*.jsonl`.
 pub fn is_fragment_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX)
         && name.ends_with(FRAGMENT_SUFFIX)
         && name.len() > FRAGMENT_PREFIX.len() + FRAGMENT_SUFFIX.len() - 1
 }
 
-/// Tells whether a file name is a ring's: `trace.*.ring`.
+/// Returns true if a file name is that of a ring: `trace.*.ring`.
 pub fn is_ring_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX) && name.ends_with(RING_SUFFIX)
 }
 
-/// The file name of a segment; segment 0 has none in its name.
+/// Returns the file name of a segment. The name of segment 0 contains no number.
 pub fn segment_name(stem: &str, segment: u32) -> String {
     match segment {
         0 => format!("{stem}{FRAGMENT_SUFFIX}"),
@@ -94,12 +95,13 @@ pub fn segment_name(stem: &str, segment: u32) -> String {
     }
 }
 
-/// The file name of the ring of a fragment with this stem.
+/// Returns the file name of the ring of the fragment with this stem.
 pub fn ring_name(stem: &str) -> String {
     format!("{stem}{RING_SUFFIX}")
 }
 
-/// The stem, which a fragment's ring has too, and the segment that a fragment's file name says; `None` for any other name.
+/// Splits a fragment's file name into the stem, which its ring shares, and the segment number.
+/// Returns `None` for any other name.
 pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
     let whole = name.strip_suffix(FRAGMENT_SUFFIX);
     let whole = whole.filter(|_| is_fragment_name(name))?;
@@ -111,14 +113,16 @@ pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
     Some(split.unwrap_or((whole, 0)))
 }
 
-/// Returns the name of the folder that `sa-profile run` makes for a run: the time that the run id begins with, or else the whole id.
+/// Returns the name of the folder that `sa-profile run` creates for a run: the time at the start of
+/// the run id, or the whole id if it starts with no time.
 pub fn run_folder_name(run: &str) -> &str {
     let time = run.get(..RUN_TIME_BYTES);
     time.filter(|time| is_run_time(time)).unwrap_or(run)
 }
 
-/// Returns true if `sa-profile run` gives this name to the folder of a run with this id, or names folders by such a time. A name that is taken gets
-/// a number: `20260102-030405-2`.
+/// Returns true if `sa-profile run` could have given this name to a folder: that of a run with this
+/// id, or any such time. If a name is already in use, the folder's name gets a number:
+/// `20260102-030405-2`.
 pub fn is_run_folder_name(name: &str, run: &str) -> bool {
     let is_number = |rest: &str| {
         let digits = rest.strip_prefix('-').unwrap_or_default();

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The format version that this crate writes.
 pub const VERSION: u32 = 1;
-/// How the first line of every segment starts, up to the pid.
+/// Beginning of the first line of every segment, up to the pid.
 pub const FRAGMENT_START: &[u8] = br#"{"ph":"M","pid":"#;
 
 /// The args of the `sa_fragment` record: which process and recorder wrote the fragment.
@@ -29,7 +29,7 @@ pub struct FragmentHeader {
     pub boot_id: String,
     /// Inode of the pid namespace.
     pub pid_ns: u64,
-    /// Inode of the time namespace, 0 where the kernel has none.
+    /// Inode of the time namespace; 0 if the kernel does not have time namespaces.
     pub time_ns: u64,
     /// Offset of the time namespace's monotonic clock in ns.
     pub monotonic_offset_ns: i64,
@@ -42,21 +42,25 @@ pub struct FragmentHeader {
     /// File name of the script that an interpreter runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// Name of the process that forked this one, or of its nearest ancestor that had one; empty if none had. Absent unless a recording process forked this one.
+    /// Name of the process that forked this one, or of its nearest ancestor that had a name; empty
+    /// if none had one. Absent unless a recording process forked this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// The place of the ring.
+    /// Storage of the ring.
     pub ring: RingKind,
     /// The writer's page size in bytes.
     pub page_bytes: u32,
-    /// The levels that were on when the fragment began, before any control: absent in fragments of recorders that could not be switched.
+    /// Levels that were on when the fragment began, before any control file. Absent in fragments of
+    /// recorders that could not be switched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<Level>>,
-    /// The earliest start of a span that was open, or of a line that was recorded and not yet written, when the segment began, in ns of
-    /// `CLOCK_MONOTONIC`. Absent in segment 0, and if the recorder does not know it.
+    /// Earliest start, in ns of `CLOCK_MONOTONIC`, of a span that was open or of a line that was
+    /// recorded but not yet written when the segment began. Absent in segment 0, and if the
+    /// recorder does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_ns: Option<u64>,
-    /// The longest time so far between the begin of something that was recorded only afterwards and its recording, in ns.
+    /// Longest delay so far, in ns, between the start of an event and its recording, for events
+    /// that are recorded only after they began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<u64>,
 }
@@ -71,7 +75,8 @@ impl FragmentHeader {
         self.script.as_deref().unwrap_or(&self.exe)
     }
 
-    /// Returns what the process is called until it names itself: `worker-0 fork 4711` if it was forked, and else its program.
+    /// Returns the name of a process that has not named itself: `worker-0 fork 4711` if it was
+    /// forked, otherwise its program.
     pub fn default_name(&self) -> Cow<'_, str> {
         match self.forked_from.as_deref() {
             None => self.program().into(),
@@ -86,7 +91,8 @@ impl FragmentHeader {
         parent.is_some_and(|parent| !parent.is_empty())
     }
 
-    /// Takes the parent's name from another fragment of the same process, whose recorder may know it.
+    /// Copies the parent's name from another fragment of the same process if that fragment's
+    /// recorder knew it and this one did not.
     pub fn complete_with(&mut self, other: &FragmentHeader) {
         if !self.is_named_after_parent() && other.is_named_after_parent() {
             self.forked_from.clone_from(&other.forked_from);
@@ -94,13 +100,13 @@ impl FragmentHeader {
     }
 }
 
-/// The place of a recorder's ring.
+/// The storage of a recorder's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RingKind {
     /// A file next to the fragment, which survives a kill.
     #[default]
     File,
-    /// In anonymous memory: what was not flushed dies with the process.
+    /// Anonymous memory. What was not flushed is lost when the process dies.
     Heap,
 }

@@ -1,16 +1,17 @@
-//! The fragment format, version 1: what a recording process leaves on disk. FORMAT.md specifies it, and this crate reads and writes its parts.
+//! The fragment format, version 1: the files that a recording process leaves on disk. FORMAT.md
+//! specifies the format. This crate reads and writes its parts.
 //!
-//! Everything here is data: no I/O, no clock, no threads. The recorder writes with these types, and every reader parses with them, so that each
-//! record has one definition.
+//! Everything here is data: no I/O, no clock, no threads. The recorder writes with these types and
+//! every reader parses with them, so each record has one definition.
 //!
 //! - [`file_name`]: names of fragments, segments, rings and folders, and the small files of a run.
 //! - [`header`]: the first record of each segment.
 //! - [`block`]: headers and checksums of the blocks in which lines reach a fragment.
 //! - [`record`]: the recorder's own metadata records (anchors, tracks, removed segments, the end).
-//! - [`loss`], [`control`], [`reach`]: its own instants, and the control file.
+//! - [`loss`], [`control`], [`reach`]: the recorder's own instants, and the control file.
 //! - [`phase`]: the kinds of events.
 //! - [`ring`]: the layout of the ring file.
-//! - [`visible`]: spelling out characters that cannot be seen.
+//! - [`visible`]: spells out invisible characters.
 
 pub mod block;
 pub mod control;
@@ -40,9 +41,9 @@ pub use record::{
 };
 pub use visible::{is_invisible, try_visible, visible, visible_json, visible_lines};
 
-/// The first virtual lane; kernel tids are smaller (`PID_MAX_LIMIT`).
+/// First virtual lane. Kernel tids are smaller (`PID_MAX_LIMIT`).
 pub const LANE_BASE: u32 = 1 << 22;
-/// The first track; lanes are smaller.
+/// First track. Lanes are smaller.
 pub const TRACK_BASE: u32 = 1 << 28;
-/// Maximum length of a line in bytes; a longer one is damage.
+/// Maximum length of a line in bytes. A longer line is damage.
 pub const MAX_LINE_BYTES: usize = 16 << 20;

@@ -1,4 +1,5 @@
-//! Lost events: their causes, as records name them (FORMAT.md §2.3) and rings number them (§3), and the `sa_loss` record.
+//! Lost events: their causes, which records name (FORMAT.md §2.3) and rings number (§3), and the
+//! `sa_loss` record.
 
 use crate::record::{InstantPlace, parse_instant, write_instant};
 use crate::ring;
@@ -11,17 +12,18 @@ use std::ops::Range;
 pub enum Cause {
     /// The disk had no room.
     DiskFull,
-    /// The file may not grow further.
+    /// The file reached its size limit.
     FileSizeLimit,
     /// The file could not be written.
     WriteError,
-    /// The file took nothing for so long that the ring was full.
+    /// Writes to the file were blocked for so long that the ring filled up.
     Busy,
-    /// Somebody removed the fragment.
+    /// The fragment was deleted.
     FragmentRemoved,
-    /// The process's share of the disk was full.
+    /// The process used up its share of the disk.
     DiskBound,
-    /// The event was recorded inside another one of its thread.
+    /// The event was recorded while its thread was recording another one, for example in a signal
+    /// handler.
     Signal,
     /// No slot was left for a thread.
     Threads,
@@ -31,9 +33,9 @@ pub enum Cause {
     TooLarge,
     /// Too many spans were open.
     TooManyOpen,
-    /// Children of a fork could not open a fragment of their own: what is counted are processes.
+    /// Forked children could not open fragments of their own. Counts processes, not events.
     ChildrenRefused,
-    /// There was no memory for the event, or for something of it.
+    /// There was not enough memory for the event or for a part of it.
     OutOfMemory,
     /// Spans were open when the process ended, and its ring had no room for them.
     OpenSpans,
@@ -41,11 +43,11 @@ pub enum Cause {
     Cut,
     /// Not lost: the program's implementation of `Value` wrote invalid JSON, which was replaced with `null`.
     BadValue,
-    /// Not lost: a series of a counter had a value that is not a finite number, and was left out.
+    /// Not lost: a value in a counter's series was not a finite number and was left out.
     BadSeries,
 }
 
-/// Every cause with its name in records, in the order of their numbers.
+/// Name of every cause in records, ordered by number.
 const NAMES: [(Cause, &str); 17] = [
     (Cause::DiskFull, "disk_full"),
     (Cause::FileSizeLimit, "file_size_limit"),
@@ -67,7 +69,7 @@ const NAMES: [(Cause, &str); 17] = [
 ];
 
 impl Cause {
-    /// Every cause, in the order of their numbers.
+    /// Every cause, ordered by number.
     pub const ALL: [Cause; NAMES.len()] = {
         let mut all = [Cause::DiskFull; NAMES.len()];
         let mut at = 0;
@@ -78,12 +80,12 @@ impl Cause {
         all
     };
 
-    /// Returns the name in records.
+    /// Returns the name of the cause in records.
     pub fn name(self) -> &'static str {
         NAMES[self as usize].1
     }
 
-    /// Returns the number in rings, from 1 on.
+    /// Returns the number of the cause in rings, starting from 1.
     pub fn number(self) -> u32 {
         self as u32 + 1
     }
@@ -113,16 +115,16 @@ impl Cause {
     }
 }
 
-/// The args of an `sa_loss` record, and its scope.
+/// The args of an `sa_loss` record and its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossRecord<'a> {
-    /// True if the lost events are those of the record's thread alone.
+    /// True if all lost events belong to the record's thread.
     #[serde(skip)]
     pub of_thread: bool,
     /// Name of the cause: that of a [`Cause`], or one that this version does not know.
     #[serde(borrow)]
     pub cause: Cow<'a, str>,
-    /// Number of lost events, or of changed ones if the cause says so.
+    /// Number of lost events, or of changed events if the cause only changes them.
     pub events: u64,
     /// Number of processes that could not record at all.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -145,13 +147,13 @@ pub struct LossRecord<'a> {
     /// Position after the last missing one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// Length of the missing positions, in the records that a merge adds for gaps.
+    /// Number of missing bytes, in the records that a merge adds for gaps.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
     /// The first segment that was not removed, in records of removed segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
-    /// True if the recorder keeps no further events.
+    /// True if the recorder records no further events.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }
@@ -164,13 +166,15 @@ impl<'a> LossRecord<'a> {
     /// Name of the record.
     pub const NAME: &'static str = "sa_loss";
 
-    /// Parses the line of a loss record; `None` if it is none, or its args are not as expected.
+    /// Parses the line of a loss record. Returns `None` if it is not a loss record or its args are
+    /// not as expected.
     pub fn parse(line: &'a [u8]) -> Option<LossRecord<'a>> {
         let (of_thread, args) = parse_instant(line, LossRecord::NAME)?;
         Some(LossRecord { of_thread, ..args })
     }
 
-    /// Returns the record as a line with its newline: about `thread` if it is not about the whole process `pid`, from `time_ns` on.
+    /// Returns the record as a line with its newline. It is about thread `tid` if `of_thread` is
+    /// set, otherwise about the whole process `pid`; `time_ns` is the time of the first lost event.
     pub fn line(&self, (pid, tid): (i64, i64), time_ns: i64) -> Vec<u8> {
         let place = InstantPlace {
             pid,
@@ -184,7 +188,7 @@ impl<'a> LossRecord<'a> {
         line
     }
 
-    /// Returns slot, generation and the positions that the record explains, if it names them.
+    /// Returns the slot, the generation and the missing positions, if the record names them.
     pub fn positions(&self) -> Option<((u32, u32), Range<u64>)> {
         Some(((self.slot?, self.generation?), self.from?..self.to?))
     }
@@ -203,29 +207,31 @@ impl<'a> LossRecord<'a> {
     }
 }
 
-/// A loss as a recorder counts it and a ring keeps it.
+/// A loss as a recorder counts it and a ring stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedLoss {
     /// Process id.
     pub pid: u32,
-    /// The thread that lost its events; 0 for several threads or none.
+    /// The thread that lost its events; 0 if there were several or none.
     pub tid: u32,
-    /// The cause.
+    /// Cause of the loss.
     pub cause: Cause,
-    /// Number of events; for [`Cause::ChildrenRefused`] of processes.
+    /// Number of lost events; number of processes for [`Cause::ChildrenRefused`].
     pub count: u64,
-    /// Time of the first one in ns.
+    /// Time of the first lost event in ns.
     pub first_ns: u64,
-    /// Time of the last one in ns.
+    /// Time of the last lost event in ns.
     pub last_ns: u64,
-    /// Slot, generation, first position and the one after the last, if they had positions.
+    /// Slot, generation, first missing position and the position after the last one, if the events
+    /// had positions.
     pub place: Option<(u32, u32, u64, u64)>,
     /// The error number of the system; 0 if there was none.
     pub error: u32,
 }
 
 impl CountedLoss {
-    /// Returns `count` losses of an entry in the ring's table of counts, whose words `word` reads by their offset. The error number is not read.
+    /// Returns `count` losses of an entry of the ring's count table. `word` reads the entry's u64
+    /// at an offset. The error number is not read.
     pub fn of_entry(
         pid: u32,
         cause: Cause,
@@ -245,7 +251,7 @@ impl CountedLoss {
         }
     }
 
-    /// Returns the record of the loss as a line, with its newline.
+    /// Returns the record of the loss as a line with its newline.
     pub fn line(&self) -> Vec<u8> {
         let (events, processes) = match self.cause {
             Cause::ChildrenRefused => (0, self.count),

@@ -1,4 +1,4 @@
-//! Phases of Chrome trace events: one character that says what kind of event a line is.
+//! Phases of Chrome trace events: the character that gives an event's kind.
 
 /// The phase of an event that viewers show, or of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -6,7 +6,7 @@
 pub enum Phase {
     /// A whole span with a duration.
     Complete = b'X',
-    /// The begin of a span on a thread.
+    /// The beginning of a span on a thread.
     Begin = b'B',
     /// The end of a span on a thread.
     End = b'E',
@@ -18,7 +18,7 @@ pub enum Phase {
     Mark = b'R',
     /// Values of a counter.
     Counter = b'C',
-    /// A name, or another fact about a process or thread.
+    /// The name or another property of a process or thread.
     Metadata = b'M',
     /// A reading of two clocks.
     ClockSync = b'c',
@@ -30,7 +30,7 @@ pub enum Phase {
     FlowStep = b't',
     /// The end of a flow.
     FlowEnd = b'f',
-    /// The begin of an async span.
+    /// The beginning of an async span.
     AsyncBegin = b'b',
     /// A point in time within an async span.
     AsyncInstant = b'n',
@@ -59,14 +59,14 @@ impl Phase {
         Phase::AsyncEnd,
     ];
 
-    /// Returns the phase with this character; `None` if viewers show no such event.
+    /// Returns the phase with this character, or `None` if viewers show no such event.
     #[inline]
     pub const fn from_byte(byte: u8) -> Option<Phase> {
         BY_BYTE[byte as usize]
     }
 
-    /// Returns the phase that viewers take a character for. Perfetto skips the async phases of older versions of Chrome (`S`, `T`, `p`, `F`) without a
-    /// word, so they become today's.
+    /// Returns the phase that an event with this character is shown as. Perfetto silently skips the
+    /// async phases of older versions of Chrome (`S`, `T`, `p`, `F`), so they become today's.
     #[inline]
     pub const fn modern(byte: u8) -> Option<Phase> {
         match byte {
@@ -77,19 +77,19 @@ impl Phase {
         }
     }
 
-    /// Returns the character.
+    /// Returns the character of the phase.
     #[inline]
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// Returns true for spans on threads, whole or in two events.
+    /// Returns true for spans on threads, whether written as one event or as two.
     #[inline]
     pub const fn is_span(self) -> bool {
         matches!(self, Phase::Complete | Phase::Begin | Phase::End)
     }
 
-    /// Returns true for instants, whoever writes them.
+    /// Returns true for instants, in the current or the older form.
     #[inline]
     pub const fn is_instant(self) -> bool {
         matches!(self, Phase::Instant | Phase::LegacyInstant)
@@ -117,7 +117,7 @@ impl Phase {
     }
 }
 
-/// The phase of each character.
+/// Phase of each character.
 const BY_BYTE: [Option<Phase>; 256] = {
     let mut phases = [None; 256];
     let mut at = 0;

@@ -1,4 +1,5 @@
-//! What the preload library sees of its process: the args of an `sa_reach` record, and in words.
+//! The calls of its process that the preload library can see: the args of an `sa_reach` record, and
+//! sentences about them.
 
 use crate::record::parse_instant;
 use serde::{Deserialize, Serialize};
@@ -7,19 +8,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reach {
-    /// Whether all calls by name reach the preload library first.
+    /// True if all calls by name go to the preload library first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_linking: Option<bool>,
-    /// Whether it is asked where the program asks `dlsym` for a function by a library's handle; absent where that could not be seen.
+    /// True if the preload library handles the program's calls of `dlsym` with a library's handle.
+    /// Absent if that could not be determined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_handle: Option<bool>,
-    /// The groups of functions of which `first` has some, as they are called in sentences: `kernels`, `graph replays`.
+    /// Groups of functions that `first` interposes, as sentences name them: `kernels`, `graph
+    /// replays`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interposed: Vec<String>,
-    /// The library before the preload library that has functions of these names.
+    /// The library before the preload library that defines functions of these groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// The library whose `dlsym` the program calls instead of that of the preload library; absent if it calls that one.
+    /// The library whose `dlsym` the program calls instead of the preload library's. Absent if it
+    /// calls the preload library's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dlsym: Option<String>,
 }
@@ -28,12 +32,12 @@ impl Reach {
     /// Name of the record.
     pub const NAME: &'static str = "sa_reach";
 
-    /// Parses the line of a reach record; `None` if it is none.
+    /// Parses the line of a reach record. Returns `None` if it is not one.
     pub fn parse(line: &[u8]) -> Option<Reach> {
         parse_instant(line, Reach::NAME).map(|(_, reach)| reach)
     }
 
-    /// A sentence for each way on which something may not be seen.
+    /// Returns one sentence for each kind of call that may be invisible.
     pub fn words(&self) -> Vec<String> {
         let of_handles = (self.by_handle == Some(false)).then(|| {
             let dlsym = path(self.dlsym.as_deref());

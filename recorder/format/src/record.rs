@@ -1,4 +1,5 @@
-//! The recorder's own records: metadata that a trace does not show, and the trait that gives each its one parser.
+//! The recorder's own records: metadata that a trace does not show, and the trait that gives each
+//! record one parser.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,7 +21,8 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Name of the record.
     const NAME: &'static str;
 
-    /// Parses the line of a record; `None` if it is not a record of this name, or its args are not as expected.
+    /// Parses the line of a record. Returns `None` if it is not a record of this name or its args
+    /// are not as expected.
     fn parse(line: &[u8]) -> Option<Self> {
         parse_metadata(line, Self::NAME)
     }
@@ -43,7 +45,7 @@ pub trait Record: Serialize + DeserializeOwned {
     }
 }
 
-/// A line with args of a known type.
+/// A line whose args have a known type.
 #[derive(Deserialize)]
 struct Line<'a, A> {
     #[serde(borrow)]
@@ -57,7 +59,8 @@ struct Line<'a, A> {
     args: A,
 }
 
-/// Parses the line of a metadata record: its args; `None` if it is not a record of this name, or its args are not as expected.
+/// Parses the args of a metadata record. Returns `None` if the line is not a record of this name or
+/// its args are not as expected.
 fn parse_metadata<A: DeserializeOwned>(line: &[u8], name: &str) -> Option<A> {
     let line: Line<'_, A> = serde_json::from_slice(line).ok()?;
     (line.ph == "M" && line.name == name).then_some(line.args)
@@ -119,8 +122,9 @@ pub fn write_instant(
     out.write_all(b"}\n")
 }
 
-/// Parses the line of one of the recorder's own instants. Returns true with its args if it is about its thread alone; `None` if it is not an instant of
-/// this name in the recorder's category.
+/// Parses the line of one of the recorder's own instants. Returns its args, and true if it is about
+/// its thread alone. Returns `None` if the line is not an instant of this name in the recorder's
+/// category.
 pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
     line: &'a [u8],
     name: &str,
@@ -130,7 +134,8 @@ pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
     is_own.then_some((line.s == "t", line.args))
 }
 
-/// Parses the line of a record that names a process or thread: its name; `None` if it is not a record with this `name`.
+/// Parses the name in a record that names a process or thread. Returns `None` if the record itself
+/// is not called `name`.
 pub fn parse_name(line: &[u8], name: &str) -> Option<String> {
     let args: Name<'static> = parse_metadata(line, name)?;
     Some(args.name.into_owned())
@@ -143,23 +148,24 @@ pub struct Name<'a> {
     pub name: Cow<'a, str>,
 }
 
-/// Number of spans that were open, how the process ended, and when: the args of an `sa_end` record.
+/// The args of an `sa_end` record: number of open spans, how the process ended, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// `CLOCK_MONOTONIC` in ns.
     #[serde(default)]
     pub monotonic_ns: u64,
-    /// Number of open spans, if a reader wrote the record in the place of a dead process, or for a snapshot.
+    /// Number of open spans, if a reader wrote the record on behalf of a dead process or for a
+    /// snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<u64>,
-    /// How that process ended, if the reader had waited for it.
+    /// How the process ended, if the reader had waited for it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "known_exit"
     )]
     pub exit: Option<Exit>,
-    /// True if the process was running then: the record ends a snapshot.
+    /// True if the process was still running: the record ends a snapshot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub running: bool,
 }
@@ -168,7 +174,7 @@ impl Record for End {
     const NAME: &'static str = "sa_end";
 }
 
-/// How a process ended, as the program that waited for it saw.
+/// The end of a process, as the program that waited for it saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
@@ -178,16 +184,16 @@ pub enum Exit {
     Signal(String),
 }
 
-/// Signals that end programs in good order when they are idle.
+/// Signals that may end an idle program in the normal course of operation.
 const ORDERLY: [&str; 5] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPIPE"];
 
 impl Exit {
-    /// Returns true for a signal that never ends a program in good order.
+    /// Returns true for a signal that ends a program only in a crash or a kill.
     pub fn is_crash(&self) -> bool {
         matches!(self, Exit::Signal(name) if !ORDERLY.contains(&name.as_str()))
     }
 
-    /// Returns the end in words, such as `by SIGKILL`.
+    /// Returns a phrase for the end, such as `by SIGKILL`.
     pub fn words(&self) -> String {
         match self {
             Exit::Code(code) => format!("with exit code {code}"),
@@ -202,12 +208,13 @@ fn known_exit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Exit>, D::Err
     Ok(serde_json::from_value(value).ok())
 }
 
-/// The args of an `sa_removed` record: the position up to which each stream was in segments that are removed.
+/// The args of an `sa_removed` record: how far each stream had got at the end of the removed
+/// segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedStreams {
-    /// The first segment that is not removed; the loss record says the same.
+    /// First segment that is not removed. The loss record contains the same number.
     pub first: u32,
-    /// Events that went with the others; the loss record says the same.
+    /// Number of events in the removed segments. The loss record contains the same number.
     pub events: u64,
     /// Slot, generation, and the position after the last one removed.
     pub streams: Vec<(u32, u32, u64)>,
@@ -232,7 +239,7 @@ impl Record for Anchor {
     const NAME: &'static str = "sa_anchor";
 }
 
-/// The args of the `sa_track` record: what the record's `tid` means.
+/// The args of the `sa_track` record: what the record's `tid` stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrackRecord {
     /// The group of tracks it belongs to, shown as a process.

@@ -31,21 +31,22 @@ pub const LANES_OFFSET_AT: usize = 44;
 pub const LANES_COUNT_AT: usize = 48;
 /// Offset of the u32 offset of the slot directory.
 pub const DIRECTORY_OFFSET_AT: usize = 52;
-/// Offset of the u32 number of entries the slot directory can hold.
+/// Offset of the u32 capacity of the slot directory in entries.
 pub const DIRECTORY_COUNT_AT: usize = 56;
 /// Offset of the link to the first chunk of lanes beyond the lane table.
 pub const MORE_LANES_AT: usize = 152;
-/// Seed of the sums of the links between chunks of lanes; the seed of a slot's links is its number.
+/// Seed of the checksums of the links between chunks of lanes. The seed of a slot's links is the
+/// slot's number.
 pub const MORE_LANES_SEED: u32 = u32::MAX;
 /// Size of a chunk's head, which begins with the link to the next chunk.
 pub const CHUNK_HEAD_BYTES: usize = 64;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 60;
-/// Offset of the u32 offset of the loss table; 0 where there is none.
+/// Offset of the u32 offset of the loss table; 0 if there is none.
 pub const LOSSES_OFFSET_AT: usize = 64;
 /// Offset of the u32 number of entries in the loss table: one for each slot.
 pub const LOSSES_COUNT_AT: usize = 68;
-/// Offset of the u32 offset of the count table; 0 where there is none.
+/// Offset of the u32 offset of the count table; 0 if there is none.
 pub const COUNTS_OFFSET_AT: usize = 72;
 /// Offset of the u32 number of entries in the count table: one for each cause, by its number.
 pub const COUNTS_COUNT_AT: usize = 76;
@@ -54,9 +55,9 @@ pub const TABLES_SUM_AT: usize = 80;
 
 /// Size of an entry of the loss table and of the count table.
 pub const LOSS_ENTRY_BYTES: usize = 64;
-/// Offset in a loss entry of the u64 events given up before the last time.
+/// Offset in a loss entry of the u64 number of events lost before the last time.
 pub const LOSS_BEFORE_AT: usize = 0;
-/// Offset in a loss entry of the u64 events given up, those of the last time included.
+/// Offset in a loss entry of the u64 number of events lost, including those of the last time.
 pub const LOSS_EVENTS_AT: usize = 8;
 /// Offset in a loss entry of the u64 first position.
 pub const LOSS_FROM_AT: usize = 16;
@@ -66,24 +67,26 @@ pub const LOSS_TO_AT: usize = 24;
 pub const LOSS_FIRST_AT: usize = 32;
 /// Offset in both kinds of entries of the u64 time of the last lost event, in ns.
 pub const LOSS_LAST_AT: usize = 40;
-/// Offset in both kinds of entries of the u64 position of slot 0 behind the record that tells it; 0 where none does.
+/// Offset in both kinds of entries of the u64 position in slot 0 after the record that reports the
+/// loss; 0 if no record reports it.
 pub const LOSS_TOLD_AT: usize = 48;
-/// Offset in a loss entry of the u32 number of the cause; 0 for an entry that says nothing.
+/// Offset in a loss entry of the u32 number of the cause; 0 in an empty entry.
 pub const LOSS_CAUSE_AT: usize = 56;
-/// Offset in a loss entry of the u32 tid of the thread whose events they are; 0 for several or none.
+/// Offset in a loss entry of the u32 tid of the thread that lost the events; 0 if there were
+/// several or none.
 pub const LOSS_TID_AT: usize = 60;
-/// Offset in a count entry of the u64 number of what was counted so far.
+/// Offset in a count entry of the u64 number of everything counted so far.
 pub const COUNT_EVENTS_AT: usize = 0;
-/// Offset in a count entry of the u64 number of what was told by earlier records.
+/// Offset in a count entry of the u64 number reported by earlier records.
 pub const COUNT_TOLD_AT: usize = 8;
-/// Offset in a count entry of the u64 number of what is told once slot 0 has reached the position.
+/// Offset in a count entry of the u64 number that is reported once slot 0 has reached the position.
 pub const COUNT_NEXT_AT: usize = 16;
-/// Offset in a count entry of the u32 error number of the system's answer.
+/// Offset in a count entry of the u32 error number from the system.
 pub const COUNT_ERROR_AT: usize = 56;
 
 /// Size of a slot directory entry: u64 offset, u32 ring size, u32 [`entry_sum`].
 pub const DIRECTORY_ENTRY_BYTES: usize = 16;
-/// Offset in an entry of the u32 ring size.
+/// Offset in an entry of the u32 checksum.
 pub const ENTRY_SIZE_AT: usize = 8;
 /// Offset in an entry of the u32 sum.
 pub const ENTRY_SUM_AT: usize = 12;
@@ -102,12 +105,12 @@ pub const SLOT_DEEPER_AT: usize = 24;
 pub const SLOT_ENDING_AT: usize = 40;
 /// Offset in a slot of the open-span stack.
 pub const SLOT_STACK_AT: usize = 64;
-/// Least size of a slot's control part; the page size where that is larger.
+/// Minimum size of a slot's control part. On machines with larger pages it is the page size.
 pub const SLOT_CONTROL_BYTES: usize = 4096;
 
 /// Entries of the open-span stack.
 pub const STACK_DEPTH: usize = 32;
-/// The largest depth in a state. It means this depth or more.
+/// Largest depth in a state. It means this depth or more.
 pub const MAX_DEPTH: usize = 255;
 /// Size of an entry of the open-span stack and of the lane table.
 pub const OPEN_ENTRY_BYTES: usize = 64;
@@ -119,72 +122,77 @@ pub const OPEN_SITE_AT: usize = 8;
 pub const OPEN_NAME_LEN_AT: usize = 12;
 /// Offset of the name in a stack entry.
 pub const STACK_NAME_AT: usize = 16;
-/// Most name bytes in a stack entry.
+/// Maximum number of name bytes in a stack entry.
 pub const STACK_NAME_BYTES: usize = OPEN_TEXT_AT - STACK_NAME_AT;
 /// Offset in a lane entry of the u64 `closes_at`.
 pub const LANE_CLOSES_AT: usize = 16;
 /// Offset in a lane entry of the u32 closing slot.
 pub const LANE_CLOSING_SLOT_AT: usize = 24;
-/// Offset in a lane entry of the u32 lane, plus 1, of the span that this one lies in.
+/// Offset in a lane entry of the u32 lane, plus 1, of the parent span.
 pub const LANE_PARENT_AT: usize = 28;
 /// Offset of the name in a lane entry.
 pub const LANE_NAME_AT: usize = 32;
-/// Most name bytes in a lane entry.
+/// Maximum number of name bytes in a lane entry.
 pub const LANE_NAME_BYTES: usize = OPEN_TEXT_AT - LANE_NAME_AT;
 
-/// Returns how many entries a chunk of this size has, if the texts, of `text_bytes` each, follow them.
+/// Returns the number of entries in a chunk of `bytes` bytes if their texts, of `text_bytes` each,
+/// follow them.
 pub const fn chunk_entries(bytes: usize, text_bytes: usize) -> usize {
     bytes.saturating_sub(CHUNK_HEAD_BYTES) / (OPEN_ENTRY_BYTES + text_bytes)
 }
 
-/// Returns the word for a span below depth [`MAX_DEPTH`] that ends while later ones are open: with the first line after `head`.
+/// Packs the mark that a span ends while later ones are open; its depth is below [`MAX_DEPTH`]. The
+/// span has ended once a line after `head` is published.
 pub const fn ending(head: u64, depth: u64) -> u64 {
     head << 8 | (depth + 1)
 }
 
-/// Returns the depth of the span that has ended by such a word, if its slot has gone beyond the position in it.
+/// Returns the depth of the span that such a mark has ended, if its slot has gone beyond the
+/// position in the mark.
 pub fn ended_depth(ending: u64, head: u64) -> Option<usize> {
     let depth = usize::try_from(ending & 0xff).ok()?.checked_sub(1)?;
     (head > ending >> 8).then_some(depth)
 }
 
-/// Head, depth and their check in one word, so that one store publishes them.
+/// Packs the head, the depth and their check byte into a u64, so that one store publishes them.
 #[inline(always)]
 pub const fn state(head: u64, depth: u64, key: u64) -> u64 {
     let value = head << 8 | depth;
     value << 8 | check(value, key)
 }
 
-/// The head and the depth of a state; `None` if its check does not match.
+/// Unpacks the head and the depth of a state. Returns `None` if the check byte does not match.
 pub fn head_and_depth(state: u64, key: u64) -> Option<(u64, u64)> {
     let value = state >> 8;
     (state & 0xff == check(value, key)).then_some((value >> 8, value & 0xff))
 }
 
-/// What the states of a slot are checked with: another slot's state does not pass.
+/// Returns the key that the states of a slot are checked with. The state of another slot fails the
+/// check.
 pub const fn key(slot: u32, generation: u32) -> u64 {
     ((slot as u64 + 1) << 32) ^ generation as u64
 }
 
-/// The top byte of a product whose factor has no eight equal bits in a row: a change of any one bit shows.
+/// Returns the check byte: the top byte of a product. The factor has no eight equal bits in a row,
+/// so a change of any single bit shows.
 #[inline(always)]
 const fn check(value: u64, key: u64) -> u64 {
     (value ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
 }
 
-/// The sum of a header, whose own place counts as 0.
+/// Computes the checksum of a header. The checksum field itself counts as 0.
 pub fn header_sum(header: &[u8; HEADER_BYTES]) -> u32 {
     let mut header = *header;
     header[SUM_AT..SUM_AT + 4].fill(0);
     low_half(XxHash3_64::oneshot(&header))
 }
 
-/// The sum of the words that say where the loss table and the count table are.
+/// Computes the checksum of the fields that locate the loss table and the count table.
 pub fn tables_sum(words: &[u8; TABLES_SUM_AT - LOSSES_OFFSET_AT]) -> u32 {
     low_half(XxHash3_64::oneshot(words))
 }
 
-/// The sum of a slot directory entry.
+/// Computes the checksum of a slot directory entry.
 pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
     let mut bytes = [0; ENTRY_SUM_AT];
     bytes[..ENTRY_SIZE_AT].copy_from_slice(&offset.to_ne_bytes());
@@ -192,7 +200,8 @@ pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
     low_half(XxHash3_64::oneshot_with_seed(u64::from(slot), &bytes))
 }
 
-/// The time of the first lost event of a count entry. While a count is told, another may begin with no first time, or one behind its last.
+/// Returns the time of the first lost event of a count entry. While one count is being reported,
+/// the next one may begin with no first time, or with a first time after its last.
 pub fn first_lost(first_ns: u64, last_ns: u64) -> u64 {
     match first_ns {
         0 => last_ns,

@@ -1,9 +1,10 @@
-//! Characters that show nothing, and make what stands beside them look like something else: a name with them is written so that they are seen.
+//! Spells out invisible characters, which could make a name look like another one.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character shows nothing by itself: controls, marks that turn the direction of writing, joiners, and others without a width.
+/// Returns true for a character that shows nothing by itself: controls, marks that change the
+/// direction of writing, joiners, and others without a width.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
@@ -11,7 +12,8 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with each of these characters spelled out, as `<U+202E>`: plain ASCII, which no viewer, terminal or JSON reader takes for anything else.
+/// Returns the text with each invisible character spelled out as in `<U+202E>`: plain ASCII, which
+/// viewers, terminals and JSON readers all show as it is.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_visible(text) {
         return Cow::Borrowed(text);
@@ -21,9 +23,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same; `None` where there is no memory for it.
+/// Does the same as [`visible`]. Returns `None` if there is not enough memory.
 pub fn try_visible(text: &str) -> Option<Cow<'_, str>> {
-    /// What one character becomes at most.
+    /// Maximum length of a spelled-out character in bytes.
     const SPELLED_BYTES: usize = "<U+E007F>".len();
     if is_visible(text) {
         return Some(Cow::Borrowed(text));
@@ -52,7 +54,8 @@ fn spell_out(text: &str, out: &mut String) {
     }
 }
 
-/// Lines for a terminal: the same, but for the newlines between them.
+/// Does the same as [`visible`] for lines of text on a terminal, but keeps the newlines between
+/// them.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_invisible(c)) {
         return Cow::Borrowed(text);
@@ -61,7 +64,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// JSON that says the same, with these characters as escapes; newlines between its members stay.
+/// Returns the same JSON with invisible characters as escapes. Newlines between its members stay.
 pub fn visible_json(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_invisible(c)) {
         return Cow::Borrowed(text);

@@ -1,4 +1,5 @@
-//! Where the text of an open span lies: the word of an entry that names it, and the header's fields for the areas that hold it.
+//! The text of an open span: the u64 of an entry that locates it, and the header's fields for the
+//! areas that hold the texts.
 
 use std::ops::Range;
 
@@ -12,33 +13,35 @@ pub const TEXT_AREAS_AT: usize = 128;
 pub const TEXT_AREAS_BYTES: usize = 20;
 /// Offset in an entry of the u64 [`text_word`].
 pub const OPEN_TEXT_AT: usize = 56;
-/// Bytes of text that a writer keeps for the open spans of one thread.
+/// Size in bytes of the text area for the open spans of one thread.
 pub const SLOT_TEXT_BYTES: usize = 16 << 10;
-/// Bytes of text that a writer keeps for the open span of one lane.
+/// Size in bytes of the text area for the open span of one lane.
 pub const LANE_TEXT_BYTES: usize = 1 << 10;
 
-/// Bytes of text that a writer keeps for an open span that is deeper than a thread's stack.
+/// Size in bytes of the text area for an open span that is deeper than its thread's stack.
 pub const DEEP_TEXT_BYTES: usize = 256;
 
-/// The text of an open span in its area: the members `name` and `cat` of one without a site, and directly behind them the args without braces.
+/// Location of an open span's text in its area: the members `name` and `cat` if the span has no
+/// site, and directly after them the args without braces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpanText {
-    /// Where it begins.
+    /// Offset of the text in the area.
     pub at: u32,
-    /// Bytes of name and category.
+    /// Length of name and category in bytes.
     pub names: u16,
-    /// Bytes of the args.
+    /// Length of the args in bytes.
     pub args: u16,
 }
 
-/// The word that says so in an entry: one store tells of the whole text, or of none. The lengths are below 2^16.
+/// Packs a text's location into the u64 of an entry, so that one store publishes all of the text.
+/// The lengths are below 2^16.
 #[inline(always)]
 pub const fn text_word(at: usize, names: usize, args: usize) -> u64 {
     at as u64 | (names as u64) << 32 | (args as u64) << 48
 }
 
 impl SpanText {
-    /// What a word says.
+    /// Unpacks the location from the u64 of an entry.
     #[inline(always)]
     pub const fn of_word(word: u64) -> SpanText {
         SpanText {
@@ -48,13 +51,13 @@ impl SpanText {
         }
     }
 
-    /// Where name and category lie.
+    /// Returns the range of the name and category in the area.
     #[inline(always)]
     pub const fn names(self) -> Range<usize> {
         self.at as usize..self.at as usize + self.names as usize
     }
 
-    /// Where the args lie.
+    /// Returns the range of the args in the area.
     #[inline(always)]
     pub const fn args(self) -> Range<usize> {
         let names_end = self.names().end;
@@ -62,21 +65,22 @@ impl SpanText {
     }
 }
 
-/// Where the areas for the text of open spans are; all 0 in a ring without them.
+/// Offsets and sizes of the areas for the text of open spans; all 0 in a ring without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextAreas {
-    /// Size of the area that ends where a slot begins.
+    /// Size of the area directly before each slot.
     pub slot_bytes: u32,
-    /// Offset of the directory of the lanes' areas: entries as in the slot directory, each for several lanes.
+    /// Offset of the directory of the lanes' areas. Its entries are like those of the slot
+    /// directory, and each covers several lanes.
     pub lanes_offset: u32,
-    /// Entries of that directory.
+    /// Number of entries in that directory.
     pub lanes_count: u32,
     /// Size of one lane's area.
     pub lane_bytes: u32,
 }
 
 impl TextAreas {
-    /// The fields as they stand in a header, with their sum.
+    /// Returns the fields as a header stores them, followed by their checksum.
     pub fn fields(self) -> [u8; TEXT_AREAS_BYTES] {
         let mut fields = [0; TEXT_AREAS_BYTES];
         let values = [
@@ -94,7 +98,8 @@ impl TextAreas {
         fields
     }
 
-    /// What the fields of a header say; `None` if there are none, or their sum does not match.
+    /// Parses the fields of a header. Returns `None` if their checksum does not match, as in a ring
+    /// that does not have these fields.
     pub fn of_fields(fields: &[u8; TEXT_AREAS_BYTES]) -> Option<TextAreas> {
         let (values, _) = fields.as_chunks::<4>();
         let value = |at: usize| u32::from_ne_bytes(values[at]);
