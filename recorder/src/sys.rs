@@ -1,4 +1,5 @@
-//! The operating system: descriptors, mappings, threads. Every raw call of the crate that is not on the hot path is here.
+//! The operating system: descriptors, mappings, threads. Every raw call of the crate outside the
+//! hot path is here.
 
 pub(crate) mod cancel;
 pub(crate) mod clock;
@@ -25,14 +26,16 @@ pub(crate) mod wait;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Returns true if this program has rights that its caller lacks (set-user-id, set-group-id, file capabilities), as the kernel said when it was executed.
+/// Returns true if this program has privileges that its caller lacks (set-user-id, set-group-id,
+/// file capabilities), as the kernel reported when it executed the program.
 pub fn is_privileged() -> bool {
-    // SAFETY: reads a word that the kernel gave the process.
+    // SAFETY: reads a value that the kernel passed to the process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Returns a variable of the environment; `None` in a program with raised privileges. The caller chose its environment, and would decide where such a
-/// program writes files, and with which mode. Every variable is therefore read here.
+/// Returns an environment variable, or `None` in a program with raised privileges. There the
+/// unprivileged caller chose the environment, and could decide where the program writes files and
+/// with which mode. Every variable is therefore read through this function.
 pub fn variable(name: &str) -> Option<OsString> {
     if is_privileged() {
         None
@@ -41,10 +44,11 @@ pub fn variable(name: &str) -> Option<OsString> {
     }
 }
 
-/// Whether this process has already said something on stderr.
+/// True once this process has written its line to stderr.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Writes one line to stderr, once in the life of a process, if stderr takes it at once; later calls do nothing.
+/// Writes one line to stderr, once in the life of a process, unless stderr would block. Later calls
+/// do nothing.
 pub fn warn_once(text: &str) {
     if SAID.swap(true, Ordering::Relaxed) {
         return;
@@ -52,7 +56,7 @@ pub fn warn_once(text: &str) {
     stderr::say(format!("sa-profile: {}\n", sa_format::visible(text)).as_bytes());
 }
 
-/// The page size of this machine.
+/// Returns the page size of this machine.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: sysconf reads a constant of the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -62,13 +66,15 @@ pub(crate) fn page_bytes() -> usize {
 const PRIVATE_EXPEDITED: libc::c_int = 8;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 16;
 
-/// Prepares [`barrier_everywhere`]. Beside other threads that takes the kernel ten milliseconds, for which an exit need not wait.
+/// Prepares [`barrier_everywhere`]. With other threads running this takes the kernel 10 ms, so it
+/// is a step of its own that an exit can skip.
 pub(crate) fn prepare_barrier() -> bool {
     // SAFETY: membarrier takes three integers and touches no memory of ours.
     unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
 }
 
-/// Makes every other thread of the process pass a full memory barrier, so that plain stores made before are seen.
+/// Makes every other thread of the process pass a full memory barrier, so that the plain stores
+/// they made before become visible.
 pub(crate) fn barrier_everywhere() {
     // SAFETY: as above.
     let pass = || unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 };
@@ -78,7 +84,7 @@ pub(crate) fn barrier_everywhere() {
     }
 }
 
-/// Eight random bytes, for nonces and run ids.
+/// Returns eight random bytes, for nonces and run ids.
 pub fn random() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is valid for its length.
@@ -91,25 +97,25 @@ pub fn random() -> u64 {
     twox_hash::XxHash3_64::oneshot_with_seed(seed, &bytes)
 }
 
-/// Runs `at_exit` when the process exits the ordinary way.
+/// Registers `at_exit` to run when the process exits normally.
 pub fn run_at_exit(at_exit: extern "C" fn()) {
-    // SAFETY: the function is a static one that never unwinds.
+    // SAFETY: the function is static and never unwinds.
     unsafe { libc::atexit(at_exit) };
 }
 
-/// Runs `in_child` in the child of every `fork`.
+/// Registers `in_child` to run in the child of every `fork`.
 pub fn run_after_fork(in_child: unsafe extern "C" fn()) {
-    // SAFETY: the function is a static one; it only makes async-signal-safe calls.
+    // SAFETY: the function is static and only makes async-signal-safe calls.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
 }
 
-/// Tests in an emulator of another machine, which does some calls of the system in its own way.
+/// Skips tests under an emulator of another machine, whose system calls behave differently.
 #[cfg(test)]
 pub(crate) mod emulator {
-    /// Set where the tests run in one.
+    /// Variable that is set if the tests run in an emulator.
     const EMULATED: &str = "SA_TEST_EMULATED";
 
-    /// Returns true if a test is skipped because an emulator lacks what it needs, and says so.
+    /// Returns true and prints a line if a test is skipped because an emulator lacks what it needs.
     pub(crate) fn lacks(what: &str, test: &str) -> bool {
         let is_emulated = std::env::var_os(EMULATED).is_some();
         if is_emulated {

@@ -2,10 +2,10 @@
 
 use sa_format::Anchor;
 
-/// How often a clock that refuses is asked again.
+/// Number of times that a failed clock read is retried.
 const AGAIN: u32 = 32;
 
-/// Returns `CLOCK_MONOTONIC` in nanoseconds: the time axis every process of a host shares.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds: the time axis that all processes of a host share.
 #[inline(always)]
 pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
@@ -26,7 +26,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     ask(clock).unwrap_or_else(|| ask_again(clock))
 }
 
-/// What the clock shows, unless it refuses.
+/// Reads the clock. Returns `None` on failure.
 #[inline(always)]
 #[expect(
     clippy::cast_sign_loss,
@@ -43,14 +43,14 @@ fn ask(clock: libc::clockid_t) -> Option<u64> {
     is_told.then_some(whole_ns.wrapping_add(time.tv_nsec as u64))
 }
 
-/// Asks a clock that has refused once more, and a few times at most: whoever takes 0 for a time ends what it waits for too early. It is 0 where the clock
-/// never answers.
+/// Retries a failed clock read a limited number of times, because a caller that waits for a time
+/// would stop too early if it got 0. Returns 0 if no read succeeds.
 #[cold]
 fn ask_again(clock: libc::clockid_t) -> u64 {
     (0..AGAIN).find_map(|_| ask(clock)).unwrap_or(0)
 }
 
-/// Reads both clocks; of five readings the one that took the shortest time.
+/// Reads both clocks five times and returns the reading that took the shortest time.
 pub fn anchor() -> Anchor {
     let pairs = (0..5).map(|_| read_pair());
     let best = pairs.min_by_key(|pair| pair.uncertainty_ns);

@@ -1,4 +1,5 @@
-//! Directories by descriptor: nothing is followed, nothing of a foreign owner is touched.
+//! Directories by descriptor. Symlinks inside a run directory are never followed, and files of
+//! other users are never touched.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Error, ErrorKind};
@@ -11,9 +12,10 @@ use super::fd::{self, Status, c_name, check};
 use super::sleep::sleep;
 use crate::sys::clock;
 
-/// Links that are followed from the path that the user named, as the kernel does.
+/// Maximum number of symlinks that are followed in the path that the user named; the kernel's own
+/// limit.
 const MOST_LINKS: usize = 40;
-/// Longest target of a link.
+/// Maximum length of a symlink's target in bytes.
 const TARGET_BYTES: usize = 4096;
 
 /// Flags for opening a folder.
@@ -27,14 +29,16 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
-    /// Opens the directory the user named (a symlink to one is the user's choice), making it and its parents if needed.
+    /// Opens the directory that the user named, creating it and its parents if needed. It may be a
+    /// symlink, which is the user's choice.
     pub(crate) fn create_path(path: &Path, mode: u32) -> io::Result<Dir> {
         make_path(path, mode)?;
         Dir::open_path(path)
     }
 
-    /// Opens an existing directory by path. A link there is followed if it is this user's, root's or that of the owner of the folder in which it
-    /// lies. Anybody else's link would lead us to where they want.
+    /// Opens an existing directory by path. A symlink there is followed if it belongs to this user,
+    /// to root, or to the owner of the folder that contains it. Anybody else's symlink could lead
+    /// us to a place of their choice.
     pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
         let mut place: PathBuf = path.components().collect(); // with a slash at its end it would be followed by the kernel
         for _ in 0..MOST_LINKS {
@@ -55,7 +59,8 @@ impl Dir {
         Err(Error::from_raw_os_error(libc::ELOOP))
     }
 
-    /// Opens the folder `name` in this directory, making it if needed; refuses a symlink, or one of another user than us or root.
+    /// Opens the folder `name` in this directory, creating it if needed. Refuses symlinks, and
+    /// folders that belong to a user other than this one or root.
     pub(crate) fn create_folder(&self, name: &str, mode: u32) -> io::Result<Dir> {
         let text = c_name(OsStr::new(name))?;
         // SAFETY: the name is a C string.
@@ -70,7 +75,7 @@ impl Dir {
         Ok(folder)
     }
 
-    /// Opens the existing folder `name`, refusing what [`Dir::create_folder`] refuses.
+    /// Opens the existing folder `name`. Refuses what [`Dir::create_folder`] refuses.
     pub(crate) fn open_folder(&self, name: &str) -> io::Result<Dir> {
         let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), FOLDER, 0)?;
         let owner = fd::status(fd.as_raw_fd())?.owner;
@@ -83,7 +88,7 @@ impl Dir {
         })
     }
 
-    /// Makes a file that must not exist yet.
+    /// Creates a file that must not exist yet.
     pub(crate) fn create_file(
         &self,
         name: &str,
@@ -92,18 +97,21 @@ impl Dir {
     ) -> io::Result<OwnedFd> {
         let flags = flags | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), flags, mode)?;
-        // SAFETY: the descriptor is open; an error leaves the mode the umask gave, which is narrower.
+        // SAFETY: the descriptor is open. On an error the file keeps the mode from the umask, which
+        // is narrower.
         unsafe { libc::fchmod(fd.as_raw_fd(), mode) };
         Ok(fd)
     }
 
-    /// Opens an existing plain file of ours with a single link for reading; anything else in its place is refused.
+    /// Opens an existing plain file of this user for reading, if it has only one link. Refuses
+    /// anything else of this name.
     pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<(OwnedFd, Status)> {
         self.open_plain(name.as_ref(), 1)
     }
 
-    /// Opens a plain file of ours for reading that may have more names than this one, as a segment has that a snapshot shares. It may be any file
-    /// of ours that somebody has linked here: only its name may be changed.
+    /// Opens a plain file of this user for reading. It may have several links, as a segment does
+    /// that a snapshot shares. It may also be any other file of this user that somebody has linked
+    /// here, so only its name may be changed.
     pub(crate) fn open_linked(&self, name: impl AsRef<OsStr>) -> io::Result<(OwnedFd, Status)> {
         self.open_plain(name.as_ref(), u64::MAX)
     }
@@ -119,12 +127,12 @@ impl Dir {
         Ok((fd, status))
     }
 
-    /// Renames within this directory, replacing what is there.
+    /// Renames a file within this directory. Replaces an existing file.
     pub(crate) fn replace(&self, from: &str, to: &str) -> io::Result<()> {
         self.rename(from, self, to, 0)
     }
 
-    /// Moves a file to another directory; fails if the name is taken there.
+    /// Moves a file to another directory. Fails if the name is already in use there.
     pub(crate) fn move_to(&self, name: &str, target: &Dir, new_name: &str) -> io::Result<()> {
         self.rename(name, target, new_name, libc::RENAME_NOREPLACE)
     }
@@ -132,7 +140,7 @@ impl Dir {
     fn rename(&self, from: &str, target: &Dir, to: &str, flags: libc::c_uint) -> io::Result<()> {
         let (from, to) = (c_name(from.as_ref())?, c_name(to.as_ref())?);
         let (old, new) = (self.fd.as_raw_fd(), target.fd.as_raw_fd());
-        // SAFETY: both names are C strings, both descriptors open.
+        // SAFETY: both names are C strings and both descriptors are open.
         check(unsafe {
             libc::syscall(
                 libc::SYS_renameat2,
@@ -145,7 +153,7 @@ impl Dir {
         })
     }
 
-    /// Removes a file (never what a symlink points to).
+    /// Removes a file. A symlink itself is removed, never its target.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         self.unlink(name.as_ref(), 0)
     }
@@ -161,14 +169,14 @@ impl Dir {
         check(unsafe { libc::unlinkat(self.fd.as_raw_fd(), name.as_ptr(), flags) })
     }
 
-    /// Names of the entries.
+    /// Returns the names of the directory's entries.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
         let again = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // from the first entry on
         entries::names(&again)
     }
 
-    /// Whether there is anything of this name, be it a link to nowhere.
+    /// Returns true if there is an entry of this name, even a dangling symlink.
     pub(crate) fn has(&self, name: impl AsRef<OsStr>) -> bool {
         let Ok(name) = c_name(name.as_ref()) else {
             return false;
@@ -176,17 +184,18 @@ impl Dir {
         fd::status_at(self.fd.as_raw_fd(), &name, libc::AT_SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// The path it was opened by.
+    /// Returns the path by which the directory was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the directory's lock back, also where a forked child has the same open directory.
+    /// Releases the directory's lock, even if a forked child shares the open directory.
     pub(crate) fn unlock(&self) {
         fd::unlock(self.fd.as_raw_fd());
     }
 
-    /// Takes the directory's lock, waiting at most `patience_ns`; it ends with the `Dir`.
+    /// Locks the directory. Returns false if that takes longer than `patience_ns`. The lock is
+    /// released with the `Dir`.
     pub(crate) fn lock(&self, patience_ns: u64) -> bool {
         let end_ns = clock::now_ns() + patience_ns;
         while !fd::try_lock(self.fd.as_raw_fd()) {
@@ -199,7 +208,7 @@ impl Dir {
     }
 }
 
-/// Makes a folder and its parents, where they do not exist yet.
+/// Creates a folder and its parents if they do not exist.
 fn make_path(path: &Path, mode: u32) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
@@ -221,14 +230,17 @@ fn make_path(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Where a link leads; `None` if it is none. One of a user who is not trusted is refused.
+/// Returns the target of a symlink, or `None` if the path is not one. Refuses symlinks of users
+/// that are not trusted.
 fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
-    // Opened, so that owner and target are of the same link, whatever takes its place meanwhile.
+    // The symlink is opened so that owner and target belong to the same one, even if it is replaced
+    // meanwhile.
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
     let link = open_at(libc::AT_FDCWD, path.as_os_str(), flags, 0)?;
     let mut target = vec![0u8; TARGET_BYTES];
     let (room, bytes) = (target.as_mut_ptr().cast(), target.len());
-    // SAFETY: the empty name is the open link itself, and the buffer is valid for its length.
+    // SAFETY: the empty name stands for the open symlink itself, and the buffer is valid for its
+    // length.
     let length = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), room, bytes) };
     let Ok(length) = usize::try_from(length) else {
         return Ok(None);
@@ -242,24 +254,26 @@ fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(PathBuf::from(OsString::from_vec(target))))
 }
 
-/// The owner of the folder that a path lies in.
+/// Returns the owner of the folder that contains a path.
 fn owner_of_folder(path: &Path) -> Option<u32> {
     let folder = c_name(path.parent()?.as_os_str()).ok()?;
     Some(fd::status_at(libc::AT_FDCWD, &folder, 0).ok()?.owner)
 }
 
-/// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays. Somebody who may
-/// write there could have put another one in its place before it was opened: only one of this user gets a mode.
+/// Gives a folder that we have just created the permissions that the umask removed. Bits inherited
+/// from its parent (a shared group's setgid bit) stay. Another user with write access could have
+/// replaced the folder before it was opened, so only a folder of this user is changed.
 fn set_mode(folder: &OwnedFd, mode: u32) {
     if let Ok(status) = fd::status(folder.as_raw_fd())
         && status.owner == user()
     {
-        // SAFETY: the descriptor is open; an error leaves the mode the umask gave, which is narrower.
+        // SAFETY: the descriptor is open. On an error the folder keeps the mode from the umask,
+        // which is narrower.
         unsafe { libc::fchmod(folder.as_raw_fd(), mode | status.mode & 0o7000) };
     }
 }
 
-/// The user whose files we make.
+/// Returns the effective user, who owns the files that the recorder creates.
 pub(crate) fn user() -> u32 {
     // SAFETY: geteuid cannot fail.
     unsafe { libc::geteuid() }
@@ -269,7 +283,7 @@ fn refused(name: &str, why: &str) -> Error {
     Error::new(ErrorKind::PermissionDenied, format!("{name} {why}"))
 }
 
-/// Opens the file at a path, seen from the directory `dir`.
+/// Opens the file at a path relative to the directory `dir`.
 pub(super) fn open_at(
     dir: libc::c_int,
     path: &OsStr,

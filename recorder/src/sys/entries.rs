@@ -1,31 +1,32 @@
-//! The entries of an open directory, as the kernel gives them. The standard library's reader panics where the host has closed its descriptor, or
-//! where no descriptor may be closed.
+//! Reads the entries of an open directory straight from the kernel. The standard library's reader
+//! panics if closing its descriptor fails: because the host has already closed it, or because a
+//! filter forbids `close`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// Room for some hundred entries, aligned as they are.
+/// Size of the buffer in 8-byte words: room for about a hundred entries, aligned as they are.
 const WORDS: usize = 1024;
-/// Where an entry says how long it is.
+/// Offset of the length in an entry.
 const LENGTH_AT: usize = 16;
-/// Where its name begins, which ends with a NUL.
+/// Offset of the name in an entry. A NUL ends the name.
 const NAME_AT: usize = 19;
 
-/// Returns all names but `.` and `..`.
+/// Returns all names except for `.` and `..`.
 pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     let mut room = [0u64; WORDS];
     loop {
         let (fd, place, bytes) = (directory.as_raw_fd(), room.as_mut_ptr(), size_of_val(&room));
-        // SAFETY: the room is valid for its length.
+        // SAFETY: the buffer is valid for its length.
         let filled = unsafe { libc::syscall(libc::SYS_getdents64, fd, place, bytes) };
         let filled = usize::try_from(filled).map_err(|_| Error::last_os_error())?;
         if filled == 0 {
             return Ok(names);
         }
-        // SAFETY: words are bytes, and so many of them were filled.
+        // SAFETY: the kernel has filled this many bytes, and any value is a valid byte.
         let mut rest = unsafe { std::slice::from_raw_parts(place.cast::<u8>(), filled) };
         while let Some((name, after)) = first(rest) {
             if !matches!(name, b"." | b"..") {
@@ -36,7 +37,7 @@ pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// The name of the first entry, and what follows it.
+/// Returns the name of the first entry, and the entries after it.
 fn first(entries: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = entries.get(LENGTH_AT..)?.first_chunk()?;
     let (entry, after) = entries.split_at_checked(u16::from_ne_bytes(*length).into())?;

@@ -1,30 +1,34 @@
-//! Which recording of this process is under way: two words in a page that the kernel wipes in the child of a fork.
+//! The epoch of this process's current recording: two numbers in a page that the kernel clears in
+//! the child of a fork.
 //!
-//! The page is mapped once and stays. Who has seen an old number in it can therefore always look again, whatever happened meanwhile.
+//! The page is mapped once and stays mapped. A thread that holds an old epoch can therefore always
+//! check it again.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::sys::map::Map;
 
-/// Where the word lies that events look at.
+/// Offset of the number that every event checks.
 const RECORDING_AT: usize = 0;
-/// Where the word lies that says whose process it is; not in the same cache line.
+/// Offset of the number that identifies the owning process. It is not in the same cache line.
 const OWNER_AT: usize = 256;
 
 static PAGE: AtomicPtr<Map> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The two words.
+/// The two numbers in the page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochWords {
-    /// The epoch of the recording that takes events; 0 for none, and in the child of a fork.
+    /// Epoch of the recording that accepts events; 0 if there is none, and in the child of a fork.
     pub(crate) recording: &'static AtomicU32,
-    /// The epoch of the recorder that this process has, whether it takes events or not; 0 for none, and in the child of a fork.
+    /// Epoch of the process's recorder, whether it accepts events or not; 0 if there is none, and
+    /// in the child of a fork.
     pub(crate) owner: &'static AtomicU32,
 }
 
 impl EpochWords {
-    /// The words of this process, which are mapped by the first call. One thread at a time comes here.
+    /// Returns the numbers of this process. The first call maps the page. Callers make sure that
+    /// only one thread at a time calls this.
     pub(crate) fn of_process() -> io::Result<EpochWords> {
         // SAFETY: a non-null pointer came from `Box::leak`.
         let map = match unsafe { PAGE.load(Ordering::Acquire).as_ref() } {
@@ -41,17 +45,18 @@ impl EpochWords {
         })
     }
 
-    /// Whether the recording of this epoch takes events in this process.
+    /// Returns true if the recording of this epoch accepts events in this process.
     #[inline(always)]
     pub(crate) fn is_recording(self, epoch: u32) -> bool {
         self.recording.load(Ordering::Relaxed) == epoch
     }
 }
 
-/// Whether the recording of an epoch takes events in this process, for who has not kept the words.
+/// Returns true if the recording of an epoch accepts events in this process. For callers without an
+/// [`EpochWords`].
 #[inline]
 pub(crate) fn is_recording(epoch: u32) -> bool {
-    // SAFETY: as above.
+    // SAFETY: a non-null pointer came from `Box::leak`.
     let map = unsafe { PAGE.load(Ordering::Acquire).as_ref() };
     map.is_some_and(|map| map.half(RECORDING_AT).load(Ordering::Relaxed) == epoch)
 }

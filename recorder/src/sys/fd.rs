@@ -1,4 +1,5 @@
-//! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
+//! Descriptors. Ours have numbers of 512 and up, out of the host's way, and are checked before use
+//! because a host may close and reuse any number.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Error};
@@ -9,22 +10,24 @@ use std::path::Path;
 
 use super::read::again;
 
-/// Least number our descriptors take.
+/// Smallest descriptor number that the recorder uses.
 const OUT_OF_THE_WAY: RawFd = 512;
-/// How far above it they begin, at random. Between our look at a descriptor and its use the host may give the number to a file of its own.
-/// Nobody comes upon one of so many by chance.
+/// Range above that minimum in which a random number is chosen. Between our check of a descriptor
+/// and its use, the host may give the number to a file of its own. With so many numbers it will
+/// hardly do so by chance.
 const SPREAD: u64 = 4096;
 
-/// A number from which a free one may be taken.
+/// Returns a random number from which to search for a free one.
 fn away() -> RawFd {
     let spread = crate::sys::random() % SPREAD;
     OUT_OF_THE_WAY + RawFd::try_from(spread).unwrap_or(0)
 }
 
-/// Takes a second number for an open file, far from the host's own; below the usual place only where the limit allows nothing else.
+/// Duplicates a descriptor to a number far from the host's own. Uses a number below the usual range
+/// only if the limit leaves no other.
 fn duplicate_away(fd: RawFd) -> RawFd {
     let from = |least: RawFd| {
-        // SAFETY: F_DUPFD_CLOEXEC takes an integer; a number that was closed is an error.
+        // SAFETY: F_DUPFD_CLOEXEC takes an integer. A closed number is an error.
         unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) }
     };
     match from(away()) {
@@ -33,14 +36,15 @@ fn duplicate_away(fd: RawFd) -> RawFd {
     }
 }
 
-/// What a descriptor must still refer to.
+/// Identity of the file that a descriptor must still refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
 }
 
-/// A file of ours by the number of its descriptor. The host may close the number at any time, and use it for a file of its own.
+/// A file of ours and the number of its descriptor. The host may close the number at any time and
+/// use it for a file of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbered {
     pub(crate) number: RawFd,
@@ -70,7 +74,7 @@ impl Numbered {
 pub(crate) struct Status {
     pub(crate) id: FileId,
     pub(crate) size: u64,
-    /// Size of its blocks on the disk, including reserved blocks beyond its end.
+    /// Size of the file's blocks on disk, including reserved blocks beyond its end.
     pub(crate) disk_bytes: u64,
     pub(crate) mode: u32,
     pub(crate) owner: u32,
@@ -88,12 +92,13 @@ impl Status {
     }
 }
 
-/// Returns the status of a descriptor number.
+/// Returns the status of the file with this descriptor number.
 pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
     status_at(fd, c"", libc::AT_EMPTY_PATH)
 }
 
-/// Returns the status of whatever has this path, even if it is a link. The C library is asked, so that a test can make the look hang.
+/// Returns the status of the file at a path, without following a symlink. Calls the C library's
+/// function, so that a test can make the call hang.
 pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
     let found = std::fs::symlink_metadata(path)?;
     Ok(Status {
@@ -111,25 +116,27 @@ pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
     })
 }
 
-/// Returns a file's time in ns since 1970, or the nearest one that can be represented.
+/// Returns a file's time in ns since 1970, or the nearest representable one.
 fn time_ns(seconds: i64, ns: i64) -> u64 {
     let whole_ns = number(seconds).saturating_mul(1_000_000_000);
     whole_ns.saturating_add(number(ns))
 }
 
-/// Returns a number of the kernel that is never negative.
+/// Converts a number from the kernel that is never negative.
 fn number(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Asks the kernel for the status of a path, seen from the directory `dir`.
+/// Asks the kernel for the status of a path relative to the directory `dir`.
 ///
-/// Another preloaded library may replace the C library's `fstat` and `stat`, and crash if it is called after its own destructor, as libfaketime does. The
-/// recorder writes its last lines that late, so it makes the system call itself.
+/// Another preloaded library may replace the C library's `fstat` and `stat`, and crash if it is
+/// called after its own destructor, as libfaketime does. The recorder writes its last lines that
+/// late, so it makes the system call itself.
 pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<Status> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
     let place = stat.as_mut_ptr();
-    // SAFETY: the path is a C string, and the buffer is the kernel's stat on every 64-bit Linux; a bad number is an error.
+    // SAFETY: the path is a C string, and the buffer is the kernel's stat on every 64-bit Linux. A
+    // bad number is an error.
     let done = unsafe { libc::syscall(libc::SYS_newfstatat, dir, path.as_ptr(), place, flags) };
     check(done)?;
     // SAFETY: zeroed before and filled by the kernel.
@@ -153,34 +160,35 @@ pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Resu
     })
 }
 
-/// Moves a descriptor out of the host's way, close-on-exec; where the limit forbids it, it stays.
+/// Moves a descriptor out of the host's way, with close-on-exec. If the limit forbids that, it
+/// keeps its number.
 pub(crate) fn move_away(fd: OwnedFd) -> OwnedFd {
     let moved = duplicate_away(fd.as_raw_fd());
     if moved < 0 {
         return fd;
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor that nothing else owns.
     unsafe { OwnedFd::from_raw_fd(moved) }
 }
 
-/// Takes `flock(LOCK_EX)` without waiting; false if another open file has it.
+/// Tries `flock(LOCK_EX)` without waiting. Returns false if another open file holds the lock.
 pub(crate) fn try_lock(fd: RawFd) -> bool {
-    // SAFETY: flock takes a descriptor number; a bad one is an error.
+    // SAFETY: flock takes a descriptor number. A bad one is an error.
     unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// Gives a lock back.
+/// Releases a lock.
 pub(crate) fn unlock(fd: RawFd) {
-    // SAFETY: flock takes a descriptor number; a bad one is an error.
+    // SAFETY: flock takes a descriptor number. A bad one is an error.
     unsafe { libc::flock(fd, libc::LOCK_UN) };
 }
 
-/// Gathers a few parts into one append; returns the bytes written.
+/// Appends several parts with one call. Returns the number of bytes written.
 pub(crate) fn write_vectored<const N: usize>(fd: RawFd, parts: [&[u8]; N]) -> io::Result<usize> {
     let slices = parts.map(io::IoSlice::new);
     let count = libc::c_int::try_from(N).unwrap_or(0);
     again(|| {
-        // SAFETY: IoSlice has the layout of iovec, each valid for the call.
+        // SAFETY: IoSlice has the layout of iovec, and each is valid for the call.
         let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
         usize::try_from(written).map_err(|_| Error::last_os_error())
     })
@@ -197,12 +205,13 @@ pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The largest size a file of this process may have; a write beyond it would be answered with a deadly signal.
+/// Returns the maximum size of a file of this process. A write beyond it raises a signal that kills
+/// the process.
 pub(crate) fn file_size_limit() -> u64 {
     limit(libc::RLIMIT_FSIZE)
 }
 
-/// A limit of this process; none if it cannot be read.
+/// Returns a limit of this process, or infinity if it cannot be read.
 pub(crate) fn limit(of: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -216,27 +225,27 @@ pub(crate) fn limit(of: libc::__rlimit_resource_t) -> u64 {
     }
 }
 
-/// Allocates disk blocks so that stores into a shared map cannot fail later.
+/// Allocates disk blocks so that later stores into a shared map cannot fail.
 pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
     let (from, bytes) = (offset(from as u64)?, offset(bytes as u64)?);
     let end = u64::try_from(from + bytes).unwrap_or(u64::MAX);
     if end > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
     }
-    // SAFETY: fallocate takes integers; a bad descriptor is an error.
+    // SAFETY: fallocate takes integers. A bad descriptor is an error.
     check(unsafe { libc::fallocate(fd, 0, from, bytes) })
 }
 
-/// Reserves disk blocks, of which those beyond the file's end do not show in its size. The caller looks at the limit.
+/// Reserves disk blocks without changing the file's size. The caller checks the size limit.
 pub(crate) fn reserve(fd: RawFd, from: u64, bytes: u64) -> io::Result<()> {
     let (from, bytes) = (offset(from)?, offset(bytes)?);
-    // SAFETY: fallocate takes integers; a bad descriptor is an error.
+    // SAFETY: fallocate takes integers. A bad descriptor is an error.
     check(unsafe { libc::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, from, bytes) })
 }
 
 /// Sets the size of a file. The caller checks the size limit if the file grows.
 pub(crate) fn set_end(fd: RawFd, bytes: u64) -> io::Result<()> {
-    // SAFETY: ftruncate takes integers; a bad descriptor is an error.
+    // SAFETY: ftruncate takes integers. A bad descriptor is an error.
     check(unsafe { libc::ftruncate(fd, offset(bytes)?) })
 }
 
@@ -258,12 +267,13 @@ const XFS: i64 = 0x5846_5342;
 const TMPFS: i64 = 0x0102_1994;
 const OVERLAY: i64 = 0x794c_7630;
 
-/// Tells whether allocated blocks of this file can be stored to without the risk of running out (no copy-on-write, no remote server).
+/// Returns true if stores to allocated blocks of this file cannot run out of disk space (no
+/// copy-on-write, no remote server).
 pub(crate) fn holds_shared_maps(fd: RawFd) -> bool {
     file_system(fd).is_some_and(|kind| [EXT4, XFS, TMPFS, OVERLAY].contains(&kind))
 }
 
-/// Tells whether a file is on ext4 itself.
+/// Returns true if a file is directly on ext4.
 pub(crate) fn is_on_ext4(fd: RawFd) -> bool {
     file_system(fd) == Some(EXT4)
 }
@@ -277,20 +287,20 @@ fn file_system(fd: RawFd) -> Option<i64> {
     (done == 0).then_some(kind)
 }
 
-/// Makes an anonymous file in memory.
+/// Creates an anonymous file in memory.
 pub(crate) fn memory_file() -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string.
     let fd = unsafe { libc::memfd_create(c"sa-profile".as_ptr(), libc::MFD_CLOEXEC) };
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor that nothing else owns.
     unsafe { owned(fd) }
 }
 
-/// Opens a file that we know for appending, by its path.
+/// Opens the file of this identity for appending, by its path.
 pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<Numbered> {
     open_known(path, id, libc::O_RDWR | libc::O_APPEND)
 }
 
-/// Whether an error says that a file that we know is not there any more.
+/// Returns true if an error means that a file is no longer at its path.
 pub(crate) fn is_gone(error: &Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -298,11 +308,12 @@ pub(crate) fn is_gone(error: &Error) -> bool {
     )
 }
 
-/// Reads at most `bytes` from the start of a file that we know; in the host's file, if it has taken the number, nothing moves.
+/// Reads at most `bytes` from the start of the file of this identity. Uses `pread`: if the host has
+/// taken over the number, the position in its file does not move.
 pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Vec<u8>> {
     let file = open_known(path, id, libc::O_RDONLY)?;
     let mut start = vec![0; bytes];
-    // SAFETY: the buffer is valid for its length; a number that was closed is an error.
+    // SAFETY: the buffer is valid for its length. A closed number is an error.
     let read = unsafe { libc::pread(file.number, start.as_mut_ptr().cast(), bytes, 0) };
     let read = usize::try_from(read).map_err(|_| Error::last_os_error());
     file.close();
@@ -310,19 +321,20 @@ pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Ve
     Ok(start)
 }
 
-/// Reads what fits of a small file of the kernel's.
+/// Reads a small kernel file into `room`, as far as it fits.
 pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the path is a C string.
     let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor that nothing else owns.
     let file = unsafe { owned(fd) }?;
-    // SAFETY: the room is valid for its length.
+    // SAFETY: the buffer is valid for its length.
     let read = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
     usize::try_from(read).map_err(|_| Error::last_os_error())
 }
 
-/// Opens a file that we know, by its path; what else lies there is let go again. One number is taken for a moment, and the host may close and
-/// use it meanwhile, so that nothing is closed without a look.
+/// Opens the file of this identity by its path. Any other file at that path is closed again. A low
+/// number is in use for a moment, which the host may close and reuse meanwhile, so no number is
+/// closed without a check.
 fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbered> {
     let path = c_name(path.as_os_str())?;
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -351,12 +363,13 @@ fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbere
     }
 }
 
-/// Gives up ownership: the number is kept as a plain integer because the host may close it under us.
+/// Gives up ownership. The number is kept as a plain integer because the host may close it at any
+/// time.
 pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
     move_away(fd).into_raw_fd()
 }
 
-/// Returns the error of a system call if its result is one.
+/// Returns the error of a system call if its result is negative.
 pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
     if result.into() < 0 {
         Err(Error::last_os_error())
@@ -365,17 +378,16 @@ pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
     }
 }
 
-/// Returns the descriptor that a system call has opened, or its error.
+/// Returns the descriptor that a system call has opened, or the call's error.
 ///
-/// # Safety
-/// Unless it is negative, `fd` is an open descriptor that nobody else owns.
+/// # Safety Unless it is negative, `fd` is an open descriptor that nothing else owns.
 pub(super) unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     check(fd)?;
-    // SAFETY: as the caller guarantees.
+    // SAFETY: the caller guarantees it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Returns a name or path as the C library takes it.
+/// Converts a name or path to a C string.
 pub(super) fn c_name(name: &OsStr) -> io::Result<CString> {
     CString::new(name.as_bytes()).map_err(|_| Error::from_raw_os_error(libc::EINVAL))
 }

@@ -1,19 +1,21 @@
-//! Descriptors that the child of a fork must close: with them it would keep the locks of a parent that may die first.
+//! Descriptors that the child of a fork must close. Otherwise it would hold the locks of a parent
+//! that may die first.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use crate::sys::fd::{FileId, Numbered};
 
-/// Place of the fragment's descriptor.
+/// Index of the fragment's descriptor.
 pub(crate) const FRAGMENT: usize = 0;
-/// Place of the run file's descriptor.
+/// Index of the run file's descriptor.
 pub(crate) const RUN: usize = 1;
-/// Place of the ring's descriptor.
+/// Index of the ring's descriptor.
 pub(crate) const RING: usize = 2;
-/// Places of removed segments: open in a child, they would keep their blocks.
+/// Indexes of removed segments. If they stayed open in a child, their disk blocks would not be
+/// freed.
 const DOOMED: [usize; 2] = [3, 4];
-/// Place of a new segment, until the one before it is closed.
+/// Index of a new segment until the one before it is closed.
 pub(crate) const NEXT: usize = 5;
 
 struct ForkFd {
@@ -30,7 +32,7 @@ static FDS: [ForkFd; 6] = [const {
     }
 }; 6];
 
-/// Notes a descriptor for the child of a later fork.
+/// Registers a descriptor that the child of a later fork must close.
 pub(crate) fn hold(place: usize, file: Numbered) {
     let fd = &FDS[place];
     fd.file.store(-1, Ordering::Release);
@@ -39,24 +41,25 @@ pub(crate) fn hold(place: usize, file: Numbered) {
     fd.file.store(file.number, Ordering::Release);
 }
 
-/// A place for a removed segment, if one is free.
+/// Returns a free index for a removed segment, if there is one.
 pub(crate) fn free_doomed() -> Option<usize> {
     let is_free = |place: &usize| FDS[*place].file.load(Ordering::Acquire) < 0;
     DOOMED.into_iter().find(is_free)
 }
 
-/// Forgets a descriptor.
+/// Forgets the descriptor at an index.
 pub(crate) fn let_go(place: usize) {
     FDS[place].file.store(-1, Ordering::Release);
 }
 
-/// Forgets a descriptor, unless another one has its place.
+/// Forgets a descriptor, unless another one has taken its index.
 pub(crate) fn let_go_if(place: usize, file: RawFd) {
     let fd = &FDS[place].file;
     let _ = fd.compare_exchange(file, -1, Ordering::AcqRel, Ordering::Relaxed); // another one's place stays
 }
 
-/// Closes what is held, where the numbers still mean our files. Runs in the child of a fork: async-signal-safe calls only.
+/// Closes the registered descriptors whose numbers still refer to our files. Runs in the child of a
+/// fork, so it only makes async-signal-safe calls.
 pub(crate) unsafe extern "C" fn close_in_child() {
     for fd in &FDS {
         let number = fd.file.swap(-1, Ordering::AcqRel);

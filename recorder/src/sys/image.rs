@@ -1,4 +1,5 @@
-//! An ELF image of this process, read where it is mapped: without the dynamic linker's functions, which take its lock.
+//! An ELF image of this process, read where it is mapped. This avoids the dynamic linker's
+//! functions, which take its lock.
 
 use libc::{Elf64_Ehdr, Elf64_Phdr, Elf64_Sym};
 use std::ffi::CStr;
@@ -11,19 +12,19 @@ const DT_STRSZ: u64 = 10;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DF_1_NODELETE: u64 = 8;
-/// Bytes of a number in the hash table, and of a word of its filter.
+/// Size in bytes of a number in the hash table, and of a word of its filter.
 const NUMBER: usize = 4;
 const WORD: usize = 8;
 
-/// The address of an image's ELF header.
+/// Address of an image's ELF header.
 #[derive(Clone, Copy)]
 pub(crate) struct Image(usize);
 
 impl Image {
     /// Returns the image at this address.
     ///
-    /// # Safety
-    /// A whole ELF image is mapped there, and stays mapped and readable while the result is used.
+    /// # Safety A whole ELF image is mapped at the address, and stays mapped and readable while the
+    /// result is used.
     pub(crate) unsafe fn at(address: usize) -> Image {
         Image(address)
     }
@@ -31,7 +32,8 @@ impl Image {
     /// Reads a value at an offset.
     pub(crate) fn read<T: Copy>(&self, offset: usize) -> T {
         let at = ptr::with_exposed_provenance::<T>(self.0.wrapping_add(offset));
-        // SAFETY: headers of the image itself led here. It stays mapped as `at` demands, and these parts never change.
+        // SAFETY: headers of the image itself led here. The image stays mapped as `at` demands, and
+        // these parts never change.
         unsafe { at.read_unaligned() }
     }
 
@@ -46,13 +48,13 @@ impl Image {
         self.0.wrapping_add(offset)
     }
 
-    /// Returns true if `dlclose` never unloads the image, as `-z nodelete` asks.
+    /// Returns true if `dlclose` never unloads the image, as `-z nodelete` requests.
     pub(crate) fn is_nodelete(&self) -> bool {
         let flags = self.entry(DT_FLAGS_1).unwrap_or(0);
         flags & DF_1_NODELETE != 0
     }
 
-    /// Finds a symbol that the image defines. Only those with the name's hash are compared.
+    /// Finds a symbol that the image defines. Compares only names with the same hash.
     pub(crate) fn symbol(&self, name: &CStr) -> Option<Elf64_Sym> {
         let [table, symbols] = [self.table(DT_GNU_HASH)?, self.table(DT_SYMTAB)?];
         let [buckets, first, words] =
@@ -87,8 +89,8 @@ impl Image {
         Some(has_room && bytes.all(|(byte, at)| self.read::<u8>(at) == *byte))
     }
 
-    /// Returns the offset of one of the image's tables, or its size. The linker has turned the places in its own image into addresses, or left them as
-    /// they were.
+    /// Returns the offset or the size of one of the image's tables. Depending on the C library, the
+    /// linker has turned the offsets in this image into addresses or left them unchanged.
     fn table(&self, kind: u64) -> Option<usize> {
         let at = usize::try_from(self.entry(kind)?).ok()?;
         Some(at.checked_sub(self.0).unwrap_or(at))
@@ -113,7 +115,7 @@ impl Image {
     }
 }
 
-/// Returns the hash of a name as `DT_GNU_HASH` has it.
+/// Computes the `DT_GNU_HASH` hash of a name.
 fn hash(name: &CStr) -> u32 {
     let add = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
     name.to_bytes().iter().fold(5381, add)

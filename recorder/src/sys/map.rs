@@ -1,4 +1,5 @@
-//! Mappings that live as long as the process: part of the ring file, a ring mapped twice in a row, the page a fork wipes.
+//! Mappings that live as long as the process: parts of the ring file, a ring mapped twice in a row,
+//! and the page that a fork clears.
 
 use std::io::{self, Error};
 use std::os::fd::RawFd;
@@ -12,7 +13,8 @@ pub(crate) struct Map {
     bytes: usize,
 }
 
-// SAFETY: a Map is an address range that stays mapped; every access goes through atomics or through ranges whose owner is agreed on.
+// SAFETY: a Map is an address range that stays mapped. Every access uses atomics, or a range that
+// has one agreed owner.
 unsafe impl Send for Map {}
 // SAFETY: as above.
 unsafe impl Sync for Map {}
@@ -40,59 +42,59 @@ impl Map {
         const WIPE_ON_FORK: libc::c_int = 18;
         let bytes = super::page_bytes();
         let page = map_anonymous(bytes, 0)?;
-        // SAFETY: exactly the mapping just made.
+        // SAFETY: exactly the mapping just created.
         let done = unsafe { libc::madvise(page.base.as_ptr().cast(), bytes, WIPE_ON_FORK) };
         super::fd::check(done).inspect_err(|_| page.unmap())?;
         Ok(page)
     }
 
-    /// The `bytes` from byte `at` on, which lie inside.
+    /// Returns the `bytes` from byte `at` on. Panics if they are not inside the mapping.
     #[inline(always)]
     pub(crate) fn part(self, at: usize, bytes: usize) -> Map {
         if at > self.bytes || bytes > self.bytes - at {
             outside(at, bytes);
         }
-        // SAFETY: checked to lie inside.
+        // SAFETY: checked to be inside the mapping.
         let base = unsafe { self.base.add(at) };
         Map { base, bytes }
     }
 
-    /// Everything from byte `at` on; `None` outside.
+    /// Returns everything from byte `at` on, or `None` if that is outside the mapping.
     ///
-    /// # Safety
-    /// Nobody else in this process reads or writes these bytes meanwhile.
+    /// # Safety Nothing else in this process reads or writes these bytes meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn from<'a>(self, at: usize) -> Option<&'a mut [u8]> {
         let len = self.bytes.checked_sub(at)?;
-        // SAFETY: checked to lie inside.
+        // SAFETY: checked to be inside the mapping.
         let start = unsafe { self.base.add(at) };
-        // SAFETY: inside, mapped while its process records, and the caller's alone.
+        // SAFETY: inside the mapping, mapped while its process records, and used only by the
+        // caller.
         Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) })
     }
 
-    /// Its size.
+    /// Returns the size of the mapping in bytes.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Unmaps; nothing may use the mapping any more.
+    /// Unmaps the range. Nothing may use the mapping any more.
     pub(crate) fn unmap(self) {
-        // SAFETY: the range is ours.
+        // SAFETY: the range belongs to this mapping.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 
-    /// The address of byte `at`.
+    /// Returns the address of byte `at`.
     #[inline(always)]
     pub(crate) fn at(&self, at: usize) -> *mut u8 {
         if at >= self.bytes {
             outside(at, 1);
         }
-        // SAFETY: checked to lie inside.
+        // SAFETY: checked to be inside the mapping.
         unsafe { self.base.as_ptr().add(at) }
     }
 
-    /// The aligned 64-bit word at byte `at`.
+    /// Returns the aligned 64-bit word at byte `at`.
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &'static AtomicU64 {
         if !at.is_multiple_of(8) || at + 8 > self.bytes {
@@ -102,7 +104,7 @@ impl Map {
         unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
     }
 
-    /// The aligned 32-bit word at byte `at`.
+    /// Returns the aligned 32-bit word at byte `at`.
     #[inline(always)]
     pub(crate) fn half(&self, at: usize) -> &'static AtomicU32 {
         if !at.is_multiple_of(4) || at + 4 > self.bytes {
@@ -112,9 +114,9 @@ impl Map {
         unsafe { AtomicU32::from_ptr(self.at(at).cast()) }
     }
 
-    /// The byte at `at`.
+    /// Reads the byte at `at`.
     pub(crate) fn byte(&self, at: usize) -> u8 {
-        // SAFETY: `at` checks the offset; a byte has no invalid value.
+        // SAFETY: `at` checks the offset. A byte has no invalid value.
         unsafe { self.at(at).read_volatile() }
     }
 
@@ -123,26 +125,27 @@ impl Map {
         if at + bytes.len() > self.bytes {
             outside(at, bytes.len());
         }
-        // SAFETY: checked to lie inside.
+        // SAFETY: checked to be inside the mapping.
         let room = unsafe { self.base.as_ptr().add(at) };
-        // SAFETY: checked to fit; the caller owns this part of the mapping.
+        // SAFETY: checked to fit. The caller owns this part of the mapping.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
     }
 }
 
-/// Stops at an access that is none of the mapping's. It takes values: an `assert!` with a text keeps what it would print in memory, with every access.
+/// Panics for an access outside the mapping. It takes the numbers by value: an `assert!` with a
+/// message would store its format arguments in memory at every access.
 #[cold]
 #[inline(never)]
 fn outside(at: usize, bytes: usize) -> ! {
     panic!("no {bytes} bytes at {at} of a mapping")
 }
 
-/// `N` bytes of a mapping: that something lies inside needs no look at run time.
+/// `N` bytes of a mapping. Accesses inside this range need no bounds check at run time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<const N: usize>(NonNull<u8>);
 
 impl<const N: usize> Part<N> {
-    /// The bytes from byte `at` of a mapping on, which lie inside.
+    /// Returns the `N` bytes from byte `at` of a mapping on. Panics if they are not inside it.
     #[inline(always)]
     pub(crate) fn of(map: Map, at: usize) -> Part<N> {
         Part(map.part(at, N).base)
@@ -157,12 +160,14 @@ impl<const N: usize> Part<N> {
     }
 }
 
-/// Address space that is left to the host where it is limited: an allocation that fails ends most programs, whoever took the last. The C library may take
-/// 64 MiB for the heap of a thread that the host starts later.
+/// Address space in bytes that is left to the host if it is limited. A failed allocation ends most
+/// programs, no matter who used up the space. The C library may take 64 MiB for the heap of a
+/// thread that the host starts later.
 const LEFT_BYTES: usize = 72 << 20;
 
-/// Says that `bytes` more would leave the host too little of a limited address space. Nothing is taken to find out: in that moment an allocation of the
-/// host's would fail.
+/// Returns an error if `bytes` more would leave the host too little of a limited address space.
+/// Computes this instead of trying a mapping: during the attempt, an allocation of the host could
+/// fail.
 pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
     let limit = super::fd::limit(libc::RLIMIT_AS);
     if limit == libc::RLIM_INFINITY {
@@ -178,7 +183,7 @@ pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
     }
 }
 
-/// How much address space the process has taken, in pages.
+/// Returns the address space that the process uses, in pages.
 fn taken_pages() -> io::Result<usize> {
     let mut text = [0; 128];
     let read = super::fd::read_whole(c"/proc/self/statm", &mut text)?;
@@ -210,7 +215,7 @@ fn map_at(
     let offset =
         libc::off_t::try_from(offset).map_err(|_| Error::from_raw_os_error(libc::EOVERFLOW))?;
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: either the kernel chooses the place, or (MAP_FIXED) it lies in a range we reserved.
+    // SAFETY: either the kernel chooses the place, or (MAP_FIXED) it is in a range we reserved.
     let base = unsafe { libc::mmap(at, bytes, access, flags, fd, offset) };
     if base == libc::MAP_FAILED {
         return Err(Error::last_os_error());

@@ -1,4 +1,5 @@
-//! Memory that may not be there. The standard library's way to say so ends the host.
+//! Fallible allocation. The standard library's usual allocations abort the host if there is no
+//! memory.
 
 use std::io::{self, Error};
 use std::sync::OnceLock;
@@ -7,17 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::cancel::Uncancelled;
 use sa_format::loss::Cause;
 
-/// Counts by cause that no recorder has taken yet.
+/// Losses by cause that were counted while there was no ring.
 static NOTED: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
-/// Counts in the ring, where a kill cannot erase it; returns false without a ring.
+/// Counter that writes to the ring, where a kill cannot erase the count. It returns false if there
+/// is no ring.
 static COUNT: OnceLock<fn(Cause) -> bool> = OnceLock::new();
 
-/// Lets `count` count what is noted from now on.
+/// Sets the counter that [`note`] uses from now on.
 pub(crate) fn count_by(count: fn(Cause) -> bool) {
     COUNT.get_or_init(|| count);
 }
 
-/// Makes room for `more` in a text or list when memory may be short. If there is no room, counts one loss and returns false.
+/// Reserves room for `more` elements. If there is not enough memory, counts one loss and returns
+/// false.
 #[inline(always)]
 pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> bool {
     list.capacity() - list.len() >= more || grow(list, more)
@@ -33,7 +36,7 @@ fn grow<T>(list: &mut Vec<T>, more: usize) -> bool {
     grown
 }
 
-/// Counts something that is left out for want of memory.
+/// Counts something that is left out because there is not enough memory.
 pub(crate) fn leave_out() {
     note(Cause::OutOfMemory);
 }
@@ -52,17 +55,17 @@ pub fn note_cut() {
     note(Cause::Cut);
 }
 
-/// Takes the count of a cause that is in no ring yet.
+/// Returns the count of a cause that is not in a ring yet, and resets it.
 pub(crate) fn take_noted(cause: Cause) -> u64 {
     NOTED[cause as usize].swap(0, Ordering::Relaxed)
 }
 
-/// A copy of bytes; without memory for it an empty one, which is counted.
+/// Copies bytes. If there is not enough memory, counts that and returns an empty `Vec`.
 pub(crate) fn copied(bytes: &[u8]) -> Vec<u8> {
     gathered(bytes.iter().copied())
 }
 
-/// Bytes gathered into a text; without memory for them an empty one, which is counted.
+/// Collects bytes. If there is not enough memory, counts that and returns an empty `Vec`.
 pub(crate) fn gathered(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
     let mut all = Vec::new();
     if reserve(&mut all, bytes.len()) {
@@ -71,12 +74,12 @@ pub(crate) fn gathered(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
     all
 }
 
-/// A text of its own.
+/// Copies a text.
 pub(crate) fn owned(text: &str) -> io::Result<String> {
     joined([text, ""])
 }
 
-/// Two texts in one.
+/// Concatenates two texts.
 pub(crate) fn joined(texts: [&str; 2]) -> io::Result<String> {
     let mut all = String::new();
     let room = all.try_reserve_exact(texts[0].len() + texts[1].len());
@@ -85,7 +88,7 @@ pub(crate) fn joined(texts: [&str; 2]) -> io::Result<String> {
     Ok(all)
 }
 
-/// So many zeros.
+/// Returns a `Vec` of `bytes` zeros.
 pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     all.try_reserve_exact(bytes).map_err(|_| out_of_memory())?;
@@ -93,18 +96,19 @@ pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Puts a value on the heap; it is dropped where there is no room.
+/// Puts a value on the heap. Drops the value if there is not enough memory.
 pub(crate) fn boxed<T>(value: T) -> io::Result<Box<T>> {
     let mut one = Vec::new();
     one.try_reserve_exact(1).map_err(|_| out_of_memory())?;
     one.push(value);
     let one = Box::into_raw(one.into_boxed_slice());
-    // SAFETY: a boxed slice of one element has the place and the layout of that element in a box.
+    // SAFETY: a boxed slice with one element has the address and layout of a box of that element.
     Ok(unsafe { Box::from_raw(one.cast::<T>()) })
 }
 
-/// Says that there is no room for `bytes` more. That there is can change before they are taken: for what is rare, small, and cannot be taken in pieces
-/// that may fail. Below 128 KiB the C library keeps what was tried for this thread.
+/// Returns an error if there is no room for `bytes` more. That may change before they are
+/// allocated. Use it only for rare, small allocations that cannot be split into fallible ones.
+/// Below 128 KiB the C library keeps the memory of the attempt for this thread.
 pub(crate) fn look_for_room(bytes: usize) -> io::Result<()> {
     let _uncancelled = Uncancelled::keep();
     super::map::look_for_space(bytes)?;
@@ -114,7 +118,7 @@ pub(crate) fn look_for_room(bytes: usize) -> io::Result<()> {
     tried.map_err(|_| out_of_memory())
 }
 
-/// The error of who finds no room.
+/// Returns the error for a lack of memory.
 pub(crate) fn out_of_memory() -> Error {
     Error::from_raw_os_error(libc::ENOMEM)
 }

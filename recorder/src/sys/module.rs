@@ -1,5 +1,6 @@
-//! The library that contains this code. It must stay loaded once the system has functions of it to call: at exit, at a fork, when a thread ends, and as
-//! threads of ours. A host may `dlclose` it at any time.
+//! The library that contains this code. A host may `dlclose` it at any time. It must stay loaded
+//! once the system has functions of it to call: at exit, at a fork, when a thread ends, and as
+//! threads of ours.
 
 /// Returns true if `dlclose` may unmap this code. Takes no lock.
 #[cfg(all(target_env = "gnu", not(miri)))]
@@ -7,14 +8,15 @@ pub(crate) fn may_be_unloaded() -> bool {
     use super::image::Image;
 
     unsafe extern "C" {
-        /// The ELF header of the program or library that is being linked; every linker defines it in each of them.
+        /// ELF header of the program or library that is being linked. Every linker defines this
+        /// symbol in each of them.
         #[link_name = "__ehdr_start"]
         static HEADER: u8;
     }
     let header = (&raw const HEADER).expose_provenance();
     // SAFETY: this code is part of that image, so it is mapped while this function runs.
     let image = unsafe { Image::at(header) };
-    // SAFETY: takes a number, and no lock.
+    // SAFETY: takes a number and no lock.
     let of_program = unsafe { libc::getauxval(libc::AT_PHDR) };
     usize::try_from(of_program) != Ok(image.program_headers()) && !image.is_nodelete()
 }
@@ -25,11 +27,12 @@ pub(crate) fn may_be_unloaded() -> bool {
     false
 }
 
-/// Makes every later `dlclose` leave this code where it is. Takes the dynamic linker's lock, and waits for a `dlopen` that holds it.
+/// Makes every later `dlclose` leave this code mapped. Takes the dynamic linker's lock, and waits
+/// for a `dlopen` that holds it.
 pub(crate) fn keep_loaded() {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let here = keep_loaded as fn() as *const libc::c_void;
-    // SAFETY: any address may be asked for; `info` is valid to fill.
+    // SAFETY: any address may be passed, and `info` is valid to fill.
     let known = unsafe { libc::dladdr(here, info.as_mut_ptr()) };
     // SAFETY: all-zero is a valid `Dl_info`, and dladdr filled it otherwise.
     let info = unsafe { info.assume_init() };

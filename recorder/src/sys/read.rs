@@ -1,4 +1,5 @@
-//! Reads small files. The standard library makes a call again as often as it is interrupted; this gives up in the end.
+//! Reads small files. The standard library retries an interrupted call without limit. This code
+//! gives up eventually.
 
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,24 +7,24 @@ use std::path::Path;
 
 use super::dir::open_at;
 
-/// How often a call is made again that was interrupted.
+/// Maximum number of retries of an interrupted call.
 const INTERRUPTIONS: u32 = 100;
 
-/// The first `most` bytes of the file at a path.
+/// Reads up to `most` bytes from the start of the file at a path.
 pub(crate) fn file(path: impl AsRef<Path>, most: usize) -> io::Result<Vec<u8>> {
     let path = path.as_ref().as_os_str();
     let open = || open_at(libc::AT_FDCWD, path, libc::O_RDONLY, 0);
     rest(&again(open)?, most)
 }
 
-/// Up to `most` bytes of an open file, from where it stands.
+/// Reads up to `most` bytes of an open file from its current position.
 pub(crate) fn rest(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut room = [0u8; 4096];
     while bytes.len() < most {
         let wanted = room.len().min(most - bytes.len());
         let read = || {
-            // SAFETY: the room is valid for that length.
+            // SAFETY: the buffer is valid for that length.
             let read = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), wanted) };
             usize::try_from(read).map_err(|_| Error::last_os_error())
         };
@@ -39,15 +40,15 @@ pub(crate) fn rest(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a field of `/proc/<pid>/stat`, counted from 1 and not one of the first two. The second one, the name, may hold anything, so fields are counted
-/// after it.
+/// Returns a field of `/proc/<pid>/stat`. Fields are numbered from 1, and the first two are not
+/// available. The second one, the name, may contain anything, so fields are counted after it.
 pub(crate) fn stat_field(stat: &[u8], number: usize) -> Option<&str> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     rest.split_ascii_whitespace().nth(number.checked_sub(3)?)
 }
 
-/// Makes a call again that was interrupted.
+/// Retries a call while it is interrupted.
 pub(super) fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut interruptions = 0;
     loop {

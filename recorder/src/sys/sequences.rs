@@ -1,23 +1,28 @@
-//! Restartable sequences: whether a thread that begins now would end the process for them.
+//! Restartable sequences: predicts whether they would make a new thread end the process.
 //!
-//! From 2.35 on glibc registers them for each thread, if it could for the first one, and ends the process where that fails later. A filter may refuse the
-//! call since. Where the kernel or the sandbox never had it, or the program was told to go without (`GLIBC_TUNABLES`), all threads begin without.
+//! Since version 2.35, glibc registers them for each thread if it could for the first one, and ends
+//! the process if a later registration fails. That happens if a filter has refused the system call
+//! since then. If the kernel or the sandbox never allowed it, or `GLIBC_TUNABLES` disabled it, all
+//! threads start without them.
 
 use std::io;
 
-/// Whether a new thread would end the process: glibc registers restartable sequences for it, and a filter refuses that call by now. The kernel
-/// answers a call that asks for nothing with `EINVAL` else.
+/// Returns true if a new thread would end the process: glibc registers restartable sequences for
+/// it, but a filter now refuses that call. Without a filter, the kernel answers a call without an
+/// area with `EINVAL`.
 pub(super) fn would_end_the_process() -> bool {
     if !are_registered() {
         return false;
     }
-    // SAFETY: without an area nothing is registered, and what is stays.
+    // SAFETY: without an area the call registers nothing and leaves an existing registration in
+    // place.
     let asked = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
     let error = io::Error::last_os_error().raw_os_error();
     asked < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
 }
 
-/// As the linker says it, also that of an older glibc which has them all the same (RHEL 9); else as the version lets expect.
+/// Returns true if glibc registers restartable sequences. The dynamic linker's variable decides,
+/// because RHEL 9 has them in an older glibc. Without that variable, the version decides.
 #[cfg(target_env = "gnu")]
 fn are_registered() -> bool {
     size_of_sequences().map_or_else(is_of_2_35, |size| size != 0)
@@ -30,7 +35,7 @@ fn are_registered() -> bool {
 
 #[cfg(target_env = "gnu")]
 fn is_of_2_35() -> bool {
-    // SAFETY: takes nothing, and no lock.
+    // SAFETY: takes no arguments and no lock.
     let version = unsafe { libc::gnu_get_libc_version() };
     // SAFETY: a constant C string.
     let version = unsafe { std::ffi::CStr::from_ptr(version) };
@@ -44,20 +49,24 @@ fn is_from_2_35_on(version: &str) -> bool {
     (next(), next()) >= (2, 35)
 }
 
-/// Reads `__rseq_size` from the dynamic linker's image, in which glibc says whether it has registered the first thread.
+/// Reads `__rseq_size` from the dynamic linker's image, where glibc stores whether it has
+/// registered the first thread.
 ///
-/// The image's own hash table is searched. `dlsym` takes the lock that a `dlopen` of the host's holds, which may wait for the calling
-/// thread. A reference that is bound when this library is loaded would make every program need glibc 2.35.
+/// Searches the image's own hash table. `dlsym` would take the lock held by a `dlopen` of the host,
+/// which may be waiting for the calling thread. A reference that is bound when this library is
+/// loaded would make every program require glibc 2.35.
 ///
-/// Returns the size of what glibc has registered: 0 for nothing. `None` where the program was started without a linker, or that has no such name or table.
+/// Returns the size that glibc has registered, or 0 if it has registered nothing. Returns `None` if
+/// the program was started without a dynamic linker, or if the linker does not have this name or
+/// table.
 #[cfg(target_env = "gnu")]
 fn size_of_sequences() -> Option<u32> {
     use super::image::Image;
 
-    // SAFETY: takes a number, and no lock.
+    // SAFETY: takes a number and no lock.
     let base = unsafe { libc::getauxval(libc::AT_BASE) };
     let base = usize::try_from(base).ok().filter(|base| *base != 0)?;
-    // SAFETY: the kernel mapped the linker there, and it stays as long as the process lives.
+    // SAFETY: the kernel mapped the linker there, and it stays mapped as long as the process lives.
     let image = unsafe { Image::at(base) };
     let symbol = image.symbol(c"__rseq_size")?;
     Some(image.read(usize::try_from(symbol.st_value).ok()?))
@@ -78,7 +87,7 @@ mod tests {
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn the_linkers_table_says_what_dlsym_finds() {
-        // SAFETY: a C string.
+        // SAFETY: the name is a C string.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
         // SAFETY: null, or the C library's constant of this type.
         let size = unsafe { found.cast::<u32>().as_ref() };

@@ -1,4 +1,5 @@
-//! A value with two or more owners. The standard library's type ends the process where there is no memory for it.
+//! A value with two or more owners. The standard library's `Arc` ends the process if there is no
+//! memory for it.
 
 use std::io;
 use std::ops::Deref;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::memory::boxed;
 
-/// One owner's hold of a value on the heap; the last one that goes drops it.
+/// One owner's reference to a value on the heap. The last owner drops the value.
 #[derive(Debug)]
 pub(crate) struct Shared<T>(NonNull<Held<T>>);
 
@@ -17,7 +18,7 @@ struct Held<T> {
     value: T,
 }
 
-// SAFETY: all owners only have `&T`, and any of them may drop it.
+// SAFETY: owners only have `&T`, and any of them may drop the value.
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
@@ -25,8 +26,7 @@ unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 impl<T> Shared<T> {
     /// Puts a value on the heap.
     ///
-    /// # Errors
-    /// Where there is no room for it.
+    /// # Errors Returns an error if there is not enough memory.
     pub(crate) fn new(value: T) -> io::Result<Shared<T>> {
         let owners = AtomicU32::new(1);
         let held = boxed(Held { owners, value })?;
@@ -34,7 +34,7 @@ impl<T> Shared<T> {
     }
 
     fn held(&self) -> &Held<T> {
-        // SAFETY: it stays as long as it has an owner.
+        // SAFETY: the value lives as long as it has an owner.
         unsafe { self.0.as_ref() }
     }
 }
@@ -66,7 +66,7 @@ impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         if self.held().owners.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire); // what the other owners did with it comes before
-            // SAFETY: it came from a box, and this was the last owner.
+            // SAFETY: the pointer came from a box, and this was the last owner.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }

@@ -1,21 +1,22 @@
-//! Sleeps. The standard library's panic where the kernel refuses them (a seccomp filter), and a panic at exit ends the host. These come back early
-//! instead.
+//! Sleeps. The standard library's sleep panics if the kernel refuses it (a seccomp filter), and a
+//! panic at exit ends the host. These functions return early instead.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Sleeps for so long. Where the kernel refuses each way to do so, others run for a moment.
+/// Sleeps for `time`. If the kernel refuses every way to sleep, yields to other threads once.
 pub fn sleep(time: Duration) {
     let time = timespec(time);
     let none = std::ptr::null_mut();
-    // SAFETY: a valid time; what is left of it is not asked for. The result is an error number.
+    // SAFETY: the time is valid, and a null pointer means that the remaining time is not wanted.
+    // The result is an error number.
     let refused = unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, none) };
     if refused == 0 || refused == libc::EINTR {
         return;
     }
     // More filters allow this call.
     let (none, mask) = (std::ptr::null_mut(), std::ptr::null());
-    // SAFETY: no descriptors are looked at; the time is valid, and no mask is given.
+    // SAFETY: there are no descriptors, the time is valid, and there is no mask.
     if unsafe { libc::ppoll(none, 0, &raw const time, mask) } < 0 {
         std::thread::yield_now();
     }
@@ -28,27 +29,28 @@ pub(super) fn timespec(time: Duration) -> libc::timespec {
     }
 }
 
-/// What a thread sleeps by that others may wake.
+/// A sleep that other threads can end early.
 #[derive(Debug, Default)]
 pub(crate) struct Bell(AtomicU32);
 
 /// Nothing has happened.
 const SILENT: u32 = 0;
-/// It was rung, and nobody has heard it yet.
+/// The bell was rung and its thread has not noticed yet.
 const RUNG: u32 = 1;
-/// Its thread sleeps.
+/// The thread is asleep.
 const ASLEEP: u32 = 2;
 
 impl Bell {
     /// Wakes the thread, or ends its next sleep at once.
     pub(crate) fn ring(&self) {
         if self.0.swap(RUNG, Ordering::Release) == ASLEEP {
-            // SAFETY: wakes whoever waits at the word, which is not touched.
+            // SAFETY: wakes a thread that waits at the word, and does not access the word.
             unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), WAKE, 1) };
         }
     }
 
-    /// Sleeps until it is rung, for `time` at most. Tells whether it was: a signal ends a sleep early.
+    /// Sleeps until the bell is rung, at most for `time`. Returns true if it was rung; a signal
+    /// also ends the sleep.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let states = (Ordering::Acquire, Ordering::Acquire);
         let sleeps = self.0.compare_exchange(SILENT, ASLEEP, states.0, states.1);
@@ -61,7 +63,7 @@ impl Bell {
     fn wait_asleep(&self, time: Duration) {
         let limit = timespec(time);
         let limit = &raw const limit;
-        // SAFETY: the word lives as long as `self`, the time for the call.
+        // SAFETY: the word lives as long as `self`, and the time lives for the call.
         let woken = unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), WAIT, ASLEEP, limit) };
         let refused = woken < 0
             && !matches!(
@@ -76,7 +78,7 @@ impl Bell {
 
 const WAIT: libc::c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: libc::c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-/// Longest sleep where nobody can be woken.
+/// Maximum sleep if the thread cannot be woken.
 const UNWOKEN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

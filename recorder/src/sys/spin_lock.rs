@@ -1,5 +1,5 @@
-//! A lock for sections of a few nanoseconds. A plain store frees it, where a `Mutex` needs a second locked instruction. A locked instruction costs
-//! more than most of what such a section does.
+//! A lock for sections of a few nanoseconds. A plain store frees it, while a `Mutex` needs a second
+//! locked instruction. One locked instruction costs more than most of the work in such a section.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sys::clock;
 use crate::sys::wait::{self, PATIENCE_NS};
 
-/// How often a thread looks again before it lets others run.
+/// Number of times that a thread spins before it lets others run.
 const LOOKS: u32 = 64;
 
-/// A value that one thread at a time uses. It lies in cache lines of its own, and in pairs of them, which processors fetch together: what lies beside it is read by
-/// threads that do not use it.
+/// A value that one thread at a time uses. It has a pair of cache lines to itself, because
+/// processors fetch lines in pairs and other threads read its neighbours.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub(crate) struct SpinLock<T> {
@@ -21,20 +21,20 @@ pub(crate) struct SpinLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only reached through a guard, of which there is one at a time.
+// SAFETY: the value is only accessible through a guard, and there is at most one guard at a time.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
-/// The right to use the value. Threads may share it as they may share the value.
+/// The right to use the value. Threads may share a guard if they may share the value.
 pub(crate) struct Guard<'a, T>(&'a SpinLock<T>, PhantomData<&'a T>);
 
 impl<T> SpinLock<T> {
-    /// Takes the lock if it gets free within [`PATIENCE_NS`].
+    /// Takes the lock if it becomes free within [`PATIENCE_NS`].
     #[inline(always)]
     pub(crate) fn lock(&self) -> Option<Guard<'_, T>> {
         self.try_lock().or_else(|| self.lock_later())
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let was_taken = self.is_taken.swap(true, Ordering::Acquire);
@@ -53,7 +53,8 @@ impl<T> SpinLock<T> {
         wait::until(clock::now_ns() + PATIENCE_NS, || self.try_lock_if_free())
     }
 
-    /// Looks before it asks: a look leaves the cache line with whoever has the lock.
+    /// Reads the lock before it tries to take it: a read does not pull the cache line away from the
+    /// lock's owner.
     fn try_lock_if_free(&self) -> Option<Guard<'_, T>> {
         let is_free = !self.is_taken.load(Ordering::Relaxed);
         is_free.then(|| self.try_lock()).flatten()
@@ -73,7 +74,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: there is one guard at a time, and it is lent as mutable.
+        // SAFETY: there is one guard at a time, and it is borrowed mutably.
         unsafe { &mut *self.0.value.get() }
     }
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Says of a type that threads may not share it, unless `Shared` says that they may.
+    /// Marks a type as not shareable between threads, unless `Shared` marks it as shareable.
     trait NotShared {
         const IS: bool = false;
     }

@@ -1,40 +1,42 @@
-//! One line on stderr, which is the host's: nothing there may make it wait or die.
+//! Writes one line to the host's stderr without blocking or killing the host.
 
 use super::sleep::timespec;
 use super::thread;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// Longest line: a pipe that can take anything takes so much at once.
+/// Maximum length of a line in bytes: a pipe that can be written to accepts this much at once.
 const LINE_BYTES: usize = 4096;
-/// What a write may be answered with, deadly where the host left it so: a pipe that nobody reads, a file at its size limit.
+/// Signals that a write may raise and that kill the process by default: a pipe without a reader, a
+/// file at its size limit.
 const DEADLY: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Writes a line, cut if it is long, unless the write would have to wait or nobody reads it.
+/// Writes a line, cut to the maximum length, unless the write would block or fail.
 pub(super) fn say(line: &[u8]) {
     if takes_more(libc::STDERR_FILENO) {
         write_unharmed(libc::STDERR_FILENO, &line[..line.len().min(LINE_BYTES)]);
     }
 }
 
-/// Whether a write would neither wait nor fail.
+/// Returns true if a write would neither block nor fail.
 fn takes_more(fd: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd,
         events: libc::POLLOUT,
         revents: 0,
     };
-    // SAFETY: `poll` is one valid pollfd; a bad descriptor is a result.
+    // SAFETY: `poll` is one valid pollfd. A bad descriptor is a result.
     let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
     ready == 1 && poll.revents == libc::POLLOUT
 }
 
-/// Writes with the deadly signals blocked in this thread, and takes back those that the write raised.
+/// Writes with the deadly signals blocked in this thread, and discards those that the write raised.
 fn write_unharmed(fd: RawFd, bytes: &[u8]) {
     let raised_before = pending();
     let _ = thread::with_blocked(&set_of(&DEADLY), || {
-        // SAFETY: the buffer is valid for its length; a closed descriptor is an error that changes nothing. The caller has seen that there is
-        // room, and the signals of a failing write are blocked.
+        // SAFETY: the buffer is valid for its length. A closed descriptor is an error that changes
+        // nothing. The caller has checked that there is room, and the signals of a failing write
+        // are blocked.
         unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
         let is_new = |signal: &libc::c_int| !contains(&raised_before, *signal);
         DEADLY.into_iter().filter(is_new).for_each(take_back);
@@ -44,7 +46,7 @@ fn write_unharmed(fd: RawFd, bytes: &[u8]) {
 fn take_back(signal: libc::c_int) {
     let now = timespec(Duration::ZERO);
     let set = set_of(&[signal]);
-    // SAFETY: set and time are valid; no information is asked for. It does not wait.
+    // SAFETY: set and time are valid, and no information is requested. The call does not wait.
     unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const now) };
 }
 
@@ -62,10 +64,10 @@ fn contains(set: &libc::sigset_t, signal: libc::c_int) -> bool {
 
 fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: makes the set a valid, empty one.
+    // SAFETY: initialises the set as a valid, empty one.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
     for signal in signals {
-        // SAFETY: the set is valid, the number one of a signal.
+        // SAFETY: the set is valid, and the number is that of a signal.
         unsafe { libc::sigaddset(set.as_mut_ptr(), *signal) };
     }
     // SAFETY: zeroed and emptied above.
@@ -86,7 +88,7 @@ mod tests {
         let mut line = [0; 4];
         reader.read_exact(&mut line).unwrap();
         assert_eq!(&line, b"line");
-        // SAFETY: F_GETPIPE_SZ takes nothing.
+        // SAFETY: F_GETPIPE_SZ takes no argument.
         let room = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
         let filling = vec![0; usize::try_from(room).unwrap()];
         writer.write_all(&filling).unwrap();
@@ -99,13 +101,14 @@ mod tests {
 
     #[test]
     fn a_reader_that_goes_away_before_the_write_kills_nobody() {
-        // SAFETY: the default action, as in a host that is not written in Rust; put back below.
+        // SAFETY: sets the default action, as in a host that is not written in Rust. Restored
+        // below.
         let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         write_unharmed(writer.as_raw_fd(), b"line");
         assert!(!contains(&pending(), libc::SIGPIPE));
-        // SAFETY: what it was.
+        // SAFETY: restores the previous action.
         unsafe { libc::signal(libc::SIGPIPE, before) };
     }
 }

@@ -1,4 +1,5 @@
-//! Threads: their ids and names, a helper thread that takes no signals, a call when a thread ends.
+//! Threads: their ids and names, helper threads that receive no signals, and a callback for the end
+//! of a thread.
 
 use std::cell::Cell;
 use std::io;
@@ -10,17 +11,17 @@ use super::shared::Shared;
 use super::sleep::{Bell, sleep};
 use super::{map, memory, sequences};
 
-/// What the recorder's own thread is called.
+/// Name of the recorder's own thread.
 pub(crate) const HELPER: &str = "sa-profile";
 
-/// The kernel's id of the calling thread.
+/// Returns the kernel's id of the calling thread.
 pub fn tid() -> u32 {
-    // SAFETY: gettid takes nothing and cannot fail.
+    // SAFETY: gettid takes no arguments and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(tid).unwrap_or(0)
 }
 
-/// The kernel's name of the calling thread.
+/// Returns the kernel's name of the calling thread.
 pub(crate) fn name() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     // SAFETY: PR_GET_NAME fills up to 16 bytes.
@@ -38,34 +39,35 @@ pub(crate) fn name() -> io::Result<String> {
     Ok(name)
 }
 
-/// A thread of ours that others may wake.
+/// Handle of a thread of ours, to wake it.
 #[derive(Clone, Debug)]
 pub struct Thread(Shared<Bell>);
 
 impl Thread {
-    /// Ends the thread's sleep, or its next one at once.
+    /// Ends the thread's sleep, or its next one immediately.
     pub fn unpark(&self) {
         self.0.ring();
     }
 }
 
 thread_local! {
-    /// What wakes the calling thread, if it is one of ours.
+    /// Bell that wakes the calling thread, if it is one of ours.
     static OWN: Cell<*const Bell> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Whether the calling thread is one of ours.
+/// Returns true if the calling thread is one of ours.
 pub(crate) fn is_ours() -> bool {
     !OWN.get().is_null()
 }
 
-/// Whether a thread of this process has this id.
+/// Returns true if this process has a thread with this id.
 pub(crate) fn is_there(tid: u32) -> bool {
-    // SAFETY: signal 0 is none: the kernel only looks for the thread.
+    // SAFETY: with signal 0 the kernel only checks that the thread exists.
     unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), tid, 0) == 0 }
 }
 
-/// Sleeps until the calling thread, which is one of ours, is woken, for `time` at most.
+/// Sleeps until the calling thread is woken, at most for `time`. Only threads of ours can be woken;
+/// others sleep the whole time.
 pub fn park_timeout(time: Duration) {
     // SAFETY: set by `begin`, which keeps the bell as long as the thread runs.
     match unsafe { OWN.get().as_ref() } {
@@ -76,31 +78,36 @@ pub fn park_timeout(time: Duration) {
     }
 }
 
-/// What a thread of ours begins with.
+/// Everything that a new thread of ours needs.
 struct Start<F> {
     name: [u8; 16],
     bell: Shared<Bell>,
-    /// Rung as soon as the C library is done with the thread's beginning.
+    /// Rung as soon as the C library has finished starting the thread.
     begun: Shared<Bell>,
     run: F,
 }
 
-/// Memory that the C library keeps for a thread which allocates, on top of its stack; it tries twice as much first.
+/// Address space that the C library reserves for the heap of a thread that allocates, in addition
+/// to its stack. It tries twice as much first.
 const HEAP_BYTES: usize = 128 << 20;
 const STACK_BYTES: usize = 256 << 10;
-/// What starting a thread allocates, at most.
+/// Maximum number of bytes that starting a thread allocates.
 const START_BYTES: usize = 4 << 10;
-/// How long a thread that starts one of ours waits for it to begin: 100 ms in all.
+/// Number of waits for a new thread to begin, 100 ms in all.
 const BEGIN_WAITS: u32 = 20;
 const BEGIN_WAIT: Duration = Duration::from_millis(5);
 
-/// Starts a thread with every signal blocked, so that the host's handlers never run on it. Not by the standard library, whose threads end the process where
-/// memory for their signal stack is missing or refused. It waits until the thread has begun, 100 ms at most. Else the host's next filter could forbid what
-/// the C library does as a thread begins, such as to register restartable sequences, and end the process.
+/// Starts a thread with every signal blocked, so that the host's handlers never run on it.
+///
+/// The standard library is not used: its threads end the process if memory for their signal stack
+/// is missing or refused. This call waits up to 100 ms for the thread to begin. Otherwise the host
+/// could install a filter that forbids what the C library does at the beginning of a thread, such
+/// as registering restartable sequences. That would end the process.
 ///
 /// # Errors
 ///
-/// What the operating system says when it starts no thread. Also where that would take most of a limited address space, or signals cannot be blocked.
+/// Returns the operating system's error if it starts no thread. Also fails if the thread would use
+/// up most of a limited address space, or if signals cannot be blocked.
 pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
     map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
     if sequences::would_end_the_process() {
@@ -126,17 +133,17 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     let all = unsafe { all.assume_init() };
     let started = with_blocked(&all, || create(begin::<F>, start.cast())).flatten();
     if started.is_err() {
-        // SAFETY: no thread has begun that would own it.
+        // SAFETY: no thread has begun, so nothing else owns the box.
         drop(unsafe { Box::from_raw(start) });
     } else {
-        // A signal ends a wait early, and the clock may be refused: so they are counted.
+        // The waits are counted because a signal ends a wait early and the clock may be refused.
         let _ = (0..BEGIN_WAITS).any(|_| begun.wait(BEGIN_WAIT));
     }
     started.map(|()| Thread(bell))
 }
 
 extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
-    // SAFETY: whoever started the thread gave it this box.
+    // SAFETY: the thread that called `pthread_create` passed this box.
     let start = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
     start.begun.ring();
     // SAFETY: PR_SET_NAME reads a C string.
@@ -147,10 +154,10 @@ extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void 
     std::ptr::null_mut()
 }
 
-/// Runs something while the calling thread blocks these signals too.
+/// Runs `run` while the calling thread also blocks these signals.
 pub(super) fn with_blocked<R>(signals: &libc::sigset_t, run: impl FnOnce() -> R) -> io::Result<R> {
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: both sets are valid; the calling thread's mask is put back below.
+    // SAFETY: both sets are valid. The calling thread's mask is restored below.
     let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals, before.as_mut_ptr()) };
     error_number(blocked)?;
     let done = run();
@@ -159,7 +166,8 @@ pub(super) fn with_blocked<R>(signals: &libc::sigset_t, run: impl FnOnce() -> R)
     Ok(done)
 }
 
-/// Starts a thread that nobody waits for; with the usual stack where ours is too small for what the host's libraries keep in each.
+/// Starts a detached thread. Uses a larger stack if ours is too small for the thread-locals of the
+/// host's libraries.
 fn create(
     begin: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
     start: *mut libc::c_void,
@@ -169,13 +177,13 @@ fn create(
     error_number(unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) })?;
     let attributes = attributes.as_mut_ptr();
     let mut thread: libc::pthread_t = 0;
-    // SAFETY: initialised above; the state is one that the C library knows.
+    // SAFETY: initialised above, and the C library knows the state.
     unsafe { libc::pthread_attr_setdetachstate(attributes, libc::PTHREAD_CREATE_DETACHED) };
     let mut made = libc::EINVAL;
     for bytes in [STACK_BYTES, 8 * STACK_BYTES] {
-        // SAFETY: as above; a size that cannot be is refused.
+        // SAFETY: as above. An impossible size is refused.
         unsafe { libc::pthread_attr_setstacksize(attributes, bytes) };
-        // SAFETY: everything is valid for the call, and the thread owns `start` if it begins.
+        // SAFETY: all arguments are valid for the call, and the thread owns `start` if it begins.
         made = unsafe { libc::pthread_create(&raw mut thread, attributes, begin, start) };
         if made != libc::EINVAL {
             break;
@@ -193,32 +201,34 @@ fn error_number(number: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Ends the calling thread as the last one of a process, so that the process ends as it would without us. Its first thread has ended by
-/// `pthread_exit`, or by the system call alone. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The
-/// code of the last thread is that of the process: after `pthread_exit` it is 0, else that of the first one.
+/// Ends the calling thread as the last one of a process, so that the process ends as it would
+/// without the recorder. The first thread has ended either through `pthread_exit` or through the
+/// bare system call. The C library knows which it was, and now runs the host's exit handlers or
+/// not. The exit code of the last thread becomes that of the process: 0 after `pthread_exit`,
+/// otherwise the first thread's code.
 pub(crate) fn end_as_the_last(code: i32) {
     let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // an empty set on Linux
     // SAFETY: the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
     if code != 0 {
-        // SAFETY: the thread holds nothing that another one waits for.
+        // SAFETY: the thread holds nothing that another thread waits for.
         unsafe { libc::syscall(libc::SYS_exit, code) };
     }
 }
 
-/// Lets the calling thread's sleeps end when they should instead of up to 50 µs later.
+/// Makes the calling thread's sleeps end on time instead of up to 50 µs later.
 pub(crate) fn wake_punctually() {
     // SAFETY: PR_SET_TIMERSLACK takes an integer.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
 }
 
-/// The pthread key whose destructor runs when a thread ends, plus one; 0 before it was made.
+/// The pthread key whose destructor runs when a thread ends, plus one; 0 until the key exists.
 static KEY: AtomicU64 = AtomicU64::new(0);
 
-/// Asks for `ended` to be called with `value` when the calling thread ends.
+/// Registers `ended` to be called with `value` when the calling thread ends.
 ///
-/// A pthread key and not a Rust thread-local: its order against other thread-locals does not matter, and events recorded after it
-/// simply attach the thread again.
+/// Uses a pthread key instead of a Rust thread-local: its destruction order relative to other
+/// thread-locals does not matter, and an event recorded after it simply attaches the thread again.
 pub(crate) fn call_at_end(
     value: *mut libc::c_void,
     ended: unsafe extern "C" fn(*mut libc::c_void),
@@ -236,7 +246,7 @@ pub(crate) fn call_at_end(
 
 fn make_key(ended: unsafe extern "C" fn(*mut libc::c_void)) -> u64 {
     let mut key: libc::pthread_key_t = 0;
-    // SAFETY: `key` is valid to write; the destructor is a static function.
+    // SAFETY: `key` is valid to write to, and the destructor is a static function.
     if unsafe { libc::pthread_key_create(&mut key, Some(ended)) } != 0 {
         return 0;
     }

@@ -1,27 +1,29 @@
-//! The threads of this process as `/proc` shows them: how many there are, and whether the first one lives.
+//! The threads of this process as `/proc` shows them: their number, and whether the first one is
+//! still alive.
 
 use super::thread::{HELPER, tid};
 use super::{fd, read};
 
-/// What the kernel says of the threads of this process.
+/// The kernel's information about the threads of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Count {
-    /// How many there are. The first one stays in the count when it has ended.
+    /// Number of threads. The first one is counted even after it has ended.
     threads: u32,
     has_first: bool,
-    /// The code that the first one ended with.
+    /// Exit code of the first thread.
     code: i32,
 }
 
 impl Count {
-    /// `None` where `/proc` does not show it.
+    /// Reads the information. Returns `None` if `/proc` does not provide it.
     fn look() -> Option<Count> {
         let mut text = [0; 1024];
         let read = fd::read_whole(c"/proc/self/stat", &mut text).ok()?;
         Count::parse(text.get(..read)?)
     }
 
-    /// Reads `/proc/<pid>/stat`: the third field is the state, the twentieth the count, and the 52nd how the first thread ended, as `waitpid` says it.
+    /// Parses `/proc/<pid>/stat`. Field 3 is the state and field 20 the number of threads. Field 52
+    /// is the wait status of the first thread.
     fn parse(stat: &[u8]) -> Option<Count> {
         let field = |number| read::stat_field(stat, number);
         let status = field(52).and_then(|status| status.parse::<i32>().ok());
@@ -33,8 +35,8 @@ impl Count {
     }
 }
 
-/// Whether this process has but the calling thread and so many others. Where `/proc` does not say it, a thread that is not the first one is taken for one of
-/// several.
+/// Returns true if this process has at most `others` threads besides the calling one. If `/proc`
+/// does not provide the number, every thread except the first one is assumed to be one of several.
 pub(crate) fn is_only_one(others: u32) -> bool {
     let threads = threads().or_else(|| Count::look().map(|count| count.threads));
     threads.map_or_else(
@@ -43,23 +45,26 @@ pub(crate) fn is_only_one(others: u32) -> bool {
     )
 }
 
-/// How many threads there are, as the links of their directory say it: two, and one for each. Opens nothing: the number of the host's next file stays
-/// free. `None` where that is no directory of Linux or gVisor.
+/// Returns the number of threads from the link count of their directory: two, plus one for each
+/// thread. Opens no file, so the number of the host's next file stays free. Returns `None` if the
+/// directory does not behave as on Linux or gVisor.
 fn threads() -> Option<u32> {
     let found = fd::status_at(libc::AT_FDCWD, c"/proc/self/task", 0).ok()?;
     let threads = u32::try_from(found.links).ok()?.checked_sub(2)?;
     (threads > 0).then_some(threads)
 }
 
-/// Whether the first thread is sure to live: one that has ended has no program any more. Opens nothing.
+/// Returns true if the first thread is certainly alive: after its end, `/proc/self/exe` leads
+/// nowhere. Opens no file.
 fn has_first() -> bool {
     let mut byte = 0u8;
-    // SAFETY: the path is a C string, and the buffer has room for a byte.
+    // SAFETY: the path is a C string, and the buffer has room for one byte.
     unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), (&raw mut byte).cast(), 1) > 0 }
 }
 
-/// Whether all threads of the process have ended, the first one among them, but those of recorders: another library may have brought one too. Gives the
-/// code that the first one ended with.
+/// Returns the first thread's exit code if all threads of the process have ended except for
+/// recorders' helpers. There may be several helpers because another library may bring its own
+/// recorder.
 pub(crate) fn only_helpers_are_left() -> Option<i32> {
     if has_first() {
         return None;
@@ -68,7 +73,7 @@ pub(crate) fn only_helpers_are_left() -> Option<i32> {
     others_are_helpers()?.then_some(count.code)
 }
 
-/// Looks at all threads but the first one.
+/// Checks all threads except the first one.
 fn others_are_helpers() -> Option<bool> {
     let first = std::process::id().to_string();
     let mut threads = std::fs::read_dir("/proc/self/task").ok()?;

@@ -1,4 +1,5 @@
-//! Locks with a deadline: whoever holds one may hang in a file system, or be this very thread below a signal handler.
+//! Locks with a deadline. The thread that holds one may hang in a file system, or may be this very
+//! thread, interrupted by a signal handler.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -6,13 +7,15 @@ use std::time::Duration;
 use crate::sys::clock;
 use crate::sys::sleep::sleep;
 
-/// How long a thread waits for another one that is writing: as long as it might have to wait in a write of its own.
+/// Time that a thread waits for another one that is writing: as long as one of its own writes may
+/// take.
 pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How much of that it stays awake: most writes are over by then, and a sleep of the host's threads takes 50 µs longer than asked.
+/// Part of that time that the thread stays awake. Most writes are finished by then, and a sleep of
+/// a host's thread takes 50 µs longer than requested.
 const AWAKE_NS: u64 = 200_000;
 
-/// Takes a lock if nobody has it.
+/// Takes a lock if it is free.
 pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match lock.try_lock() {
         Ok(guard) => Some(guard),
@@ -21,7 +24,7 @@ pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Makes an attempt until one succeeds, or it is `end_ns`; one at least.
+/// Repeats an attempt until it succeeds or `end_ns` is reached. Makes at least one attempt.
 pub(crate) fn until<T>(end_ns: u64, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let start_ns = clock::now_ns();
     loop {
@@ -32,22 +35,22 @@ pub(crate) fn until<T>(end_ns: u64, mut attempt: impl FnMut() -> Option<T>) -> O
     }
 }
 
-/// Waits until something is true; returns false if it is not by `end_ns`.
+/// Waits until a condition is true. Returns false if it is not true by `end_ns`.
 pub(crate) fn until_true(end_ns: u64, is_true: impl Fn() -> bool) -> bool {
     until(end_ns, || is_true().then_some(())).is_some()
 }
 
-/// Takes a lock if it gets free until `end_ns`.
+/// Takes a lock if it becomes free by `end_ns`.
 pub(crate) fn lock_until<T>(lock: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
     until(end_ns, || try_lock(lock))
 }
 
-/// Takes a lock if it gets free within [`PATIENCE_NS`].
+/// Takes a lock if it becomes free within [`PATIENCE_NS`].
 pub(crate) fn lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     try_lock(lock).or_else(|| lock_until(lock, clock::now_ns() + PATIENCE_NS))
 }
 
-/// Lets others run, in a wait that began at `start_ns`.
+/// Lets other threads run, in a wait that began at `start_ns`.
 pub(crate) fn pause(start_ns: u64) {
     if clock::now_ns() < start_ns + AWAKE_NS {
         std::thread::yield_now();
