@@ -1,21 +1,23 @@
-//! Numbers, strings and times → JSON text in a caller's buffer. No I/O, no allocation, no panic: what does not fit is noticed at the end.
+//! Encodes numbers, strings and times as JSON into a caller's buffer. No I/O, no allocation, no
+//! panic: whether everything fitted is checked at the end.
 
 use std::io::Write;
 
 use crate::sys::memory::note;
 use sa_format::loss::Cause;
 
-/// Text whose start is padded to 64 bytes, so that its copy is a few vector moves instead of a call.
+/// A text whose start is padded to 64 bytes, so that copying it takes a few vector moves instead of
+/// a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Padded {
     first: [u8; 64],
-    /// What is beyond the first block.
+    /// The text after the first block.
     rest: &'static [u8],
     len: usize,
 }
 
 impl Padded {
-    /// A text that stays in memory, as far as it does not fit the first block.
+    /// Creates a padded text. Anything beyond the first block is leaked.
     pub(crate) fn leak(text: Vec<u8>) -> Padded {
         match text.len() {
             0..=64 => Padded::short(&text),
@@ -33,7 +35,7 @@ impl Padded {
         }
     }
 
-    /// A text of one block at most.
+    /// Creates a padded text of at most one block.
     const fn short(text: &[u8]) -> Padded {
         let mut first = [0; 64];
         let mut at = 0;
@@ -50,10 +52,10 @@ impl Padded {
     }
 }
 
-/// Bytes that a [`Line`] may write past its end: it copies whole blocks.
+/// Number of bytes that a [`Line`] may write past its end, because it copies whole blocks.
 pub(crate) const SLACK: usize = 128;
 
-/// A line being written into a buffer. Whoever publishes it must ask [`Line::fits`] first.
+/// A line being written into a buffer. Before publishing it, the caller must check [`Line::fits`].
 pub(crate) struct Line<'a> {
     out: &'a mut [u8],
     len: usize,
@@ -65,26 +67,26 @@ impl<'a> Line<'a> {
         Line { out, len: 0 }
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether everything written is really in the buffer.
+    /// Returns true if everything written fitted into the buffer.
     #[inline(always)]
     pub(crate) fn fits(&self) -> bool {
         self.len <= self.out.len()
     }
 
-    /// The next `N` bytes.
+    /// Returns the next `N` bytes of the buffer.
     #[inline(always)]
     fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
         let room = self.out.get_mut(self.len..self.len + N)?;
         room.first_chunk_mut()
     }
 
-    /// Copies a whole block of which `len` bytes count.
+    /// Copies a whole block. Only its first `len` bytes become part of the line.
     #[inline(always)]
     pub(crate) fn block<const N: usize>(&mut self, block: &[u8; N], len: usize) {
         if let Some(room) = self.room::<N>() {
@@ -117,7 +119,7 @@ impl<'a> Line<'a> {
         self.len = slow(self.out, self.len, text);
     }
 
-    /// Copies up to 32 bytes as overlapping halves: two moves whatever the length.
+    /// Copies up to 32 bytes as two overlapping parts: two moves for any length.
     #[inline(always)]
     fn short(&mut self, text: &[u8]) -> bool {
         let Some(room) = self.out.get_mut(self.len..self.len + text.len()) else {
@@ -138,7 +140,7 @@ impl<'a> Line<'a> {
         self.text(itoa::Buffer::new().format(value).as_bytes());
     }
 
-    /// Writes a number whose digits mostly fit a register.
+    /// Writes a number whose digits usually fit into a register.
     #[inline(always)]
     pub(crate) fn number(&mut self, value: u32) {
         if value >= SMALL_NUMBERS {
@@ -148,7 +150,7 @@ impl<'a> Line<'a> {
         self.register(u128::from(digits), 8 - zeros);
     }
 
-    /// Writes up to 16 characters that stand in a register, as two words.
+    /// Writes up to 16 characters from a register, as two words.
     #[inline(always)]
     fn register(&mut self, text: u128, len: usize) {
         let Some(room) = self.room::<16>() else {
@@ -163,7 +165,7 @@ impl<'a> Line<'a> {
         self.len += len;
     }
 
-    /// Replaces a byte already written.
+    /// Replaces a byte that was already written.
     #[inline(always)]
     pub(crate) fn replace(&mut self, at: usize, byte: u8) {
         if let Some(old) = self.out.get_mut(at) {
@@ -171,7 +173,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Writes the µs with three decimals below one second: `uuuuuu.nnn`, always ten bytes.
+    /// Writes a time below one second as µs with three decimals: `uuuuuu.nnn`, always ten bytes.
     #[inline(always)]
     pub(crate) fn second_part(&mut self, ns: u32) {
         self.register(Micros::new(ns).text(), MICROS_BYTES);
@@ -188,7 +190,7 @@ impl<'a> Line<'a> {
         self.register(micros.text() >> (8 * zeros), MICROS_BYTES - zeros);
     }
 
-    /// Writes `,"dur":` and a time as [`Line::micros`] does.
+    /// Writes `,"dur":` and a time formatted as by [`Line::micros`].
     #[inline(always)]
     pub(crate) fn duration(&mut self, ns: u64) {
         const KEY: [u8; 7] = *b",\"dur\":";
@@ -196,7 +198,8 @@ impl<'a> Line<'a> {
             self.literal(&KEY);
             return self.micros(ns);
         };
-        // The digits come so far to the left that the key then covers the zeros before them.
+        // The digits are written far enough to the left for the key to overwrite their leading
+        // zeros.
         let (zeros, text) = (micros.zeros(), micros.text().to_le_bytes());
         if let Some(place) = room.get_mut(KEY.len() - zeros..KEY.len() - zeros + text.len()) {
             place.copy_from_slice(&text);
@@ -206,8 +209,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Copies a text to `at` and returns where it ends: past the end of `out` if it was not copied, which [`Line::fits`] tells. No method: a line whose
-/// address is passed on lives in memory instead of registers.
+/// Copies a text to `at` and returns its end. If it does not fit, nothing is copied and the end is
+/// past the end of `out`, which [`Line::fits`] detects. Not a method: a line whose address is
+/// passed on is kept in memory instead of registers.
 #[cold]
 #[inline(never)]
 fn slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
@@ -218,7 +222,7 @@ fn slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
     end
 }
 
-/// Writes a time of a second or more.
+/// Writes a time of one second or more.
 #[cold]
 #[inline(never)]
 fn long_micros(out: &mut [u8], at: usize, ns: u64) -> usize {
@@ -238,12 +242,13 @@ fn halves<const N: usize>(room: &mut [u8], text: &[u8]) {
     }
 }
 
-/// Length of `uuuuuu.nnn`.
+/// Length of `uuuuuu.nnn` in bytes.
 const MICROS_BYTES: usize = 10;
-/// The character 0 in each byte.
+/// The character 0 in every byte.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The eight decimal digits of a number below 10^8, the first in the lowest byte: in one register, two, four and eight at a time.
+/// Returns the eight decimal digits of a number below 10^8, the first in the lowest byte. Works in
+/// one register on two, four and eight digits at a time.
 #[inline(always)]
 const fn digits(number: u32) -> u64 {
     let (high, low) = (number / 10_000, number % 10_000);
@@ -254,13 +259,13 @@ const fn digits(number: u32) -> u64 {
     tens | (twos - 10 * tens) << 8
 }
 
-/// A time below one second as µs with three decimals. Put together in registers: small stores into a buffer that is then copied as a whole would
-/// wait for each other.
+/// A time below one second as µs with three decimals, assembled in registers. Small stores into a
+/// buffer that is then copied as a whole would stall on each other.
 #[derive(Clone, Copy)]
 struct Micros {
     /// Six digits of µs and two of ns.
     digits: u64,
-    /// The last digit of the ns.
+    /// Last digit of the ns.
     last: u32,
 }
 
@@ -279,13 +284,13 @@ impl Micros {
         (ns < 1_000_000_000).then(|| Micros::new(ns))
     }
 
-    /// How many of the first five digits are zeros with nothing but zeros before them.
+    /// Returns the number of leading zeros among the first five digits.
     #[inline(always)]
     fn zeros(self) -> usize {
         (self.digits | 1 << 40).trailing_zeros() as usize / 8
     }
 
-    /// `uuuuuu.nnn`, the first character in the lowest byte.
+    /// Returns `uuuuuu.nnn`, with the first character in the lowest byte.
     #[inline(always)]
     fn text(self) -> u128 {
         const US: u64 = (1 << 48) - 1;
@@ -296,10 +301,10 @@ impl Micros {
     }
 }
 
-/// Numbers below have at most eight digits.
+/// Upper bound of the numbers with at most eight digits.
 pub(crate) const SMALL_NUMBERS: u32 = 100_000_000;
 
-/// Appends a number below [`SMALL_NUMBERS`]: eight digits from a register, without those that lead with zeros.
+/// Appends a number below [`SMALL_NUMBERS`]: eight digits from a register, without leading zeros.
 #[inline(always)]
 pub(crate) fn small_number(out: &mut Vec<u8>, value: u32) {
     let (digits, zeros) = trimmed(value);
@@ -307,7 +312,8 @@ pub(crate) fn small_number(out: &mut Vec<u8>, value: u32) {
     out.truncate(out.len() - zeros);
 }
 
-/// The characters of a number below [`SMALL_NUMBERS`] without the zeros that lead, and how many these are.
+/// Returns the characters of a number below [`SMALL_NUMBERS`] without its leading zeros, and the
+/// number of those zeros.
 #[inline(always)]
 fn trimmed(value: u32) -> (u64, usize) {
     let digits = digits(value);
@@ -315,7 +321,8 @@ fn trimmed(value: u32) -> (u64, usize) {
     ((digits | ZEROS) >> (8 * zeros), zeros as usize)
 }
 
-/// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character, marked and counted.
+/// Appends a JSON string with its quotes. Text longer than `bound` bytes is cut at a character
+/// boundary, marked and counted.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     if text.len() <= bound && is_plain(text.as_bytes()) {
         out.push(b'"');
@@ -326,7 +333,8 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     out.push(b'"');
     let kept = &text.as_bytes()[..cut];
     match kept.strip_suffix(b"\\") {
-        // Perfetto takes `\\"` for a quote in the text, wherever it stands, and loads nothing of the trace.
+        // Perfetto takes `\\"` for an escaped quote wherever it occurs, and then loads nothing of
+        // the trace.
         Some(rest) if cut == text.len() => {
             escape(out, rest);
             out.extend_from_slice(b"\\u005c");
@@ -340,14 +348,14 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     out.push(b'"');
 }
 
-/// Most bytes that [`string`] appends.
+/// Returns the maximum number of bytes that [`string`] appends.
 #[inline]
 pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
-    /// Longest escape.
+    /// Length of the longest escape in bytes.
     const ESCAPED: usize = 6;
-    /// Below this length nobody counts.
+    /// Texts up to this length are assumed to consist of escapes, because counting takes longer.
     const SHORT: usize = 64;
-    /// Quotes, and the mark of what was cut.
+    /// Length of the quotes and of the mark for a cut text.
     const MARKS: usize = 48;
     let kept = text.len().min(bound);
     let escaped = match kept {
@@ -357,7 +365,8 @@ pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     kept + escaped * (ESCAPED - 1) + MARKS
 }
 
-/// Whether a text is written as it is: a short one, as most keys are, is looked at in two words. One of up to three bytes is not looked at.
+/// Returns true if a text needs no escapes. Short texts, as most keys are, take two word
+/// comparisons. For texts of up to three bytes the answer is always false.
 #[inline(always)]
 fn is_plain(text: &[u8]) -> bool {
     let (words, ends) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1);
@@ -372,14 +381,15 @@ fn is_plain(text: &[u8]) -> bool {
     is_plain_word(halves[0] | halves[1] << 32)
 }
 
-/// Whether nothing in the words of a longer text is escaped, as in ids.
+/// Returns true if no byte of these words is escaped. For longer texts, such as ids.
 #[inline(never)]
 fn are_plain(words: &[[u8; 8]]) -> bool {
     let mut words = words.iter();
     words.all(|word| is_plain_word(u64::from_le_bytes(*word)))
 }
 
-/// Whether nothing in a word is escaped. One that borrows from a byte below may be taken for escaped.
+/// Returns true if no byte of a word is escaped. Because of borrows from lower bytes, it may also
+/// return false for a word without escapes.
 #[inline(always)]
 const fn is_plain_word(word: u64) -> bool {
     const ONES: u64 = u64::MAX / 255;
@@ -389,7 +399,7 @@ const fn is_plain_word(word: u64) -> bool {
     (below(word, 0x20) | below(quotes, 1) | below(backslashes, 1)) & HIGH == 0
 }
 
-/// Bytes below a bound have their highest bit set.
+/// Sets the highest bit of each byte that is below a bound.
 #[inline(always)]
 const fn below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(u64::MAX / 255 * bound) & !word

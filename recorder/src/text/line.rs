@@ -1,12 +1,12 @@
-//! Writes lines of spans without an end, and reads times and numbers of events from lines.
+//! Writes lines of spans without an end, and reads times and numbers from lines of events.
 
 use std::io::Write;
 
 use crate::text::record::Growing;
 use sa_format::loss::LossRecord;
 
-/// Makes the line of a span without an end. Without memory for it the line is empty, which is counted. The text `names` reads
-/// `"name":"…","cat":"…"`, and `args` are JSON without the braces.
+/// Builds the line of a span without an end. If there is not enough memory, counts that and returns
+/// an empty line. `names` is `"name":"…","cat":"…"`, and `args` is JSON without the braces.
 pub(crate) fn begin_line((pid, tid): (u32, u32), ts_ns: u64, names: &[u8], args: &[u8]) -> Vec<u8> {
     let (us, ns) = (ts_ns / 1000, ts_ns % 1000);
     let mut line = Growing::default();
@@ -25,7 +25,7 @@ pub(crate) fn begin_line((pid, tid): (u32, u32), ts_ns: u64, names: &[u8], args:
     line.into_line()
 }
 
-/// Returns the start of the event in a line, in ns; `None` for metadata.
+/// Returns the start of the event in a line, in ns, or `None` for metadata.
 pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
     if line.is_empty() || is_metadata(line) {
         return None;
@@ -33,7 +33,8 @@ pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
     number_after(line, br#""ts":"#)
 }
 
-/// Returns the number after `key` in a canonical line; a time in ns.
+/// Returns the number after `key` in a canonical line. A time in µs with three decimals is returned
+/// in ns.
 pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, key)? + key.len();
     let digits = line[at..].iter().filter(|byte| **byte != b'.');
@@ -43,10 +44,11 @@ pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
     })
 }
 
-/// How every loss record starts, up to the pid.
+/// Beginning of every loss record, up to the pid.
 const INSTANT: &[u8] = br#"{"ph":"i""#;
 
-/// Counts the events of a block. `plain` says that every line is one: then no line is looked at.
+/// Counts the events of a block. If `plain` is true, every line is one event and the lines are not
+/// examined.
 pub(crate) fn events_in(lines: &[u8], plain: bool) -> u64 {
     if plain {
         return bytecount::count(lines, b'\n') as u64;
@@ -54,7 +56,8 @@ pub(crate) fn events_in(lines: &[u8], plain: bool) -> u64 {
     lines.split(|byte| *byte == b'\n').map(events_of).sum()
 }
 
-/// Counts the events that one line stands for: 0 for metadata, and the reported events for a loss record.
+/// Counts the events that one line stands for: 0 for metadata, and the reported events for a loss
+/// record.
 pub(crate) fn events_of(line: &[u8]) -> u64 {
     if line.is_empty() || is_metadata(line) {
         return 0;
@@ -62,14 +65,16 @@ pub(crate) fn events_of(line: &[u8]) -> u64 {
     told(line).unwrap_or(1)
 }
 
-/// Counts the events that are lost with a block. The events that its loss records report are lost already, and do not count.
+/// Counts the events that are lost if a block is lost. Events that its loss records report are lost
+/// already and do not count.
 pub(crate) fn own_events(lines: &[u8]) -> u64 {
     let lines = lines.split(|byte| *byte == b'\n');
     let own = lines.filter(|line| told(line).is_none());
     own.map(events_of).sum()
 }
 
-/// Returns how many events a loss record reports as lost; changed events, such as those with a shortened text, do not count.
+/// Returns the number of events that a loss record reports as lost, or `None` for other lines.
+/// Changed events, such as those with a shortened text, do not count.
 fn told(line: &[u8]) -> Option<u64> {
     if !line.starts_with(INSTANT) {
         return None;

@@ -1,16 +1,16 @@
-//! Names: name and category of an event as text, and how much of a longer name is kept.
+//! Names: the name and category of an event as text, and the maximum length of a name.
 
 use crate::sys::memory::{leave_out, reserve};
 use crate::text::encode::{string, string_bytes};
 use crate::text::value::MAX_STRING_BYTES;
 use sa_format::try_visible;
 
-/// `"name":` and `,"cat":`.
+/// Length of `"name":` and `,"cat":` in bytes, with some reserve.
 const NAME_KEYS_BYTES: usize = 16;
-/// Longest name of a process or thread.
+/// Maximum length of the name of a process or thread in bytes.
 const MAX_NAME_BYTES: usize = 1024;
 
-/// Appends `"name":"…","cat":"…"`; false, and counted, where there is no memory for it.
+/// Appends `"name":"…","cat":"…"`. If there is not enough memory, counts that and returns false.
 pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) -> bool {
     let Some(name) = try_visible(name) else {
         leave_out();
@@ -27,7 +27,7 @@ pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) -> bool
     true
 }
 
-/// The part of a process's or thread's name that is kept.
+/// Shortens the name of a process or thread to the maximum length.
 pub(crate) fn cut_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }

@@ -1,14 +1,16 @@
-//! Records of our own as lines of JSON: names, anchors, what was removed.
+//! The recorder's own records as lines of JSON: names, anchors, removed segments.
 
 use crate::sys::memory::leave_out;
 use sa_format::{Name, PROCESS_NAME, Record, THREAD_NAME, try_visible, write_metadata};
 
-/// Returns the line of a record about process `pid`; an empty one if there is no memory for it.
+/// Returns the line of a record about process `pid`, or an empty line if there is not enough
+/// memory.
 pub(crate) fn metadata_line(pid: u32, record: &impl Record) -> Vec<u8> {
     track_line(pid, pid, record)
 }
 
-/// Returns the line of a record about a thread or track; an empty one if there is no memory for it.
+/// Returns the line of a record about a thread or track, or an empty line if there is not enough
+/// memory.
 pub(crate) fn track_line<R: Record>(pid: u32, tid: u32, record: &R) -> Vec<u8> {
     named_line((pid, tid), R::NAME, record)
 }
@@ -19,7 +21,8 @@ fn named_line(thread: (u32, u32), name: &str, args: &impl serde::Serialize) -> V
     line.into_line()
 }
 
-/// Text that remembers when there was no memory for more. It never answers with an error: that would be one more thing on the heap.
+/// Text that remembers if there was not enough memory for a part of it. Writing never returns an
+/// error, because an error would need another allocation.
 #[derive(Default)]
 pub(crate) struct Growing {
     text: Vec<u8>,
@@ -34,7 +37,7 @@ impl Growing {
         }
     }
 
-    /// Returns the text; an empty one, which is counted, if some of it is missing.
+    /// Returns the text. If a part of it is missing, counts that and returns an empty text.
     pub(crate) fn into_line(self) -> Vec<u8> {
         if self.is_cut {
             leave_out();
@@ -55,13 +58,14 @@ impl std::io::Write for Growing {
     }
 }
 
-/// Returns the metadata line that names the process; an empty one for an empty name, which viewers drop.
+/// Returns the metadata line that names the process. It is empty for an empty name, which viewers
+/// would drop.
 pub(crate) fn process_name_line(pid: u32, name: &str) -> Vec<u8> {
     name_line((pid, pid), PROCESS_NAME, name)
 }
 
-/// Returns the metadata line that names a thread or lane; an empty one for an empty name, which viewers drop. Without memory for it the line is left
-/// out and counted.
+/// Returns the metadata line that names a thread or lane. It is empty for an empty name, which
+/// viewers would drop. If there is not enough memory, counts that and returns an empty line.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
     name_line((pid, tid), THREAD_NAME, name)
 }

@@ -1,20 +1,22 @@
-//! The series of a counter: args whose values are finite numbers. A boolean counts as 0 or 1; any other value is left out and counted.
+//! The series of a counter: args whose values are finite numbers. A boolean counts as 0 or 1. Any
+//! other value is left out and counted.
 
 use crate::sys::memory::{copied, note};
 use crate::text::value::Args;
 use sa_format::loss::Cause;
 
-/// Longest number without an exponent that is known to be finite as a double.
+/// Maximum length of a number without an exponent that is certainly finite as a double.
 const SHORT_NUMBER: usize = 300;
 
-/// Returns args that are the series of a counter; `None` if no value can be drawn.
+/// Returns the args that are series of a counter, or `None` if there are none.
 pub(crate) fn numbers(args: &Args) -> Option<Args> {
     let mut text = copied(args.text());
     keep_numbers(&mut text, 0);
     (!text.is_empty()).then(|| Args::from_text(text))
 }
 
-/// Leaves out each member from byte `from` on whose value is not a finite number, and counts it. A boolean becomes 0 or 1.
+/// Removes each member from byte `from` on whose value is not a finite number, and counts it.
+/// Replaces booleans with 0 or 1.
 #[cold]
 #[inline(never)]
 pub(crate) fn keep_numbers(text: &mut Vec<u8>, from: usize) {
@@ -45,7 +47,7 @@ pub(crate) fn keep_numbers(text: &mut Vec<u8>, from: usize) {
     text.truncate(end);
 }
 
-/// Returns true if a JSON value is a number that a double can hold.
+/// Returns true if a JSON value is a number that is finite as a double.
 fn is_finite(value: &[u8]) -> bool {
     if !matches!(value.first(), Some(b'-' | b'0'..=b'9')) {
         return false;
@@ -59,12 +61,12 @@ fn is_finite(value: &[u8]) -> bool {
 pub(crate) struct Member {
     /// Offset of the value.
     value_at: usize,
-    /// Offset of the comma that follows, or of the end.
+    /// Offset of the comma after the value, or of the end of the text.
     pub(crate) len: usize,
 }
 
 impl Member {
-    /// Finds the first member of an object's text without its braces.
+    /// Finds the first member in the text of an object without its braces.
     pub(crate) fn first(text: &[u8]) -> Member {
         let (mut depth, mut is_in_text, mut value_at) = (0_i32, false, None);
         let mut len = text.len();

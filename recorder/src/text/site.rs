@@ -1,4 +1,4 @@
-//! A call site: what is known of its events before they happen, with the text of it made once.
+//! A call site: the part of its events that is known in advance, encoded once.
 
 mod interned;
 
@@ -9,25 +9,25 @@ use crate::text::encode::Padded;
 use crate::text::name::write_name;
 use sa_format::Level;
 
-/// The text of a site that there is no memory for.
+/// Text of a site if there is not enough memory for the real one.
 static NAMELESS: SiteText = SiteText {
     with_args: Padded::fixed(br#","name":"","cat":"","args":{"#),
     alone: Padded::fixed(b",\"name\":\"\",\"cat\":\"\"}\n"),
     plain: br#""name":"","cat":"""#,
 };
 
-/// The fixed part of the events of one place in the program. The macros make one per use.
+/// The fixed part of the events of one place in the program. The macros create one for each use.
 #[derive(Debug)]
 pub struct Site {
     level: Level,
     category: &'static str,
     name: &'static str,
     text: AtomicPtr<SiteText>,
-    /// `epoch << 32 | number in the ring's site table`: valid in that epoch only.
+    /// `epoch << 32 | number in the ring's site table`; valid in that epoch only.
     registered: AtomicU64,
 }
 
-/// The text that every event of a site shares.
+/// The text that all events of a site share.
 #[derive(Debug)]
 pub(crate) struct SiteText {
     /// `,"name":"…","cat":"…","args":{`
@@ -39,7 +39,7 @@ pub(crate) struct SiteText {
 }
 
 impl SiteText {
-    /// Makes the text; `None`, and counted, where there is no memory for it.
+    /// Encodes the text. If there is not enough memory, counts that and returns `None`.
     fn new(category: &str, name: &str) -> Option<SiteText> {
         let mut plain = Vec::new();
         if !write_name(&mut plain, category, name) {
@@ -77,13 +77,14 @@ impl Site {
         }
     }
 
-    /// The level of the site's events.
+    /// Returns the level of the site's events.
     #[inline(always)]
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// The text of the site, made by whoever needs it first; no lock, so a fork at any moment leaves nothing held.
+    /// Returns the text of the site, which the first caller creates. Takes no lock, so a fork at
+    /// any moment leaves no lock held.
     #[inline(always)]
     pub(crate) fn text(&'static self) -> &'static SiteText {
         let text = self.text.load(Ordering::Acquire);
@@ -110,12 +111,13 @@ impl Site {
         unsafe { &*winner }
     }
 
-    /// The name of the site's events.
+    /// Returns the name of the site's events.
     pub(crate) const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns the site's number in the ring of `epoch`, or 0 if the ring has no room for it; `None` if it was never registered there.
+    /// Returns the site's number in the ring of `epoch`, or 0 if the ring has no room for it.
+    /// Returns `None` if it was never registered there.
     #[inline(always)]
     pub(crate) fn number(&self, epoch: u32) -> Option<u32> {
         let registered = self.registered.load(Ordering::Relaxed);

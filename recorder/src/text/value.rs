@@ -1,4 +1,4 @@
-//! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
+//! Arg values as JSON text: integers, floats, booleans, strings, and lists of these.
 
 use std::io::Write;
 
@@ -6,23 +6,26 @@ use crate::sys::memory::{note, reserve};
 use crate::text::encode::{SMALL_NUMBERS, small_number, string, string_bytes};
 use sa_format::loss::Cause;
 
-/// Longest string kept whole, in bytes; longer ones are cut and marked.
+/// Maximum length of a string in bytes. Longer ones are cut and marked.
 pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;
-/// The JSON text written for a value that has none.
+/// JSON text for a value that has no other representation.
 const NULL: &[u8] = b"null";
-/// Room for some args, so that the text does not grow in small steps.
+/// Room in bytes for a few args, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 128;
-/// Room for any number, and for `null`.
+/// Room in bytes for any number, and for `null`.
 const NUMBER_BYTES: usize = 48;
-/// Most elements of a list that are kept.
+/// Maximum number of elements of a list. Further ones are left out.
 const MAX_LIST: usize = 4096;
 
-/// A value that an event's args can hold.
+/// A value for an arg of an event.
 pub trait Value {
-    /// Appends the value as JSON, on one line. Anything else is replaced with `null` and counted as `bad_value`.
+    /// Appends the value as JSON on one line. Any other text is replaced with `null` and counted as
+    /// `bad_value`.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Most bytes that [`Value::write`] appends. There is room for so many when it is called; an argument without room is left out, and counted. By default it is 48, which is enough for any number.
+    /// Returns the maximum number of bytes that [`Value::write`] appends. The caller reserves that
+    /// much before the call. If there is not enough memory, the argument is left out and counted.
+    /// The default is 48, which is enough for any number.
     #[inline]
     fn most_bytes(&self) -> usize {
         NUMBER_BYTES
@@ -36,7 +39,7 @@ pub trait Value {
     }
 }
 
-/// The guarantee of a type about the text that a [`Value`] writes.
+/// A type's guarantee about the text that its [`Value`] writes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -44,11 +47,12 @@ pub enum Known {
     Nothing,
     /// The text is valid JSON.
     Json,
-    /// The text is a finite number, which a counter can draw.
+    /// The text is a finite number, so a counter can draw it.
     Number,
 }
 
-/// Appends a value. If its type is the program's own, the text is checked, and invalid JSON is replaced with `null` and counted.
+/// Appends a value. If its type belongs to the program, the text is checked, and invalid JSON is
+/// replaced with `null` and counted.
 #[inline(always)]
 fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
     if value.known() != Known::Nothing {
@@ -58,7 +62,8 @@ fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
     }
 }
 
-/// Lets `write` fill a separate buffer, and appends its content if that is valid JSON, else `null`.
+/// Calls `write` with a separate buffer. Appends its content if that is valid JSON, otherwise
+/// `null`.
 #[cold]
 #[inline(never)]
 fn append_checked(out: &mut Vec<u8>, bytes: usize, write: &mut dyn FnMut(&mut Vec<u8>)) {
@@ -75,7 +80,7 @@ fn append_checked(out: &mut Vec<u8>, bytes: usize, write: &mut dyn FnMut(&mut Ve
     out.extend_from_slice(NULL);
 }
 
-/// Returns whether the text is a single JSON value on a single line.
+/// Returns true if the text is a single JSON value on a single line.
 fn is_json(text: &[u8]) -> bool {
     let is_printable = text.iter().all(|byte| *byte >= b' ');
     is_printable
@@ -83,13 +88,13 @@ fn is_json(text: &[u8]) -> bool {
         && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Returns the number of bytes to reserve for a value, or for the `null` that replaces it.
+/// Returns the number of bytes to reserve for a value or for the `null` that replaces it.
 #[inline(always)]
 fn room(value: &(impl Value + ?Sized)) -> usize {
     value.most_bytes().max(NULL.len())
 }
 
-/// Appends a number that does not fit a register.
+/// Appends a number that does not fit into a register.
 #[inline(never)]
 fn large_number(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -138,7 +143,7 @@ impl Value for f64 {
 
 impl Value for f32 {
     fn write(&self, out: &mut Vec<u8>) {
-        // Through its own shortest text, so that 0.1f32 reads 0.1.
+        // Converted through its own shortest text, so that 0.1f32 becomes 0.1.
         let mut text = [0; NUMBER_BYTES];
         let mut room = text.as_mut_slice();
         let _ = write!(room, "{self:e}"); // it is not so long
@@ -227,7 +232,8 @@ impl<T: Value> Value for [T] {
     }
 }
 
-/// Values that are written as another value: the target of a reference, or the contents of a container.
+/// Implements `Value` for types that are written as another value: the target of a reference, or
+/// the contents of a container.
 macro_rules! pointers {
     ($(($($generics:tt)*) $kind:ty => $target:ty;)*) => {$(
         impl<$($generics)*> Value for $kind {
@@ -262,7 +268,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Makes empty args.
+    /// Creates empty args.
     pub fn new() -> Args {
         Args::default()
     }
@@ -280,14 +286,14 @@ impl Args {
         push_after(&mut self.text, first, key, value);
     }
 
-    /// Adds one argument whose key is JSON text of [`key_text`].
+    /// Adds one argument whose key was encoded by [`key_text`].
     #[doc(hidden)]
     pub fn push_known(&mut self, key: &str, value: &dyn Value) {
         let first = self.is_first();
         known_after(&mut self.text, first, key, value);
     }
 
-    /// Whether there are none yet; then there is room for some.
+    /// Returns true if there are no args yet, after reserving room for a few.
     fn is_first(&mut self) -> bool {
         let first = self.text.is_empty();
         if first {
@@ -296,26 +302,27 @@ impl Args {
         first
     }
 
-    /// Takes args that are JSON text already: `"key":value,…`, without braces. Nothing looks at the text.
+    /// Wraps args that are already JSON text: `"key":value,…`, without braces. The text is not
+    /// checked.
     #[doc(hidden)]
     pub fn from_text(text: Vec<u8>) -> Args {
         Args { text }
     }
 
-    /// Adds args that are JSON text already, as [`Args::from_text`] takes them.
+    /// Adds args that are already JSON text, as in [`Args::from_text`].
     #[doc(hidden)]
     pub fn raw(&mut self, text: &[u8]) {
         let first = self.text.is_empty();
         raw_after(&mut self.text, first, text);
     }
 
-    /// The args as JSON text without the braces.
+    /// Returns the args as JSON text without the braces.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 }
 
-/// Appends `"key":value`, with a comma before it unless it is the first.
+/// Appends `"key":value`, with a comma before it unless it is the first arg.
 pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn Value) {
     if !reserve(text, string_bytes(key, MAX_STRING_BYTES) + 2 + room(value)) {
         return;
@@ -328,7 +335,7 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
     append(text, value);
 }
 
-/// `"key":`, for [`known_after`].
+/// Returns `"key":` for [`known_after`].
 #[doc(hidden)]
 pub fn key_text(key: &str) -> String {
     let mut text = Vec::new();
@@ -339,7 +346,7 @@ pub fn key_text(key: &str) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Appends an argument as [`push_after`] does; `key` is `"key":` as JSON.
+/// Appends an argument like [`push_after`]. `key` is already encoded as `"key":`.
 #[inline(always)]
 pub(crate) fn known_after(
     text: &mut Vec<u8>,
@@ -357,7 +364,7 @@ pub(crate) fn known_after(
     append(text, value);
 }
 
-/// Appends args that are JSON text already, with a comma before them unless they are the first.
+/// Appends args that are already JSON text, with a comma before them unless they are the first.
 pub(crate) fn raw_after(text: &mut Vec<u8>, first: bool, args: &[u8]) {
     if !reserve(text, args.len() + 1) {
         return;
@@ -408,7 +415,7 @@ mod tests {
         assert_eq!(args.text(), br#""c":3"#);
     }
 
-    /// A value that writes what it holds.
+    /// A value that writes its bytes unchanged.
     struct Written(&'static [u8]);
 
     impl Value for Written {

@@ -1,4 +1,5 @@
-//! Sites whose names are known only at run time: made once for each name, so that they are as fast as those of the macros.
+//! Sites whose names are known only at run time. One is created for each name, so that they are as
+//! fast as those of the macros.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -7,25 +8,30 @@ use super::Site;
 use crate::sys::memory::{boxed, owned};
 use sa_format::Level;
 
-/// Most sites that are made: a host that puts a number into its names shall not grow without end.
+/// Maximum number of sites. A host that puts numbers into its names must not make the table grow
+/// without limit.
 const MAX_SITES: u32 = 1 << 14;
-/// Places of the table, twice as many: whoever looks for a site passes few others.
+/// Number of places in the table. It is twice the number of sites, so that a lookup passes few
+/// others.
 const PLACES: usize = 1 << 15;
-/// Most bytes of category and name together; the text of a site is kept several times.
+/// Maximum length of category and name together in bytes. A site's text is stored several times.
 const MAX_NAME_BYTES: usize = 1024;
 
-/// The sites of this process. No lock, so a fork at any moment leaves nothing held; the child goes on with its parent's.
+/// The sites of this process. There is no lock, so a fork at any moment leaves no lock held. The
+/// child continues with its parent's sites.
 static INTERNED: Table<PLACES> = Table::new();
 
-/// Sites by level, category and name, at the first free place from their hash on. None is ever removed.
+/// Sites by level, category and name, at the first free place from their hash on. None is ever
+/// removed.
 struct Table<const N: usize> {
     sites: [AtomicPtr<Site>; N],
     count: AtomicU32,
 }
 
 impl Site {
-    /// The site of a name that is known only at run time: the same one for the same level, category and name. It is `None` where the name is
-    /// long, or too many others have a site. Such an event is recorded by name.
+    /// Returns the site of a name that is known only at run time, always the same one for the same
+    /// level, category and name. Returns `None` if the name is too long or too many others have a
+    /// site. Such an event is recorded by name.
     #[doc(hidden)]
     pub fn intern(level: Level, category: &str, name: &str) -> Option<&'static Site> {
         INTERNED.get(level, category, name, MAX_SITES)
@@ -69,14 +75,15 @@ impl<const N: usize> Table<N> {
         None
     }
 
-    /// Every place once, first the one that belongs to a hash.
+    /// Returns every place once, starting with the one that belongs to the hash.
     fn places_from(&self, hash: u64) -> impl Iterator<Item = &AtomicPtr<Site>> {
         let first = usize::try_from(hash % N as u64).unwrap_or(0);
         let (before, from) = self.sites.split_at(first);
         from.iter().chain(before)
     }
 
-    /// Puts a new site into a free place; gives the other one if somebody was faster, which is not always the one that is looked for.
+    /// Puts a new site into a free place. If another thread was faster, returns that thread's site,
+    /// which may have another name.
     fn fill(
         &self,
         place: &AtomicPtr<Site>,
@@ -102,14 +109,15 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Most names are so short that a call for their hash, and one for a comparison, would take longer than the work.
+/// Hashes a site's key. Inlined because most names are so short that a call would take longer than
+/// the work.
 #[inline(always)]
 fn hash(level: Level, category: &str, name: &str) -> u64 {
     let sum = mix(u64::from(level.bit()), category.as_bytes());
     mix(sum, name.as_bytes())
 }
 
-/// Mixes a text into a sum, its length with it.
+/// Mixes a text and its length into a sum.
 #[inline(always)]
 fn mix(sum: u64, text: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -124,7 +132,8 @@ fn mix(sum: u64, text: &[u8]) -> u64 {
     step(sum, last)
 }
 
-/// Both halves of a product in one: the lower one knows nothing of the upper bits of its factors.
+/// Combines both halves of a product, because the lower half does not depend on the upper bits of
+/// its factors.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "each half fits")]
 const fn halves(product: u128) -> u64 {
@@ -137,7 +146,8 @@ fn are_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && ends(one) == ends(other) && (one.len() <= 16 || one == other)
 }
 
-/// The first and the last eight bytes of a text; of a shorter one, words that say all its bytes if the length is known.
+/// Returns the first and the last eight bytes of a text. For a shorter text, returns numbers that
+/// together with the length determine all its bytes.
 #[inline(always)]
 fn ends(text: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
