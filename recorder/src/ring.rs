@@ -1,4 +1,5 @@
-//! The ring of a process: the file that survives a kill, its slots and lanes, and the counts of what was lost.
+//! The ring of a process: the file that survives a kill, its slots and lanes, and the counts of
+//! lost events.
 
 pub(crate) mod chain;
 pub(crate) mod counters;

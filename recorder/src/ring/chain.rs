@@ -1,4 +1,5 @@
-//! A table of open spans that grows by chunks in the ring file, each with a link to the next one (FORMAT.md §3).
+//! A table of open spans that grows by chunks in the ring file. Each chunk contains a link to the
+//! next one (FORMAT.md §3).
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -8,26 +9,28 @@ use crate::ring::text_area::TextArea;
 use crate::sys::map::Map;
 use sa_format::ring as layout;
 
-/// Most chunks of a chain: enough for all spans that may be open by id, 4,096 on a thread and 65,536 async ones, with 63 and 1,024 in a chunk.
+/// Maximum number of chunks in a chain. It is enough for all spans that may be open by id: 4,096 on
+/// a thread with 63 in a chunk, and 65,536 async ones with 1,024 in a chunk.
 const CHUNKS: usize = 65;
 
-/// The entries that have no room in a table of fixed size.
+/// Entries beyond the end of a table of fixed size.
 #[derive(Debug)]
 pub(crate) struct Chain {
     /// Location of the link to the first chunk.
     first: Link,
-    /// Seed of the links' sums.
+    /// Seed of the links' checksums.
     seed: u32,
     chunk_bytes: usize,
-    /// Size of the text of each entry.
+    /// Size of each entry's text area in bytes.
     text_bytes: usize,
-    /// Entries of a chunk.
+    /// Number of entries in a chunk.
     entries: usize,
-    /// The chunks in use, and `None` for one that had no room in the file.
+    /// The chunks in use. `None` is a chunk for which the file had no room.
     chunks: [OnceLock<Option<Map>>; CHUNKS],
 }
 
-/// A place for the offset and size of a part of the file: an entry of a directory, or a link to a chunk.
+/// A place that stores the offset and size of a part of the file: a directory entry, or a link to a
+/// chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) map: Map,
@@ -35,7 +38,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Stores the offset and size of a part that is ready.
+    /// Stores the offset and size of a part that is ready for use.
     pub(crate) fn store(self, seed: u32, offset: usize, bytes: usize) {
         let (offset, bytes) = (offset as u64, u32::try_from(bytes).unwrap_or(0));
         let half = |at: usize, value| {
@@ -67,14 +70,14 @@ impl Chain {
         }
     }
 
-    /// Returns an entry; `None` if its chunk does not exist.
+    /// Returns an entry, or `None` if its chunk does not exist.
     pub(crate) fn entry(&self, nth: usize) -> Option<OpenEntry> {
         let (chunk, nth) = self.chunk_of(nth)?;
         let at = layout::CHUNK_HEAD_BYTES + nth * layout::OPEN_ENTRY_BYTES;
         Some(OpenEntry::new(chunk, at))
     }
 
-    /// Returns the area for the text of an entry; `None` if its chunk does not exist.
+    /// Returns the area for the text of an entry, or `None` if its chunk does not exist.
     pub(crate) fn text(&self, nth: usize) -> Option<TextArea> {
         let (chunk, nth) = self.chunk_of(nth)?;
         let texts = layout::CHUNK_HEAD_BYTES + self.entries * layout::OPEN_ENTRY_BYTES;
@@ -82,20 +85,21 @@ impl Chain {
         Some(TextArea::new(text))
     }
 
-    /// Returns the chunk of an entry, and the entry's number within it.
+    /// Returns the chunk of an entry and the entry's index within it.
     fn chunk_of(&self, nth: usize) -> Option<(Map, usize)> {
         let chunk = self.chunks.get(nth / self.entries)?.get()?;
         Some(((*chunk)?, nth % self.entries))
     }
 
-    /// Returns how many entries there are.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         let chunks = self.chunks.iter().map_while(|chunk| *chunk.get()?);
         chunks.count() * self.entries
     }
 
-    /// Adds chunks until there is one for entry `nth`. `add` maps a new one of the given size and returns its offset in the file. One thread at a time
-    /// comes here.
+    /// Adds chunks until there is one for entry `nth`. `add` maps a new chunk of the given size and
+    /// also returns its offset in the file. Callers make sure that only one thread at a time calls
+    /// this.
     pub(crate) fn extend_to(&self, nth: usize, mut add: impl FnMut(usize) -> Option<(Map, usize)>) {
         let mut link = Some(self.first);
         for chunk in self.chunks.iter().take(nth / self.entries + 1) {
@@ -109,20 +113,21 @@ impl Chain {
         }
     }
 
-    /// Returns true if entry `nth` has a chunk or never gets one.
+    /// Returns true if entry `nth` has a chunk or will never get one.
     pub(crate) fn is_decided(&self, nth: usize) -> bool {
         let chunk = self.chunks.get(nth / self.entries);
         chunk.is_none_or(|chunk| chunk.get().is_some())
     }
 
-    /// Decides that entry `nth` has no chunk, unless it has one already. Only for a chain that one thread alone extends.
+    /// Decides that entry `nth` has no chunk, unless it already has one. Only for a chain that a
+    /// single thread extends.
     pub(crate) fn give_up(&self, nth: usize) {
         if let Some(chunk) = self.chunks.get(nth / self.entries) {
             let _ = chunk.set(None); // it may exist
         }
     }
 
-    /// Unmaps everything; nobody may use the chain any more.
+    /// Unmaps everything. Nothing may use the chain any more.
     pub(crate) fn unmap(&self) {
         let chunks = self.chunks.iter().filter_map(OnceLock::get).flatten();
         chunks.for_each(|chunk| chunk.unmap());

@@ -1,5 +1,5 @@
-//! Losses that never had a position. The ring's count table counts them by cause until a record reports them, and keeps them beyond a kill (FORMAT.md
-//! §3).
+//! Losses without a position. The ring's count table counts them by cause until a record reports
+//! them, and keeps them after a kill (FORMAT.md §3).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::sys::map::Map;
 use sa_format::loss::{Cause, CountedLoss};
 use sa_format::ring as layout;
 
-/// The counts of a process.
+/// The loss counts of a process.
 #[derive(Debug)]
 pub(crate) struct Counters {
     map: Map,
@@ -17,16 +17,16 @@ pub(crate) struct Counters {
     total: AtomicU64,
 }
 
-/// What was counted of one cause and is told by no record.
+/// Losses of one cause that no record reports yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Untold {
     pub(crate) loss: CountedLoss,
-    /// What is told once this is.
+    /// Count that is reported once this loss is.
     until: u64,
 }
 
 impl Counters {
-    /// Returns the counts of process `pid`, in the table at byte `at` of a mapping.
+    /// Returns the counts of process `pid` in the table at byte `at` of a mapping.
     pub(crate) fn new(map: Map, at: usize, pid: u32) -> Counters {
         Counters {
             map,
@@ -44,7 +44,7 @@ impl Counters {
         self.at + cause.number() as usize * layout::LOSS_ENTRY_BYTES
     }
 
-    /// Counts one event. A signal handler may come here.
+    /// Counts one event. Signal handlers may call this.
     pub(crate) fn count(&self, cause: Cause) {
         self.add(cause, 1);
         if cause.loses_events() {
@@ -52,7 +52,7 @@ impl Counters {
         }
     }
 
-    /// Counts without adding to the total.
+    /// Counts losses without adding them to the total.
     pub(crate) fn add(&self, cause: Cause, count: u64) {
         let now_ns = clock::now_ns();
         let first = self.word(cause, layout::LOSS_FIRST_AT);
@@ -63,13 +63,14 @@ impl Counters {
         events.fetch_add(count, Ordering::Release);
     }
 
-    /// Counts a span that opens and has no entry in the ring, until [`Counters::end_hidden`]. A process that ends in between has lost it.
+    /// Counts a span that was opened without an entry in the ring, until [`Counters::end_hidden`].
+    /// A process that ends in between has lost the span.
     #[cold]
     pub(crate) fn begin_hidden(&self) {
         self.add(Cause::OpenSpans, 1);
     }
 
-    /// Takes back what [`Counters::begin_hidden`] counted, once the span's line is written.
+    /// Reverts [`Counters::begin_hidden`] once the span's line is written.
     #[cold]
     pub(crate) fn end_hidden(&self) {
         let events = self.word(Cause::OpenSpans, layout::COUNT_EVENTS_AT);
@@ -79,7 +80,8 @@ impl Counters {
         }
     }
 
-    /// Counts this process as a child that could not open a fragment. It is all that a child ever does to its parent's ring.
+    /// Counts this process as a child that could not open a fragment. This is the only thing that a
+    /// child ever does to its parent's ring.
     pub(crate) fn count_refused_child(&self, error: u32) {
         let at = self.entry(Cause::ChildrenRefused) + layout::COUNT_ERROR_AT;
         self.map.half(at).store(error, Ordering::Relaxed);
@@ -90,12 +92,12 @@ impl Counters {
         self.total.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Events lost since the process began.
+    /// Returns the number of events lost since the process began.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// What no record tells yet.
+    /// Returns the losses of a cause that no record reports yet.
     pub(crate) fn untold(&self, cause: Cause) -> Option<Untold> {
         let get = |at| self.word(cause, at).load(Ordering::Acquire);
         let (until, told) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
@@ -110,7 +112,8 @@ impl Counters {
         })
     }
 
-    /// Says that the record that ends at this position of slot 0 tells it: once it is published.
+    /// Announces that the record that ends at this position of slot 0 reports the losses. They
+    /// count as reported once that record is published.
     pub(crate) fn tell_by(&self, untold: &Untold, position: u64) {
         let cause = untold.loss.cause;
         let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
@@ -118,7 +121,7 @@ impl Counters {
         set(layout::LOSS_TOLD_AT, position);
     }
 
-    /// Notes that the record is published.
+    /// Stores that the record is published.
     pub(crate) fn told(&self, untold: &Untold) {
         let (cause, first_ns) = (untold.loss.cause, untold.loss.first_ns);
         let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
@@ -142,7 +145,7 @@ mod tests {
         counters.count_refused_child(13);
         let count = |cause| counters.untold(cause).map(|untold| untold.loss.count);
         assert_eq!(count(Cause::Busy), None);
-        // Clamped events and children are not lost.
+        // Clamped events and children are not lost events.
         assert_eq!(counters.total(), 1);
         let refused = counters.untold(Cause::ChildrenRefused).unwrap().loss;
         assert_eq!((refused.count, refused.error), (1, 13));
@@ -154,7 +157,7 @@ mod tests {
         counters.told(&signal);
         assert_eq!(count(Cause::Signal), Some(1));
         let again = counters.untold(Cause::Signal).unwrap().loss;
-        // Events that were reported before do not count for its first time.
+        // Events that were already reported do not affect its first time.
         assert_eq!(again.first_ns, again.last_ns);
         assert!(again.first_ns >= last_ns);
     }

@@ -1,4 +1,5 @@
-//! The ring of a process: a file beside the fragment that survives a kill, or memory where no file can. Hands out slots.
+//! The ring of a process: a file next to the fragment that survives a kill, or memory if no file is
+//! possible. It provides the slots.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -20,56 +21,57 @@ use sa_format::RingKind;
 use sa_format::loss::Cause;
 use sa_format::ring as layout;
 
-/// Where in the header the directory of the lanes' text areas lies.
+/// Offset in the header of the directory of the lanes' text areas.
 const LANE_TEXTS_AT: usize = 3072;
 const SITES_BYTES: usize = 32 << 10;
 const LANES: usize = 1024;
-/// Lanes of each chunk beyond the table; a few more fit into its last page.
+/// Number of lanes in each chunk beyond the table. A few more fit into its last page.
 const MORE_LANES: usize = 1024;
 const MAX_SLOTS: usize = 2048;
-/// Where the count table lies: in the rest of the header's page.
+/// Offset of the count table, in the rest of the header's page.
 const COUNTS_AT: usize = 1024;
-/// Entries of the count table: one for each cause by its number, and none is 0.
+/// Number of entries in the count table: one for each cause by its number. No cause has number 0.
 const COUNTS: usize = Cause::ALL.len() + 1;
 /// Ring bytes of the process's own slot, and of threads once there are many.
 const SMALL: usize = 64 << 10;
 /// Ring bytes of the first threads.
 const LARGE: usize = 256 << 10;
-/// Threads that get large rings.
+/// Number of threads that get large rings.
 const LARGE_SLOTS: usize = 32;
 
 /// The ring of this process.
 #[derive(Debug)]
 pub(crate) struct Ring {
     pub(crate) kind: RingKind,
-    /// Tells rings of one process's life apart; site numbers hold within it.
+    /// Distinguishes the rings in a process's life. Site numbers are valid within one epoch.
     pub(crate) epoch: u32,
     pub(crate) file: Numbered,
     header: Map,
     growth: Mutex<Growth>,
-    /// The last attempt to take `growth` was given up.
+    /// True if the last attempt to lock `growth` timed out.
     is_stuck: AtomicBool,
     slots: Box<[AtomicPtr<Slot>]>,
     used: AtomicU32,
-    /// The text areas of some lanes each, made when the first of them is taken; none where there was no room.
+    /// Text areas, each for a group of lanes, created when the first lane of the group is used.
+    /// `None` if there was no room.
     lane_texts: Box<[OnceLock<Option<Map>>]>,
-    /// Bits of a lane's number within its group.
+    /// Number of bits in a lane's index within its group.
     group_bits: u32,
-    /// The entries and texts of the lanes beyond the table.
+    /// Entries and texts of the lanes beyond the table.
     more_lanes: Chain,
 }
 
 #[derive(Debug)]
 struct Growth {
-    /// Where the next slot starts in the file.
+    /// Offset in the file of the next slot.
     end: usize,
-    /// Bytes used of the site table.
+    /// Number of bytes in use in the site table.
     sites: usize,
     /// Slots whose thread has ended.
     free: Vec<&'static Slot>,
 }
 
-/// Where the parts of the head of the file lie.
+/// Offsets of the parts at the head of the file.
 const SITES_AT: usize = layout::SLOT_CONTROL_BYTES;
 const LANES_AT: usize = SITES_AT + SITES_BYTES;
 const DIRECTORY_AT: usize = LANES_AT + LANES * layout::OPEN_ENTRY_BYTES;
@@ -77,7 +79,7 @@ const LOSSES_AT: usize = DIRECTORY_AT + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTE
 const HEAD_END: usize = LOSSES_AT + MAX_SLOTS * layout::LOSS_ENTRY_BYTES;
 
 impl Ring {
-    /// Lays a ring out in a new, empty file, with slot 0 in it.
+    /// Lays out a ring in a new, empty file. The ring contains slot 0.
     pub(crate) fn new(
         file: OwnedFd,
         kind: RingKind,
@@ -164,21 +166,21 @@ impl Ring {
         self.header.copy_in(0, &layout::MAGIC);
     }
 
-    /// The losses without a position.
+    /// Returns the counts of losses without a position.
     pub(crate) fn counters(&self, pid: u32) -> Counters {
         Counters::new(self.header, COUNTS_AT, pid)
     }
 
-    /// Takes a slot for a thread: one whose thread has ended, else a new one.
+    /// Returns a slot for a thread: one whose thread has ended, or a new one.
     ///
-    /// # Errors
-    /// `ETIMEDOUT` if the file system hangs, `ENOMEM` without memory, and others if there are too many threads.
+    /// # Errors Returns `ETIMEDOUT` if the file system hangs, `ENOMEM` if there is not enough
+    /// memory, and other errors if there are too many threads.
     pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
         let free = self.growth()?.free.pop();
         free.map_or_else(|| self.new_slot(), Ok)
     }
 
-    /// Gives a slot back; what is not flushed in it stays until it is.
+    /// Makes a slot available to other threads. Its unflushed lines stay until they are flushed.
     pub(crate) fn free_slot(&self, slot: &'static Slot) {
         if let Ok(mut growth) = self.growth() {
             growth.free.push(slot);
@@ -228,14 +230,14 @@ impl Ring {
         reserve(self.file.number, self.kind, offset, bytes)
     }
 
-    /// Enters what is ready and lies at `offset` into a directory.
+    /// Adds the part at `offset`, which is ready for use, to a directory.
     fn enter(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
         let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
         let (map, seed) = (self.header, u32::try_from(number).unwrap_or(0));
         Link { map, at }.store(seed, offset, bytes);
     }
 
-    /// Every slot made so far.
+    /// Returns all slots created so far.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &'static Slot> {
         let used = self.used.load(Ordering::Acquire) as usize;
         self.slots[..used].iter().filter_map(|slot| {
@@ -244,12 +246,12 @@ impl Ring {
         })
     }
 
-    /// The process's own slot.
+    /// Returns the process's own slot.
     pub(crate) fn own_slot(&self) -> &'static Slot {
         self.slots().next().expect("slot 0 is made with the ring")
     }
 
-    /// Gives a call site its number; 0 when there is no room for it.
+    /// Assigns a number to a call site; 0 if the table has no room for it.
     #[cold]
     #[inline(never)]
     fn add_site(&self, site: &'static Site) -> u32 {
@@ -258,7 +260,7 @@ impl Ring {
         number
     }
 
-    /// Enters a site's text into the site table; `None` when the table is full.
+    /// Stores a site's text in the site table. Returns `None` if the table is full.
     fn enter_site(&self, text: &[u8]) -> Option<u32> {
         let mut growth = self.growth().ok()?;
         let len = u16::try_from(text.len()).ok()?;
@@ -273,8 +275,9 @@ impl Ring {
         u32::try_from(at + 1).ok()
     }
 
-    /// Returns the number of a call site, and gives it one if it has none yet. For a name, and for a site that cannot have a number, it stores the name
-    /// in the entry and returns 0. `place` is the offset and the maximum length of the name.
+    /// Returns the number of a call site, and assigns one if it does not have one yet. For a name,
+    /// or a site that cannot have a number, stores the name in the entry and returns 0. `place` is
+    /// the offset and the maximum length of the name.
     #[inline(always)]
     pub(crate) fn number_of(
         &self,
@@ -296,7 +299,7 @@ impl Ring {
         0
     }
 
-    /// The text of a site number.
+    /// Returns the text of the site with this number.
     pub(crate) fn site_text(&self, number: u32) -> Option<Vec<u8>> {
         let at = SITES_AT + (number as usize).checked_sub(1)?;
         let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
@@ -304,7 +307,8 @@ impl Ring {
         Some(gathered(text))
     }
 
-    /// Returns the entry of lane number `lane`, counted from 0; `None` if the file has none for it.
+    /// Returns the entry of the lane with index `lane`, counted from 0, or `None` if the file does
+    /// not have one.
     #[inline(always)]
     pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
         let at = LANES_AT + lane as usize * layout::OPEN_ENTRY_BYTES;
@@ -315,7 +319,7 @@ impl Ring {
         }
     }
 
-    /// Returns the entry of a lane as [`Ring::lane_entry`] does, after making the file longer if need be.
+    /// Returns the entry of a lane like [`Ring::lane_entry`]. Extends the file first if necessary.
     #[inline(always)]
     pub(crate) fn lane_entry_for_use(&self, lane: u32) -> Option<OpenEntry> {
         let entry = self.lane_entry(lane);
@@ -329,7 +333,7 @@ impl Ring {
         self.lane_entry(lane)
     }
 
-    /// Makes room in the file for entry `nth` of a chain, as far as that is possible.
+    /// Extends the file for entry `nth` of a chain, if that is possible.
     #[cold]
     pub(crate) fn extend(&self, chain: &Chain, nth: usize) {
         if chain.is_decided(nth) {
@@ -340,7 +344,7 @@ impl Ring {
         }
     }
 
-    /// Makes the file longer and maps the new part. Also returns the offset of the part.
+    /// Extends the file and maps the new part. Also returns the part's offset.
     fn add_part(&self, growth: &mut Growth, bytes: usize) -> Option<(Map, usize)> {
         let offset = growth.end;
         self.grow(offset, bytes).ok()?;
@@ -349,7 +353,7 @@ impl Ring {
         Some((map, offset))
     }
 
-    /// Returns the area for the text of a lane's span; `None` where there was no room for it.
+    /// Returns the area for the text of a lane's span, or `None` if there was no room for it.
     #[inline(always)]
     pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
         let group = lane as usize >> self.group_bits;
@@ -365,7 +369,7 @@ impl Ring {
         Some(TextArea::new(map.part(at, layout::LANE_TEXT_BYTES)))
     }
 
-    /// Makes the text areas of a group of lanes, unless somebody has meanwhile.
+    /// Creates the text areas of a group of lanes, unless another thread has done so meanwhile.
     #[cold]
     fn add_lane_texts(&self, group: usize, texts: &OnceLock<Option<Map>>) -> Option<Map> {
         let mut growth = self.growth().ok()?;
@@ -377,8 +381,9 @@ impl Ring {
         *texts.get_or_init(add) // under the lock, so nobody waits here
     }
 
-    /// Takes what makes the file longer. Whoever has it may hang in the file system: then one thread waits for it in vain, and the others do not wait
-    /// until it is free again.
+    /// Locks the state that is needed to extend the file. The thread that holds the lock may hang
+    /// in the file system. Then one thread waits in vain, and the others do not wait until the lock
+    /// is free again.
     fn growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
         let growth = if self.is_stuck.load(Ordering::Relaxed) {
             wait::try_lock(&self.growth)
@@ -389,7 +394,7 @@ impl Ring {
         growth.ok_or_else(|| io::Error::from_raw_os_error(libc::ETIMEDOUT))
     }
 
-    /// Returns every entry with its lane number.
+    /// Returns every lane entry with its lane.
     pub(crate) fn lane_entries(&self) -> impl Iterator<Item = (u32, OpenEntry)> {
         (0..u32::try_from(LANES + self.more_lanes.len()).unwrap_or(0))
             .filter_map(|lane| Some((lane, self.lane_entry(lane)?)))
@@ -397,12 +402,13 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Gives everything back: no thread is inside an event any more, and nobody else uses the recorder.
+    /// Unmaps everything and closes the file. No thread is inside an event any more, and nothing
+    /// else uses the recorder.
     fn drop(&mut self) {
         for place in &self.slots {
             let slot = place.swap(std::ptr::null_mut(), Ordering::AcqRel);
             if !slot.is_null() {
-                // SAFETY: it came from `Box::leak`, and nobody uses it any more.
+                // SAFETY: it came from `Box::leak`, and nothing uses it any more.
                 unsafe { Box::from_raw(slot) }.unmap();
             }
         }
@@ -422,23 +428,23 @@ fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Resu
     }
 }
 
-/// Bytes of the text area before each slot.
+/// Returns the size of the text area before each slot in bytes.
 fn text_bytes() -> usize {
     layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes())
 }
 
-/// Bytes of the text areas of lanes that are made together.
+/// Returns the size in bytes of the text areas of one group of lanes.
 fn group_bytes() -> usize {
     (16 * layout::LANE_TEXT_BYTES).next_multiple_of(page_bytes())
 }
 
-/// Bytes of a chunk of lanes beyond the table.
+/// Returns the size in bytes of a chunk of lanes beyond the table.
 fn more_lanes_bytes() -> usize {
     let bytes = MORE_LANES * (layout::OPEN_ENTRY_BYTES + layout::LANE_TEXT_BYTES);
     (layout::CHUNK_HEAD_BYTES + bytes).next_multiple_of(page_bytes())
 }
 
-/// Maps a slot: what lies before its ring bytes, and these.
+/// Maps a slot: the part before its ring bytes, and the ring bytes.
 fn map_slot(
     file: RawFd,
     offset: usize,

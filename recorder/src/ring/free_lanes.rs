@@ -1,4 +1,4 @@
-//! Which lanes are free: a bit for each, so that the lowest one is found by counting zeros.
+//! Set of free lanes: one bit for each, so that the lowest one is found by counting zeros.
 
 use std::collections::TryReserveError;
 
@@ -6,12 +6,12 @@ use std::collections::TryReserveError;
 #[derive(Debug, Default)]
 pub(crate) struct FreeLanes {
     words: Vec<u64>,
-    /// Every word before it is zero.
+    /// Index before which every word is zero.
     first: usize,
 }
 
 impl FreeLanes {
-    /// Makes room for a lane, so that to give it back needs no memory.
+    /// Reserves room for a lane, so that freeing it needs no memory.
     pub(crate) fn reserve(&mut self, lane: u32) -> Result<(), TryReserveError> {
         let missing = (place(lane).0 + 1).saturating_sub(self.words.len());
         self.words.try_reserve(missing)?;
@@ -19,7 +19,7 @@ impl FreeLanes {
         Ok(())
     }
 
-    /// Takes the lowest free lane that `is_vacant`.
+    /// Removes and returns the lowest free lane for which `is_vacant` is true.
     #[inline(always)]
     pub(crate) fn take(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.first;
@@ -41,7 +41,7 @@ impl FreeLanes {
         }
     }
 
-    /// Gives a lane back that there is room for.
+    /// Marks a lane as free. Its room was reserved before.
     #[inline]
     pub(crate) fn give_back(&mut self, lane: u32) {
         let (at, bit) = place(lane);
@@ -52,7 +52,7 @@ impl FreeLanes {
     }
 }
 
-/// The word of a lane and its bit in it.
+/// Returns the index of a lane's word and its bit in that word.
 #[inline(always)]
 const fn place(lane: u32) -> (usize, u64) {
     (lane as usize / 64, 1 << (lane % 64))

@@ -1,9 +1,12 @@
-//! Virtual lanes: tids for spans that live across awaits or threads. As many as the peak concurrency, never reused while open.
+//! Virtual lanes: tids for spans that live across awaits or threads. There are as many lanes as
+//! spans at peak concurrency, and none is reused while its span is open.
 //!
-//! Every open span has a lane of its own. A span that was opened within another one is shown on that one's row when it ends, as long as that one
-//! is open too. Otherwise it is shown on its own lane. Spans of a row therefore nest, whichever ends first, by three rules. At most one other
-//! span is open directly within a span. What ended within a span ended before it. Nothing begins on a row before the last span there ended.
-//! Clocks of two processors may not keep this order. Such times are moved by the nanoseconds that are missing.
+//! Every open span has a lane of its own. A span that was opened inside another one is shown on
+//! that span's lane when it ends, if that span is still open. Otherwise it is shown on its own
+//! lane. The spans shown on a lane therefore nest, no matter which ends first. Three rules ensure
+//! this: At most one other span is open directly inside a span. Everything that ended inside a span
+//! ended before it. Nothing begins on a lane before the last span shown there has ended. The clocks
+//! of two processors may violate this order, so such times are moved by the missing nanoseconds.
 
 use std::io::Write;
 
@@ -12,61 +15,63 @@ use crate::sys::memory::{joined, leave_out};
 use crate::sys::shared::Shared;
 use crate::text::site::Site;
 
-/// Spans within each other on one row; a viewer drops those deeper than 512.
+/// Maximum nesting depth of spans on one lane. Viewers drop spans deeper than 512.
 const MAX_DEPTH: u32 = 500;
 
-/// The lanes of a process: which are taken, and how their spans lie in each other.
+/// The lanes of a process: which ones are in use, and how their spans nest.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
     free: FreeLanes,
-    /// When the last span began. No two begin at the same time: the start tells which span a line is of.
+    /// Start of the most recent span. No two spans start at the same time, because the start
+    /// identifies the span of a line.
     last_start_ns: u64,
 }
 
-/// What a lane is called in the trace.
+/// Name of a lane in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LaneName {
-    /// By its number.
+    /// A name made from its number.
     #[default]
     Numbered,
-    /// As whoever opened a span on it asked.
+    /// The name requested when a span was opened on the lane.
     Given(Shared<String>),
 }
 
 #[derive(Debug, Default)]
 struct Lane {
-    /// The lane of the span that this one's lies in, while both are open.
+    /// Lane of the parent span, while both are open.
     parent: Option<u32>,
-    /// The lane of the span that lies in this one's.
+    /// Lane of the child span.
     child: Option<u32>,
-    /// The lane that the span is shown on if it ends now.
+    /// Lane that the span is shown on if it ends now.
     row: u32,
-    /// Spans on this row that this one lies in.
+    /// Nesting depth of the span on that lane.
     depth: u32,
-    /// Whatever began or ended within the span did so by then.
+    /// Time by which everything inside the span has begun or ended.
     until_ns: u64,
-    /// What the row shall be called.
+    /// Name that the lane should have.
     name: LaneName,
-    /// What it was called last.
+    /// Name that was last written to the trace.
     told: Option<LaneName>,
-    /// Both are the same.
+    /// True if both names are the same.
     is_told: bool,
-    /// What names the span that has the lane, if its own text does not.
+    /// Site that names the lane's span, if the span's own text does not.
     site: Option<&'static Site>,
     own: OwnText,
 }
 
-/// The text of a span that the ring and its site do not have: its names where it has no site, and then all its args.
+/// Text of a span that neither the ring nor its site contains: its names if it has no site, and
+/// then all its args.
 #[derive(Debug, Default)]
 pub(crate) struct OwnText {
     pub(crate) text: Vec<u8>,
-    /// Bytes of the names.
+    /// Length of the names in bytes.
     pub(crate) names: usize,
 }
 
 impl OwnText {
-    /// `"name":"…","cat":"…"`
+    /// Returns `"name":"…","cat":"…"`.
     pub(crate) fn names(&self) -> &[u8] {
         self.text.get(..self.names).unwrap_or_default()
     }
@@ -76,38 +81,41 @@ impl OwnText {
     }
 }
 
-/// Where a span ended.
+/// The end of a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// The lane it is shown on.
+    /// Lane that the span is shown on.
     pub(crate) row: u32,
     pub(crate) end_ns: u64,
-    /// What names it, if its own text does not.
+    /// Site that names the span, if the span's own text does not.
     pub(crate) site: Option<&'static Site>,
-    /// The span that lay in it, which has no parent any more.
+    /// Lane of the span's child, which no longer has a parent.
     pub(crate) orphan: Option<u32>,
-    /// Whether the row has its name; else [`Lanes::untold`] has it, and it must be told before something is shown there.
+    /// True if the lane's name is in the trace. Otherwise [`Lanes::untold`] returns the name, which
+    /// must be written before anything is shown on the lane.
     pub(crate) is_named: bool,
 }
 
-/// A lane that was taken.
+/// A lane that was allocated to a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) lane: u32,
-    /// The lane of the span that the new one lies in.
+    /// Lane of the parent span.
     pub(crate) parent: Option<u32>,
-    /// As of a span that ended.
+    /// Same as [`Ended::is_named`].
     pub(crate) is_named: bool,
 }
 
-/// What the name of a lane ends with that is not `async` and its number, so that nobody takes it for a thread's.
+/// Suffix of a lane's given name, so that it is not mistaken for a thread's name. The default name
+/// is `async` and a number.
 const MARK: &str = " (async)";
 
-/// Room for the name of a lane by its number.
+/// Room for a lane's name made from its number.
 pub(crate) type NumberRoom = [u8; 24];
 
 impl LaneName {
-    /// A given name, marked as a lane's; without memory for it the lane's number, and that is counted.
+    /// Marks a given name as that of a lane. If there is not enough memory, counts that and names
+    /// the lane by its number.
     fn new(name: &str) -> LaneName {
         let marked = joined([name, MARK]).and_then(Shared::new);
         if marked.is_err() {
@@ -116,7 +124,7 @@ impl LaneName {
         marked.map_or(LaneName::Numbered, LaneName::Given)
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub(crate) fn text<'a>(&'a self, lane: u32, room: &'a mut NumberRoom) -> &'a str {
         match self {
             LaneName::Numbered => {
@@ -145,7 +153,7 @@ impl Lane {
         self.name = name;
     }
 
-    /// Gives the row its name; says so if that must be told.
+    /// Returns the lane's name if it must be written to the trace, and marks it as written.
     fn tell(&mut self) -> Option<LaneName> {
         if std::mem::replace(&mut self.is_told, true) {
             return None;
@@ -156,8 +164,10 @@ impl Lane {
 }
 
 impl Lanes {
-    /// Takes the lowest free lane for a span that lies in the one of `parent`, or on a row of its own of this name. It also has a row of its own
-    /// where another span lies in that of `parent`, or too many lie in each other. A lane that was given back is free once it `is_vacant`. `None` without memory for one more.
+    /// Allocates the lowest free lane to a span inside the span of lane `parent`, or to an
+    /// independent span on a lane with this name. The span is also independent if `parent` already
+    /// has a child, or if too many spans are nested. A lane that was freed can be reused once
+    /// `is_vacant` is true for it. Returns `None` if there is not enough memory for another lane.
     #[inline(always)]
     pub(crate) fn take(
         &mut self,
@@ -189,7 +199,8 @@ impl Lanes {
         })
     }
 
-    /// Puts the span of a lane into that of another, whose row it shall be shown on.
+    /// Nests the span of a lane in the span of lane `outer`, so that it is shown where that span is
+    /// shown.
     #[inline]
     fn put_within(&mut self, outer: u32, lane: u32) {
         let around = self.at(outer);
@@ -218,7 +229,7 @@ impl Lanes {
         parent.is_some_and(|parent| parent.child.is_none() && parent.depth < MAX_DEPTH)
     }
 
-    /// Begins the span of a taken lane now; says when that is.
+    /// Begins the span of an allocated lane now. Returns its start.
     #[inline(always)]
     pub(crate) fn begin(&mut self, lane: u32, site: Option<&'static Site>, now_ns: u64) -> u64 {
         let parent = self.at(lane).parent;
@@ -231,7 +242,7 @@ impl Lanes {
         self.last_start_ns
     }
 
-    /// Ends the span of a lane now. The lane stays taken until it is given back.
+    /// Ends the span of a lane now. The lane stays in use until it is freed.
     #[inline(always)]
     pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
         let orphan = self.at(lane).child.take();
@@ -255,7 +266,8 @@ impl Lanes {
         }
     }
 
-    /// Makes a span, and what lies in it, a row of its own; says until when something happened there.
+    /// Makes a span independent: it and the spans inside it are shown on its own lane. Returns the
+    /// time of the last change there.
     fn cut_off(&mut self, first: u32) -> u64 {
         self.at(first).parent = None;
         let (mut next, mut until_ns) = (Some(first), 0);
@@ -268,30 +280,33 @@ impl Lanes {
         until_ns
     }
 
-    /// Returns the row on which a lane's span is shown if it ends now.
+    /// Returns the lane on which the span of `lane` is shown if it ends now.
     pub(crate) fn row_of(&self, lane: u32) -> u32 {
         self.lanes.get(lane as usize).map_or(lane, |lane| lane.row)
     }
 
-    /// The row of a lane's span, unless something ended or is open there since `start_ns`. A point in time (`u64::MAX`) fits anywhere.
+    /// Returns the lane that a lane's span is shown on. Returns `None` if something has ended since
+    /// `start_ns` or is open inside the span. A point in time (`start_ns` is `u64::MAX`) always
+    /// fits.
     pub(crate) fn row_since(&self, lane: u32, start_ns: u64) -> Option<u32> {
         let lane = self.lanes.get(lane as usize)?;
         let is_free = start_ns == u64::MAX || lane.child.is_none() && lane.until_ns <= start_ns;
         is_free.then_some(lane.row)
     }
 
-    /// What the row of a lane must be called, if that is not told yet. Now it is.
+    /// Returns the name of a lane if it is not in the trace yet, and marks it as written.
     #[cold]
     pub(crate) fn untold(&mut self, lane: u32) -> Option<LaneName> {
         self.lanes.get_mut(lane as usize)?.tell()
     }
 
-    /// The own text of a lane's span; who takes it, and does not end the span, puts it back.
+    /// Returns the own text of a lane's span. A caller that moves it out without ending the span
+    /// must put it back.
     pub(crate) fn own_text(&mut self, lane: u32) -> &mut OwnText {
         &mut self.at(lane).own
     }
 
-    /// Gives a lane back.
+    /// Frees a lane.
     pub(crate) fn give_back(&mut self, lane: u32) {
         self.free.give_back(lane);
     }

@@ -1,17 +1,17 @@
-//! What could not be kept: counted by cause, reported in the trace.
+//! Lost lines: counted by cause, and reported in the trace.
 
 use crate::text::line::{events_of, is_metadata, line_start_ns, number_after};
 use sa_format::LANE_BASE;
 use sa_format::loss::{Cause, CountedLoss, LossRecord};
 
-/// Most bytes of the record of a loss that had a position, and of one that had none.
+/// Maximum size in bytes of the record of a loss, with or without a position.
 pub(crate) const MAX_RECORD_BYTES: u64 = 512;
 
-/// Positions of a slot that were given up.
+/// Positions of a slot whose lines are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) cause: Cause,
-    /// The thread whose events they are; 0 for several or none.
+    /// The thread that lost its events; 0 if there were several or none.
     pub(crate) tid: u32,
     pub(crate) from: u64,
     pub(crate) to: u64,
@@ -21,8 +21,8 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Describes the loss of published lines: counts events, as those that it tells of a loss record among them, and reads the times of the
-    /// first and the last.
+    /// Describes the loss of published lines. Counts their events, including the ones that a loss
+    /// record among them reports, and reads the times of the first and the last event.
     pub(crate) fn of_lines(cause: Cause, from: u64, lines: &[u8], now_ns: u64) -> Loss {
         let mut loss = Loss {
             cause,
@@ -68,13 +68,14 @@ impl Loss {
     }
 }
 
-/// The kernel's thread whose line it is, if it is one's.
+/// Returns the tid in a line if it belongs to a kernel thread, otherwise 0.
 fn thread_of(line: &[u8]) -> u32 {
     let tid = number_after(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
     tid.filter(|tid| *tid < LANE_BASE).unwrap_or(0)
 }
 
-/// Returns the record that no further events are kept as a line. Later losses are recorded as far as they can be counted.
+/// Returns the line of the record that recording has stopped. Later losses are recorded as far as
+/// they can be counted.
 pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> Vec<u8> {
     let record = LossRecord {
         cause: Cause::DiskBound.name().into(),

@@ -1,4 +1,4 @@
-//! What a reader of the ring finds of one open span.
+//! The entry of one open span that a reader of the ring finds.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use crate::sys::memory::gathered;
 use crate::text::site::Site;
 use sa_format::ring as layout;
 
-/// An entry of a stack or of the lane table, in the mapped ring.
+/// An entry of a stack or of the lane table in the mapped ring.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenEntry(Part<{ layout::OPEN_ENTRY_BYTES }>);
 
@@ -24,7 +24,7 @@ pub(crate) const STACK_NAME: (usize, usize) = (layout::STACK_NAME_AT, layout::ST
 pub(crate) const LANE_NAME: (usize, usize) = (layout::LANE_NAME_AT, layout::LANE_NAME_BYTES);
 
 impl OpenEntry {
-    /// The entry at byte `at`.
+    /// Returns the entry at byte `at`.
     #[inline(always)]
     pub(crate) fn new(map: Map, at: usize) -> OpenEntry {
         OpenEntry(Part::of(map, at))
@@ -45,18 +45,18 @@ impl OpenEntry {
         self.map().half(layout::OPEN_SITE_AT)
     }
 
-    /// Where its text lies.
+    /// Returns the word that locates the span's text.
     #[inline(always)]
     pub(crate) fn text(&self) -> &'static AtomicU64 {
         self.map().word(layout::OPEN_TEXT_AT)
     }
 
-    /// In the lane table: the lane of the span that this one lies in plus 1, or 0.
+    /// Returns the parent span's lane plus 1, or 0. Only in the lane table.
     pub(crate) fn parent(&self) -> &'static AtomicU32 {
         self.map().half(layout::LANE_PARENT_AT)
     }
 
-    /// Says which line will close the span: the one that ends at `position` of `slot`.
+    /// Stores which line closes the span: the one that ends at `position` of `slot`.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
         let closing_slot = self.map().half(layout::LANE_CLOSING_SLOT_AT);
         closing_slot.store(slot, Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl OpenEntry {
         self.map().word(layout::LANE_CLOSES_AT)
     }
 
-    /// Makes an entry of the lane table, or of a chain, an open one. Its start must be 0 until then.
+    /// Opens an entry of the lane table or of a chain. Its start must be 0 until then.
     pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
         self.closes_at().store(0, Ordering::Relaxed);
         let parent = parent.map_or(0, |lane| lane + 1);
@@ -85,7 +85,7 @@ impl OpenEntry {
         self.start().store(start_ns, Ordering::Release);
     }
 
-    /// Stores a name that has no site, cut to `room` bytes at offset `at` of the entry.
+    /// Stores a name that has no site, cut to `room` bytes, at offset `at` of the entry.
     #[cold]
     pub(crate) fn set_name(&self, name: &str, (at, room): (usize, usize)) {
         let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
@@ -94,7 +94,7 @@ impl OpenEntry {
         self.name_len().store(len, Ordering::Relaxed);
     }
 
-    /// The stored name.
+    /// Returns the stored name.
     pub(crate) fn name(&self, (at, room): (usize, usize)) -> String {
         let len = self.name_len().load(Ordering::Relaxed) as usize;
         let bytes = (0..len.min(room)).map(|offset| self.map().byte(at + offset));

@@ -1,5 +1,5 @@
-//! How far back the lines begin that are not in the file yet. It is in the header of each segment, so that a reader knows which segments may contain a
-//! line of a window.
+//! The earliest start of the lines that are not in the file yet. The header of each segment
+//! contains it, so that a reader knows which segments may contain a line of a time window.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,15 +10,17 @@ use crate::sys::wait;
 use crate::text::line::line_start_ns;
 use sa_format::ring::STACK_DEPTH;
 
-/// Maximum wait for the turn of a slot, which another thread is flushing.
+/// Maximum time in ns to wait for the turn of a slot that another thread is flushing.
 const TURN_NS: u64 = 2_000_000;
 
-/// The longest time between the begin of what was recorded only afterwards, and when it was.
+/// Longest delay in ns between the start of an event and its recording, for events that are
+/// recorded only after they began.
 #[derive(Debug, Default)]
 pub(crate) struct OpenHorizon(AtomicU64);
 
 impl OpenHorizon {
-    /// Notes that something that began at `start_ns` is about to be recorded, and was not open in the ring until now.
+    /// Takes into account an event that began at `start_ns`, is about to be recorded, and was not
+    /// open in the ring until now.
     pub(crate) fn note(&self, start_ns: u64) {
         let late_ns = now_ns().saturating_sub(start_ns);
         if late_ns > self.0.load(Ordering::Relaxed) {
@@ -31,18 +33,20 @@ impl OpenHorizon {
     }
 }
 
-/// Returns the earliest start of all open spans, and of all lines that are recorded and not yet written; `None` if that is not known. The caller has the
-/// turn of slot `current`, if it writes one, and the lock on the fragment.
+/// Returns the earliest start of all open spans and of all lines that are recorded but not yet
+/// written. Returns `None` if it is unknown. The caller has the lock on the fragment, and the turn
+/// of slot `current` if it is writing one.
 pub(crate) fn earliest_unwritten_ns(
     ring: &Ring,
     current: Option<&Slot>,
     line: &[u8],
 ) -> Option<u64> {
-    // Open spans first: a span that ends in between has published its line by then.
+    // Open spans come first: a span that ends in between has published its line by the time the
+    // lines are read.
     let mut earliest_ns = earliest_open_ns(ring)?.min(earliest_in(line));
     for slot in ring.slots() {
         let is_current = current.is_some_and(|current| std::ptr::eq(current, slot));
-        // Whoever has the turn gives it back soon, because the fragment is locked.
+        // The thread that has the turn releases it soon, because the fragment is locked.
         let _turn = match is_current {
             true => None,
             false => Some(wait::until(now_ns() + TURN_NS, || slot.try_turn())?),
@@ -52,7 +56,7 @@ pub(crate) fn earliest_unwritten_ns(
     Some(earliest_ns)
 }
 
-/// Returns the earliest start of a slot's lines that are not written yet. The caller has the turn.
+/// Returns the earliest start of a slot's unwritten lines. The caller has the turn.
 fn earliest_pending_ns(slot: &Slot) -> u64 {
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
     // SAFETY: the caller has the turn, and `head` was read from the state.
@@ -64,7 +68,8 @@ fn earliest_in(lines: &[u8]) -> u64 {
     lines.filter_map(line_start_ns).min().unwrap_or(u64::MAX)
 }
 
-/// Returns the earliest start of all spans that are open on threads and lanes, the largest number if there is none; `None` if it is not known.
+/// Returns the earliest start of all spans that are open on threads and lanes, or `u64::MAX` if
+/// there are none. Returns `None` if it is unknown.
 fn earliest_open_ns(ring: &Ring) -> Option<u64> {
     let mut earliest_ns = u64::MAX;
     for slot in ring.slots() {
@@ -76,7 +81,8 @@ fn earliest_open_ns(ring: &Ring) -> Option<u64> {
     Some(lanes.fold(earliest_ns, u64::min))
 }
 
-/// Returns the earliest start of the spans on a stack. Its entries are the outermost ones: `None` if none of them is open, but a deeper span is.
+/// Returns the earliest start of the spans on a stack. The stack has entries only for the outermost
+/// spans. Returns `None` if none of these is open but a deeper span is.
 fn earliest_on_stack(slot: &Slot) -> Option<u64> {
     let depth = slot.depth();
     let entries = (0..depth.min(STACK_DEPTH)).filter_map(|at| slot.stack_entry(at));

@@ -1,7 +1,9 @@
-//! What a slot gave up and no record reports yet: an entry of the ring's loss table, which a kill leaves behind (FORMAT.md §3).
+//! The loss of a slot that no record reports yet: an entry of the ring's loss table, which survives
+//! a kill (FORMAT.md §3).
 //!
-//! Each step is one store. After each of them the entry means either what it meant before or what it shall mean. A drop counts with the store of
-//! `flushed` that follows it. A record reports it with the store that publishes the record.
+//! Each step is a single store. After each store, the entry has either its old or its new meaning.
+//! A drop counts from the store of `flushed` that follows it. A record reports it from the store
+//! that publishes the record.
 
 use std::sync::atomic::Ordering;
 
@@ -10,12 +12,12 @@ use crate::sys::map::Map;
 use sa_format::loss::Cause;
 use sa_format::ring as layout;
 
-/// The entry of one slot; used by whoever holds the slot's lock on it.
+/// The entry of one slot. Only the thread that holds the slot's lock on it uses it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending(Map);
 
 impl Pending {
-    /// The entry at byte `at` of a mapping.
+    /// Returns the entry at byte `at` of a mapping.
     pub(crate) fn new(map: Map, at: usize) -> Pending {
         Pending(map.part(at, layout::LOSS_ENTRY_BYTES))
     }
@@ -36,7 +38,7 @@ impl Pending {
         self.0.half(at).store(value, Ordering::Release);
     }
 
-    /// What was given up and not told, if anything was.
+    /// Returns the loss that is not reported yet, if there is one.
     pub(crate) fn loss(&self) -> Option<Loss> {
         Some(Loss {
             cause: Cause::from_number(self.half(layout::LOSS_CAUSE_AT))?,
@@ -49,7 +51,8 @@ impl Pending {
         })
     }
 
-    /// Joins a loss to what is there. It counts once the slot's `flushed` has reached its end, which the caller stores next.
+    /// Adds a loss to the entry. It counts once the slot's `flushed` has reached its end, which the
+    /// caller stores next.
     pub(crate) fn add(&self, loss: &Loss) {
         match self.loss() {
             Some(earlier) => self.join(&earlier, loss),
@@ -69,7 +72,8 @@ impl Pending {
     }
 
     fn join(&self, earlier: &Loss, later: &Loss) {
-        // Up to here `flushed` has passed `to`: the events are what counts. From the store of `to` on, what was before does.
+        // So far `flushed` has reached `to`, so LOSS_EVENTS counts. From the store of the new `to`
+        // on, `flushed` is below it and LOSS_BEFORE counts.
         self.set(layout::LOSS_BEFORE_AT, earlier.events);
         self.set(layout::LOSS_TO_AT, later.to);
         self.set(layout::LOSS_EVENTS_AT, earlier.events + later.events);
@@ -81,12 +85,13 @@ impl Pending {
         }
     }
 
-    /// Says that the record that ends at this position of slot 0 tells it: once it is published.
+    /// Announces that the record that ends at this position of slot 0 reports the loss. It counts
+    /// as reported once that record is published.
     pub(crate) fn tell_by(&self, position: u64) {
         self.set(layout::LOSS_TOLD_AT, position);
     }
 
-    /// Forgets what a published record tells.
+    /// Clears the entry after the record that reports it was published.
     pub(crate) fn clear(&self) {
         self.set_half(layout::LOSS_CAUSE_AT, 0);
         self.set(layout::LOSS_TOLD_AT, 0);

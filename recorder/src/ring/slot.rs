@@ -1,7 +1,7 @@
-//! One thread's part of the ring: where its lines are published, its open spans, and whose turn it is to flush.
+//! One thread's part of the ring: the lines it publishes, its open spans, and the turn to flush.
 //!
-//! The owner of a slot (the thread that has it) alone moves `head`; whoever has the turn alone moves `flushed`. Readers in other processes see
-//! both (FORMAT.md §3).
+//! Only the owner of a slot (the thread that has it) moves `head`. Only the thread that has the
+//! turn moves `flushed`. Readers in other processes see both (FORMAT.md §3).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,48 +14,51 @@ use crate::sys::map::Map;
 use crate::sys::page_bytes;
 use sa_format::ring as layout;
 
-/// The name of the thread that has a slot, or had it last.
+/// Name of the thread that has a slot, or had it last.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadName {
     pub(crate) tid: u32,
     pub(crate) name: String,
 }
 
-/// A slot of this process's ring; lives as long as the process.
+/// A slot of this process's ring. It lives as long as the process.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) index: u32,
-    /// Whether the slot lies in the ring file: then a kill, or an exit with a full disk, leaves its rest to the merge.
+    /// True if the slot is in the ring file. Then the merge finds its unflushed lines after a kill,
+    /// or after an exit with a full disk.
     pub(crate) in_file: bool,
-    /// Bytes of the ring, a power of two.
+    /// Size of the ring in bytes, a power of two.
     pub(crate) bytes: u64,
-    /// What its states are checked with.
+    /// Key that the slot's states are checked with.
     pub(crate) key: u64,
-    /// Text and control.
+    /// Text area and control part.
     front: Map,
     control: Map,
     ring: Map,
     /// Names and args of the spans on the slot's stack, one after the other.
     pub(crate) text: TextArea,
-    /// The entries of the spans that are deeper than the stack.
+    /// Entries of the spans that are deeper than the stack.
     pub(crate) deeper: Chain,
     turn: AtomicBool,
-    /// What had to be dropped here and was not told yet.
+    /// Dropped lines of this slot that are not reported yet.
     pub(crate) pending: Mutex<Pending>,
     /// Name of the thread that has the slot, or had it last.
     pub(crate) thread_name: Mutex<ThreadName>,
-    /// Position after which every line is an event; the largest number while another kind of line is being published.
+    /// Position after which every line is an event; `u64::MAX` while another kind of line is being
+    /// published.
     pub(crate) named_until: AtomicU64,
 }
 
-/// Size of a chunk of entries beyond the stack: 63 with their texts.
+/// Size in bytes of a chunk of entries beyond the stack: 63 with their texts.
 const DEEPER_BYTES: usize = 20 << 10;
 
-/// The only generation a version 1 writer uses: positions run on over the life of a slot.
+/// The only generation that a version 1 writer uses. Positions keep increasing over the life of a
+/// slot.
 pub(crate) const GENERATION: u32 = 0;
 
 impl Slot {
-    /// A slot whose control part lies in `front`, behind the text area.
+    /// Creates a slot. Its control part is in `front`, after the text area.
     pub(crate) fn new(
         index: u32,
         in_file: bool,
@@ -93,26 +96,27 @@ impl Slot {
         }
     }
 
-    /// Unmaps what lies in the ring file; nobody may use the slot any more.
+    /// Unmaps the slot's part of the ring file. Nothing may use the slot any more.
     pub(crate) fn unmap(self) {
         self.deeper.unmap();
         self.front.unmap();
         self.ring.unmap();
     }
 
-    /// Head, depth and check: [`layout::state`].
+    /// Returns the word with head, depth and check byte: [`layout::state`].
     #[inline(always)]
     pub(crate) fn state(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_STATE_AT)
     }
 
-    /// Positions below are in the fragment or told as lost.
+    /// Returns the flushed position. Everything below it is in the fragment or reported as lost.
     #[inline(always)]
     pub(crate) fn flushed(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_FLUSHED_AT)
     }
 
-    /// Returns the word that says which span ends with the next line although later ones are open: [`layout::ending`], or 0.
+    /// Returns the word that marks a span that ends with the next line although later ones are
+    /// open: [`layout::ending`], or 0.
     pub(crate) fn ending(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_ENDING_AT)
     }
@@ -121,7 +125,7 @@ impl Slot {
         self.state().load(Ordering::Acquire) >> 16
     }
 
-    /// How many spans are open on its thread, 255 for 255 or more.
+    /// Returns the number of spans that are open on the slot's thread; 255 stands for 255 or more.
     pub(crate) fn depth(&self) -> usize {
         usize::try_from(self.state().load(Ordering::Acquire) >> 8 & 0xff).unwrap_or(0)
     }
@@ -130,25 +134,26 @@ impl Slot {
         self.head() == self.flushed().load(Ordering::Acquire)
     }
 
-    /// The thread that has the slot, 0 if none.
+    /// Returns the tid of the thread that has the slot, or 0 if there is none.
     pub(crate) fn tid(&self) -> &'static AtomicU32 {
         self.control.half(layout::SLOT_TID_AT)
     }
 
-    /// Address of position `at`; any range of up to `bytes` from there is contiguous.
+    /// Returns the address of position `at`. Any range of up to `bytes` from there is contiguous.
     #[inline(always)]
     pub(crate) fn address(&self, at: u64) -> *mut u8 {
         let offset = usize::try_from(at & (self.bytes - 1)).unwrap_or(0);
         self.ring.at(offset)
     }
 
-    /// The published bytes `from..to`.
+    /// Returns the published bytes `from..to`.
     ///
-    /// # Safety
-    /// The caller has the turn (so `from..to` stays above `flushed`), and `to` is at most `head`.
+    /// # Safety The caller has the turn (so `from..to` stays above `flushed`), and `to` is at most
+    /// `head`.
     pub(crate) unsafe fn published(&self, from: u64, to: u64) -> &'static [u8] {
         let len = usize::try_from(to - from).unwrap_or(0);
-        // SAFETY: within the doubled mapping; nobody writes positions between `flushed` and `head`.
+        // SAFETY: within the doubled mapping, and nothing writes to positions between `flushed` and
+        // `head`.
         unsafe { std::slice::from_raw_parts(self.address(from), len) }
     }
 
@@ -158,14 +163,16 @@ impl Slot {
         (!was_taken).then(|| Turn(self)) // not `then_some`: a turn that is dropped ends that of the other thread
     }
 
-    /// Returns the open-span stack's entry at `depth`; `None` if the span is deeper than the stack.
+    /// Returns the open-span stack's entry at `depth`, or `None` if the span is deeper than the
+    /// stack.
     #[inline(always)]
     pub(crate) fn stack_entry(&self, depth: usize) -> Option<OpenEntry> {
         let at = layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES;
         (depth < layout::STACK_DEPTH).then(|| OpenEntry::new(self.control, at))
     }
 
-    /// Returns the entry at `depth`, on the stack or in the chain; `None` if the chain has none there.
+    /// Returns the entry at `depth`, on the stack or in the chain, or `None` if the chain has none
+    /// there.
     #[inline(always)]
     pub(crate) fn open_entry(&self, depth: usize) -> Option<OpenEntry> {
         match self.stack_entry(depth) {
@@ -180,7 +187,7 @@ impl Slot {
         self.deeper.entry(depth.checked_sub(layout::STACK_DEPTH)?)
     }
 
-    /// Returns the area for the text of a span at this depth; `None` if the depth has no area.
+    /// Returns the area for the text of a span at this depth, or `None` if the depth has no area.
     #[inline(always)]
     pub(crate) fn text_area(&self, depth: usize) -> Option<TextArea> {
         match depth {
@@ -195,7 +202,7 @@ impl Slot {
         self.deeper.text(depth.checked_sub(layout::STACK_DEPTH)?)
     }
 
-    /// Returns how many entries may be open, counted from the outermost.
+    /// Returns the number of entries that may be open, counted from the outermost.
     pub(crate) fn entries_in_use(&self) -> usize {
         match self.depth() {
             layout::MAX_DEPTH => layout::STACK_DEPTH + self.deeper.len(),
@@ -203,7 +210,8 @@ impl Slot {
         }
     }
 
-    /// Returns true if the entry at this depth belongs to an open span. The depth must be below [`Slot::entries_in_use`].
+    /// Returns true if the entry at this depth belongs to an open span. The depth must be below
+    /// [`Slot::entries_in_use`].
     pub(crate) fn is_open(&self, depth: usize, entry: OpenEntry) -> bool {
         let (head, ending) = (self.head(), self.ending().load(Ordering::Acquire));
         let is_closed = match depth {

@@ -1,7 +1,8 @@
-//! The text of open spans in the mapped ring: what a reader finds of them after a kill.
+//! The text of open spans in the mapped ring, which a reader finds after a kill.
 //!
-//! A word of the span's entry says where its text lies. It is stored after the text, and the entry is vacant while another text takes the place.
-//! So a process that dies between two stores leaves the whole text of a span, or none.
+//! A word in the span's entry locates its text. The word is stored after the text, and the entry is
+//! vacant while another text is written to the same place. A process that dies between two stores
+//! therefore leaves the whole text of a span, or none.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -13,12 +14,12 @@ use crate::text::encode::Line;
 use crate::text::series::Member;
 use sa_format::ring::{SpanText, text_word};
 
-/// Says how many args had no room.
+/// Key of the arg that counts the args without room.
 const CUT: &str = "sa_args_cut";
-/// Room for the mark with a comma before it.
+/// Room in bytes for that arg and a comma before it.
 const CUT_BYTES: usize = 40;
 
-/// A part of the mapped ring that holds texts; one thread at a time writes there.
+/// A part of the mapped ring that holds texts. One thread at a time writes there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextArea(Map);
 
@@ -27,8 +28,8 @@ impl TextArea {
         TextArea(map)
     }
 
-    /// Stores at `at` the text of a span that opens, which begins with `names` bytes of name and category, and says so in its entry. False if not all
-    /// of it has room.
+    /// Stores the text of a new span at `at` and its location in the span's entry. The text begins
+    /// with `names` bytes of name and category. Returns false if not all of it fits.
     #[inline(always)]
     pub(crate) fn show(&self, entry: OpenEntry, at: usize, names: usize, text: &[u8]) -> bool {
         let (mut word, mut is_whole) = (text_word(at, 0, 0), true);
@@ -46,8 +47,8 @@ impl TextArea {
         is_whole
     }
 
-    /// Stores the args of an open span, of which the first `old` bytes were there before; nothing lies behind its text. False if not all of them
-    /// have room.
+    /// Stores the args of an open span whose text is the last in the area. The first `old` bytes of
+    /// them are already there. Returns false if they do not all fit.
     pub(crate) fn show_more(&self, entry: OpenEntry, old: usize, args: &[u8]) -> bool {
         let before = SpanText::of_word(entry.text().load(Ordering::Relaxed));
         let (from, names) = (before.at as usize, usize::from(before.names));
@@ -57,7 +58,7 @@ impl TextArea {
         let word = if is_whole {
             text_word(from, names, args.len())
         } else {
-            // The args that are shown are written over: none of them until that is done.
+            // The stored args are overwritten, so the entry shows none until that is done.
             let none = text_word(from, names, 0);
             entry.text().store(none, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
@@ -68,7 +69,8 @@ impl TextArea {
         is_whole
     }
 
-    /// Appends to the args of an open span behind whose text nothing lies. False, and nothing done, if they have no room.
+    /// Appends to the args of an open span whose text is the last in the area. Returns false and
+    /// changes nothing if they do not fit.
     pub(crate) fn append(&self, entry: OpenEntry, args: &[u8]) -> bool {
         let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
         let (old, at) = (usize::from(text.args), text.args().end);
@@ -83,7 +85,8 @@ impl TextArea {
         is_whole
     }
 
-    /// Returns the args of an open span, for the thread that writes here; nothing if they are not all inside.
+    /// Returns the args of an open span to the thread that writes here. Returns nothing if they are
+    /// not all inside the area.
     #[inline(always)]
     pub(crate) fn args(&self, entry: OpenEntry) -> &[u8] {
         let range = SpanText::of_word(entry.text().load(Ordering::Relaxed)).args();
@@ -91,7 +94,7 @@ impl TextArea {
         rest.get(..range.len()).unwrap_or_default()
     }
 
-    /// The bytes of a range; `None` if it is not all inside, or empty.
+    /// Returns the bytes of a range, or `None` if the range is empty or not all inside the area.
     pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
         let inside = !range.is_empty() && range.end <= self.0.len();
         inside.then(|| gathered(range.map(|at| self.0.byte(at))))
@@ -107,7 +110,7 @@ impl TextArea {
         true
     }
 
-    /// Stores what fits of the text of a span.
+    /// Stores as much of a span's text as fits and returns the word that locates it.
     #[cold]
     #[inline(never)]
     fn put_cut(&self, at: usize, (names, args): (&[u8], &[u8])) -> u64 {
@@ -115,7 +118,8 @@ impl TextArea {
         text_word(at, names, self.put_members(at + names, args))
     }
 
-    /// Copies those of the args that fit to `at`, and how many do not; says how long that is.
+    /// Copies the args that fit to `at`, followed by the number of those that do not. Returns the
+    /// length of the result.
     #[cold]
     #[inline(never)]
     fn put_members(&self, at: usize, args: &[u8]) -> usize {
@@ -142,14 +146,14 @@ impl TextArea {
         line.len()
     }
 
-    /// Everything from `at` on.
+    /// Returns everything from `at` on.
     #[inline(always)]
     #[expect(
         clippy::mut_from_ref,
         reason = "the memory is the ring's, and its one writer is the caller"
     )]
     fn room(&self, at: usize) -> Option<&mut [u8]> {
-        // SAFETY: the one thread that writes here is the caller.
+        // SAFETY: the caller is the only thread that writes here.
         unsafe { self.0.from(at) }
     }
 }
@@ -160,7 +164,7 @@ fn comma(line: &mut Line<'_>) {
     }
 }
 
-/// The members of an object's text without its braces.
+/// Splits the text of an object without its braces into its members.
 fn members(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let next = move || {
         if text.is_empty() {
@@ -180,14 +184,14 @@ mod tests {
 
     const ROOM: usize = 256;
 
-    /// An entry, and an area for its text.
+    /// Returns an entry and an area for its text.
     fn entry_and_area() -> (OpenEntry, TextArea) {
         let page = Map::wiped_by_fork().unwrap();
         let area = page.part(1024, ROOM);
         (OpenEntry::new(page, 0), TextArea::new(area))
     }
 
-    /// Names and args that a reader finds.
+    /// Returns the names and args that a reader would find.
     fn found(entry: OpenEntry, area: TextArea) -> (String, String) {
         let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
         let part = |range| String::from_utf8(area.get(range).unwrap_or_default()).unwrap();

@@ -8,12 +8,12 @@ struct Shown {
     end_ns: u64,
 }
 
-/// Lanes in use, and what was shown.
+/// Lanes in use, and the spans shown so far.
 #[derive(Default)]
 struct Board {
     lanes: Lanes,
     shown: Vec<Shown>,
-    /// Lane and start of what is open.
+    /// Lane and start of each open span.
     open: Vec<(u32, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Board {
         row
     }
 
-    /// Fails if two spans of a row overlap and neither lies in the other.
+    /// Fails if two spans on a lane overlap without one containing the other.
     fn check(&mut self) {
         self.shown
             .sort_by_key(|span| (span.row, span.start_ns, std::cmp::Reverse(span.end_ns)));
@@ -57,7 +57,7 @@ impl Board {
     }
 }
 
-/// A lane is free as soon as it is given back.
+/// Makes a lane reusable as soon as it is freed.
 fn at_once(_lane: u32) -> bool {
     true
 }
@@ -142,7 +142,7 @@ fn nothing_overlaps_whatever_ends_first() {
         let (mut board, mut stack) = (Board::default(), Vec::new());
         let (mut now_ns, mut opened) = (1_000, 0);
         while opened < 200 || !stack.is_empty() {
-            // A clock that stands still often, and is not the same on every processor.
+            // A clock that often stands still and differs between processors.
             now_ns += rng.below(3);
             let seen_ns = now_ns - rng.below(20);
             if opened < 200 && (stack.is_empty() || rng.below(2) == 0) {
