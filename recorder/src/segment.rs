@@ -1,4 +1,4 @@
-//! The fragment on disk: its segments, the blocks that they are written in, and the bound on their size.
+//! The fragment on disk: its segments, the blocks written to them, and the limit on their size.
 
 pub(crate) mod active_segment;
 pub(crate) mod block;

@@ -1,4 +1,5 @@
-//! Where a fragment goes on: its newest segment, and the step from one to the next. Whoever holds the lock on it writes.
+//! The end of a fragment that is being written: its newest segment, and the step to the next one.
+//! Only the thread that holds its lock writes.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -20,16 +21,17 @@ use crate::sys::memory::look_for_room;
 use sa_format::loss::Cause;
 use sa_format::{FragmentHeader, ring_name, segment_name};
 
-/// How long a failed write is not repeated.
+/// Time in ns before a failed write is retried.
 const RETRY_NS: u64 = 1_000_000_000;
-/// The same where the descriptor was the trouble: the host has just closed it, and needs a moment to open its own files.
+/// The same if the descriptor was the problem: the host has just closed it, and needs a moment to
+/// open its own files.
 const SOON_NS: u64 = 20_000_000;
-/// Room for what the first lines of a segment take with the names of a common process.
+/// Room in bytes for building the first lines of a segment, with the names of a typical process.
 const TURN_BYTES: usize = 96 << 10;
-/// Taken names that are passed over.
+/// Number of existing names that are skipped when a segment is created.
 const TAKEN_NAMES: u32 = 64;
 
-/// The newest segment and what stands behind it.
+/// The newest segment and the state of the fragment that it belongs to.
 #[derive(Debug)]
 pub(crate) struct ActiveSegment {
     paths: RunPaths,
@@ -37,35 +39,36 @@ pub(crate) struct ActiveSegment {
     stem: String,
     header: FragmentHeader,
     pub(crate) segment: Segment,
-    /// What the segment holds.
+    /// Contents of the segment.
     contents: Contents,
     bound: Bound,
     /// Time and cause of the last failed write, if no write has succeeded since.
     pub(crate) failed: Option<(u64, Cause)>,
-    /// A new segment that could not be begun is not tried again before.
+    /// Time before which a failed start of a new segment is not retried.
     turn_after_ns: u64,
     doomed: Vec<Doomed>,
-    /// Set once nothing more is kept.
+    /// Set once recording has stopped.
     pub(crate) stopped: Option<Stopped>,
-    /// The file is closed for good.
+    /// True once the file is closed for good.
     ended: bool,
 }
 
-/// What a fragment is written from.
+/// The sources from which a fragment is written.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) ring: &'a Ring,
-    /// What a new segment begins with.
+    /// Names at the beginning of a new segment.
     pub(crate) names: &'a Names,
-    /// Counts what goes when somebody removes the fragment.
+    /// Counts the events that are lost if somebody removes the fragment.
     pub(crate) lost: &'a Counters,
-    /// The longest time so far between the begin of an event and its recording.
+    /// Longest delay so far between the start of an event and its recording.
     pub(crate) open_horizon: &'a OpenHorizon,
 }
 
 impl Source<'_> {
-    /// Returns the begin of a new segment, and how far back the lines may begin that are not written yet, `block` included. The anchor is read first:
-    /// what begins while the rings are read begins after it.
+    /// Returns the beginning of a new segment, with the earliest start of the lines that are not
+    /// written yet, including `block`. The anchor is read first, so that whatever begins while the
+    /// rings are being read begins after it.
     fn segment_begin(&self, block: &Block<'_>) -> SegmentBegin {
         let (current, line) = match block.of {
             Some((slot, _)) => (Some(slot), &[][..]),
@@ -81,16 +84,16 @@ impl Source<'_> {
     }
 }
 
-/// Nothing but the process's own records is kept any more.
+/// State after recording has stopped: only the process's own records are still written.
 #[derive(Debug)]
 pub(crate) struct Stopped {
-    /// Losses are told again then, and after twice the time.
+    /// Time when losses are reported again. The pause doubles each time.
     tell_at_ns: u64,
     pause_ns: u64,
 }
 
 impl ActiveSegment {
-    /// Makes segment 0 in the open folder of the fragments.
+    /// Creates segment 0 in the open folder of the fragments.
     pub(crate) fn create(
         folder: &Dir,
         config: &Config,
@@ -115,7 +118,7 @@ impl ActiveSegment {
         })
     }
 
-    /// Appends a block. What was cut short is repeated once as a whole.
+    /// Appends a block. A write that was cut short is repeated once as a whole.
     pub(crate) fn append(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
         if self.ended {
             return Err(Cause::WriteError);
@@ -139,7 +142,8 @@ impl ActiveSegment {
     fn append_whole(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
         let limit = fd::file_size_limit();
         let mut end = self.bound.segment_bytes(limit);
-        // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
+        // Nothing may come between this check and the write: the host may close the number and open
+        // its own file at any time.
         let mut size = self.look(source).map_err(|error| cause_of(&error))?;
         if size + self.wants(block) > end && self.turns() {
             size = self.turn(source, size, (block, end))?;
@@ -153,12 +157,13 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// The bytes of a block, and of the newline that ends a torn line before it.
+    /// Returns the size of a block and of the newline that ends a torn line before it.
     fn wants(&self, block: &Block<'_>) -> u64 {
         block.len() + u64::from(self.segment.torn)
     }
 
-    /// Whether a full segment is followed by another: one that holds little more than its first lines is not, and for a while after that has failed.
+    /// Returns true if a full segment may be followed by another one. That is not so for a segment
+    /// with little more than its first lines, and for a while after an attempt has failed.
     fn turns(&self) -> bool {
         let holds_something = self.contents.events > 0 || !self.contents.reached.is_empty();
         let holds_much = self.segment.size / 2 >= self.segment.preamble_bytes;
@@ -167,7 +172,8 @@ impl ActiveSegment {
             && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
     }
 
-    /// The segment's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
+    /// Returns the segment's size, after checking that the number still refers to our file and that
+    /// the file still has its name. Otherwise opens it again or creates another one.
     fn look(&mut self, source: &Source<'_>) -> io::Result<u64> {
         match self.segment.look(&self.paths.fragments)? {
             Some(size) => Ok(size),
@@ -175,7 +181,8 @@ impl ActiveSegment {
         }
     }
 
-    /// Goes on in a new segment, telling what goes with the oldest ones before they go; gives the size of the segment to write to.
+    /// Continues in a new segment. Reports what is lost with the oldest segments before it removes
+    /// them. Returns the size of the segment to write to.
     fn turn(
         &mut self,
         source: &Source<'_>,
@@ -192,7 +199,7 @@ impl ActiveSegment {
         }
         let mut full = self.contents.clone();
         (full.bytes, full.ended_ns) = (size, now_ns);
-        // What is told as lost goes with this segment too.
+        // Slots whose lines were reported as lost also end with this segment.
         let slots = source.ring.slots();
         slots.for_each(|slot| full.reach(slot.index, slot.flushed().load(Ordering::Relaxed)));
         let number = self.segment.number;
@@ -224,7 +231,7 @@ impl ActiveSegment {
         }
     }
 
-    /// Makes segment `number`, or the next one whose name is free.
+    /// Creates segment `number`, or the next one whose name is free.
     fn begin(
         &self,
         source: &Source<'_>,
@@ -245,7 +252,8 @@ impl ActiveSegment {
         made.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
+    /// Creates the segment again after somebody removed it. Counts the events that were in it, and
+    /// in other segments that are also gone. Returns its size.
     fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
         let folder = self.paths.create_fragments(self.mode)?;
         let about = (SegmentBegin::now(), &self.bound.removed);
@@ -265,11 +273,11 @@ impl ActiveSegment {
         Ok(self.segment.size)
     }
 
-    /// Says that nothing more is kept, in the segment that is full.
+    /// Reports in the full segment that recording stops.
     fn stop(&mut self, size: u64) -> Cause {
         let now_ns = clock::now_ns();
         let line = stopped_line(self.header.pid, now_ns);
-        // Beyond the limit the kernel answers with a deadly signal.
+        // Beyond the limit the kernel sends a deadly signal.
         if size.saturating_add(line.len() as u64 + 1) > fd::file_size_limit() {
             return Cause::FileSizeLimit;
         }
@@ -283,7 +291,7 @@ impl ActiveSegment {
         Cause::DiskBound
     }
 
-    /// Appends the process's own records, which tell what is lost from now on.
+    /// Appends the process's own records, which report what is lost from now on.
     fn append_stopped(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
         if !block.is_own() {
             return Err(Cause::DiskBound);
@@ -303,12 +311,13 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// Takes the removed segments that are still open.
+    /// Removes and returns the deleted segments that are still open.
     pub(crate) fn take_doomed(&mut self) -> Vec<Doomed> {
         std::mem::take(&mut self.doomed)
     }
 
-    /// Why the last write failed, if it did; once nothing more is kept, that is why, but for the moments when losses are told.
+    /// Returns the cause of the last failed write, if it failed. After recording has stopped,
+    /// returns that cause except at the moments when losses are reported.
     pub(crate) fn failure(&self) -> Option<Cause> {
         match &self.stopped {
             Some(stopped) => (clock::now_ns() < stopped.tell_at_ns).then_some(Cause::DiskBound),
@@ -316,7 +325,7 @@ impl ActiveSegment {
         }
     }
 
-    /// Closes the file: nothing more is written, and its lock is free.
+    /// Closes the file. Nothing more is written, and its lock is released.
     pub(crate) fn end(&mut self) {
         if !std::mem::replace(&mut self.ended, true) {
             self.segment.end();

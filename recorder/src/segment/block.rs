@@ -1,4 +1,4 @@
-//! What is appended to a fragment at a time.
+//! The unit that is appended to a fragment.
 
 use std::sync::atomic::Ordering;
 
@@ -6,13 +6,14 @@ use crate::ring::slot::Slot;
 use crate::segment::bound::Contents;
 use crate::text::line::events_in;
 
-/// A cache line. Where source and target lie alike in it, the copy into the page cache takes whole ones, and less than half the time.
+/// Size of a cache line in bytes. If source and target have the same offset within a line, the copy
+/// into the page cache moves whole lines and takes less than half the time.
 pub(crate) const LEAD_BYTES: usize = 64;
 
-/// Lines to append, with their header, and empty lines behind them.
+/// Lines to append, with their header before them and empty lines after them.
 #[derive(Default)]
 pub(crate) struct Block<'a> {
-    /// The slot and the position of the first line; `None` for a line outside of blocks.
+    /// The slot and the position of the first line; `None` for a line outside blocks.
     pub(crate) of: Option<(&'a Slot, u64)>,
     pub(crate) header: &'a [u8],
     pub(crate) lines: &'a [u8],
@@ -20,7 +21,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// A line outside of blocks.
+    /// Returns a block for a line outside blocks.
     pub(crate) fn line(line: &'a [u8]) -> Block<'a> {
         Block {
             lines: line,
@@ -36,12 +37,12 @@ impl<'a> Block<'a> {
         [self.header, self.lines, self.padding]
     }
 
-    /// Whether it is of the process's own slot.
+    /// Returns true if the lines come from the process's own slot.
     pub(crate) fn is_own(&self) -> bool {
         self.of.is_some_and(|(slot, _)| slot.index == 0)
     }
 
-    /// Counts it as written.
+    /// Adds the block to the contents of a segment.
     pub(crate) fn add_to(&self, all: &mut Contents) {
         let is_plain = |(slot, from): (&Slot, u64)| {
             slot.index > 0 && from >= slot.named_until.load(Ordering::Relaxed)

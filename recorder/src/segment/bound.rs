@@ -1,29 +1,34 @@
-//! The disk space of a process: what its segments hold, counted while they are written, which of them go at the bound, and what went with them. Data only, no I/O.
+//! The disk space of a process: the contents of its segments, counted while they are written, and
+//! which of them are removed when the limit is reached. Data only, no I/O.
 
 use std::collections::VecDeque;
 
 use crate::run::config::Keep;
 
-/// So many segments the bound is divided into,
+/// Number of segments that the limit is divided into.
 const SEGMENTS: u64 = 16;
-/// none smaller than this, or a process at full speed would begin thousands a second,
+/// Minimum size of a segment. With a smaller one, a process at full speed would start thousands of
+/// segments per second.
 pub(crate) const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
-/// and none larger: a window is read in whole segments, and what is removed goes all at once.
+/// Maximum size of a segment. A time window is read in whole segments, and a segment is removed as
+/// a whole.
 const MOST_SEGMENT_BYTES: u64 = 32 << 20;
 
-/// Below a limit on the size of files a segment ends so much sooner if what came first is kept. There it says that it is full, and what is lost then.
+/// Space in bytes that a segment leaves free below a limit on file sizes if the first events are
+/// kept. It is for the record that recording has stopped, and for the losses after it.
 const FAREWELL_BYTES: u64 = 128 << 10;
 
 /// The contents of one segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
-    /// Bytes on disk.
+    /// Size on disk in bytes.
     pub(crate) bytes: u64,
-    /// Number of events, including those that its loss records report.
+    /// Number of events, including the ones that the segment's loss records report.
     pub(crate) events: u64,
-    /// Position up to which it contains each slot, by slot; 0 for a slot that it does not contain.
+    /// Position up to which the segment contains each slot, by slot; 0 for a slot that it does not
+    /// contain.
     pub(crate) reached: Vec<u64>,
-    /// When it was begun, and when it was full.
+    /// Time when the segment was created, and when it was full.
     pub(crate) began_ns: u64,
     pub(crate) ended_ns: u64,
 }
@@ -37,7 +42,7 @@ impl Contents {
         }
     }
 
-    /// Records the position up to which it contains a slot, or reports it as lost.
+    /// Records the position up to which the segment contains a slot or reports it as lost.
     pub(crate) fn reach(&mut self, slot: u32, end: u64) {
         let slot = slot as usize;
         if self.reached.len() <= slot {
@@ -46,7 +51,7 @@ impl Contents {
         self.reached[slot] = self.reached[slot].max(end);
     }
 
-    /// Joins what was written later.
+    /// Adds the contents of a later segment.
     pub(crate) fn append(&mut self, later: &Contents) {
         self.bytes += later.bytes;
         self.events += later.events;
@@ -59,31 +64,31 @@ impl Contents {
     }
 }
 
-/// What went with the segments that are removed.
+/// The contents of all removed segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Removed {
-    /// The first segment that is not removed; 0 while none is.
+    /// First segment that is not removed; 0 as long as none is.
     pub(crate) first: u32,
     pub(crate) contents: Contents,
 }
 
-/// The segments of a fragment that are full, and what may be written yet.
+/// The full segments of a fragment, and the limit on further ones.
 #[derive(Debug)]
 pub(crate) struct Bound {
     max_bytes: u64,
     keep: Keep,
-    /// Oldest first, each with its number.
+    /// Closed segments with their numbers, oldest first.
     closed: VecDeque<(u32, Contents)>,
     /// Everything that was removed so far.
     pub(crate) removed: Removed,
 }
 
-/// What a new segment needs: the oldest ones go, and the new one tells of them.
+/// The plan for a new segment: the oldest segments are removed, and the new one reports that.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// How many of the closed segments go.
+    /// Number of closed segments to remove.
     count: usize,
-    /// What is removed once they are gone.
+    /// Everything that is removed after that.
     pub(crate) removed: Removed,
 }
 
@@ -97,7 +102,8 @@ impl Bound {
         }
     }
 
-    /// Where a segment ends, in files of at most `limit` bytes; a limit too low for any segment is met as a full disk is.
+    /// Returns the size of a segment in files of at most `limit` bytes. A limit that is too low for
+    /// any segment is handled like a full disk.
     pub(crate) fn segment_bytes(&self, limit: u64) -> u64 {
         let bytes = (self.max_bytes / SEGMENTS).clamp(LEAST_SEGMENT_BYTES, MOST_SEGMENT_BYTES);
         if limit < LEAST_SEGMENT_BYTES {
@@ -109,17 +115,19 @@ impl Bound {
         }
     }
 
-    /// Bytes of the closed segments.
+    /// Returns the size of the closed segments in bytes.
     fn closed_bytes(&self) -> u64 {
         self.closed.iter().map(|(_, contents)| contents.bytes).sum()
     }
 
-    /// Whether a segment that has grown beyond its end to `bytes` is more than the bound and one segment allow.
+    /// Returns true if a segment that has grown beyond its end to `bytes` exceeds the limit by more
+    /// than one segment.
     pub(crate) fn is_exceeded(&self, bytes: u64, segment_bytes: u64) -> bool {
         self.closed_bytes() + bytes > self.max_bytes + segment_bytes
     }
 
-    /// What happens when segment `number` is full, with `current` in it; `None` if nothing more may be written.
+    /// Plans the step to a new segment when segment `number` is full, with contents `current`.
+    /// Returns `None` if nothing more may be written.
     pub(crate) fn turn(&self, number: u32, current: &Contents, segment_bytes: u64) -> Option<Turn> {
         let mut bytes = self.closed_bytes() + current.bytes;
         let is_over = |bytes: u64| bytes + segment_bytes > self.max_bytes;
@@ -143,7 +151,8 @@ impl Bound {
         Some(turn)
     }
 
-    /// Notes that a new segment tells of the turn; gives the numbers of the segments to remove.
+    /// Applies a plan that a new segment has reported. Returns the numbers of the segments to
+    /// remove.
     pub(crate) fn take(&mut self, turn: Turn, number: u32, current: Contents) -> Vec<u32> {
         self.closed.push_back((number, current));
         self.removed = turn.removed;
@@ -151,7 +160,8 @@ impl Bound {
         gone.map(|(number, _)| number).collect()
     }
 
-    /// Forgets the segments that somebody else has removed, by `is_there`; gives their events.
+    /// Forgets the segments that somebody else has removed, according to `is_there`. Returns the
+    /// number of their events.
     pub(crate) fn forget(&mut self, is_there: impl Fn(u32) -> bool) -> u64 {
         let mut events = 0;
         self.closed.retain(|(number, contents)| {

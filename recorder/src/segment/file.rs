@@ -1,4 +1,5 @@
-//! One file of a fragment: made, looked at before each write, and closed. The host may close its number or remove it at any time.
+//! One file of a fragment: it is created, checked before each write, and closed. The host may close
+//! its number or remove the file at any time.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -17,19 +18,19 @@ pub(crate) struct Segment {
     pub(crate) number: u32,
     name: String,
     file: Numbered,
-    /// The last known size.
+    /// Last known size in bytes.
     pub(crate) size: u64,
-    /// Bytes of its first lines.
+    /// Length of the first lines in bytes.
     pub(crate) preamble_bytes: u64,
     preallocated: Preallocation,
-    /// The last write ended inside a line.
+    /// True if the last write ended inside a line.
     pub(crate) torn: bool,
-    /// The host closed our descriptor, and it is not open again yet.
+    /// True if the host closed our descriptor and it is not open again yet.
     closed: bool,
 }
 
 impl Segment {
-    /// Makes the file, locks it and writes its first lines.
+    /// Creates the file, locks it and writes its first lines.
     pub(crate) fn create(
         folder: &Dir,
         stem: &str,
@@ -65,24 +66,26 @@ impl Segment {
         })
     }
 
-    /// Notes it as the segment that the child of a fork must close.
+    /// Registers this segment as the one that the child of a fork must close.
     pub(crate) fn hold(&self) {
         fork_fds::hold(fork_fds::FRAGMENT, self.file);
         fork_fds::let_go(fork_fds::NEXT);
     }
 
-    /// Returns the status of the file; `None` if the number belongs to another file now.
+    /// Returns the status of the file, or `None` if the number now belongs to another file.
     fn status(&self) -> Option<Status> {
         self.file.status().ok()
     }
 
-    /// Returns the size, after making sure that the number is still our file and the file still has its name; `None` if somebody removed it. If the host
-    /// has closed the number, the first look fails, and the next one opens the file again.
+    /// Returns the size, after checking that the number still refers to our file and that the file
+    /// still has its name. Returns `None` if somebody removed it. If the host has closed the
+    /// number, the first check fails and the next one opens the file again.
     pub(crate) fn look(&mut self, folder: &Path) -> io::Result<Option<u64>> {
         let size = match self.file.status() {
             Ok(status) => return Ok((status.links > 0).then_some(status.size)),
             Err(error) if error.raw_os_error() != Some(libc::EBADF) => Err(error),
-            // The host is closing everything, and about to open its own: our numbers must not come between them.
+            // The host is closing everything and is about to open its own files. Our numbers must
+            // not come between theirs.
             _ if !std::mem::replace(&mut self.closed, true) => {
                 Err(io::Error::from_raw_os_error(libc::EBADF))
             }
@@ -94,7 +97,7 @@ impl Segment {
         }
     }
 
-    /// Opens the file by its path after the host closed our descriptor; gives its size.
+    /// Opens the file by its path after the host closed our descriptor. Returns its size.
     fn reopen(&mut self, path: &Path) -> io::Result<u64> {
         self.file = fd::open_again(path, self.file.id)?;
         fd::try_lock(self.file.number);
@@ -103,7 +106,7 @@ impl Segment {
         Ok(self.file.status()?.size)
     }
 
-    /// Appends whole lines behind its `size` bytes, below `end` of which blocks may be reserved.
+    /// Appends whole lines after the first `size` bytes. Disk blocks may be reserved up to `end`.
     pub(crate) fn write(
         &mut self,
         parts: [&[u8]; 3],
@@ -114,7 +117,7 @@ impl Segment {
         let [header, lines, padding] = parts;
         let parts = [newline, header, lines, padding];
         let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
-        // Reserving takes time in which the host may close the number.
+        // Reserving blocks takes time in which the host may close the number.
         let (number, after) = (self.file.number, size + wanted as u64);
         if self.preallocated.reach(number, size, after, end) {
             let Some(status) = self.status() else {
@@ -130,47 +133,50 @@ impl Segment {
             self.size = size + wanted as u64;
             return Ok(());
         }
-        // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
+        // Only this process writes here, so a write that was cut short can be truncated away. If
+        // that fails, the next write ends the torn line.
         let is_ours = self.status().is_some();
         self.torn |= written > 0 && !(is_ours && fd::set_end(self.file.number, size).is_ok());
         Err(Cause::DiskFull)
     }
 
-    /// Whether the file has the name it was made with.
+    /// Returns true if the file still has its original name.
     pub(crate) fn is_in_place(&self) -> bool {
         self.status().is_some_and(|status| status.links > 0)
     }
 
-    /// Gives back the blocks beyond the file's end: nothing more is written.
+    /// Releases the blocks beyond the file's end, because nothing more is written.
     pub(crate) fn give_back_blocks(&mut self) {
         if let Some(status) = self.status() {
             self.preallocated.give_back(self.file.number, status.size);
         }
     }
 
-    /// Closes it: another one goes on, or it is gone.
+    /// Closes the file, because another segment follows or the file is gone.
     pub(crate) fn close(&mut self) {
         self.give_back_blocks();
         self.file.close();
     }
 
-    /// Closes it for good, and no child of a fork has to close it any more.
+    /// Closes the file for good. The child of a fork no longer has to close it.
     pub(crate) fn end(&mut self) {
         fork_fds::let_go_if(fork_fds::FRAGMENT, self.file.number);
         self.close();
     }
 }
 
-/// A segment without a name, open until somebody has the time to close it: that frees its blocks, which may take long.
+/// A deleted segment that stays open until a thread has time to close it. Closing frees its blocks,
+/// which may take long.
 #[derive(Debug)]
 pub(crate) struct Doomed {
     file: Numbered,
-    /// Where it is noted.
+    /// Its index in [`fork_fds`].
     place: usize,
 }
 
 impl Doomed {
-    /// Removes a segment's name. `None` if that was all: it could not be opened, or there is no place where it is noted for the child of a fork.
+    /// Removes a segment's name. Returns `None` if there is nothing left to close: the segment
+    /// could not be opened, or no index was free to register it for the child of a fork.
     pub(crate) fn remove(folder: &Dir, name: &str) -> Option<Doomed> {
         let place = fork_fds::free_doomed();
         let opened = place.map(|_| folder.open_file(name).ok());
@@ -182,14 +188,14 @@ impl Doomed {
         Some(Doomed { file, place })
     }
 
-    /// Closes it.
+    /// Closes the segment, which frees its blocks.
     pub(crate) fn close(self) {
         self.file.close();
         fork_fds::let_go(self.place);
     }
 }
 
-/// Why a write failed.
+/// Returns the cause of a failed write.
 pub(crate) fn cause_of(error: &io::Error) -> Cause {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Cause::DiskFull,

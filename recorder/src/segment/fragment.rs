@@ -1,4 +1,5 @@
-//! The fragment of a process: its segments one after the other, and what happens when the host, the disk or a limit gets in the way.
+//! The fragment of a process: its consecutive segments, and how it copes with the host, the disk or
+//! a limit getting in the way.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,17 +20,18 @@ use sa_format::{FRAGMENT_PREFIX, FragmentHeader, RingKind, ring_name, segment_na
 /// The fragment of this process.
 #[derive(Debug)]
 pub(crate) struct Fragment {
-    /// The path of its first segment.
+    /// Path of the first segment.
     pub(crate) path: PathBuf,
     active: Mutex<ActiveSegment>,
-    /// Whoever has the segment writes a line that stands in no ring.
+    /// True while the thread that has the segment writes a line that is not in any ring.
     writes_line: AtomicBool,
-    /// What is counted while it is written, if a control asks for a number. Not with the segment: whoever has that may wait for the disk.
+    /// Counts of written events or steps, if a control file asks for a number of them. It has its
+    /// own lock, because the thread that has the segment may be waiting for the disk.
     tally: Mutex<Option<Tally>>,
 }
 
-/// Names a fragment and its ring so that neither exists yet, and makes both. The ring comes first and is laid out, so that no fragment
-/// ever names a ring that cannot be read.
+/// Chooses a name for a fragment and its ring that neither has yet, and creates both. The ring is
+/// created and laid out first, so that no fragment ever names an unreadable ring.
 pub(crate) fn create_files<R>(
     folder: &Dir,
     config: &Config,
@@ -53,7 +55,8 @@ pub(crate) fn create_files<R>(
         };
         Ok((fragment, ring))
     };
-    // An earlier process may have left segments of this name, even if the first one and the ring are gone.
+    // An earlier process may have left segments of this name, even if the first one and the ring
+    // are gone.
     if has_segment(&folder.names().unwrap_or_default(), &short) {
         return make(&long);
     }
@@ -63,12 +66,14 @@ pub(crate) fn create_files<R>(
     }
 }
 
-/// Whether the file system of an open file can hold rings. Where it cannot, they lie in memory, and what was not flushed is lost in a kill.
+/// Returns true if the file system of an open file can hold rings. Otherwise they are in memory,
+/// and what was not flushed is lost in a kill.
 pub fn holds_rings(file: &std::fs::File) -> bool {
     fd::holds_shared_maps(file.as_raw_fd())
 }
 
-/// Makes a ring in a file, or in memory where the file system takes none: a kind that is not known, or an overlay upon one that cannot reserve blocks.
+/// Creates a ring in a file, or in memory if the file system does not support rings: an unknown
+/// file system, or an overlay on one that cannot reserve blocks.
 fn create_ring<R>(
     folder: &Dir,
     stem: &str,
@@ -87,7 +92,8 @@ fn create_ring<R>(
     }
 }
 
-/// Whether a file system says that it never does what a ring needs, rather than not now.
+/// Returns true if the error means that the file system never supports rings, rather than a
+/// temporary problem.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -102,27 +108,29 @@ fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
 }
 
 impl Fragment {
-    /// Waits for the file, without end: the writer may hang in a file system that does. For the helper only.
+    /// Locks the file, waiting without limit because the writer may hang in the file system. For
+    /// the helper only.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ActiveSegment> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the file until `end_ns`. The writer may even be this very thread, below a signal handler.
+    /// Locks the file, waiting until `end_ns`. The writer may even be this very thread, interrupted
+    /// by a signal handler.
     pub(crate) fn lock_until(&self, end_ns: u64) -> Option<MutexGuard<'_, ActiveSegment>> {
         wait::lock_until(&self.active, end_ns)
     }
 
-    /// Notes that a line is written that stands in no ring.
+    /// Marks the beginning of the write of a line that is not in any ring.
     pub(crate) fn begin_line(&self) {
         self.writes_line.store(true, Ordering::Release);
     }
 
-    /// Notes that it is not any more; whether it was.
+    /// Marks its end. Returns true if such a write was in progress.
     pub(crate) fn take_line(&self) -> bool {
         self.writes_line.swap(false, Ordering::AcqRel)
     }
 
-    /// Counts from now on what a control asks for, or nothing.
+    /// Sets what is counted from now on, as a control file asks for it.
     pub(crate) fn count(&self, tally: Option<Tally>) {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
     }
@@ -136,17 +144,17 @@ impl Fragment {
         }
     }
 
-    /// Which number that is counted was reached.
+    /// Returns which of the counted numbers was reached, if any.
     pub(crate) fn reached(&self) -> Option<SwitchCause> {
         wait::try_lock(&self.tally)?.as_ref()?.reached()
     }
 
-    /// Takes the file if nobody is writing.
+    /// Locks the file if no thread is writing.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, ActiveSegment>> {
         wait::try_lock(&self.active)
     }
 
-    /// Closes the segments that were removed, if nobody is writing.
+    /// Closes the deleted segments if no thread is writing.
     pub(crate) fn close_removed(&self) {
         let doomed = self.try_lock().map(|mut active| active.take_doomed());
         doomed.into_iter().flatten().for_each(Doomed::close);

@@ -1,4 +1,4 @@
-//! The names in force: of the process, its threads, lanes and tracks. Every segment begins with them.
+//! The current names of the process, its threads, lanes and tracks. Every segment begins with them.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -11,25 +11,26 @@ use crate::sys::wait;
 use crate::text::record::{process_name_line, thread_name_line, track_line};
 use sa_format::{LANE_BASE, TRACK_BASE, TrackRecord};
 
-/// Maximum wait for a thread that is looking up a name or track.
+/// Maximum time in ns to wait for a thread that is looking up a name or track.
 const MOMENT_NS: u64 = 1_000_000;
-/// Most tracks of a process.
+/// Maximum number of tracks of a process.
 const MAX_TRACKS: usize = 1 << 16;
 
-/// The names of a process, its lanes and its tracks; those of its threads are in their slots.
+/// The names of a process, its lanes and its tracks. The names of its threads are in their slots.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) process: Mutex<String>,
-    /// Name of the process that forked this one, as the header has it.
+    /// Name of the process that forked this one, as in the header.
     pub(crate) forked_from: Option<String>,
     pub(crate) lanes: Named,
     pub(crate) tracks: Tracks,
-    /// The line with the settings of the engine, or an empty one.
+    /// Line with the settings of the engine, or an empty line.
     pub(crate) engine_settings: Mutex<Vec<u8>>,
 }
 
 impl Names {
-    /// The names in force, as lines. Nobody is waited for: who is changing a name is about to record it.
+    /// Returns the current names as lines. Waits for no other thread: one that is changing a name
+    /// is about to record it.
     pub(crate) fn lines(&self, pid: u32, ring: &Ring) -> Vec<u8> {
         let name = wait::try_lock(&self.process).map(|name| name.clone());
         let mut lines = name.map_or_else(Vec::new, |name| process_name_line(pid, &name));
@@ -37,7 +38,7 @@ impl Names {
         lines.extend(self.tracks.lines(pid));
         let settings = wait::try_lock(&self.engine_settings);
         lines.extend(settings.iter().flat_map(|line| line.iter()));
-        // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
+        // The kernel may reuse the tid of an ended thread, so the names of live threads come last.
         for ended in [true, false] {
             lines.extend(thread_names(pid, ring, ended));
         }
@@ -45,7 +46,8 @@ impl Names {
     }
 }
 
-/// The names of the threads that have slots, or of those that have ended and left lines there that are not in the fragment yet.
+/// Returns the names of the threads that have slots. With `ended`, returns instead the names of
+/// ended threads that left lines in their slots.
 fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
     let mut lines = Vec::new();
     for slot in ring.slots() {
@@ -60,12 +62,12 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
     lines
 }
 
-/// The last name of each lane, which can be read without waiting for the lanes.
+/// Latest name of each lane, readable without waiting for the lock on the lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
 
 impl Named {
-    /// Notes the name of a lane.
+    /// Stores the name of a lane.
     pub(crate) fn set(&self, lane: u32, name: &LaneName) {
         let Some(mut names) = wait::lock(&self.0) else {
             return;
@@ -90,18 +92,20 @@ impl Named {
     }
 }
 
-/// The metadata line that names a lane.
+/// Returns the metadata line that names a lane.
 pub(crate) fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
     let mut room = NumberRoom::default();
     thread_name_line(pid, LANE_BASE + lane, name.text(lane, &mut room))
 }
 
-/// The tracks of a process, rows of the trace for what happens on no thread of it, in the order of their tids.
+/// The tracks of a process, ordered by tid. A track shows events that do not belong to one of the
+/// process's threads.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks(Mutex<Vec<TrackRecord>>);
 
 impl Tracks {
-    /// The tid of a track, and its line where that is new; `None` when there are too many.
+    /// Returns the tid of a track, and its line if the track is new. Returns `None` if there are
+    /// too many tracks.
     pub(crate) fn number(&self, pid: u32, record: TrackRecord) -> Option<(u32, Option<Vec<u8>>)> {
         let mut known = wait::lock(&self.0)?;
         let at = known.iter().position(|one| *one == record);
@@ -120,7 +124,8 @@ impl Tracks {
         Some((tid, line.map(|record| track_line(pid, tid, record))))
     }
 
-    /// Returns the records of all tracks as lines. A thread that looks up a track holds the lock for a moment.
+    /// Returns the records of all tracks as lines. A thread that looks up a track holds the lock
+    /// only for a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
         let known = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
         let known = known.iter().flat_map(|known| known.iter());

@@ -1,4 +1,4 @@
-//! The first lines of a segment: with them it can be read when all older ones are gone.
+//! The first lines of a segment, which make it readable even if all older ones are gone.
 
 use crate::ring::loss::process_line;
 use crate::ring::slot::GENERATION;
@@ -8,10 +8,10 @@ use crate::text::record::metadata_line;
 use sa_format::loss::{Cause, LossRecord};
 use sa_format::{Anchor, FragmentHeader, RemovedStreams};
 
-/// The begin of a segment, and how far back the lines of this segment and of later ones may begin.
+/// The beginning of a segment, and the earliest start of the lines in this segment and later ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentBegin {
-    /// The anchor, which is read before the other times.
+    /// Anchor, read before the other times.
     pub(crate) anchor: Anchor,
     /// [`FragmentHeader::open_ns`].
     pub(crate) open_ns: Option<u64>,
@@ -20,7 +20,7 @@ pub(crate) struct SegmentBegin {
 }
 
 impl SegmentBegin {
-    /// The begin of a segment about whose earlier lines nothing is said.
+    /// Returns the beginning of a segment without information about earlier lines.
     pub(crate) fn now() -> SegmentBegin {
         SegmentBegin {
             anchor: clock::anchor(),
@@ -30,8 +30,9 @@ impl SegmentBegin {
     }
 }
 
-/// The first lines of segment `number`: header, anchor, the names in force, and what went with removed segments. Its last line declares
-/// these removed, and they are removed after it: whenever a kill comes, a segment counts or is told as lost.
+/// Returns the first lines of segment `number`: header, anchor, current names, and what was lost
+/// with removed segments. The last line declares these segments removed, and only then are they
+/// deleted. Whenever a kill comes, a segment is therefore either counted or reported as lost.
 pub(crate) fn preamble(
     header: &FragmentHeader,
     number: u32,

@@ -1,14 +1,15 @@
-//! Counts what goes into the fragment, while a control asks for a number of events or steps: whole blocks, by those who write them.
+//! Counts what is written to the fragment while a control file asks for a number of events or
+//! steps. The threads that write blocks count them as a whole.
 
 use memchr::{memmem, memrchr};
 
 use crate::text::name::write_name;
 use sa_format::control::{Control, Steps, SwitchCause};
 
-/// How every span's line starts.
+/// Beginning of the line of every span.
 const SPAN_START: &[u8] = br#"{"ph":"X","#;
 
-/// What is still missing until recording shall stop.
+/// Number of events and steps that are missing until recording stops.
 #[derive(Debug)]
 pub(crate) struct Tally {
     events: Option<u64>,
@@ -16,7 +17,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The counts that a control asks for, if it does.
+    /// Returns the counts that a control file asks for, if it asks for any.
     pub(crate) fn of(control: &Control) -> Option<Tally> {
         let events = control.events;
         let steps = control.steps.as_ref();
@@ -35,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// Which number was reached.
+    /// Returns which of the numbers was reached, if any.
     pub(crate) fn reached(&self) -> Option<SwitchCause> {
         match (self.events, &self.steps) {
             (Some(0), _) => Some(SwitchCause::Events),
@@ -45,7 +46,8 @@ impl Tally {
     }
 }
 
-/// Returns what finds the name, and the category if one is asked for, as lines have them; `None` if there is no memory for it.
+/// Returns a finder for the name, and for the category if one is given, as they appear in lines.
+/// Returns `None` if there is not enough memory.
 fn finder(steps: &Steps) -> Option<memmem::Finder<'static>> {
     let mut text = Vec::new();
     let category = steps.category.as_deref();
