@@ -1,4 +1,5 @@
-//! The run that this process belongs to: its configuration, its identity, the run directory, and what is cleaned up there.
+//! The run of this process: its configuration, its identity, the run directory, and the cleaning of
+//! that directory.
 
 pub(crate) mod cleaning;
 pub(crate) mod config;

@@ -1,6 +1,8 @@
-//! Moves the fragments of other runs that nobody owns any more into `previous/<run>/`, and keeps a few such runs.
+//! Moves the fragments of other runs that have no owner any more into `previous/<run>/`, and keeps
+//! a few such runs.
 //!
-//! Only `trace.*.jsonl` and `trace.*.ring` of this host are touched, only plain files of this user; nothing is followed.
+//! Touches only plain files of this user named `trace.*.jsonl` and `trace.*.ring`, written on this
+//! host. Follows no symlinks.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +17,12 @@ use crate::sys::dir::Dir;
 use crate::sys::fd::{self, Status};
 use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
 
-/// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
+/// Age in ns below which a ring without a fragment, or a fragment without a header, may belong to a
+/// process that is just starting.
 const STARTING_NS: u64 = 60_000_000_000;
 
-/// Cleans the directory for a new run, whose main process has this header. Returns a message if earlier runs had to be removed. Fragments that cannot be
-/// moved stay for a later cleaning.
+/// Cleans the directory for a new run whose main process has this header. Returns a message if
+/// earlier runs had to be removed. Fragments that cannot be moved stay for a later cleaning.
 pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> Option<String> {
     let fragments = config.paths.open_fragments().ok()?;
     let names = fragments.names().ok()?;
@@ -36,7 +39,7 @@ pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> O
     previous::forget_old_runs(config, &own.host, directory)
 }
 
-/// The fragments among the names, each with the numbers of its segments.
+/// Groups the fragments among the names, each with the numbers of its segments.
 fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
     let mut all: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     let names = names.iter().filter_map(|name| name.to_str());
@@ -47,7 +50,8 @@ fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
     all
 }
 
-/// The header, if any, of a fragment that may be moved; `None` if it is of this run, of another host, owned, or not ours.
+/// Returns the header, if any, of a fragment that may be moved. Returns `None` if the fragment
+/// belongs to this run, another host or another user, or still has an owner.
 fn abandoned(
     fragments: &Dir,
     (stem, segments): (&str, &[u32]),
@@ -72,18 +76,19 @@ fn abandoned(
             None => nameless.push((file, status)),
         }
     }
-    // Its owner has the lock of the newest segment, which may be newer than the names.
+    // Its owner has locked the newest segment, which may be newer than the list of names.
     let next = segment_name(stem, segments.last()?.checked_add(1)?);
     if fragments.has(&next) || found.is_none() && nameless.is_empty() {
         return None;
     }
-    // The age first: taking the lock here would keep a process from it that has just made the file.
+    // The age is checked first: a lock taken here would keep out a process that has just created
+    // the file.
     let is_left =
         |(file, status): &(OwnedFd, Status)| is_old(status) && fd::try_lock(file.as_raw_fd());
     (found.is_some() || nameless.iter().all(is_left)).then_some(found)
 }
 
-/// The folder of a fragment's run; a name that could be none is not used.
+/// Returns the folder of a fragment's run. A name that is unsuitable for a folder is not used.
 fn run_of(header: Option<&FragmentHeader>) -> &str {
     let run = header.map(|header| header.run.as_str());
     let named = run.filter(|run| is_folder_name(run) && !run.is_empty());
@@ -100,7 +105,8 @@ fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     }
 }
 
-/// Returns true if nobody has written the file for so long that no process is about to start with it.
+/// Returns true if the file has not been written for so long that no process can be about to start
+/// with it.
 fn is_old(status: &Status) -> bool {
     clock::realtime_ns().saturating_sub(status.modified_ns) > STARTING_NS
 }
@@ -140,7 +146,7 @@ pub(crate) mod testing {
             Dir::open_path(self.0.path()).unwrap()
         }
 
-        /// Writes a fragment that was written `age` seconds ago. Returns it open.
+        /// Writes a fragment that was last modified `age` seconds ago. Returns it open.
         pub(crate) fn write(
             &self,
             name: &str,
@@ -166,7 +172,8 @@ pub(crate) mod testing {
             let _ = clean(&self.config(Some(1)), &new_run(), &self.directory());
         }
 
-        /// Returns true if this file of the fragments is still there, and not in this folder of `previous`.
+        /// Returns true if this fragment file is still in its place, and false if it is in this
+        /// folder of `previous`.
         pub(crate) fn has_kept(&self, name: &str, folder: &str) -> bool {
             let [kept, moved] = ["fragments", folder].map(|folder| self.path(folder).join(name));
             assert_ne!(kept.exists(), moved.exists(), "{name}");
@@ -174,7 +181,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// The header of this process as the main one of a new run.
+    /// Returns the header of this process as the main process of a new run.
     pub(crate) fn new_run() -> FragmentHeader {
         FragmentHeader {
             run: "new".to_owned(),
@@ -182,7 +189,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// The header of a process of this host that is gone.
+    /// Returns the header of a process on this host that no longer exists.
     pub(crate) fn header(run: &str) -> FragmentHeader {
         let identity = identity::read();
         FragmentHeader {
@@ -245,7 +252,7 @@ mod tests {
             for name in ["trace.5.s3.jsonl", "trace.5.s4.jsonl"] {
                 drop(ground.write(&format!("fragments/{name}"), Some(&live), 100));
             }
-            // What a kill leaves that comes when a segment was made and had no header yet.
+            // A segment that was just created and has no header yet, as a kill can leave it.
             let newest = ground.write("fragments/trace.5.s5.jsonl", None, 100);
             assert!(!locked || fd::try_lock(newest.as_raw_fd()));
             if grown {

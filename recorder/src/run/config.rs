@@ -1,39 +1,40 @@
-//! Environment → [`Config`]. Comes in: a lookup function; goes out: data. The only place that names the variables.
+//! Builds the [`Config`] from the environment. This is the only place that names the variables.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sa_format::{DEFAULT_DIRECTORY, Level};
 
-/// Run directory; setting it turns recording on.
+/// Run directory. Setting it turns recording on.
 pub(crate) const DIR: &str = "SA_PROFILE_DIR";
 /// The older name of the run directory, or a path ending in `.json`.
 pub(crate) const OUTPUT: &str = "SA_PROFILE_OUTPUT";
-/// Comma list of levels.
+/// Comma-separated list of levels.
 pub(crate) const LEVEL: &str = "SA_PROFILE_LEVEL";
 /// Pid of the run's main process.
 pub(crate) const MAIN_PID: &str = "SA_PROFILE_MAIN_PID";
 /// Run id.
 pub(crate) const RUN: &str = "SA_PROFILE_RUN";
-/// Previous runs that the cleaning keeps.
+/// Number of previous runs that the cleaning keeps.
 pub(crate) const OLD_RUNS: &str = "SA_PROFILE_OLD_RUNS";
-/// Disk bound of a process in MiB.
+/// Limit on the disk space of a process in MiB.
 pub(crate) const MAX_MB: &str = "SA_PROFILE_MAX_MB";
-/// What to keep at the disk bound.
+/// Events to keep at that limit.
 pub(crate) const KEEP: &str = "SA_PROFILE_KEEP";
-/// File mode, octal.
+/// Mode of files, octal.
 pub(crate) const MODE: &str = "SA_PROFILE_MODE";
 /// `1` adds thread CPU time to spans.
 pub(crate) const CPU: &str = "SA_PROFILE_CPU";
-/// `paused` begins with recording off.
+/// `paused` starts with recording switched off.
 pub(crate) const START: &str = "SA_PROFILE_START";
-/// `0` forbids a thread of the recorder's own, `1` asks for it with the first event.
+/// `0` forbids the recorder a thread of its own; `1` requests it with the first event.
 pub(crate) const THREADS: &str = "SA_PROFILE_THREADS";
 
 const LEVEL_WORDS: &str = "e2e, kernel, verbose";
 const KEEP_WORDS: [(&str, Keep); 2] = [("last", Keep::Last), ("first", Keep::First)];
 const DEFAULT_MAX_MB: u32 = 4096;
-/// A bound of fewer segments than four would throw away most of what it allows with each of them.
+/// Minimum limit. With fewer than four segments, removing one would discard most of the allowed
+/// space.
 const LEAST_MAX_MB: u32 = 4;
 
 /// A set of levels.
@@ -45,10 +46,10 @@ impl Levels {
     pub const NONE: Levels = Levels(0);
     /// Every level.
     pub const ALL: Levels = Levels(7);
-    /// What is recorded when nothing is said: `e2e,kernel`.
+    /// The levels recorded by default: `e2e,kernel`.
     pub const DEFAULT: Levels = Levels(3);
 
-    /// What a list of levels asks for: `verbose` means all of them.
+    /// Returns the levels that a list requests. `verbose` means all of them.
     pub fn of(list: &[Level]) -> Levels {
         let bits = list.iter().map(|level| match level {
             Level::Verbose => Levels::ALL.0,
@@ -57,77 +58,78 @@ impl Levels {
         Levels(bits.fold(0, |all, bits| all | bits))
     }
 
-    /// The levels as a list.
+    /// Returns the levels as a list.
     pub fn list(self) -> Vec<Level> {
         let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
         all.filter(|level| self.0 & level.bit() != 0).collect()
     }
 }
 
-/// What a process keeps when it has used up its disk space.
+/// The events that a process keeps when it has used up its disk space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// What was recorded last: the oldest segments go.
+    /// The most recent events: the oldest segments are removed.
     #[default]
     Last,
-    /// What was recorded first: the rest is only counted.
+    /// The first events: later ones are only counted.
     First,
 }
 
-/// When a process gets a thread of the recorder's own.
+/// When the recorder gets a thread of its own in a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// When it has several threads anyway, has recorded for a while, or is switched by a control.
+    /// When the process has several threads anyway, has recorded for a while, or is switched by a
+    /// control file.
     #[default]
     Auto,
     /// Never.
     Never,
-    /// With its first event.
+    /// With the process's first event.
     AtOnce,
 }
 
-/// What the environment asks for.
+/// The configuration that the environment requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where the run's files are.
+    /// Locations of the run's files.
     pub paths: RunPaths,
     /// Levels to record.
     pub levels: Levels,
-    /// Whether recording begins switched off.
+    /// True if recording starts switched off.
     pub paused: bool,
     /// Run id from the environment.
     pub run: Option<String>,
     /// Pid of the main process from the environment.
     pub main_pid: Option<u32>,
-    /// Previous runs to keep; `None` for those of the last day, up to 20 runs or 1 GiB.
+    /// Number of previous runs to keep; `None` for those of the last day, up to 20 runs or 1 GiB.
     pub old_runs: Option<usize>,
-    /// Bytes that the segments of a process may have together.
+    /// Maximum number of bytes that all segments of a process may have together.
     pub max_bytes: u64,
-    /// What to keep when they have.
+    /// Events to keep at that limit.
     pub keep: Keep,
-    /// Mode of files; directories add the search bits.
+    /// Mode of files. Directories also get the search bits.
     pub mode: u32,
-    /// Whether spans carry thread CPU time.
+    /// True if spans carry thread CPU time.
     pub cpu: bool,
-    /// When the process gets a thread of the recorder's own.
+    /// When the recorder gets a thread of its own.
     pub threads: Threads,
-    /// What was wrong with the variables, for one line on stderr.
+    /// Problems with the variables, for one line on stderr.
     pub warnings: Vec<String>,
 }
 
-/// Where a run keeps its files.
+/// Locations of a run's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPaths {
     /// Folder with `run`, `previous/` and the fragments folder.
     pub directory: PathBuf,
     /// Folder of the fragments.
     pub fragments: PathBuf,
-    /// The merged trace.
+    /// Path of the merged trace.
     pub trace: PathBuf,
 }
 
 impl RunPaths {
-    /// Lays a run out in `directory`.
+    /// Returns the paths of a run in `directory`.
     pub fn in_directory(directory: PathBuf) -> RunPaths {
         RunPaths {
             fragments: directory.join(sa_format::FRAGMENTS_DIR),
@@ -136,7 +138,8 @@ impl RunPaths {
         }
     }
 
-    /// Lays a run out as the older variable says: a directory, or a `.json` path with its fragments beside it.
+    /// Returns the paths for the older variable: a directory, or a `.json` path with its fragments
+    /// next to it.
     pub fn from_output(output: PathBuf) -> RunPaths {
         let extension = output.extension();
         if extension.is_none_or(|extension| extension != "json") {
@@ -154,7 +157,7 @@ impl RunPaths {
 }
 
 impl Config {
-    /// Reads the configuration; `None` when nothing asks for recording.
+    /// Reads the configuration. Returns `None` if no variable turns recording on.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
         let mut variables = Variables {
             lookup: &lookup,
@@ -192,14 +195,14 @@ impl Config {
     }
 }
 
-/// The variables of the environment, and the warnings about them.
+/// Access to the variables of the environment, and the warnings about them.
 struct Variables<'a> {
     lookup: &'a dyn Fn(&str) -> Option<OsString>,
     warnings: Vec<String>,
 }
 
 impl Variables<'_> {
-    /// Returns the value of a variable; an empty one counts as not set.
+    /// Returns the value of a variable. An empty one counts as not set.
     fn set(&self, name: &str) -> Option<OsString> {
         (self.lookup)(name).filter(|value| !value.is_empty())
     }
@@ -220,7 +223,7 @@ impl Variables<'_> {
         parse(&text).or_else(|| self.warn(name, expected, &text))
     }
 
-    /// Returns what the word in a variable means, whatever its case.
+    /// Returns the choice that a variable's value stands for, ignoring case.
     fn choice<T: Copy>(&mut self, name: &str, expected: &str, words: &[(&str, T)]) -> Option<T> {
         self.parse(name, expected, |text| {
             let mut words = words.iter();
@@ -298,14 +301,17 @@ impl Variables<'_> {
     }
 }
 
-/// Returns true if a run id can name a folder: it has only letters, digits, `.`, `_` and `-`, and does not begin with a dot.
+/// Returns true if a run id can name a folder: it has only letters, digits, `.`, `_` and `-`, and
+/// does not begin with a dot.
 pub(crate) fn is_folder_name(run: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     run.bytes().all(is_plain) && !run.starts_with('.')
 }
 
-/// Returns the variables by which child processes in other working directories find a run at `paths`, which are absolute, and become members of it. The
-/// directory has the variable that the user chose, as `lookup` finds it; where that would be overruled, an empty variable counts as not set.
+/// Returns the variables that let child processes in other working directories find and join a run
+/// at `paths`, which must be absolute. The directory goes into the variable that the user chose,
+/// according to `lookup`. If another variable would override that one, it is included as an empty
+/// variable, which counts as not set.
 pub(crate) fn exported_variables(
     lookup: impl Fn(&str) -> Option<OsString>,
     paths: &RunPaths,

@@ -1,6 +1,8 @@
-//! The control file as a recorder sees it: looked at by its path, read only when it changed, never waited for, never trusted.
+//! Reads the control file: checks it by path, reads it only after a change, never waits for it, and
+//! never trusts it.
 //!
-//! There is no watch on it (inotify). A user has 128 of those, and its descriptor would be one more whose number the host may close and take.
+//! It is not watched with inotify. A user has only 128 inotify instances, and each needs a
+//! descriptor whose number the host might close and reuse.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,14 +17,14 @@ use sa_format::control::{CONTROL_FILE, Control, MAX_CONTROL_BYTES};
 pub(crate) struct Watch {
     path: PathBuf,
     runs: Vec<String>,
-    /// Status of the file when it was read last; it changes when the file is replaced or written.
+    /// Status of the file when it was last read. It changes when the file is replaced or written.
     seen: Option<Status>,
-    /// The newest control that was read.
+    /// Id of the newest control file that was read.
     id: String,
 }
 
 impl Watch {
-    /// Watches the file in a run directory, for controls of these runs.
+    /// Watches the file in a run directory for control files of these runs.
     pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Watch {
         Watch {
             path: directory.join(CONTROL_FILE),
@@ -32,7 +34,7 @@ impl Watch {
         }
     }
 
-    /// The control, if it is another one than before: one system call where nothing changed.
+    /// Returns the control file if it is a new one. Costs one system call if nothing changed.
     pub(crate) fn look(&mut self) -> Option<Control> {
         let status = status_of_usable(&self.path).filter(|status| self.seen != Some(*status))?;
         let text = read(&self.path, status)?;
@@ -45,10 +47,9 @@ impl Watch {
         })
     }
 
-    /// Stores a control for every process of the run.
+    /// Stores a control file for every process of the run.
     ///
-    /// # Errors
-    /// When the directory takes no file.
+    /// # Errors Returns an error if the file cannot be created in the directory.
     pub(crate) fn replace(&mut self, control: &Control, mode: u32) -> io::Result<()> {
         let directory = Dir::open_path(self.path.parent().unwrap_or(Path::new("/")))?;
         store(&directory, CONTROL_FILE, mode, control)?;
@@ -57,7 +58,8 @@ impl Watch {
     }
 }
 
-/// Returns the status of a plain, short file of this user with a single link; `None` for anything else.
+/// Returns the status of a plain, short file of this user with a single link, or `None` for
+/// anything else.
 fn status_of_usable(path: &Path) -> Option<Status> {
     let status = fd::status_of(path).ok()?;
     let is_usable = status.is_regular()
@@ -71,7 +73,7 @@ fn read(path: &Path, status: Status) -> Option<Vec<u8>> {
     fd::read_start(path, status.id, MAX_CONTROL_BYTES + 1).ok()
 }
 
-/// Removes the control of another run than `run`.
+/// Removes the control file if it belongs to a run other than `run`.
 pub(crate) fn forget_others(run: &str, directory: &Dir) {
     let path = directory.path().join(CONTROL_FILE);
     let text = status_of_usable(&path).and_then(|status| read(&path, status));

@@ -1,6 +1,7 @@
-//! The files of a run directory: the folder of the fragments, and small files of JSON.
+//! The files of a run directory: the folder of the fragments, and small JSON files.
 //!
-//! The folder is opened anew each time: what has its name later is trusted as little as at the start.
+//! The folder is opened again each time, because whatever has its name later must be checked as
+//! carefully as at first.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,11 +14,11 @@ use sa_format::{FRAGMENTS_DIR, stem_and_segment};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Longest small file that is read.
+/// Maximum length in bytes of a small file that is read.
 const MOST_BYTES: usize = 64 << 10;
 
 impl RunPaths {
-    /// Opens the folder of the fragments; a link in its place, or another user's folder, is refused.
+    /// Opens the folder of the fragments. Refuses a symlink in its place, or another user's folder.
     pub(crate) fn open_fragments(&self) -> io::Result<Dir> {
         let directory = Dir::open_path(&self.directory)?;
         if self.fragments == self.directory {
@@ -26,7 +27,8 @@ impl RunPaths {
         directory.open_folder(FRAGMENTS_DIR)
     }
 
-    /// Opens the folder of the fragments, making what is missing; files in it have this mode.
+    /// Opens the folder of the fragments and creates missing folders. `mode` is the mode of the
+    /// files in it.
     pub(crate) fn create_fragments(&self, mode: u32) -> io::Result<Dir> {
         let mode = folder_mode(mode);
         let directory = Dir::create_path(&self.directory, mode)?;
@@ -37,7 +39,8 @@ impl RunPaths {
     }
 }
 
-/// The mode of folders: what files have, and search where there is read.
+/// Returns the mode of folders for a mode of files: search permission wherever there is read
+/// permission.
 pub(crate) fn folder_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
@@ -50,7 +53,7 @@ pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
     })
 }
 
-/// Loads a small JSON file; `None` if it cannot be opened or does not hold a `T`.
+/// Loads a small JSON file. Returns `None` if it cannot be opened or does not contain a `T`.
 pub(crate) fn load<T: DeserializeOwned>(directory: &Dir, name: &str) -> Option<T> {
     parse(&directory.open_file(name).ok()?.0)
 }
@@ -61,7 +64,8 @@ pub(crate) fn parse<T: DeserializeOwned>(file: &OwnedFd) -> Option<T> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Stores a small JSON file, which replaces an older one in one step. The file is locked until it is closed, which matters for the run file alone.
+/// Stores a small JSON file and atomically replaces an existing one. The returned file is locked
+/// until it is closed, which only matters for the run file.
 pub(crate) fn store(
     directory: &Dir,
     name: &str,

@@ -1,4 +1,5 @@
-//! Who this process is: host, boot, namespaces, pid, start time, program. Read from `/proc`; what is missing there is 0 or empty.
+//! Identity of this process: host, boot, namespaces, pid, start time, program. It is read from
+//! `/proc`; missing values are 0 or empty.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +9,7 @@ use std::str::FromStr;
 use crate::sys::read;
 use sa_format::FragmentHeader;
 
-/// What is read of a file of the kernel at most.
+/// Maximum number of bytes read from a kernel file.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Returns a header with the identity of the calling process. The fields that depend on the recording have their defaults.
@@ -41,7 +42,7 @@ fn namespace(kind: &str) -> u64 {
     metadata.map_or(0, |metadata| metadata.ino())
 }
 
-/// The offset of a clock in this time namespace; 0 in the initial one.
+/// Returns the offset of a clock in this time namespace; 0 in the initial one.
 fn time_offset_ns(clock: &str) -> i64 {
     let offsets = text("/proc/self/timens_offsets");
     let line = offsets.lines().find_map(|line| line.strip_prefix(clock));
@@ -51,7 +52,8 @@ fn time_offset_ns(clock: &str) -> i64 {
     next().saturating_mul(1_000_000_000).saturating_add(next())
 }
 
-/// Returns the start time of a process in clock ticks since boot, as the initial time namespace sees it; `None` if it is not there.
+/// Returns the start time of a process in clock ticks since boot, as seen in the initial time
+/// namespace. Returns `None` if there is no such process.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let ticks: i64 = stat_number(pid, 22)?;
     let ticks_per_second = 100; // USER_HZ is part of the kernel's ABI
@@ -59,12 +61,14 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     u64::try_from(ticks - offset).ok()
 }
 
-/// Returns true if `/proc` shows the processes of this pid namespace: it may be missing, or of the namespace around a container.
+/// Returns true if `/proc` shows the processes of this pid namespace. It may be missing, or show
+/// the namespace outside a container.
 pub fn sees_processes(own_pid: u32) -> bool {
     fs::read_link("/proc/self").is_ok_and(|name| name == Path::new(&own_pid.to_string()))
 }
 
-/// Returns true if `pid` is `ancestor`'s pid or a descendant's of it, as far as this pid namespace shows.
+/// Returns true if `pid` is `ancestor` or one of its descendants, as far as this pid namespace
+/// shows.
 pub fn is_ancestor(ancestor: u32, pid: u32) -> bool {
     let parent = |pid: &u32| stat_number(*pid, 4).filter(|parent| *parent != 0);
     let mut line = std::iter::successors(Some(pid), parent).take(128);
@@ -76,7 +80,8 @@ fn stat_number<T: FromStr>(pid: u32, field: usize) -> Option<T> {
     read::stat_field(&stat, field)?.parse().ok()
 }
 
-/// The script an interpreter runs: the first argument that is a file, or the module after `-m`.
+/// Returns the script that an interpreter runs: the first argument that is a file, or the module
+/// after `-m`.
 fn script(exe: &str) -> Option<String> {
     const INTERPRETERS: [&str; 7] = ["python", "node", "perl", "ruby", "bash", "sh", "dash"];
     let mut interpreters = INTERPRETERS.iter();
@@ -87,7 +92,8 @@ fn script(exe: &str) -> Option<String> {
     script_of(&words.collect::<Vec<String>>())
 }
 
-/// Nothing but the name of a file that is there, or of a module, is taken: any other word may be code, and hold a key.
+/// Finds the script in the arguments of an interpreter. Only the name of an existing file or of a
+/// module counts, because any other argument may be code that contains a secret.
 fn script_of(words: &[String]) -> Option<String> {
     const CODE: [&str; 3] = ["eval", "print", "command"];
     let mut words = words.iter();

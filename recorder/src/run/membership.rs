@@ -1,4 +1,5 @@
-//! Which run this process belongs to: its own (then it is the main process and cleans), or a live one it joins.
+//! Determines the run of this process: its own (then it is the main process and cleans the
+//! directory), or a live one that it joins.
 
 pub(crate) mod announced;
 mod next;
@@ -17,7 +18,7 @@ use crate::sys::dir::Dir;
 use crate::sys::fd::{self, Numbered};
 use sa_format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 
-/// How long the other process may take that is setting the directory up.
+/// Time in ns to wait for another process that is setting up the directory.
 const PATIENCE_NS: u64 = 500_000_000;
 
 /// The run of this process.
@@ -28,11 +29,11 @@ pub(crate) struct Run {
     pub(crate) main_pid: u32,
     /// The locked run file, if this is the main process.
     pub(crate) lock: Option<Numbered>,
-    /// The run that the main process still has: it has yet to begin this one.
+    /// Current run of the main process, if that process has not begun this one yet.
     pub(crate) ahead_of: Option<String>,
 }
 
-/// What a recording must know of the one that its process ended for it.
+/// The previous recording of this process, which it ended to begin a new one.
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) run: Run,
@@ -43,14 +44,14 @@ pub(crate) struct Before {
 /// The names of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessName {
-    /// The name that the program gave it; empty if none.
+    /// Name that the program gave it; empty if none.
     pub(crate) own: String,
-    /// Name of the process that forked it, as the header of its fragment has it.
+    /// Name of the process that forked it, as in the header of its fragment.
     pub(crate) forked_from: Option<String>,
 }
 
 impl Run {
-    /// A run whose main process is another one.
+    /// Returns a run whose main process is another one.
     fn joined(id: String, main_pid: u32) -> Run {
         Run {
             id,
@@ -61,7 +62,7 @@ impl Run {
         }
     }
 
-    /// The run of a forked child.
+    /// Returns the run of a forked child.
     pub(crate) fn of_child(&self) -> Run {
         Run {
             main: false,
@@ -70,17 +71,18 @@ impl Run {
         }
     }
 
-    /// The runs whose controls count: a process that is ahead of its main process is in the same trace.
+    /// Returns the runs whose control files apply. A process that is ahead of its main process is
+    /// in the same trace, so it also follows the main process's run.
     pub(crate) fn ids(&self) -> Vec<String> {
         let ids = [Some(&self.id), self.ahead_of.as_ref()];
         ids.into_iter().flatten().cloned().collect()
     }
 }
 
-/// Finds or starts the run of this process; makes the directories.
+/// Finds or begins the run of this process, and creates the directories.
 ///
-/// # Errors
-/// When the directory cannot be made, or something in it is not ours to touch.
+/// # Errors Returns an error if the directory cannot be created, or if it contains something that
+/// must not be touched.
 pub(crate) fn enter(
     config: &Config,
     identity: &FragmentHeader,
@@ -97,11 +99,11 @@ pub(crate) fn enter(
     })
 }
 
-/// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
-/// main process has begun since, whatever the environment says, which is from before; or what it is about to begin.
+/// Finds or begins the run of a new recording in the same process, and creates the directories. The
+/// main process begins a new run. Any other process joins the run that the main process has begun
+/// since, or is about to begin. The environment is ignored for this because it is older.
 ///
-/// # Errors
-/// As [`enter`].
+/// # Errors Same as [`enter`].
 pub(crate) fn enter_anew(
     config: &Config,
     identity: &FragmentHeader,
@@ -114,7 +116,7 @@ pub(crate) fn enter_anew(
     })
 }
 
-/// Makes the directories, and then lets `find_run` find or start the run.
+/// Creates the directories, then calls `find_run` to find or begin the run.
 fn enter_as(
     config: &Config,
     identity: &FragmentHeader,
@@ -134,19 +136,20 @@ fn enter_as(
     Ok((run, fragments))
 }
 
-/// How a process that is about to record finds its run in a directory.
+/// A process that is about to record and looks for its run in a directory.
 struct Entrance<'a> {
     config: &'a Config,
     identity: &'a FragmentHeader,
     warnings: &'a mut Vec<String>,
     directory: Dir,
     fragments: &'a Dir,
-    /// True if no other process can set the directory up at the same time; `None` before the process has waited for its turn.
+    /// True if no other process can set up the directory at the same time; `None` before the
+    /// process has waited for its turn.
     is_alone: Option<bool>,
 }
 
 impl Entrance<'_> {
-    /// Waits for a short time while another process sets the directory up.
+    /// Waits for a short time while another process sets up the directory.
     fn wait_for_turn(&mut self) {
         if self.is_alone.is_none() {
             self.is_alone = Some(self.directory.lock(PATIENCE_NS));
@@ -160,12 +163,12 @@ impl Entrance<'_> {
             return Some(Run::joined(id, 0)); // a launcher groups its processes
         };
         let stated = live_run(&self.directory, self.identity);
-        // The main process may have begun another run since it made this environment.
+        // The main process may have begun another run since it created this environment.
         if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
             return Some(Run::joined(stated.run.clone(), main_pid));
         }
         let is_ancestor = identity::is_ancestor(main_pid, self.identity.pid);
-        // A live run takes precedence over one that was announced and never begun.
+        // A live run takes precedence over one that was announced but never begun.
         if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
             && is_ancestor
             && !self.has_member(&id, |_, _| true)
@@ -183,19 +186,21 @@ impl Entrance<'_> {
         None
     }
 
-    /// Returns true if a process of the run still records in this directory. The main process may have ended.
+    /// Returns true if a process of the run is still recording in this directory. The main process
+    /// may have ended.
     fn has_live_member(&self, run: &str) -> bool {
         self.has_member(run, |file, header| is_owned(file, header, self.identity))
     }
 
-    /// Returns true if the directory has a fragment of the run that passes `is_such`.
+    /// Returns true if the directory has a fragment of the run that satisfies `is_such`.
     fn has_member(&self, run: &str, is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool) -> bool {
         let is_member = |name: &OsString| {
             let (file, _) = self.fragments.open_file(name).ok()?;
             let header = read_header(&file)?;
             Some(header.run == run && is_such(&file, &header))
         };
-        // A fragment may continue in a segment that was made after the names were read, so they are read twice.
+        // A fragment may continue in a segment that was created after the names were read, so they
+        // are read twice.
         (0..2).any(|_| {
             let mut names = self.fragments.names().unwrap_or_default();
             names.retain(|name| is_fragment_name(&name.to_string_lossy()));
@@ -217,8 +222,8 @@ impl Entrance<'_> {
         self.begin(new_run_id())
     }
 
-    /// Makes this process the main process of a new run, and moves the fragments of earlier runs aside. A new, locked run file replaces the old one in
-    /// one step.
+    /// Makes this process the main process of a new run, and moves the fragments of earlier runs
+    /// aside. A new, locked run file atomically replaces the old one.
     fn begin(&mut self, id: String) -> io::Result<Run> {
         let (config, identity, directory) = (self.config, self.identity, &self.directory);
         let header = FragmentHeader {
@@ -297,18 +302,21 @@ impl Drop for Entrance<'_> {
     }
 }
 
-/// Returns the run that a live main process has in this directory. Takes the lock for a moment if it is free.
+/// Returns the run of a live main process in this directory. Takes the lock for a moment if it is
+/// free.
 fn live_run(directory: &Dir, identity: &FragmentHeader) -> Option<RunFile> {
     held_run(&directory.open_file(RUN_FILE).ok()?.0, identity)
 }
 
-/// Reads an open run file. Returns `None` unless the file is locked and the process that it names may be alive.
+/// Reads an open run file. Returns `None` unless the file is locked and the process that it names
+/// may be alive.
 fn held_run(file: &OwnedFd, identity: &FragmentHeader) -> Option<RunFile> {
     let is_held = !fd::try_lock(file.as_raw_fd());
     parse(file).filter(|run| is_held && may_live(run, identity))
 }
 
-/// Makes up a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For launchers that set `SA_PROFILE_RUN`.
+/// Creates a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For
+/// launchers that set `SA_PROFILE_RUN`.
 pub fn new_run_id() -> String {
     let seconds = clock::realtime_ns() / 1_000_000_000;
     let (year, month, day) = civil_date(seconds / 86_400);
@@ -317,7 +325,8 @@ pub fn new_run_id() -> String {
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{random:08x}")
 }
 
-/// The proleptic Gregorian date of a day since 1970-01-01; years run from March so that the leap day comes last.
+/// Returns the proleptic Gregorian date of a day since 1970-01-01. Internally, years begin in March
+/// so that the leap day comes last.
 fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

@@ -1,4 +1,5 @@
-//! Whether a process still owns a fragment or a run file: what its lock and its header say, held against what can be seen from here.
+//! Checks if a process still owns a fragment or a run file, by its lock, its header, and what this
+//! process can see.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -6,13 +7,15 @@ use crate::run::identity;
 use crate::sys::{fd, read};
 use sa_format::{FragmentHeader, Record, RunFile};
 
-/// Returns true if the process that a locked run file names may be alive. If the process cannot be seen, only the lock counts. If it can be seen, the
-/// lock is not enough, because a forked child may hold the lock of a dead parent.
+/// Returns true if the process that a locked run file names may be alive. If that process cannot be
+/// seen, the lock decides. If it can be seen, the lock is not enough, because a forked child may
+/// hold the lock of a dead parent.
 pub(crate) fn may_live(owner: &RunFile, identity: &FragmentHeader) -> bool {
     !is_visible(owner, identity) || identity::start_time(owner.main_pid) == Some(owner.start_time)
 }
 
-/// Returns true if `/proc` of this process would show the other one. An identity that was read without `/proc` is all zeros, which match by accident.
+/// Returns true if `/proc` of this process would show the other one. An identity that was read
+/// without `/proc` is all zeros, which would match by accident.
 fn is_visible(owner: &RunFile, identity: &FragmentHeader) -> bool {
     owner.host == identity.host
         && owner.boot_id == identity.boot_id
@@ -22,7 +25,7 @@ fn is_visible(owner: &RunFile, identity: &FragmentHeader) -> bool {
         && identity::sees_processes(identity.pid)
 }
 
-/// Whether a live process owns the fragment. Takes its lock for a moment if nobody has it.
+/// Returns true if a live process owns the fragment. Takes its lock for a moment if it is free.
 pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &FragmentHeader) -> bool {
     !fd::try_lock(file.as_raw_fd()) && may_live(&run_file(header), identity)
 }
@@ -39,7 +42,7 @@ pub(crate) fn run_file(header: &FragmentHeader) -> RunFile {
     }
 }
 
-/// The header of an open fragment, if its first line is one.
+/// Returns the header of an open fragment, if its first line is one.
 pub(crate) fn read_header(file: &OwnedFd) -> Option<FragmentHeader> {
     let start = read::rest(file, 16 << 10).ok()?;
     let line = start.split(|byte| *byte == b'\n').next()?;

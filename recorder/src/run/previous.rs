@@ -1,6 +1,7 @@
-//! `previous/`: where the fragments of earlier runs go, and how many of them stay.
+//! `previous/`: the folder of the fragments of earlier runs, and the limits on their number.
 //!
-//! A directory may be shared by several hosts: each forgets only its own fragments, and counts only the runs that have some.
+//! Several hosts may share a directory. Each host removes only its own fragments, and counts only
+//! the runs that have some.
 
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -18,17 +19,18 @@ use sa_format::{
     stem_and_segment,
 };
 
-/// The run of fragments without a usable header.
+/// Folder of the fragments without a usable header.
 pub(crate) const UNKNOWN_RUN: &str = "unknown";
-/// Such fragments kept for each previous run that is kept.
+/// Number of such fragments that are kept for each previous run that is kept.
 const UNKNOWN_FRAGMENTS: usize = 8;
-/// By default the runs of so long are kept, at most so many of so many bytes.
+/// Age below which runs are kept by default, and limits on their number and their total size.
 const DAY_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 const MOST_RUNS: usize = 20;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first. A kill in between leaves segments, and the next cleaning
-/// moves them beside their ring. A ring left alone would look like that of a fragment that somebody removed.
+/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first. A kill in between
+/// leaves segments, and the next cleaning moves them to their ring. A ring that stayed alone would
+/// look like that of a fragment that somebody removed.
 pub(crate) fn move_aside(
     config: &Config,
     directory: &Dir,
@@ -57,13 +59,14 @@ pub(crate) fn move_aside(
     Ok(())
 }
 
-/// The name of the ring of a fragment's segment.
+/// Returns the name of the ring of a fragment's segment.
 fn ring_of(name: &OsStr) -> String {
     let text = name.to_string_lossy();
     ring_name(stem_and_segment(&text).map_or(&*text, |(stem, _)| stem))
 }
 
-/// What makes a taken name a free one: the nonce, so that a move cut in two goes on under the same name.
+/// Returns the suffix that makes a name unique: the nonce, so that an interrupted move continues
+/// under the same name.
 fn suffix(header: Option<&FragmentHeader>) -> String {
     let nonce = header.map(|header| header.nonce.clone());
     nonce
@@ -71,7 +74,7 @@ fn suffix(header: Option<&FragmentHeader>) -> String {
         .unwrap_or_else(|| format!("{:016x}", crate::sys::random()))
 }
 
-/// A fragment of this host, or a segment of one.
+/// A segment of a fragment of this host.
 struct Old {
     status: Status,
     name: OsString,
@@ -82,7 +85,7 @@ struct OldRun {
     name: OsString,
     folder: Dir,
     fragments: Vec<Old>,
-    /// What the rings in the folder take of the disk.
+    /// Disk space of the rings in the folder, in bytes.
     ring_bytes: u64,
 }
 
@@ -95,7 +98,8 @@ impl OldRun {
         let ring_bytes = names.iter().filter(is_ring).filter_map(ring_bytes).sum();
         names.retain(|name| is_fragment_name(&name.to_string_lossy()));
         names.sort_unstable();
-        // Reading each header of each run would take the host's time at every start. Of a run whose first one is of this host all are, nearly always.
+        // Reading every header of every run would delay the host at each start. If the first one of
+        // a run is from this host, nearly always all are.
         let first = names.first().and_then(|name| folder.open_linked(name).ok());
         let header = first.and_then(|(file, _)| read_header(&file));
         let is_ours = header.is_some_and(|header| header.host == host);
@@ -117,7 +121,8 @@ impl OldRun {
         })
     }
 
-    /// When the run last wrote anything. The folder's own time would be that of the move, which many runs may share.
+    /// Returns the time when the run last wrote something. The folder's own time is that of the
+    /// move, which many runs may share.
     fn last_written_ns(&self) -> Option<u64> {
         let newest = self.fragments.first();
         newest.map(|fragment| fragment.status.modified_ns)
@@ -129,8 +134,9 @@ impl OldRun {
         fragments.sum::<u64>().saturating_add(self.ring_bytes)
     }
 
-    /// Removes all but the newest fragments of this host, each after its ring: what a kill leaves half removed is still found by its fragment. What
-    /// goes is counted, and told to `removed` before.
+    /// Removes all but the newest fragments of this host. Each one goes after its ring, so that a
+    /// removal interrupted by a kill is still found through the fragment. What is removed is first
+    /// counted and reported to `removed`.
     fn keep_newest(&self, count: usize, host: &str, removed: &mut Removed<'_>) {
         let gone = self.fragments.iter().skip(count);
         let gone = gone.filter_map(|old| of_host(&self.folder, old.name.clone(), host));
@@ -150,14 +156,14 @@ impl OldRun {
         }
     }
 
-    /// Removes this host's fragments, and the folder if that was all.
+    /// Removes this host's fragments, and the folder if it is then empty.
     fn remove(self, previous: &Dir, host: &str, removed: &mut Removed<'_>) {
         self.keep_newest(0, host, removed);
         let _ = previous.remove_folder(&self.name); // stays while it holds something else
     }
 }
 
-/// A fragment of this host; `None` for anything else.
+/// Returns a fragment of this host, or `None` for anything else.
 fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
     let (file, status) = folder.open_linked(&name).ok()?;
     let header = read_header(&file);
@@ -166,8 +172,9 @@ fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
     (!elsewhere && !not_ours).then_some(Old { status, name })
 }
 
-/// Keeps the `SA_PROFILE_OLD_RUNS` runs that were written last, or those of the last day; fragments of no known run are bounded, but no run that could
-/// push one out. What is removed is told in `<dir>/removed`; gives the words to say of it.
+/// Keeps the `SA_PROFILE_OLD_RUNS` most recently written runs, or by default those of the last day.
+/// Fragments of unknown runs are limited separately, so that they cannot displace a run. Removed
+/// runs are listed in `<dir>/removed`. Returns a message about them.
 pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> Option<String> {
     let previous = directory.open_folder(PREVIOUS_DIR).ok()?;
     let names = previous.names().unwrap_or_default();
@@ -188,7 +195,8 @@ pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> O
     removed.words()
 }
 
-/// How many of the runs, the newest first, are of the last day and not too many together. The newest one stays in any case.
+/// Returns the number of runs, newest first, that are from the last day and within the limits. The
+/// newest one is always kept.
 fn young(runs: &[OldRun]) -> usize {
     let now_ns = clock::realtime_ns();
     let is_young = |run: &OldRun| {
@@ -211,7 +219,8 @@ mod tests {
     use std::fs;
     use std::time::{Duration, SystemTime};
 
-    /// Runs of these ages in seconds, the newest first, each with a fragment of so many events.
+    /// Creates runs of these ages in seconds, newest first, each with a fragment of `events`
+    /// events.
     fn runs(ground: &Ground, ages: &[u64], events: usize) {
         for (number, age) in ages.iter().enumerate() {
             let name = format!("run-{number:02}");
@@ -272,7 +281,7 @@ mod tests {
         let host = crate::run::identity::read().host;
         let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
         assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
-        // What the ring holds is not counted.
+        // The contents of the ring are not counted.
         let words = ground.forget(Some(1)).unwrap();
         assert!(words.contains("run-01: about 7 events"), "{words}");
     }
@@ -285,7 +294,7 @@ mod tests {
         let read = || -> RemovedRuns {
             serde_json::from_str(&fs::read_to_string(ground.path("removed")).unwrap()).unwrap()
         };
-        // It is said once, and told each time.
+        // The message is printed once, but each removal is listed.
         assert_eq!(ground.forget(Some(10)), None);
         assert_eq!(read().runs.len(), 13);
         for round in 0..40 {

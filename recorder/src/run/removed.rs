@@ -1,6 +1,7 @@
-//! `<dir>/removed`: which earlier runs were removed, and what was in them.
+//! `<dir>/removed`: the earlier runs that were removed, and what they contained.
 //!
-//! The host waits while this counts. So only the front of long fragments is read, and their events are estimated.
+//! The host waits during this count, so only the beginning of long fragments is read, and their
+//! events are estimated.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,26 +12,26 @@ use crate::sys::clock;
 use crate::sys::dir::Dir;
 use sa_format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 
-/// Bytes that a cleaning reads to count events.
+/// Maximum number of bytes that one cleaning reads to count events.
 const COUNTED_BYTES: u64 = 4 << 20;
-/// Bytes of a line, where nothing was counted.
+/// Assumed length of a line in bytes if nothing was counted.
 const LINE_BYTES: u64 = 120;
-/// Runs that are named.
+/// Maximum number of runs listed in the file.
 const NAMED: usize = 64;
-/// Runs that are said.
+/// Maximum number of runs listed in the message.
 const SAID: usize = 3;
-/// After so long a removal is said again.
+/// Time in ns after a removal before a further one is reported in a message again.
 const AGAIN_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
-/// What records of the recorder and names begin with.
+/// Beginning of the recorder's own records and of names.
 const METADATA: &[u8] = br#"{"ph":"M""#;
 
-/// What a cleaning removes.
+/// The runs that a cleaning removes.
 pub(crate) struct Removed<'a> {
     directory: &'a Dir,
     mode: u32,
-    /// Those that this cleaning removes.
+    /// Runs that this cleaning removes.
     runs: Vec<RemovedRun>,
-    /// Whether others were removed not long ago: then it has been said.
+    /// True if other runs were removed recently, so that a message was already printed.
     was_said: bool,
     bytes_left: u64,
 }
@@ -46,7 +47,8 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Tells of a run that is about to be removed: its files, the length of each, and whether there is a ring, of which nobody counts what it holds.
+    /// Lists a run that is about to be removed. For each of its files, `files` has the length, and
+    /// whether it has a ring, whose contents are not counted.
     pub(crate) fn tell(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64, bool)>) {
         let mut removed = RemovedRun {
             run: run.to_owned(),
@@ -69,8 +71,8 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Returns the number of events in a file, and whether they were counted to its end. The host waits, and may have little memory: nothing of the file is
-    /// kept.
+    /// Returns the number of events in a file, and true if they were counted to its end. The host
+    /// is waiting and may have little memory, so nothing of the file is kept in memory.
     fn events(&mut self, file: OwnedFd, bytes: u64) -> (u64, bool) {
         let (mut reader, mut counter) = (File::from(file), Counter::default());
         let mut buffer = [0; 8192];
@@ -91,7 +93,7 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Adds a run to the file. Where that cannot be written, it is said all the same.
+    /// Adds a run to the file. If the file cannot be written, the message is printed all the same.
     fn write(&mut self, run: &RemovedRun) {
         let mut all: RemovedRuns = load(self.directory, REMOVED_FILE).unwrap_or_default();
         if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
@@ -106,7 +108,7 @@ impl<'a> Removed<'a> {
         let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // the words on stderr do not depend on it
     }
 
-    /// What to say of it, unless it was said not long ago.
+    /// Returns the message about the removal, unless one was printed recently.
     pub(crate) fn words(&self) -> Option<String> {
         if self.runs.is_empty() || self.was_said {
             return None;
@@ -136,7 +138,7 @@ impl<'a> Removed<'a> {
 struct Counter {
     events: u64,
     bytes: u64,
-    /// Length of the line so far, and of its part that is equal to the start of metadata.
+    /// Length of the line so far, and of its prefix that equals the beginning of metadata.
     line: usize,
     equal: usize,
 }

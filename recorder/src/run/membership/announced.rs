@@ -1,5 +1,5 @@
-//! A run that a process has announced to its children, in their environment, before it has recorded anything itself. They may record first, and end
-//! first.
+//! A run that a process has announced to its children in their environment, before it has recorded
+//! anything itself. The children may record and end before it does.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,9 @@ use crate::sys::dir::Dir;
 use crate::sys::variable;
 use sa_format::{RUN_FILE, RunFile};
 
-/// The variables of a run that this process will begin with its first event. Empty if it belongs to one already, or will join one that is live here. Writes nothing.
+/// Returns the variables of a run that this process will begin with its first event. Returns
+/// nothing if the process already belongs to a run or will join one that is live here. Writes no
+/// files.
 pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     let is_given = config.run.is_some();
     let directory = Dir::open_path(&config.paths.directory);
@@ -23,8 +25,9 @@ pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     exported_variables(variable, &config.paths, &new_run_id(), std::process::id())
 }
 
-/// Begins the run that this process has announced; `None` if it has announced none, or begun it already before it executed another program. Where the run of another
-/// main process is live by now, this one joins it.
+/// Begins the run that this process has announced. Joins the run of another main process instead if
+/// that is live by now. Returns `None` if the process has announced no run, or began it before it
+/// executed another program.
 pub(super) fn begin(entrance: &mut Entrance<'_>) -> io::Result<Option<Run>> {
     let (config, identity) = (entrance.config, entrance.identity);
     let Some(id) = &config.run else {
@@ -35,7 +38,7 @@ pub(super) fn begin(entrance: &mut Entrance<'_>) -> io::Result<Option<Run>> {
     }
     entrance.wait_for_turn();
     let run = match live_run(&entrance.directory, identity) {
-        // Another process was faster. Children that have begun already decide which run it is.
+        // Another process was faster. Children that have already begun decide which run it is.
         Some(_) if entrance.has_live_member(id) => Run::joined(id.clone(), identity.pid),
         Some(live) => Run::joined(live.run, live.main_pid),
         None => entrance.begin(id.clone())?,

@@ -1,6 +1,8 @@
-//! `<dir>/run.next`: the run that a main process is about to begin, named by a process that began anew before it.
+//! `<dir>/run.next`: the run that a main process is about to begin, named by a process that began
+//! anew before it.
 //!
-//! All of them were told to begin anew, each by its own message. The first one must not find itself in the run that is about to end.
+//! Each process is told separately to begin anew. The first one that does so must not join the run
+//! that is about to end.
 
 use std::io;
 
@@ -15,7 +17,8 @@ pub(super) fn read(directory: &Dir) -> Option<RunFile> {
     load(directory, NEXT_RUN_FILE)
 }
 
-/// Returns true if the main process of `run` is to begin `next`: all but the id of the run is the same.
+/// Returns true if the main process of `run` is about to begin `next`: only the id of the run
+/// differs.
 pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
     let of_main = RunFile {
         run: next.run.clone(),
@@ -24,7 +27,7 @@ pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
     *next == of_main
 }
 
-/// Joins the run that `main` is about to begin, naming it if nobody has.
+/// Joins the run that `main` is about to begin, and names that run if no process has done so.
 pub(super) fn join(
     config: &Config,
     directory: &Dir,
@@ -49,7 +52,7 @@ pub(super) fn join(
     })
 }
 
-/// Removes the file: the run has begun, or will not.
+/// Removes the file, because the run has begun or never will.
 pub(super) fn forget(directory: &Dir) {
     let _ = directory.remove(NEXT_RUN_FILE); // mostly there is none
 }
