@@ -1,4 +1,5 @@
-//! What a thread records with: its place in the recorder, its open spans, and the writer of its events.
+//! The recording state of a thread: its place in the recorder, its open spans, and the writer of
+//! its events.
 
 pub(crate) mod event_writer;
 pub(crate) mod open_span;

@@ -1,5 +1,6 @@
-//! Formats a thread's events straight into its slot and publishes them. No lock, no allocation, no system call per event. Where there is more to do,
-//! a thread that comes from C is kept from being cancelled.
+//! Formats a thread's events straight into its slot and publishes them. There is no lock,
+//! allocation or system call per event. Code paths that do more than that prevent the cancellation
+//! of the thread, which the host may have created in C.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,19 +18,21 @@ use crate::text::site::SiteText;
 use sa_format::loss::Cause;
 use sa_format::{MAX_LINE_BYTES, ring as layout};
 
-/// Room for everything of a line but its name, category and args.
+/// Room in bytes for a line without its name, category and args.
 const FIXED_BYTES: usize = 256 + SLACK;
-/// What stands between the row and the time.
+/// Text between the tid and the time.
 const TIME_KEY: &[u8; 6] = b",\"ts\":";
-/// Where the phase stands in a line.
+/// Offset of the phase in a line.
 const PHASE_AT: usize = 7;
-/// What a thread that flushes for itself gathers: a step and the last line's rest.
+/// Number of bytes that a thread gathers before it flushes its own slot: one step and the rest of
+/// the last line.
 const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
-/// After so many bytes it tries again if another thread was writing.
+/// Number of bytes after which a thread tries to flush again if another thread was writing.
 const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
-/// What a short line fits into: where the compiler knows the room, it need not look for every piece whether that fits. The prefix has 64 bytes at most,
-/// the part of a second 10, a duration 28, middle and args 32 each, the name 64, the end 3: 233.
+/// Room in bytes for a short line. Because the size is known at compile time, not every part of the
+/// line needs a bounds check. The prefix has at most 64 bytes, the time within the second 10, a
+/// duration 28, middle and args 32 each, the name 64, the end 3: 233.
 const SHORT_LINE: usize = 256;
 
 /// Writes lines into a slot.
@@ -40,25 +43,25 @@ pub(crate) struct EventWriter {
     key: u64,
     /// Position after the last published line.
     head: u64,
-    /// Up to here the thread may write without looking at `flushed` again.
+    /// Position up to which the thread may write without reading `flushed` again.
     limit: u64,
-    /// How many spans are open.
+    /// Number of open spans.
     pub(crate) depth: u32,
-    /// The entry of a span that ends with the next line, if the depth in the state cannot say so.
+    /// Entry of a span that ends with the next line, if the depth in the state cannot express that.
     pub(crate) closing: Option<OpenEntry>,
-    /// What was flushed when waiting for room was given up.
+    /// Flushed position when the thread last gave up waiting for room.
     stalled_at: Option<u64>,
-    /// When the second began that `prefix` ends with.
+    /// Beginning of the second that `prefix` ends with.
     second_ns: u64,
     /// `{"ph":"X","pid":P,"tid":T,"ts":` and the digits of the second.
     prefix: [u8; 64],
     prefix_len: usize,
     fixed_len: usize,
-    /// Where in it the thread stands.
+    /// Offset of the tid in the prefix.
     tid_at: usize,
 }
 
-/// What a timed event consists of beside its phase and time.
+/// The contents of a timed event apart from its phase and time.
 #[derive(Clone, Copy)]
 pub(crate) struct Body<'a> {
     /// Duration for `X`.
@@ -73,14 +76,14 @@ pub(crate) struct Body<'a> {
 /// Name and category of an event.
 #[derive(Clone, Copy)]
 pub(crate) enum Name<'a> {
-    /// Known at the call site.
+    /// Name of a call site.
     Site(&'static SiteText),
-    /// `"name":"…","cat":"…"`, made for this event.
+    /// `"name":"…","cat":"…"`, encoded for this event.
     Text(&'a [u8]),
 }
 
 impl Body<'_> {
-    /// Whether its line fits into [`SHORT_LINE`].
+    /// Returns true if the line fits into [`SHORT_LINE`].
     #[inline(always)]
     fn is_short(&self) -> bool {
         const SHORT: usize = 32;
@@ -102,7 +105,7 @@ impl Name<'_> {
 }
 
 impl EventWriter {
-    /// The writer of thread `tid` in `slot`.
+    /// Returns the writer of thread `tid` in `slot`.
     pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> EventWriter {
         let mut prefix = [0; 64];
         let mut line = Line::new(&mut prefix);
@@ -132,12 +135,12 @@ impl EventWriter {
         }
     }
 
-    /// Position after the last line.
+    /// Returns the position after the last line.
     pub(crate) fn position(&self) -> u64 {
         self.head
     }
 
-    /// Publishes the position and how many spans are open.
+    /// Publishes the position and the number of open spans.
     #[inline(always)]
     pub(crate) fn publish(&mut self) {
         if self.depth as usize >= layout::MAX_DEPTH {
@@ -158,13 +161,14 @@ impl EventWriter {
         self.state.store(state, Ordering::Release);
     }
 
-    /// Writes a timed event on the calling thread and publishes it.
+    /// Writes a timed event of the calling thread and publishes it.
     #[inline(always)]
     pub(crate) fn write(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
         self.write_on(None, phase, ts_ns, body, None);
     }
 
-    /// Writes an event on the thread's own row or on `row`, and publishes it. The event ends the span of the lane entry `closing`, if any.
+    /// Writes an event with the given tid, by default the thread's own, and publishes it. The event
+    /// ends the span of the lane entry `closing`, if any.
     #[inline(always)]
     pub(crate) fn write_on(
         &mut self,
@@ -179,7 +183,8 @@ impl EventWriter {
             let body = *body; // a copy, so that the original need not be in memory
             return self.large_event(row, phase, ts_ns, need, &body);
         }
-        // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
+        // SAFETY: positions from `head` on belong to this thread until published, and there is room
+        // for `need`.
         let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
         self.enter_second(row, ts_ns);
         let len = match room.first_chunk_mut::<SHORT_LINE>() {
@@ -193,7 +198,8 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Updates the prefix to the second of an event. An event on another row only moves it forward: if it began earlier, the next event of the thread would move it back.
+    /// Updates the prefix to the second of an event. An event with another tid only moves it
+    /// forward: if such an event began earlier, the thread's next event would move the prefix back.
     #[inline(always)]
     fn enter_second(&mut self, row: Option<u32>, ts_ns: u64) {
         let part = ts_ns.wrapping_sub(self.second_ns);
@@ -266,7 +272,8 @@ impl EventWriter {
         self.compose(Line::new(room), row, phase, ts_ns, body)
     }
 
-    /// Makes room for `need` bytes, flushing if the ring is more than three quarters full, or by steps if others record as fast.
+    /// Makes room for `need` bytes. Flushes if the ring is more than three quarters full, or step
+    /// by step if other threads record as fast.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, need: u64) -> bool {
@@ -296,7 +303,8 @@ impl EventWriter {
         true
     }
 
-    /// Writes whole steps while they are still in this processor's cache, if nobody else is writing; there is room in any case.
+    /// Writes whole steps while they are still in this processor's cache, unless another thread is
+    /// writing. There is room in any case.
     fn flush_steps(&mut self, flushed: u64) {
         let (slot, process) = (self.slot, self.process);
         if self.head - flushed >= OWN_STEP_BYTES {
@@ -317,7 +325,8 @@ impl EventWriter {
         }
         let stalled = self.stalled_at == Some(flushed(slot));
         if end > slot.bytes && (stalled || !process.make_room(slot, need)) {
-            // One wait a stall, then events are dropped until the file has taken something.
+            // The thread waits once for a stalled file. Then events are dropped until the file has
+            // accepted something.
             self.stalled_at = Some(flushed(slot));
             self.limit = self.head;
             process.lost.count(Cause::Busy);
@@ -327,7 +336,8 @@ impl EventWriter {
         true
     }
 
-    /// Writes an event that is larger than half a ring directly to the fragment. Any other event without room is counted already.
+    /// Writes an event that is larger than half a ring directly to the fragment. Any other event
+    /// without room is already counted.
     #[cold]
     #[inline(never)]
     fn large_event(
@@ -351,7 +361,7 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Writes a line straight to the fragment, where a reader would take it.
+    /// Writes a line straight to the fragment, unless it is too long for readers.
     fn write_through(&self, line: &[u8]) {
         let _uncancelled = Uncancelled::keep();
         if line.len() > MAX_LINE_BYTES {
@@ -374,7 +384,7 @@ impl EventWriter {
     }
 }
 
-/// Writes what follows the time.
+/// Writes the part of a line after the time.
 #[inline(always)]
 fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
     if let Some(duration_ns) = body.duration_ns {

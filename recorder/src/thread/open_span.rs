@@ -1,11 +1,11 @@
-//! The open spans of a thread that it keeps for callers without guards.
+//! The open spans of a thread that are kept for callers without guards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::text::site::Site;
 use crate::thread::thread_state::ThreadState;
 
-/// A piece of the writer's text.
+/// A range of the writer's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) from: u32,
@@ -27,17 +27,17 @@ impl Piece {
     }
 }
 
-/// What is known of an open span on its own thread.
+/// State of an open span on its own thread.
 #[derive(Debug)]
 pub(crate) struct OpenSpan {
     pub(crate) thread: &'static ThreadState,
-    /// The recording in which it began; it can end in no other.
+    /// Recording in which the span began. It can only end in that one.
     pub(crate) epoch: u32,
     pub(crate) site: Option<&'static Site>,
     pub(crate) start_ns: u64,
     pub(crate) cpu_start_ns: u64,
     pub(crate) depth: u32,
-    /// Name and category if there is no site.
+    /// Name and category if the span has no site.
     pub(crate) name: Piece,
     pub(crate) args: Piece,
 }
@@ -46,12 +46,13 @@ pub(crate) struct OpenSpan {
 #[derive(Debug)]
 pub(crate) struct SpanIds {
     next: u64,
-    /// In the order in which they began.
+    /// Ids and spans in the order in which they began.
     pub(crate) open: Vec<(u64, OpenSpan)>,
 }
 
 impl SpanIds {
-    /// None yet. The ids of two threads differ, also those of a forked child from its parent's: the count goes on there.
+    /// Returns an empty set. The ids of two threads differ, and those of a forked child differ from
+    /// its parent's, because the child continues the count.
     pub(crate) fn new() -> SpanIds {
         static THREADS: AtomicU64 = AtomicU64::new(1);
         SpanIds {
@@ -60,13 +61,13 @@ impl SpanIds {
         }
     }
 
-    /// Where a span stands; mostly it is the last one.
+    /// Returns the index of a span, which is usually the last one.
     #[inline]
     pub(crate) fn position(&self, id: u64) -> Option<usize> {
         self.open.iter().rposition(|(open, _)| *open == id)
     }
 
-    /// Takes a span out; mostly it is the last one.
+    /// Removes a span, which is usually the last one.
     #[inline]
     pub(crate) fn take(&mut self, id: u64) -> Option<OpenSpan> {
         let last = self.open.pop_if(|(last, _)| *last == id);
@@ -77,7 +78,7 @@ impl SpanIds {
     #[inline(always)] // else the span is copied while it is on its way to memory, which processors wait for
     pub(crate) fn add(&mut self, open: OpenSpan) -> u64 {
         let id = self.next;
-        // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
+        // A thread's ids repeat after 2^32 spans. By then no caller holds the first ones.
         self.next = id & !u64::from(u32::MAX) | (id + 1) & u64::from(u32::MAX);
         self.open.push((id, open));
         id

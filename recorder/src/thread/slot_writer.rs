@@ -1,4 +1,5 @@
-//! A thread's open spans: their place on the stack that outlives a crash, and the text they carry until they end.
+//! A thread's open spans: their entries on the stack that survives a crash, and the text they need
+//! until they end.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -12,23 +13,24 @@ use crate::thread::event_writer::EventWriter;
 use crate::thread::open_span::{OpenSpan, Piece, SpanIds};
 use sa_format::ring as layout;
 
-/// Added to the depth of a span whose args the writer keeps outside of its text.
+/// Flag in the depth of a span whose args the writer keeps outside its text.
 const OWN_ARGS: u32 = 1 << 31;
-/// What a thread begins with room for.
+/// Initial capacity of a thread's text in bytes.
 const TEXT_BYTES: usize = 4096;
 
-/// The writing end of a slot; used by the thread that has the state.
+/// The writing end of a slot, used by the thread that has the thread state.
 pub(crate) struct SlotWriter {
-    /// Good inside an event.
+    /// Valid inside an event.
     pub(crate) process: &'static Process,
-    /// Good inside an event.
+    /// Valid inside an event.
     pub(crate) slot: &'static Slot,
     pub(crate) events: EventWriter,
-    /// Args of the open spans, and names that have no site.
+    /// Args of the open spans, and names without a site.
     pub(crate) text: Vec<u8>,
-    /// Spans that ended before one opened after them, by depth, each with where its text began.
+    /// Spans that ended before a span opened after them: their depths, and where their texts began.
+    /// Sorted by depth.
     vacant: Vec<(u32, u32)>,
-    /// Args that grew while a later span was open, by the depth of their span.
+    /// Args that grew while a later span was open, with the depth of their span.
     own_args: Vec<(u32, Vec<u8>)>,
     /// Spans begun without a guard; `None` for one that is not recorded.
     pub(crate) begun: Vec<Option<OpenSpan>>,
@@ -37,10 +39,9 @@ pub(crate) struct SlotWriter {
 }
 
 impl SlotWriter {
-    /// The writer of thread `tid` in `slot`.
+    /// Creates the writer of thread `tid` in `slot`.
     ///
-    /// # Errors
-    /// When there is no memory for it.
+    /// # Errors Returns an error if there is not enough memory.
     pub(crate) fn new(
         process: &'static Process,
         slot: &'static Slot,
@@ -61,8 +62,9 @@ impl SlotWriter {
         })
     }
 
-    /// Opens a span, which readers of the ring find in the stack until it is closed. Its text must be the last piece that was written: the args if the
-    /// span has a site, and name and category otherwise.
+    /// Opens a span. Readers of the ring find it in the stack until it is closed. Its text must be
+    /// the last piece that was written: the args if the span has a site, and name and category
+    /// otherwise.
     #[inline(always)]
     pub(crate) fn push(&mut self, name: EntryName<'_>, piece: Piece, start_ns: u64) -> u32 {
         let depth = self.events.depth;
@@ -83,7 +85,8 @@ impl SlotWriter {
         depth
     }
 
-    /// Lets readers of the ring find a piece of the text, which begins with `names` bytes of name and category. It lies behind that of the span below.
+    /// Stores a piece of the text in the ring, where readers find it after the text of the span
+    /// below. The piece begins with `names` bytes of name and category.
     #[inline(always)]
     fn show(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
         let below = depth.checked_sub(1).and_then(|below| self.entry(below));
@@ -98,8 +101,9 @@ impl SlotWriter {
         self.slot.open_entry(depth as usize)
     }
 
-    /// Shows a span that is deeper than the stack, in a chunk of the ring file, which is created on first use. A span that has no room is counted while it
-    /// is open. The first `names` bytes of the piece are name and category.
+    /// Stores a span that is deeper than the stack, in a chunk of the ring file that is created on
+    /// first use. A span without room is counted while it is open. The first `names` bytes of the
+    /// piece are name and category.
     #[cold]
     #[inline(never)]
     fn show_deep(
@@ -128,26 +132,28 @@ impl SlotWriter {
         entry.open(number, None, start_ns);
     }
 
-    /// Records that the line of a span removed by [`SlotWriter::pop_any`] has been written.
+    /// Clears the entry of a span that [`SlotWriter::pop_any`] removed, after its line was written.
     pub(crate) fn note_end(&self, depth: u32) {
         let depth = depth & !OWN_ARGS;
         let Some(entry) = self.entry(depth) else {
             return self.process.lost.end_hidden();
         };
-        // The state excludes an innermost entry now, but no longer once the thread is that deep again.
+        // The state excludes the innermost entry now, but not once the thread is that deep again.
         if depth < self.events.depth || self.state_excludes(depth) {
             entry.start().store(0, Ordering::Relaxed);
             self.slot.ending().store(0, Ordering::Release);
         }
     }
 
-    /// Returns true if the entry at this depth can look open again without having been opened: only its place above the depth in the state says that it ended.
+    /// Returns true if the entry at this depth could look open again without having been opened. In
+    /// that case only the depth in the state shows that its span has ended.
     fn state_excludes(&self, depth: u32) -> bool {
         depth as usize >= layout::MAX_DEPTH && (self.events.depth as usize) < layout::MAX_DEPTH
     }
 
-    /// Takes a span off the stack; the store that publishes its line publishes this too. Does nothing and returns false unless the span is the innermost one,
-    /// it and the one below it are on the stack, that one is open, and the span's args are in the text.
+    /// Removes a span from the stack. The store that publishes its line also publishes this. Does
+    /// nothing and returns false unless the span is the innermost one, it and the span below it are
+    /// on the stack, that span is open, and the span's args are in the text.
     #[inline(always)]
     pub(crate) fn pop(&mut self, depth: u32) -> bool {
         let is_open = |entry: OpenEntry| entry.start().load(Ordering::Relaxed) != 0;
@@ -161,7 +167,8 @@ impl SlotWriter {
         plain
     }
 
-    /// Takes any span off the stack, with the vacant entries that are innermost then; says where the text of those began.
+    /// Removes any span from the stack, together with the vacant entries that are then innermost.
+    /// Returns the beginning of the texts of those entries.
     pub(crate) fn pop_any(&mut self, depth: u32, text_from: u32) -> Option<u32> {
         let depth = depth & !OWN_ARGS;
         if depth + 1 != self.events.depth {
@@ -181,7 +188,8 @@ impl SlotWriter {
         lowest
     }
 
-    /// Leaves a vacant entry of a span that ends before one opened after it. Readers take it for open until its line is published, which is the next one.
+    /// Leaves a vacant entry for a span that ends before one opened after it. Readers consider it
+    /// open until its line, the next one, is published.
     fn vacate(&mut self, depth: u32, text_from: u32) {
         if depth >= self.events.depth {
             return;
@@ -212,8 +220,9 @@ impl SlotWriter {
         Piece::from(from, &self.text)
     }
 
-    /// Appends to the args of an open span; `add` gets the text and whether it is the first of them. While a later span is open they move out
-    /// of the text. Pieces lie in it as the spans do on the stack, so that what is last can be dropped.
+    /// Appends to the args of an open span. `add` gets the text, and true if it adds the first arg.
+    /// If a later span is open, the args move out of the text: the pieces in the text must have the
+    /// same order as the spans on the stack, so that the last piece can be dropped.
     pub(crate) fn add_args(
         &mut self,
         depth: &mut u32,
@@ -230,7 +239,8 @@ impl SlotWriter {
         }
     }
 
-    /// Appends to the args of a span, but does not show them to readers of the ring. Returns true if the args are in the text.
+    /// Appends to the args of a span without storing them in the ring. Returns true if the args are
+    /// in the text.
     pub(crate) fn extend_args(
         &mut self,
         depth: &mut u32,
@@ -250,7 +260,8 @@ impl SlotWriter {
         is_last
     }
 
-    /// Drops the args of the innermost span from byte `kept` on, but not where readers of the ring find them.
+    /// Drops the args of the innermost span from byte `kept` on, except in the ring, where readers
+    /// still find them.
     pub(crate) fn keep_args(&mut self, depth: u32, piece: &mut Piece, kept: usize) {
         let kept = u32::try_from(kept).unwrap_or(u32::MAX);
         if kept < piece.len && depth & OWN_ARGS == 0 && self.is_last(depth, *piece) {
@@ -259,12 +270,13 @@ impl SlotWriter {
         }
     }
 
-    /// Whether a span has args.
+    /// Returns true if a span has args.
     pub(crate) fn has_args(depth: u32, piece: Piece) -> bool {
         piece.len > 0 || depth & OWN_ARGS != 0
     }
 
-    /// Whether the args of a span can grow in the text: it is the innermost one, and nothing lies behind them.
+    /// Returns true if the args of a span can grow in the text: it is the innermost span, and
+    /// nothing follows its args.
     fn is_last(&self, depth: u32, piece: Piece) -> bool {
         depth + 1 == self.events.depth && (piece.len == 0 || piece.range().end == self.text.len())
     }
@@ -290,7 +302,7 @@ impl SlotWriter {
         }
     }
 
-    /// Takes the args that are not in the text.
+    /// Removes and returns the args that are not in the text.
     pub(crate) fn take_own_args(&mut self, depth: u32) -> Option<Vec<u8>> {
         let at = self.own_args.iter().rposition(|own| own.0 == depth)?;
         Some(self.own_args.swap_remove(at).1)

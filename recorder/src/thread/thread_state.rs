@@ -1,4 +1,5 @@
-//! The calling thread's place in the recorder: found in one thread-local load, taken at the first event, given back when the thread ends.
+//! The calling thread's place in the recorder: found with one thread-local load, acquired at the
+//! first event, released when the thread ends.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::io;
@@ -17,39 +18,44 @@ use crate::text::record::thread_name_line;
 use crate::thread::slot_writer::SlotWriter;
 use sa_format::loss::Cause;
 
-/// What a thread records with, in one recording after the other. Never freed: who ends a recording looks whether the thread is inside an event, and
-/// a thread that comes late looks here whether it may still begin one. A thread's successor gets it. Each lies in cache lines of its own, and in
-/// pairs of them, which processors fetch together: its thread writes there with every event.
+/// The state with which a thread records, in one recording after the other. It is never freed: the
+/// thread that ends a recording checks whether this thread is inside an event, and a late thread
+/// checks here whether it may still begin one. After a thread has ended, another thread reuses its
+/// state. Each state has a pair of cache lines to itself, because processors fetch lines in pairs
+/// and its thread writes to it with every event.
 #[repr(align(128))]
 #[derive(Debug)]
 pub(crate) struct ThreadState {
     epochs: EpochWords,
-    /// The recording that the state is bound to; [`UNBOUND`] without one.
+    /// Recording that the state is bound to; [`UNBOUND`] without one.
     epoch: AtomicU32,
-    /// The thread is between the first and the last store of an event.
+    /// True while the thread is between the first and the last store of an event.
     busy: AtomicBool,
-    /// A thread has it.
+    /// True while a thread has the state.
     taken: AtomicBool,
-    /// The process whose thread has it: the child of a fork cannot know where the parent's copy of an event would go on.
+    /// Process whose thread has the state. The child of a fork cannot know where its copy of an
+    /// interrupted event of the parent would continue.
     pid: AtomicU32,
-    /// Its recorder and slot are good while the thread is inside an event of the state's epoch.
+    /// Its recorder and slot are valid while the thread is inside an event of the state's epoch.
     writer: UnsafeCell<Option<SlotWriter>>,
-    /// The name that the program gave its thread.
+    /// Name that the program gave the thread.
     name: RefCell<Option<String>>,
     next: *const ThreadState,
 }
 
-/// The epoch of a thread state without a writer: no recording has it.
+/// Epoch of a thread state without a writer. No recording has it.
 const UNBOUND: u32 = u32::MAX;
-/// How long a thread without a slot waits before it asks again.
+/// Time in ns before a thread without a slot tries to get one again.
 const RETRY_NS: u64 = 10_000_000;
-/// Every thread state; the list only grows, to as many as threads recorded at a time.
+/// List of all thread states. It only grows, up to the maximum number of threads that recorded at
+/// the same time.
 static STATES: AtomicPtr<ThreadState> = AtomicPtr::new(std::ptr::null_mut());
 
 thread_local! {
     static STATE: Cell<*const ThreadState> = const { Cell::new(std::ptr::null()) };
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
-    /// When a thread that got no slot asks again, and why it got none: each attempt takes system calls.
+    /// Time when a thread without a slot tries again, and why it got none. Each attempt takes
+    /// system calls.
     static RETRY: Cell<(u64, Cause)> = const { Cell::new((0, Cause::Threads)) };
 }
 
@@ -60,8 +66,9 @@ fn own() -> Option<&'static ThreadState> {
     unsafe { STATE.get().as_ref() }
 }
 
-/// Runs `record` with the calling thread's writer, attaching the thread if needed; `None` if recording is off, has ended, or a signal handler
-/// interrupted the recorder on this thread.
+/// Runs `record` with the calling thread's writer, and attaches the thread if needed. Returns
+/// `None` if recording is off or has ended, or if a signal handler interrupted the recorder on this
+/// thread.
 #[inline(always)]
 pub(crate) fn with<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
@@ -73,7 +80,8 @@ pub(crate) fn with<R>(
     enter(thread, thread.epoch(), record)
 }
 
-/// Runs `record` as [`with`] does, if the calling thread is attached already; says whether it is.
+/// Runs `record` like [`with`], but only if the calling thread is already attached. Returns `None`
+/// if it is not.
 #[inline(always)]
 pub(crate) fn with_ready<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
@@ -88,8 +96,9 @@ pub(crate) fn with_own<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R
     with_same(thread, thread.epoch(), record)
 }
 
-/// Runs `record` if the calling thread still has this state in this recording. A span that was open at a fork ends in the parent only. One
-/// that was open when recording was restarted has ended with the old recording.
+/// Runs `record` if the calling thread still has this state in this recording. A span that was open
+/// at a fork only ends in the parent. A span that was open when recording was restarted has ended
+/// with the old recording.
 #[inline(always)]
 pub(crate) fn with_same<R>(
     thread: &'static ThreadState,
@@ -114,18 +123,20 @@ fn enter<R>(
     }
     thread.busy.store(true, Ordering::Relaxed);
     let _busy = Busy(&thread.busy);
-    // Whoever ends recording makes this store visible with a barrier on every thread: no fence is paid here.
+    // The thread that ends a recording makes this store visible with a barrier on every thread, so
+    // no fence is needed here.
     compiler_fence(Ordering::SeqCst);
     if !thread.epochs.is_recording(epoch) {
         return None;
     }
-    // SAFETY: only the thread that has the state comes here, and `busy` keeps its signal handlers out.
+    // SAFETY: only the thread that has the state gets here, and `busy` keeps its signal handlers
+    // out.
     let writer = unsafe { &mut *thread.writer.get() }.as_mut();
     // SAFETY: a thread state has an epoch only while it has a writer.
     Some(record(thread, unsafe { writer.unwrap_unchecked() }))
 }
 
-/// Counts an event of a signal handler that interrupted another one.
+/// Counts an event of a signal handler that interrupted another event.
 #[cold]
 fn count_interrupted(thread: &'static ThreadState) {
     if let Some(process) = reclaim::existing().filter(|process| process.epoch() == thread.epoch()) {
@@ -133,7 +144,7 @@ fn count_interrupted(thread: &'static ThreadState) {
     }
 }
 
-/// Ends an event however it ends: a value's own code may panic.
+/// Clears the flag when an event ends, even if it ends with a panic in a value's own code.
 struct Busy(&'static AtomicBool);
 
 impl Drop for Busy {
@@ -144,7 +155,7 @@ impl Drop for Busy {
     }
 }
 
-/// Gives the calling thread a thread state: the one slow moment of a thread.
+/// Gives the calling thread a thread state. This is the only slow step in a thread's life.
 #[cold]
 #[inline(never)]
 fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
@@ -201,7 +212,7 @@ fn bind(
     thread: Option<&'static ThreadState>,
 ) -> io::Result<&'static ThreadState> {
     let tid = sys::thread::tid();
-    // SAFETY: the state uses it inside events of its epoch alone, and the reaper looks for those.
+    // SAFETY: the state only uses it inside events of its epoch, and the reaper checks for those.
     let kept = unsafe { process.for_thread() };
     let writer = SlotWriter::new(kept, slot, tid)?;
     let thread = match thread {
@@ -218,18 +229,20 @@ fn bind(
     Ok(thread)
 }
 
-/// Returns the state that the calling thread has already. It is an error where a signal handler interrupted an event: its state cannot change hands now.
+/// Returns the state that the calling thread already has. Returns an error if a signal handler
+/// interrupted an event, because then the state cannot be rebound.
 fn own_state() -> Result<Option<&'static ThreadState>, ()> {
     let is_busy = |thread: &&ThreadState| thread.busy.load(Ordering::Relaxed);
     match own().filter(is_busy) {
         None => Ok(own()),
-        // In the child of a fork the interrupted event is the parent's: the child goes on with another thread state.
+        // In the child of a fork, the interrupted event belongs to the parent. The child continues
+        // with another thread state.
         Some(thread) if thread.pid.load(Ordering::Relaxed) != std::process::id() => Ok(None),
         Some(_) => Err(()),
     }
 }
 
-/// Takes a thread state that no thread has, or makes one.
+/// Returns a thread state that no thread has, or creates one.
 fn claim(epochs: EpochWords) -> io::Result<&'static ThreadState> {
     let free = states().find(|thread| {
         !thread.taken.load(Ordering::Relaxed) && !thread.taken.swap(true, Ordering::Acquire)
@@ -265,22 +278,24 @@ fn states() -> impl Iterator<Item = &'static ThreadState> {
 }
 
 impl ThreadState {
-    /// The recording that the state is bound to.
+    /// Returns the recording that the state is bound to.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Binds the state of the calling thread, which is outside of any event.
+    /// Binds the state of the calling thread, which must be outside any event.
     fn bind(&self, process: &'static Process, writer: SlotWriter) {
-        // SAFETY: only the thread that has the state comes here, and its signal handlers find the state's epoch over.
+        // SAFETY: only the thread that has the state gets here, and its signal handlers see that
+        // the recording of the state's epoch has ended.
         unsafe { *self.writer.get() = Some(writer) };
         self.pid.store(process.pid, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         self.epoch.store(process.epoch(), Ordering::Release);
     }
 
-    /// Keeps the name that the program gives its thread, outside of events; whether it is another one than before.
+    /// Stores the name that the program gives its thread. Called outside events. Returns true if
+    /// the name has changed.
     fn keep_name(&self, name: &str) -> bool {
         let Ok(mut kept) = self.name.try_borrow_mut() else {
             return false; // a signal handler, or an allocator that records
@@ -292,13 +307,14 @@ impl ThreadState {
         is_new
     }
 
-    /// Whether its thread is inside an event of this recording, or may be.
+    /// Returns true if the state's thread is, or may be, inside an event of this recording.
     fn is_inside(&self, epoch: u32) -> bool {
         self.epoch.load(Ordering::Acquire) == epoch && self.busy.load(Ordering::Acquire)
     }
 }
 
-/// Gives the state back when its thread ends. What is not flushed stays in the slot until it is.
+/// Releases the state when its thread ends. Unflushed lines stay in the slot until they are
+/// flushed.
 unsafe extern "C" fn detach(thread: *mut libc::c_void) {
     errand::note_end();
     // SAFETY: the value was set from a thread state, which is never freed.
@@ -315,7 +331,7 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
         });
     }
     thread.epoch.store(UNBOUND, Ordering::Release);
-    // SAFETY: the thread has the state for the last time, and is outside of any event.
+    // SAFETY: this is the thread's last use of the state, outside any event.
     unsafe { *thread.writer.get() = None };
     if let Ok(mut name) = thread.name.try_borrow_mut() {
         *name = None;
@@ -323,7 +339,7 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
     thread.taken.store(false, Ordering::Release);
 }
 
-/// Names the calling thread, also in the recordings that follow.
+/// Names the calling thread, in this recording and in later ones.
 pub(crate) fn set_thread_name(name: &str) {
     let name = cut_name(name);
     match own() {
@@ -359,7 +375,7 @@ fn tell_name(name: &str) {
     });
 }
 
-/// Whether no thread is inside an event of a recording that takes no more.
+/// Returns true if no thread is inside an event of a recording that accepts no more events.
 pub(crate) fn are_out_of(epoch: u32) -> bool {
     states().all(|thread| !thread.is_inside(epoch))
 }

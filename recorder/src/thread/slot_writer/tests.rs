@@ -7,10 +7,10 @@ use crate::thread::thread_state;
 use crate::{Level, Recorder, SpanId};
 use sa_format::loss::Cause;
 
-/// Held by a test that records: a process has one recorder.
+/// Held by a test that records, because a process has only one recorder.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Returns how many open spans a reader of the ring finds.
+/// Returns the number of open spans that a reader of the ring finds.
 fn shown(writer: &SlotWriter) -> usize {
     let slot = writer.slot;
     let is_open = |at: &usize| {
@@ -20,7 +20,8 @@ fn shown(writer: &SlotWriter) -> usize {
     (0..slot.entries_in_use()).filter(is_open).count()
 }
 
-/// Returns how many open spans a reader of the ring finds, and how many are counted as hidden.
+/// Returns the number of open spans that a reader of the ring finds, and the number counted as
+/// hidden.
 fn shown_and_hidden() -> (usize, u64) {
     thread_state::with_own(|writer| {
         let hidden = writer.process.lost.untold(Cause::OpenSpans);
@@ -29,7 +30,7 @@ fn shown_and_hidden() -> (usize, u64) {
     .unwrap()
 }
 
-/// Starts recording, and refuses this thread all entries beyond its stack if asked to.
+/// Starts recording. If `is_refused`, this thread gets no entries beyond its stack.
 fn record(directory: &std::path::Path, is_refused: bool) -> Recorder {
     let lookup = |name: &str| (name == "SA_PROFILE_DIR").then(|| directory.into());
     let recorder = Recorder::start_with(lookup).unwrap();
@@ -40,7 +41,7 @@ fn record(directory: &std::path::Path, is_refused: bool) -> Recorder {
     recorder
 }
 
-/// Returns the names of the spans that the recording in this directory has as unfinished.
+/// Returns the names of the spans that the recording in this directory contains as unfinished.
 fn unfinished(directory: &std::path::Path) -> Vec<String> {
     let files = std::fs::read_dir(directory.join("fragments")).unwrap();
     let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
@@ -57,7 +58,7 @@ fn unfinished(directory: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// Opens and ends spans in a random order, so that the depth goes beyond the largest one of a state.
+/// Opens and ends spans in a random order, so that the depth exceeds the largest one in a state.
 fn ends_in_any_order(is_refused: bool) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = tempfile::tempdir().unwrap();
@@ -112,7 +113,8 @@ fn spans_without_an_entry_are_counted_until_they_end() {
     ends_in_any_order(true);
 }
 
-/// Ends the span at a depth below later ones step by step, and returns what a reader finds open before its line is published, with it, and at the end.
+/// Ends the span at a depth below later ones step by step. Returns the number of open spans that a
+/// reader finds before its line is published, after that, and at the end.
 fn open_around_end(depth: u32) -> [usize; 3] {
     let ended = thread_state::with_own(|writer| {
         writer.pop_any(depth, u32::MAX);
