@@ -21,20 +21,20 @@ use sa_format::loss::Cause;
 
 pub use by_id::AsyncSpanId;
 
-/// A span that may be sent to other threads and held over awaits, until it is dropped. It is shown on a row of its own, the lowest free lane of its
-/// process, or within another async span.
+/// A span that may be sent to other threads and held across awaits, until it is dropped. It is
+/// shown inside another async span, or on its own lane, the lowest free one of its process.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
 pub struct AsyncSpan(Option<OpenAsync>);
 
 impl AsyncSpan {
-    /// A span that is not recorded.
+    /// Returns a span that is not recorded.
     #[doc(hidden)]
     pub const fn off() -> AsyncSpan {
         AsyncSpan(None)
     }
 
-    /// Opens a span of a call site; `args` appends its arguments.
+    /// Opens a span of a call site. `args` appends its arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
@@ -52,12 +52,17 @@ impl AsyncSpan {
         AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }
 
-    /// Opens a span within `parent`, or on a row of its own that is called `lane`, with ` (async)` behind it.
+    /// Opens a span inside `parent`, or on a lane of its own with the name `lane` followed by `
+    /// (async)`.
     ///
-    /// It is shown on the row of `parent` if it ends before that one does. Otherwise it has a row of its own, with the name that the row of `parent`
-    /// had when it began. That holds too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent
-    /// counts as none if it is not recorded, was opened before a fork by the other process, or belongs to an earlier recording. A row without a name
-    /// is called `async` and a number. A row that spans of several names take in turn has the last of them.
+    /// The span is shown on the lane of `parent` if it ends before `parent` does. Otherwise it is
+    /// shown on a lane of its own, which gets the name that the lane of `parent` had when the span
+    /// began. The same happens while another span is open directly inside `parent`. The spans on a
+    /// lane nest, no matter which ends first.
+    ///
+    /// A parent is ignored if it is not recorded, was opened by the parent process before a fork,
+    /// or belongs to an earlier recording. A lane without a name is called `async` and a number. A
+    /// lane that is used by spans with different names has the last of these names.
     pub fn open_at(
         level: Level,
         category: &str,
@@ -78,7 +83,8 @@ impl AsyncSpan {
         })
     }
 
-    /// [`AsyncSpan::open_at`] for a name that [`Site::intern`] keeps; `args` are JSON text without braces.
+    /// Opens a span like [`AsyncSpan::open_at`], with a site from [`Site::intern`]. `args` are JSON
+    /// text without braces.
     #[doc(hidden)]
     pub fn open_site_at(
         site: &'static Site,
@@ -92,8 +98,10 @@ impl AsyncSpan {
         })
     }
 
-    /// The row on which the span is shown as things stand, for what happens within it since `start_ns`. That is a time as [`now_ns`] counts, or
-    /// `u64::MAX` for a point in time. Returns `None` if the span is not recorded, or if a span from then on would overlap one that has ended there.
+    /// Returns the lane on which the span is currently shown, for an event inside it since
+    /// `start_ns`. That is a time as returned by [`now_ns`], or `u64::MAX` for a point in time.
+    /// Returns `None` if the span is not recorded, or if a span from `start_ns` on would overlap
+    /// one that has ended on that lane.
     pub fn row_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
         let process = open.process()?;
@@ -102,7 +110,8 @@ impl AsyncSpan {
         Some(Track::of(&process, LANE_BASE + row))
     }
 
-    /// `open` may append to the text it gets, and takes that off again.
+    /// Opens a span if its level is recorded. `open` may append to the text that it gets, but must
+    /// remove that again.
     #[inline(always)]
     fn start(
         level: Level,
@@ -111,7 +120,7 @@ impl AsyncSpan {
         if !mask::wants(level) {
             return AsyncSpan(None);
         }
-        // The first event of a process finds out in between what is on.
+        // The first event of a process determines in between which levels are on.
         let opened = thread_state::with(|_, writer| {
             if mask::wants(level) {
                 open(writer.process, &mut writer.text)
@@ -122,7 +131,8 @@ impl AsyncSpan {
         AsyncSpan(opened.flatten())
     }
 
-    /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.
+    /// Ends the span without recording it, because nothing will report its end. Counts it as lost
+    /// for this cause.
     fn abandon(mut self, cause: Cause) {
         if let Some(open) = self.0.take()
             && let Some(process) = open.process()
@@ -132,12 +142,12 @@ impl AsyncSpan {
         }
     }
 
-    /// Adds an argument; it may still be added just before the span ends.
+    /// Adds an argument. This is possible until the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
         self.add(|args, first| value::push_after(args, first, key, &value));
     }
 
-    /// Adds args that are JSON text already: `"key":value,…`, without braces.
+    /// Adds args that are already JSON text: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
         if !args.is_empty() {
@@ -156,8 +166,8 @@ impl AsyncSpan {
         self.raw(args.text());
     }
 
-    /// Ends the span as of an earlier time, as [`now_ns`] counts: what is told of it after that time is no part of it. What began in it since then
-    /// makes it end later, so that the spans of its row nest.
+    /// Ends the span at an earlier time, as returned by [`now_ns`]. If a span inside it began or
+    /// ended after that time, it ends later, so that the spans on its lane nest.
     pub fn end_at(mut self, end_ns: u64) {
         if let Some(open) = self.0.take()
             && open.is_live()
@@ -166,7 +176,7 @@ impl AsyncSpan {
         }
     }
 
-    /// Whether the span is being recorded.
+    /// Returns true if the span is being recorded.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }

@@ -1,4 +1,5 @@
-//! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
+//! Events without a place on the stack of open spans: instants, counters, flows, and durations
+//! recorded afterwards.
 
 use crate::event::span::{SiteArgs, site_args, site_series};
 use crate::process::{mask, start};
@@ -16,7 +17,7 @@ use sa_format::Level;
 use sa_format::loss::Cause;
 use twox_hash::XxHash3_64;
 
-/// The id of a flow: which of its events belong together.
+/// The id of a flow. Events with the same id belong to the same flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowId {
     /// Unique within this process.
@@ -26,15 +27,18 @@ pub enum FlowId {
 }
 
 impl FlowId {
-    /// Returns the flow of a text, such as the id of a request. It is the same in every process.
+    /// Returns the id of a flow that is identified by a text, such as the id of a request. It is
+    /// the same in every process.
     ///
-    /// If events have that id in their args, the merge also leads the flow through events that the program leaves out.
+    /// If events have that text in their args, the merge also extends the flow to events that the
+    /// program did not record as part of it.
     pub fn of(text: &str) -> FlowId {
         FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
     }
 }
 
-/// Where in a flow an event stands. Each binds to the span that encloses it on its thread.
+/// The position of an event in a flow. The event is attached to the span that encloses it on its
+/// thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowPhase {
     /// The first event.
@@ -45,7 +49,7 @@ pub enum FlowPhase {
     End,
 }
 
-/// Longest duration that is believed: a year.
+/// Maximum duration of a span in ns: a year.
 const MAX_DURATION_NS: u64 = 366 * 24 * 3600 * 1_000_000_000;
 const THREAD_INSTANT: &[u8] = br#","s":"t""#;
 
@@ -82,15 +86,15 @@ fn site_body<'a>(site: &'static Site, middle: &'a [u8], args: &'a [u8]) -> Body<
     }
 }
 
-/// Writes an instant of a call site; behind [`instant!`](crate::instant!).
+/// Writes an instant of a call site. Used by [`instant!`](crate::instant!).
 #[doc(hidden)]
 #[inline(always)]
 pub fn site_instant(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
     site_event(site, b'i', THREAD_INSTANT, |text| site_args(text, args));
 }
 
-/// Writes an instant of a site, with args made before; `None` where the calling thread has recorded nothing yet, and must give the name. It comes to no
-/// cancellation point.
+/// Writes an instant of a site with prepared args. Returns `None` if the calling thread has
+/// recorded nothing yet; the caller must then record it by name. Reaches no cancellation point.
 #[doc(hidden)]
 #[inline(always)]
 pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
@@ -103,7 +107,7 @@ pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
     .map(drop)
 }
 
-/// Writes a counter of a call site; behind [`counter!`](crate::counter!).
+/// Writes a counter of a call site. Used by [`counter!`](crate::counter!).
 #[doc(hidden)]
 #[inline(always)]
 pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
@@ -155,7 +159,7 @@ impl<'a> NamedEvent<'a> {
         }
     }
 
-    /// Writes the event on the thread's own row, or on another one.
+    /// Writes the event with the thread's own tid, or with another one.
     pub(crate) fn write(&self, writer: &mut SlotWriter, row: Option<u32>) {
         if let Some(ts_ns) = self.ts_ns {
             writer.process.open_horizon.note(ts_ns);
@@ -184,24 +188,27 @@ pub(crate) fn counter(level: Level, name: &str, series: &Args) {
     }
 }
 
-/// The category of flows whose program gives none, the same in Rust, C, C++ and Python.
+/// Category of flows for which the program gives none. It is the same in Rust, C, C++ and Python.
 ///
-/// Events of a flow meet only if their category, name and id are equal, so programs that share a flow do best not to choose one.
+/// Events only belong to one flow if their category, name and id are equal. Programs that share a
+/// flow should therefore not choose a category.
 pub const FLOW_CATEGORY: &str = "flow";
 
-/// Records one event of a flow on the calling thread, in the category [`FLOW_CATEGORY`]. It binds to the span that encloses it there.
+/// Records one event of a flow on the calling thread, in the category [`FLOW_CATEGORY`]. The event
+/// is attached to the span that encloses it there.
 ///
 /// The events of a flow have the same name and id.
 pub fn flow(phase: FlowPhase, name: &str, id: FlowId) {
     flow_now(Level::E2e, phase, FLOW_CATEGORY, name, id);
 }
 
-/// Records one event of a flow as [`flow`] does, at a level and in a category of the caller's choice.
+/// Records one event of a flow like [`flow`], with a level and a category chosen by the caller.
 pub fn flow_now(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId) {
     write_flow(level, phase, None, category, name, id);
 }
 
-/// Records one event of a flow on the calling thread; it binds to the span that `ts_ns` (as [`now_ns`] counts) falls into there.
+/// Records one event of a flow on the calling thread. The event is attached to the span there that
+/// encloses `ts_ns`, a time as returned by [`now_ns`].
 pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId, ts_ns: u64) {
     write_flow(level, phase, Some(ts_ns), category, name, id);
 }
@@ -226,7 +233,7 @@ fn write_flow(
     }
 }
 
-/// Buffer for the fields between the time and the name of a flow's event.
+/// Buffer for the fields between the time and the name of a flow event.
 pub(crate) type MiddleRoom = [u8; 64];
 
 /// Returns the phase's letter and the fields between the time and the name.
@@ -244,7 +251,7 @@ pub(crate) fn flow_middle(room: &mut MiddleRoom, phase: FlowPhase, id: FlowId) -
     line.literal(br#","id2":{""#);
     line.text(scope.as_bytes());
     line.literal(br#"":"0x"#);
-    // Rust's own way of formatting takes half as long as the event.
+    // Rust's own formatting takes half as long as the whole event.
     let digits = 16 - (id | 1).leading_zeros() / 4;
     for at in (0..digits).rev() {
         line.literal(&[b"0123456789abcdef"[(id >> (4 * at) & 15) as usize]]);
@@ -255,9 +262,11 @@ pub(crate) fn flow_middle(room: &mut MiddleRoom, phase: FlowPhase, id: FlowId) -
     (letter, room.get(..len).unwrap_or_default())
 }
 
-/// Records a span that has ended already, `dur_ns` long. It began at `start_ns` (as [`now_ns`] counts), by default so that it ends now.
+/// Records a span that has already ended and is `dur_ns` long. It began at `start_ns`, a time as
+/// returned by [`now_ns`]. Without `start_ns`, it ends now.
 ///
-/// A negative duration counts as 0, one over a year or reaching before the clock's origin is cut; each is counted as `clamped`.
+/// A negative duration becomes 0. A duration of more than a year, or one that reaches back beyond
+/// the clock's origin, is shortened. Each such case is counted as `clamped`.
 pub fn duration(
     level: Level,
     category: &str,
@@ -285,7 +294,8 @@ pub fn duration(
     event.record(level);
 }
 
-/// Returns the start and the length of a span that lasted for `wanted` and began at `start_ns` or else ends now, both within their limits.
+/// Returns the start and the length of a span, both limited. It lasts `wanted` and began at
+/// `start_ns`, or ends now.
 fn start_and_length(now: u64, wanted: u64, start_ns: Option<u64>) -> (u64, u64) {
     let dur = wanted.min(MAX_DURATION_NS);
     match start_ns {

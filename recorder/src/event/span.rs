@@ -21,26 +21,27 @@ use sa_format::Level;
 
 pub use by_id::SpanId;
 
-/// A span of the calling thread, from its creation until it is dropped. Made by [`span!`](crate::span!) or
-/// [`Recorder::span`](crate::Recorder::span); does nothing while recording is off.
+/// A span of the calling thread, from its creation until it is dropped. Created by
+/// [`span!`](crate::span!) or [`Recorder::span`](crate::Recorder::span). Does nothing while
+/// recording is off.
 #[derive(Debug)]
 #[must_use = "a span ends when its guard is dropped"]
 pub struct SpanGuard(Option<OpenSpan>);
 
-/// Room for two times with their keys, which [`Line`] copies in blocks.
+/// Room in bytes for two times with their keys, which [`Line`] copies in blocks.
 const CPU_TIME_BYTES: usize = 128;
-/// Marks a span during which recording was switched off.
+/// Arg that marks a span during which recording was switched off.
 const ACROSS_STOP: &str = "sa_across_stop";
 
 impl SpanGuard {
-    /// A span that is not recorded.
+    /// Returns a span that is not recorded.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn off() -> SpanGuard {
         SpanGuard(None)
     }
 
-    /// Opens a span of a call site; `args` appends its arguments.
+    /// Opens a span of a call site. `args` appends its arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> SpanGuard {
@@ -60,12 +61,12 @@ impl SpanGuard {
         SpanGuard(opened.flatten())
     }
 
-    /// Adds an argument; it may still be added just before the span ends.
+    /// Adds an argument. This is possible until the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
         self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
-    /// Adds args that are JSON text already: `"key":value,…`, without braces.
+    /// Adds args that are already JSON text: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
         if !args.is_empty() {
@@ -81,7 +82,9 @@ impl SpanGuard {
         }
     }
 
-    /// Leaves the args from byte `kept` on out of its line, of a span that was just opened: they are seen while it is open, and after a kill, until more are added.
+    /// Drops the args from byte `kept` on from the line of a span that was just opened. Until more
+    /// args are added, the dropped ones remain visible in the ring, so a reader finds them while
+    /// the span is open and after a kill.
     #[doc(hidden)]
     pub fn keep_args(&mut self, kept: usize) {
         let Some(open) = &mut self.0 else {
@@ -92,19 +95,20 @@ impl SpanGuard {
         });
     }
 
-    /// Whether the span is being recorded: worth computing costly arguments for.
+    /// Returns true if the span is being recorded, so that costly arguments are worth computing.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
 }
 
 impl SpanGuard {
-    /// Ends the span as of an earlier time, as [`now_ns`] counts: what is told of it after that time is no part of it.
+    /// Ends the span at an earlier time, as returned by [`now_ns`].
     pub fn end_at(self, end_ns: u64) {
         self.end_with(end_ns, &[]);
     }
 
-    /// The same with more args, which are JSON text already, as [`SpanGuard::raw`] takes them.
+    /// Ends the span like [`SpanGuard::end_at`], with more args. They are already JSON text, as for
+    /// [`SpanGuard::raw`].
     #[doc(hidden)]
     #[inline]
     pub fn end_with(mut self, end_ns: u64, args: &[u8]) {
@@ -115,7 +119,7 @@ impl SpanGuard {
             if args.is_empty() || !SlotWriter::has_args(open.depth, open.args) {
                 return open.close(writer, end_ns, args);
             }
-            // The span ends now, so readers of the ring need not find them.
+            // The span ends now, so readers of the ring do not need its args.
             writer.extend_args(&mut open.depth, &mut open.args, |text, first| {
                 value::raw_after(text, first, args);
             });
@@ -136,17 +140,17 @@ impl Drop for SpanGuard {
     }
 }
 
-/// Takes the arguments of a call site, whose keys are known texts.
+/// Receives the arguments of a call site, whose keys are constant texts.
 #[derive(Debug)]
 pub struct SiteArgs<'a> {
     text: &'a mut Vec<u8>,
     from: usize,
-    /// All values so far are finite numbers.
+    /// True if all values so far are finite numbers.
     are_numbers: bool,
 }
 
 impl<'a> SiteArgs<'a> {
-    /// Returns args without any yet, which go to the end of the text.
+    /// Returns empty args, which are appended to the text.
     #[inline(always)]
     fn new(text: &'a mut Vec<u8>) -> SiteArgs<'a> {
         let from = text.len();
@@ -157,7 +161,7 @@ impl<'a> SiteArgs<'a> {
         }
     }
 
-    /// Appends an argument; `key` is `"key":` as JSON.
+    /// Appends an argument. `key` is already encoded as `"key":`.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
         self.are_numbers &= value.known() == Known::Number;
@@ -165,7 +169,7 @@ impl<'a> SiteArgs<'a> {
         value::known_after(self.text, first, key, value);
     }
 
-    /// Appends args that are JSON text already: `"key":value,…`, without braces.
+    /// Appends args that are already JSON text: `"key":value,…`, without braces.
     #[inline]
     pub fn raw(&mut self, args: &[u8]) {
         self.are_numbers = false; // unless somebody looks
@@ -187,7 +191,8 @@ pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>))
     args.piece()
 }
 
-/// Appends the series of a site's counter to a text: its arguments, without values that a counter cannot draw.
+/// Appends the series of a site's counter to a text: its arguments without values that a counter
+/// cannot draw.
 #[inline(always)]
 pub(crate) fn site_series(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
     let mut args = SiteArgs::new(text);
@@ -228,7 +233,8 @@ impl OpenSpan {
         Some(OpenSpan::begin(thread, writer, name, piece))
     }
 
-    /// Begins a span. Its text must be the last piece that was written: the args if the span has a site, and name and category otherwise.
+    /// Begins a span. Its text must be the last piece that was written: the args if the span has a
+    /// site, and name and category otherwise.
     #[inline(always)]
     fn begin(
         thread: &'static ThreadState,
@@ -265,8 +271,9 @@ impl OpenSpan {
         }
     }
 
-    /// Ends a span in an unusual case: it is not the innermost one, it is deeper than the stack, it is above spans that ended before it, its args are not in
-    /// the text, or recording was switched off while it was open.
+    /// Ends a span in an unusual case: it is not the innermost one, it is deeper than the stack, it
+    /// is above spans that ended before it, its args are not in the text, or recording was switched
+    /// off while it was open.
     #[cold]
     #[inline(never)]
     fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
@@ -303,7 +310,7 @@ impl OpenSpan {
         }
     }
 
-    /// Returns the args that come later, or else those in the text.
+    /// Returns the later args, or those in the text if there are none.
     #[inline(always)]
     fn args_of_line<'a>(&self, text: &'a [u8], more_args: &'a [u8]) -> &'a [u8] {
         match more_args {
@@ -312,7 +319,7 @@ impl OpenSpan {
         }
     }
 
-    /// Writes a span that was named at run time, or has its thread's CPU time.
+    /// Writes a span that was named at run time or carries its thread's CPU time.
     #[inline(never)]
     fn write_general(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         let named = || Name::Text(writer.text.get(self.name.range()).unwrap_or_default());
@@ -333,7 +340,7 @@ impl OpenSpan {
         end_ns.saturating_sub(self.start_ns)
     }
 
-    /// `,"tts":…,"tdur":…` where the thread's CPU time is recorded.
+    /// Returns `,"tts":…,"tdur":…` if the thread's CPU time is recorded.
     fn cpu_time<'a>(&self, room: &'a mut [u8; CPU_TIME_BYTES]) -> &'a [u8] {
         if self.cpu_start_ns == 0 {
             return b"";
@@ -349,18 +356,19 @@ impl OpenSpan {
     }
 }
 
-/// Says in a span's args that recording was off for a part of it.
+/// Adds an arg to a span that says that recording was off for a part of it.
 pub(crate) fn mark_stopped(args: &mut Vec<u8>) {
     let first = args.is_empty();
     value::push_after(args, first, ACROSS_STOP, &true);
 }
 
 thread_local! {
-    /// Spans begun while recording was off that have not ended: innermost ones, above those that a writer remembers.
+    /// Number of open spans that were begun while recording was off. They are the innermost ones,
+    /// above those that a writer remembers.
     static BEGUN_OFF: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Begins a span that [`end`] ends: for callers without guards. Spans of a thread nest.
+/// Begins a span that [`end`] ends, for callers without guards. The spans of a thread nest.
 pub fn begin(level: Level, category: &str, name: &str) {
     let remembered = if start::levels() == 0 {
         None
@@ -383,7 +391,7 @@ pub fn begin(level: Level, category: &str, name: &str) {
     }
 }
 
-/// Ends the innermost span begun on this thread, with its arguments; without one it does nothing.
+/// Ends the innermost span begun on this thread, with its arguments. Does nothing if there is none.
 pub fn end(args: &Args) {
     if let Some(outer) = BEGUN_OFF.get().checked_sub(1) {
         return BEGUN_OFF.set(outer);

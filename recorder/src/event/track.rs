@@ -1,7 +1,9 @@
-//! Tracks: rows of the trace for what happens on no thread of this process, such as the streams of a device.
+//! Tracks: the parts of a trace for events that do not belong to a thread of this process, such as
+//! those on a stream of a device.
 //!
-//! The merge shows the tracks of one [`TrackProcess`] as a process of its own, named after both. In the fragment a track is a tid that a
-//! `sa_track` record describes.
+//! The merge shows the tracks of one [`TrackProcess`] as a separate process, named after the group
+//! and the recording process. In the fragment, a track is a tid that an `sa_track` record
+//! describes.
 
 use std::io;
 
@@ -17,29 +19,32 @@ use crate::thread::thread_state;
 use sa_format::Level;
 use sa_format::TrackRecord;
 
-/// The group of rows that a track belongs to, shown as a process of its own.
+/// The group of tracks that a track belongs to. It is shown as a separate process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackProcess<'a> {
-    /// Its name, such as `Ascend Hardware NPU 3`; the merge adds the name of the process that recorded it.
+    /// Name of the group, such as `Ascend Hardware NPU 3`. The merge adds the name of the process
+    /// that recorded it.
     pub name: &'a str,
-    /// A short label beside the name, such as `NPU 3`.
+    /// Short label next to the name, such as `NPU 3`.
     pub label: &'a str,
-    /// Where it stands among its like: the lowest comes first, all of them below the processes.
+    /// Position among similar groups: the lowest comes first. All groups come below the processes.
     pub sort_index: u32,
 }
 
-/// A row of the trace. Copies are the same row; in a forked child, and after a restart of the recording, it takes nothing.
+/// A track of the trace. Copies refer to the same track. In a forked child, and after a restart of
+/// the recording, it ignores events.
 #[derive(Clone, Copy, Debug)]
 pub struct Track {
     epochs: EpochWords,
     epoch: u32,
     tid: u32,
-    /// When what is told began, if a level that was switched off since shall not leave it out.
+    /// Start of what is recorded, if a level that was switched off since then must not exclude it.
     since_ns: u64,
 }
 
 impl Track {
-    /// The track `thread` of a group of this process; the same names give the same track. `None` while nothing is recorded.
+    /// Returns the track `thread` of a group of this process. The same names give the same track.
+    /// Returns `None` while recording is off.
     pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         let process = start::current()?;
         let Ok(record) = record(group, thread) else {
@@ -62,23 +67,25 @@ impl Track {
         }
     }
 
-    /// Whether it takes anything: a track belongs to one recording, and the next one needs another.
+    /// Returns true if the track accepts events. A track belongs to one recording, and the next
+    /// recording needs a new one.
     pub fn is_live(self) -> bool {
         self.epochs.is_recording(self.epoch)
     }
 
-    /// The same row, for what began at `since_ns`: it is recorded if its level was on then.
+    /// Returns the same track for events that began at `since_ns`. They are recorded if their level
+    /// was on then.
     #[must_use]
     pub fn since(self, since_ns: u64) -> Track {
         Track { since_ns, ..self }
     }
 
-    /// The row of a thread of this process.
+    /// Returns the track of a thread of this process.
     pub(crate) fn of_thread(tid: u32) -> Option<Track> {
         Some(Track::of(&*start::current()?, tid))
     }
 
-    /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.
+    /// Records a span that has ended. Times are as returned by [`now_ns`](crate::now_ns).
     pub fn duration(
         self,
         level: Level,
@@ -101,7 +108,8 @@ impl Track {
         self.write(level, ts_ns, event);
     }
 
-    /// Records counters, one series for each argument. The viewer shows them under the track's process, told apart by name. Values are kept as by [`counter!`](crate::counter!).
+    /// Records counters, one series for each argument. The viewer shows them under the track's
+    /// process and distinguishes them by name. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, ts_ns: u64, series: &Args) {
         if mask::wants_since(level, self.since_ns)
             && let Some(series) = series::numbers(series)
@@ -111,7 +119,7 @@ impl Track {
         }
     }
 
-    /// Records an event of a flow; it binds to the span that `ts_ns` falls into on this track.
+    /// Records an event of a flow. It is attached to the span on this track that encloses `ts_ns`.
     pub fn flow(
         self,
         level: Level,

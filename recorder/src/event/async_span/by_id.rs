@@ -1,4 +1,5 @@
-//! Async spans by id: for callers that can hold no value that ends when it is dropped, as in C.
+//! Async spans by id, for callers that cannot hold a value that ends the span when it is dropped,
+//! such as C code.
 
 use super::AsyncSpan;
 use crate::process::async_ids::OpenAsync;
@@ -7,19 +8,20 @@ use crate::text::value::{self, Args, Value};
 use sa_format::Level;
 use sa_format::loss::Cause;
 
-/// An async span as a number, good on every thread of the process that began it. One that is not of an open span is refused: to end a span twice
-/// or in the child of a fork does nothing.
+/// An async span as a number, valid on every thread of the process that began it. A number that
+/// does not belong to an open span is ignored: ending a span twice, or in the child of a fork, does
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsyncSpanId(u64);
 
 impl AsyncSpanId {
-    /// The id of no span: all calls with it do nothing.
+    /// The id of no span. Calls with it do nothing.
     pub const NONE: AsyncSpanId = AsyncSpanId(0);
 
-    /// Begins an async span; [`AsyncSpanId::NONE`] if it is not recorded.
+    /// Begins an async span. Returns [`AsyncSpanId::NONE`] if it is not recorded.
     pub fn begin(level: Level, category: &str, name: &str) -> AsyncSpanId {
         let mut span = AsyncSpan::open_named(level, category, name);
-        // A recording that was ended meanwhile has told it as unfinished.
+        // A recording that has ended meanwhile has reported the span as unfinished.
         let process = span.0.and_then(|open| open.process());
         let (Some(open), Some(process)) = (span.0, process) else {
             return AsyncSpanId::NONE;
@@ -36,17 +38,17 @@ impl AsyncSpanId {
         }
     }
 
-    /// Takes the number that [`AsyncSpanId::number`] gave.
+    /// Converts a number from [`AsyncSpanId::number`] back to the id.
     pub const fn of_number(number: u64) -> AsyncSpanId {
         AsyncSpanId(number)
     }
 
-    /// The id as a number, 0 for none.
+    /// Returns the id as a number; 0 for none.
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// Whether this is the id of a span that was recorded when it began.
+    /// Returns true if this is the id of a span that was recorded when it began.
     pub const fn is_some(self) -> bool {
         self.0 != 0
     }
@@ -56,7 +58,7 @@ impl AsyncSpanId {
         self.args(&Args::new().with(key, value));
     }
 
-    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    /// Adds an argument whose key was encoded by [`key_text`](crate::key_text).
     #[doc(hidden)]
     pub fn known_arg(self, key: &str, value: &impl Value) {
         self.with(|open| open.add_args(|args, first| value::known_after(args, first, key, value)));
@@ -70,7 +72,7 @@ impl AsyncSpanId {
         }
     }
 
-    /// Returns the recorder of this process; `None` if this is the id of no span.
+    /// Returns the recorder of this process, or `None` if this is the id of no span.
     fn process(self) -> Option<ProcessRef> {
         self.is_some().then(reclaim::existing)?
     }
@@ -91,7 +93,7 @@ impl AsyncSpanId {
         drop(self.take()); // after the lock: ending writes
     }
 
-    /// Takes the span back that its caller has no room to remember: it is not recorded, and counted as lost.
+    /// Removes a span whose id the caller cannot store. It is not recorded, and counted as lost.
     pub fn abandon(self) {
         if let Some(span) = self.take() {
             span.abandon(Cause::TooManyOpen);

@@ -1,4 +1,4 @@
-//! An open async span: its lane, its entry of the ring's lane table, and its line in the end.
+//! An open async span: its lane, its entry in the ring's lane table, and its line when it ends.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
@@ -21,24 +21,27 @@ use crate::thread::thread_state;
 use sa_format::LANE_BASE;
 use sa_format::loss::Cause;
 
-/// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
+/// Flag in `lane`: the lane has a text of its own for the span. Otherwise a site names the span,
+/// and all its args are in the lane's area of the ring.
 const OWN_TEXT: u32 = 1 << 31;
-/// The ring has no entry for the lane: readers do not see the span while it is open.
+/// Flag in `lane`: the ring has no entry for the lane, so readers do not see the span while it is
+/// open.
 const HIDDEN: u32 = 1 << 30;
-/// The names of a span whose own were lost.
+/// Names of a span whose own names were lost.
 const NAMELESS: &[u8] = br#""name":"","cat":"""#;
 
-/// Where a span shall be shown.
+/// Where a span is to be shown.
 #[derive(Default)]
 pub(super) struct Spot<'a> {
-    /// The lane of the span that it lies in.
+    /// Lane of the parent span.
     pub(super) parent: Option<u32>,
-    /// What its row is called if it lies in none.
+    /// Name of its lane if it has no parent.
     pub(super) lane: Option<&'a str>,
 }
 
 impl OpenAsync {
-    /// Opens a span. Returns `None` if it gets no lane, which is counted. A span without a site has `names`: `"name":"…","cat":"…"`.
+    /// Opens a span. A span without a site has `names`: `"name":"…","cat":"…"`. Returns `None` if
+    /// there is no lane for it, which is counted.
     #[inline(never)]
     pub(super) fn start(
         process: &Process,
@@ -72,7 +75,7 @@ impl OpenAsync {
         Some(open)
     }
 
-    /// Keeps a text of the span's own.
+    /// Stores a text of the span's own in its lane.
     #[cold]
     #[inline(never)]
     fn keep(&mut self, process: &Process, names: &[u8], args: &[u8]) {
@@ -92,12 +95,12 @@ impl OpenAsync {
         }
     }
 
-    /// Its lane.
+    /// Returns the span's lane.
     pub(super) fn lane(&self) -> u32 {
         self.lane & !(OWN_TEXT | HIDDEN)
     }
 
-    /// Its entry in the ring.
+    /// Returns the span's entry in the ring.
     #[inline(always)]
     fn entry(&self, process: &Process) -> Option<OpenEntry> {
         if self.lane & HIDDEN == 0 {
@@ -111,7 +114,8 @@ impl OpenAsync {
         self.epoch.get()
     }
 
-    /// Appends to the args; `add` gets a text, and that it adds the first.
+    /// Appends to the args. `add` gets an empty part of a text, and true because it adds the first
+    /// arg there.
     pub(super) fn add_args(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         thread_state::with(|thread, writer| {
             if thread.epoch() != self.epoch() {
@@ -148,7 +152,7 @@ impl OpenAsync {
         self.set_own(process, own);
     }
 
-    /// Writes the span on the calling thread's slot and gives its lane back.
+    /// Writes the span into the calling thread's slot and frees its lane.
     pub(super) fn close(&self, now_ns: u64) {
         let written = thread_state::with(|thread, writer| {
             if thread.epoch() != self.epoch() {
@@ -165,7 +169,8 @@ impl OpenAsync {
             self.write(writer, &ended, own.as_ref(), entry);
             self.leave(process, entry);
         });
-        // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
+        // In a signal handler no line can be written, but the lane is freed all the same. After the
+        // end of recording, the span is reported as unfinished.
         if written.is_none()
             && let Some(process) = self.process()
         {
@@ -173,7 +178,7 @@ impl OpenAsync {
         }
     }
 
-    /// Ends the span without a line, and gives its lane back.
+    /// Ends the span without a line, and frees its lane.
     #[cold]
     fn end_unwritten(&self, process: &Process, now_ns: u64) {
         if self.end(process, now_ns).is_some() {
@@ -181,19 +186,19 @@ impl OpenAsync {
         }
     }
 
-    /// Whether its recording still takes events.
+    /// Returns true if the span's recording still accepts events.
     pub(super) fn is_live(&self) -> bool {
         epoch::is_recording(self.epoch())
     }
 
-    /// Its recorder, if that still takes events.
+    /// Returns the span's recorder if it still accepts events.
     pub(super) fn process(&self) -> Option<ProcessRef> {
         let of_it =
             |process: &ProcessRef| process.epoch() == self.epoch() && process.is_recording();
         reclaim::existing().filter(of_it)
     }
 
-    /// Gives the lane back of a span that is not recorded after all.
+    /// Frees the lane of a span that is not recorded after all.
     pub(super) fn abandon(&self, process: &Process, now_ns: u64) {
         let leave = || self.end_unwritten(process, now_ns);
         let left = thread_state::with(|thread, _| {
@@ -206,8 +211,9 @@ impl OpenAsync {
         }
     }
 
-    /// Finds out where the span ended. What lay in it has a row of its own from now on, for readers of the ring too. Its lane is given back, but stays
-    /// taken until its entry is vacant.
+    /// Ends the span in the lanes and returns its end and its own text. Its child becomes
+    /// independent, for readers of the ring too. The lane is freed, but cannot be reused until its
+    /// entry is vacant.
     #[inline(always)] // what it gives would go through memory, in pieces that processors wait for
     fn end(&self, process: &Process, now_ns: u64) -> Option<(Ended, Option<OwnText>)> {
         let lane = self.lane();
@@ -266,7 +272,7 @@ impl OpenAsync {
         process.come_by(ended.end_ns);
     }
 
-    /// Makes the lane free, whose line is written.
+    /// Frees the lane after the span's line was written.
     #[inline]
     fn leave(&self, process: &Process, entry: Option<OpenEntry>) {
         if let Some(entry) = entry {
@@ -280,7 +286,8 @@ impl OpenAsync {
     }
 }
 
-/// Takes a lane and begins its span; `None`, and it is counted, if others keep the lanes to themselves, or there is no memory for one more.
+/// Allocates a lane and begins its span. If other threads keep the lock on the lanes, or there is
+/// no memory for another lane, counts that and returns `None`.
 #[inline(always)]
 fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Option<(Taken, u64)> {
     let is_vacant = |lane| {
@@ -309,7 +316,8 @@ fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Opt
     Some((taken, start_ns))
 }
 
-/// Lets readers of the ring find the span's args, and its names where it has no site; false if not all args have room.
+/// Stores the span's args in the ring, and its names if it has no site. Returns false if not all
+/// args fit.
 #[inline(always)]
 fn show(process: &Process, lane: u32, entry: OpenEntry, names: &[u8], args: &[u8]) -> bool {
     let Some(area) = process.ring.lane_text(lane) else {

@@ -1,4 +1,4 @@
-//! Spans of the calling thread by id: for callers that can hold no guard, as in C.
+//! Spans of the calling thread by id, for callers that cannot hold a guard, such as C code.
 
 use crate::process::mask;
 use crate::sys::clock::now_ns;
@@ -11,15 +11,17 @@ use crate::thread::thread_state;
 use sa_format::Level;
 use sa_format::loss::Cause;
 
-/// Spans of one thread that may be open at a time: a host that forgets to end them shall not grow without end.
+/// Maximum number of open spans of one thread. A host that forgets to end them must not use memory
+/// without limit.
 const MAX_OPEN: usize = 4096;
 
-/// A span of the thread that began it, as a number. An id that is not of an open span of the calling thread is refused. To end a span twice,
-/// on another thread or in the child of a fork does nothing.
+/// A span of the thread that began it, as a number. A number that does not belong to an open span
+/// of the calling thread is ignored. Ending a span twice, on another thread, or in the child of a
+/// fork does nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SpanId(u64);
 
-/// Holds the span that `open` opens, if there is room for one more.
+/// Adds the span that `open` opens, if there is room for one more.
 #[inline(always)]
 fn hold(
     writer: &mut SlotWriter,
@@ -38,16 +40,16 @@ fn hold(
 }
 
 impl SpanId {
-    /// The id of no span: all calls with it do nothing.
+    /// The id of no span. Calls with it do nothing.
     pub const NONE: SpanId = SpanId(0);
 
-    /// Begins a span on the calling thread; [`SpanId::NONE`] if it is not recorded.
+    /// Begins a span on the calling thread. Returns [`SpanId::NONE`] if it is not recorded.
     #[inline]
     pub fn begin(level: Level, category: &str, name: &str) -> SpanId {
         SpanId::begin_args(level, category, name, &Args::default())
     }
 
-    /// Begins a span with args, as [`SpanId::begin`] does.
+    /// Begins a span with args, like [`SpanId::begin`].
     pub fn begin_args(level: Level, category: &str, name: &str, args: &Args) -> SpanId {
         if !mask::wants(level) {
             return SpanId::NONE;
@@ -69,8 +71,10 @@ impl SpanId {
         begun.flatten().unwrap_or_default()
     }
 
-    /// Begins a span of a site, as [`SpanId::begin_args`] does; `None` where the calling thread has recorded nothing yet, and must begin it by name. It comes
-    /// to no cancellation point, nor do [`SpanId::arg`], [`SpanId::args`] and [`SpanId::end`] let a thread be cancelled at one.
+    /// Begins a span of a site like [`SpanId::begin_args`]. Returns `None` if the calling thread
+    /// has recorded nothing yet; the caller must then begin it by name. Reaches no cancellation
+    /// point. [`SpanId::arg`], [`SpanId::args`] and [`SpanId::end`] do not let a thread be
+    /// cancelled either.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin_site(site: &'static Site, args: Option<&Args>) -> Option<SpanId> {
@@ -86,17 +90,17 @@ impl SpanId {
         Some(begun.flatten().unwrap_or_default())
     }
 
-    /// Takes the number that [`SpanId::number`] gave.
+    /// Converts a number from [`SpanId::number`] back to the id.
     pub const fn of_number(number: u64) -> SpanId {
         SpanId(number)
     }
 
-    /// The id as a number, 0 for none.
+    /// Returns the id as a number; 0 for none.
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// Whether this is the id of a span that was recorded when it began.
+    /// Returns true if this is the id of a span that was recorded when it began.
     pub const fn is_some(self) -> bool {
         self.0 != 0
     }
@@ -106,7 +110,7 @@ impl SpanId {
         self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
-    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    /// Adds an argument whose key was encoded by [`key_text`](crate::key_text).
     #[doc(hidden)]
     #[inline(always)]
     pub fn known_arg(self, key: &str, value: &impl Value) {
