@@ -1,4 +1,4 @@
-//! The recorder of a process: what it consists of, what flushes its ring, and what it records about itself.
+//! The recorder of a process: its parts, the flushing of its ring, and the records about itself.
 
 pub(crate) mod async_ids;
 pub(crate) mod errand;

@@ -7,27 +7,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::sys::wait;
 use sa_format::loss::Cause;
 
-/// Async spans of one process that may be open at a time: a host that forgets to end them shall not grow without end.
+/// Maximum number of open async spans of one process. A host that forgets to end them must not use
+/// memory without limit.
 const MAX_OPEN: usize = 1 << 16;
 
-/// An open async span. So small that it goes from hand to hand in registers; what else is known of it has the lane.
+/// An open async span. It is small enough to be passed in registers. Its other data is stored with
+/// its lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenAsync {
-    /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
+    /// Recording in which the span began. In another recording, and in the child of a fork, the
+    /// span does nothing.
     pub(crate) epoch: NonZeroU32,
-    /// Its lane, and perhaps a bit that says that the lane has a text of the span's own.
+    /// The span's lane, with flags in the upper bits.
     pub(crate) lane: u32,
     pub(crate) start_ns: u64,
 }
 
-/// The async spans of a process that were begun by id. Belongs to the process, as its lock does: the child of a fork has one of its own.
+/// The async spans of a process that were begun by id. It belongs to the process, as its lock does:
+/// the child of a fork has its own.
 #[derive(Debug, Default)]
 pub(crate) struct AsyncIds(Mutex<Places>);
 
-/// Places for spans, taken in turn.
+/// Places for spans, which are reused.
 #[derive(Debug, Default)]
 struct Places {
-    /// Each with the id that it is open under.
+    /// Each span with the id under which it is open.
     all: Vec<(u64, Option<OpenAsync>)>,
     free: Vec<usize>,
 }
@@ -39,7 +43,7 @@ impl Places {
         Some((at, &mut place.1))
     }
 
-    /// A free place; to give it back needs no memory.
+    /// Returns a free place. Freeing it needs no memory.
     fn take_free(&mut self) -> Result<usize, Cause> {
         if let Some(at) = self.free.pop() {
             return Ok(at);
@@ -57,12 +61,12 @@ impl Places {
 }
 
 impl AsyncIds {
-    /// Keeps a span under a new id.
+    /// Adds a span and returns its new id.
     ///
-    /// # Errors
-    /// Why there is no room for it.
+    /// # Errors Returns the cause if there is no room for it.
     pub(crate) fn add(&self, span: OpenAsync) -> Result<u64, Cause> {
-        // Goes on in the child of a fork, so that its ids are none of its parent's.
+        // The count continues in the child of a fork, so that none of its ids is one of its
+        // parent's.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut places = wait::lock(&self.0).ok_or(Cause::Busy)?;
         let at = places.take_free()?;

@@ -1,7 +1,9 @@
-//! Work that may wait for the file system without end. A thread of ours does it and ends at once, while the host's thread waits for a limited time.
+//! Runs work that may block in the file system without limit. A short-lived thread of ours does the
+//! work, while the host's thread waits for a limited time.
 //!
-//! The host's thread goes on when the other one has left the process's list of threads, so a host with one thread has one again. The other thread
-//! stays only where the file system hangs, until that answers.
+//! The host's thread continues once the other one has left the process's list of threads, so a host
+//! with one thread has one again. The other thread stays only if the file system hangs, until that
+//! responds.
 
 use std::io;
 use std::sync::Mutex;
@@ -16,27 +18,28 @@ use crate::sys::sleep::Bell;
 use crate::sys::{clock, module, wait};
 use crate::sys::{thread, threads};
 
-/// How long the kernel may take to end a thread that is done.
+/// Maximum time in ns for the kernel to end a thread that is done.
 const ENDING_NS: u64 = 50_000_000;
 
-/// Longest wait for the dynamic linker, whose lock the waiting thread may hold itself.
+/// Maximum wait in ns for the dynamic linker, whose lock the waiting thread itself may hold.
 const LOADING_NS: u64 = 30_000_000;
 
-/// This library stays loaded.
+/// True once this library can no longer be unloaded.
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
-/// The thread that asked for it; 0 while none has.
+/// Tid of the thread that requested that; 0 as long as none has.
 static KEEPER: AtomicU32 = AtomicU32::new(0);
-/// The first thread has ended by `pthread_exit`. The C library counts the threads that end, and runs the exit handlers on the last one. It does not
-/// count the thread that runs them, so ours would be the last one again.
+/// True if the first thread has ended through `pthread_exit`. The C library counts the threads that
+/// end, and runs the exit handlers on the last one. It does not count the thread that runs them, so
+/// a thread of ours would be the last one again.
 static FIRST_HAS_ENDED: AtomicBool = AtomicBool::new(false);
-/// Threads that nobody waits for any more.
+/// Number of threads that no thread waits for any more.
 static LEFT: AtomicU32 = AtomicU32::new(0);
 
 const WAITED_FOR: u32 = 0;
 const LEFT_ALONE: u32 = 1;
 const DONE: u32 = 2;
 
-/// What the two threads share.
+/// State that both threads share.
 struct Errand<R> {
     tid: AtomicU32,
     /// [`WAITED_FOR`], [`LEFT_ALONE`] or [`DONE`].
@@ -46,10 +49,11 @@ struct Errand<R> {
 }
 
 impl Process {
-    /// Lets a thread of ours do it, and waits for its result until `end_ns`; `None` if it takes longer.
+    /// Runs `work` on a thread of ours and waits for its result until `end_ns`. Returns `None` if
+    /// it takes longer.
     ///
-    /// # Errors
-    /// Where there may be no such thread, and none is needed where the calling one is ours: then it does it itself.
+    /// # Errors Returns an error if there may be no such thread, or if none is needed because the
+    /// calling thread is one of ours. Then the caller does the work itself.
     pub(crate) fn on_errand<R: Send + 'static>(
         &self,
         end_ns: u64,
@@ -64,7 +68,7 @@ impl Process {
         run(end_ns, move || work(&process))
     }
 
-    /// Does the work as [`Process::on_errand`] does, or on the calling thread where there may be no other.
+    /// Runs `work` like [`Process::on_errand`], or on the calling thread if there may be no other.
     pub(crate) fn on_errand_or_here<R: Send + 'static>(
         &self,
         end_ns: u64,
@@ -75,40 +79,46 @@ impl Process {
     }
 }
 
-/// Notes that the calling thread ends by `pthread_exit`, or as that does.
+/// Records that the calling thread ends through `pthread_exit` or an equivalent.
 pub(crate) fn note_end() {
     if thread::tid() == std::process::id() {
         FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Ends the calling thread of ours as the last one. The C library may run the exit handlers on it, and must not do so again on another one.
+/// Ends the calling thread of ours as the last one. The C library may run the exit handlers on it,
+/// and must not run them again on another one.
 pub(crate) fn end_as_the_last(code: i32) {
     FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
     thread::end_as_the_last(code);
 }
 
-/// Whether an errand of this process hangs.
+/// Returns true if work of this process hangs.
 pub(crate) fn is_hanging() -> bool {
     LEFT.load(Ordering::Relaxed) > 0
 }
 
-/// Whether the process has one thread, but for those that hang.
+/// Returns true if the process has only one thread, except for those that hang.
 pub(crate) fn has_one_thread() -> bool {
     threads::is_only_one(LEFT.load(Ordering::Relaxed))
 }
 
-/// The child of a fork has one thread.
+/// Resets the state in the child of a fork, which has one thread.
 pub(crate) extern "C" fn forget_in_child() {
     LEFT.store(0, Ordering::Relaxed);
     FIRST_HAS_ENDED.store(false, Ordering::Relaxed);
 }
 
-/// Keeps this library loaded after `dlclose`, because the C library is about to hold pointers to its functions. A thread of ours does it: the linker's lock may
-/// be held by a `dlopen` that waits for the calling thread, and an error would replace what `dlerror` has for the host.
+/// Keeps this library loaded after `dlclose`, because the C library is about to hold pointers to
+/// its functions.
 ///
-/// The calling thread may hold that lock itself, in a constructor of a library. So it waits only for a moment. Our thread goes on once the library is loaded, and the
-/// next thread that records waits for it. Only a host that loads and closes a library in one go, or allows no thread of ours, may be faster.
+/// A thread of ours does it. The linker's lock may be held by a `dlopen` that waits for the calling
+/// thread, and an error would replace the host's `dlerror` message.
+///
+/// The calling thread may hold that lock itself, in the constructor of a library, so it waits only
+/// for a moment. Our thread continues once that library is loaded, and the next thread that records
+/// waits for it. Only a host that loads and closes a library in one go, or that forbids a thread of
+/// ours, may be faster.
 pub(crate) fn keep_library_loaded(threads: Threads) {
     if IS_KEPT.load(Ordering::Acquire) {
         return;
@@ -126,7 +136,8 @@ pub(crate) fn keep_library_loaded(threads: Threads) {
     }
 }
 
-/// Waits a moment for the thread that keeps this library loaded, unless the calling thread has done so already.
+/// Waits a moment for the thread that keeps this library loaded, unless the calling thread
+/// requested that itself.
 pub(crate) fn wait_until_kept() {
     let keeper = KEEPER.load(Ordering::Relaxed);
     if keeper == 0 || keeper == thread::tid() {
@@ -170,7 +181,7 @@ fn run<R: Send + 'static>(
     Ok(wait::try_lock(&errand.result).and_then(|mut result| result.take()))
 }
 
-/// Ends the errand and its thread, also after a panic.
+/// Ends the work and its thread, even after a panic.
 struct Ending<R>(Shared<Errand<R>>);
 
 impl<R> Drop for Ending<R> {
@@ -187,7 +198,7 @@ impl<R> Drop for Ending<R> {
 }
 
 impl<R> Errand<R> {
-    /// Waits until it is done; false if it is not until `end_ns`.
+    /// Waits until the work is done. Returns false if it is not done by `end_ns`.
     fn wait(&self, end_ns: u64) -> bool {
         while self.state.load(Ordering::Acquire) != DONE {
             let left_ns = end_ns.saturating_sub(clock::now_ns());
@@ -199,7 +210,7 @@ impl<R> Errand<R> {
         true
     }
 
-    /// Waits no more; false if it is done by now.
+    /// Stops waiting. Returns false if the work is already done.
     fn leave(&self) -> bool {
         LEFT.fetch_add(1, Ordering::Relaxed);
         let orders = (Ordering::AcqRel, Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! Moves published lines from a slot to the fragment, in blocks.
+//! Moves published lines from a slot to the fragment in blocks.
 
 use memchr::{memchr, memrchr};
 use std::sync::MutexGuard;
@@ -15,45 +15,48 @@ use crate::text::line::own_events;
 use sa_format::loss::Cause;
 use sa_format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 
-/// The file grows in steps of this size while there is enough to write. Into reserved blocks, appends of 64 KiB that start and end at a multiple of
-/// it take 21 ns for 119 bytes here. Those of 32 KiB take 26, and those of 16 KiB 37. Others take up to 270, for the page cache then works with
-/// pieces of many sizes.
+/// Size in bytes of the steps in which the file grows while there is enough to write. In reserved
+/// blocks, appends of 64 KiB that start and end at a multiple of that size take 21 ns for 119 bytes
+/// on the test machine. Appends of 32 KiB take 26 ns, and those of 16 KiB 37 ns. Others take up to
+/// 270 ns, because the page cache then uses pieces of many sizes.
 pub(crate) const STEP_BYTES: usize = 64 << 10;
-/// What a thread that waited in vain takes to count that.
+/// Time in ns for a thread that waited in vain to count that.
 const COUNTING_NS: u64 = 50_000_000;
-/// A rest of a step that is not worth a block of its own.
+/// Size in bytes of a remaining step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
-/// Room for the header of a block, and for empty lines before it.
+/// Room in bytes for the header of a block and empty lines before it.
 const HEADER_ROOM: usize = LEAD_BYTES + MAX_HEADER_BYTES;
-/// What fills a step up: empty lines mean nothing.
+/// Fills up a step. Empty lines have no meaning.
 static PADDING: [u8; 4096] = [b'\n'; 4096];
 
-/// How much a flush takes.
+/// How much is flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Everything that is published.
     All,
-    /// Only what fills the file up to a step; the rest waits for the next flush.
+    /// Only enough to fill the file up to a step. The rest waits for the next flush.
     Steps,
 }
 
-/// How a flush ended.
+/// The result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// What the extent asks for is in the fragment.
+    /// Everything that the extent includes is in the fragment.
     Done,
     /// Another thread is flushing.
     Busy,
-    /// The file cannot take it now.
+    /// The file cannot be written to now.
     Failed(Cause),
 }
 
-/// Flushes everything that a slot has published, waiting for the file without end; for the helper only.
+/// Flushes everything that a slot has published, waiting for the file without limit. For the helper
+/// only.
 pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     if slot.is_empty() {
         return Outcome::Done;
     }
-    // The fragment first: a thread that has it and begins a segment needs the turn of every slot for a moment.
+    // The fragment is locked first: a thread that has it and begins a segment needs the turn of
+    // every slot for a moment.
     let active = process.fragment.lock();
     match slot.try_turn() {
         None => Outcome::Busy,
@@ -61,7 +64,7 @@ pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     }
 }
 
-/// Flushes what a slot has published, unless somebody writes.
+/// Flushes the lines that a slot has published, unless another thread is writing.
 pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outcome {
     let Some(_turn) = slot.try_turn() else {
         return Outcome::Busy;
@@ -75,8 +78,9 @@ pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outco
     }
 }
 
-/// Flushes what a slot has published, unless somebody writes. A helper hangs before others do where the file system hangs; in a process without one
-/// a thread that does only this may, and is waited for until `end_ns`.
+/// Flushes the lines that a slot has published, unless another thread is writing. If the file
+/// system hangs, the helper hangs before other threads do. In a process without a helper, a thread
+/// that only does this may hang, and the caller waits for it until `end_ns`.
 pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) -> Outcome {
     if !process.has_helper() {
         process.come_by_full();
@@ -92,7 +96,8 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
     outcome.unwrap_or(Outcome::Busy)
 }
 
-/// Flushes what a slot has published, waiting until `end_ns` for whoever is writing.
+/// Flushes the lines that a slot has published, waiting until `end_ns` for a thread that is
+/// writing.
 pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
     let flush = || Some(try_flush(slot, process, Extent::All)).filter(|end| *end != Outcome::Busy);
     wait::until(end_ns, flush).unwrap_or(Outcome::Busy)
@@ -147,27 +152,29 @@ fn flush_to(
     Outcome::Done
 }
 
-/// How much may be written until the file ends at a step.
+/// Returns how many bytes may be written until the file ends at a step.
 fn rest_of_step(size: u64) -> usize {
     let rest = STEP_BYTES - usize::try_from(size % STEP_BYTES as u64).unwrap_or(0);
     let more = if rest < SMALL_REST { STEP_BYTES } else { 0 };
     rest + more
 }
 
-/// How many empty lines bring a block that would start at `at` in the file to the same place in a cache line as in memory.
+/// Returns the number of empty lines that give a block the same offset in a cache line in the file
+/// as in memory. Without them it would start at `at`.
 fn lead(block: &[u8], at: u64) -> usize {
     let from = block.as_ptr().addr() % LEAD_BYTES;
     let to = usize::try_from(at % LEAD_BYTES as u64).unwrap_or(0);
     (from + LEAD_BYTES - to) % LEAD_BYTES
 }
 
-/// What fills the step up after `written` bytes if there is more to come.
+/// Returns the padding that fills up the step after `written` bytes, if there are more lines to
+/// come.
 fn padding(rest: usize, written: usize, more: bool) -> &'static [u8] {
     let missing = PADDING.get(..rest.saturating_sub(written));
     missing.filter(|_| more).unwrap_or_default()
 }
 
-/// The length of the next block: whole lines of at most `bound` bytes, or one longer line.
+/// Returns the length of the next block: whole lines of at most `bound` bytes, or one longer line.
 fn block_len(lines: &[u8], bound: usize) -> usize {
     let Some(front) = lines.get(..bound) else {
         return lines.len();
@@ -177,7 +184,8 @@ fn block_len(lines: &[u8], bound: usize) -> usize {
     end.map_or(lines.len(), |newline| newline + 1)
 }
 
-/// Gives up the oldest quarter of a slot whose lines cannot be written, so that the newest stay; returns the events lost.
+/// Drops the oldest quarter of a slot whose lines cannot be written, so that the newest ones stay.
+/// Returns the number of lost events.
 pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let _turn = slot.try_turn()?;
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
@@ -190,13 +198,14 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());
     let pending = wait::lock(&slot.pending)?;
     pending.add(&loss);
-    // Now it counts. Not before may anybody tell it: until then the lines are in the ring.
+    // From this store on the loss counts. It must not be reported earlier, because until then the
+    // lines are in the ring.
     slot.flushed().store(loss.to, Ordering::Release);
     drop(pending);
     Some(own_events(&lines[..end]))
 }
 
-/// Publishes lines in a slot whose owner is the caller and which has room for them.
+/// Publishes lines in a slot that the caller owns and that has room for them.
 pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
     // SAFETY: positions from `head` on belong to the owner, and there is room.
     let room = unsafe { std::slice::from_raw_parts_mut(slot.address(head), lines.len()) };
@@ -206,7 +215,7 @@ pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
 }
 
 impl Process {
-    /// Makes room in a slot whose owner is the caller, giving up its oldest lines if they cannot be written.
+    /// Makes room in a slot that the caller owns. Drops its oldest lines if they cannot be written.
     pub(crate) fn make_room(&self, slot: &'static Slot, bytes: u64) -> bool {
         let has_room =
             || slot.head() + bytes <= slot.flushed().load(Ordering::Acquire) + slot.bytes;
@@ -227,7 +236,8 @@ impl Process {
         true
     }
 
-    /// Writes a line straight to the fragment, or counts it. Where the file system hangs, that happens when it answers.
+    /// Writes a line straight to the fragment, or counts it as lost. If the file system hangs, that
+    /// happens when it responds.
     pub(crate) fn write_through(&self, line: &[u8]) {
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let mut copy = Vec::new();
@@ -256,7 +266,7 @@ impl Process {
         }
     }
 
-    /// Counts the line that a write took and does not come back from; for the end of the process.
+    /// Counts the line of a write that does not return. For the end of the process.
     pub(crate) fn give_up_line(&self) {
         if self.fragment.take_line() {
             self.lost.count(Cause::Busy);

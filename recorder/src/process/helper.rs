@@ -1,5 +1,6 @@
-//! The one thread of ours in a process. It flushes what the others recorded, so that they rarely write. It also repeats anchors, reports losses, and
-//! obeys the control file. The module `process/visit.rs` says when a process gets it.
+//! The only permanent thread of ours in a process. It flushes what the others recorded, so that
+//! they rarely have to write. It also repeats anchors, reports losses, and follows the control
+//! file. The module `process/visit.rs` decides when a process gets it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,14 +13,15 @@ use crate::process::{errand, flush};
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::sys::{self, clock};
 
-/// A sleep that a thread may end when its ring fills.
+/// Sleep in ns from which on a thread may wake the helper when its ring fills up.
 const LONG_NS: u64 = 2_000_000;
-/// Threads that recorded at full speed together are expected to do so again.
+/// Time in ns for which threads that recorded at full speed together are expected to do so again.
 const CROWDED_NS: u64 = 1_000_000_000;
-/// How often it looks whether the host's threads have ended.
+/// Interval in ns at which the helper checks if the host's threads have ended.
 const ALONE_NS: u64 = 200_000_000;
 
-/// Starts the helper, unless somebody has. Without one, threads flush for themselves when their ring is three quarters full, and at exit.
+/// Starts the helper, unless another thread has done so. Without a helper, threads flush for
+/// themselves when their ring is three quarters full, and at exit.
 pub(crate) fn start(process: ProcessRef) {
     if process.helper_asked.swap(true, Ordering::AcqRel) {
         return;
@@ -41,7 +43,8 @@ fn run(process: &Process) {
     while !process.is_finished() {
         process.switches.follow(process);
         rates.measure(&process.ring);
-        // A helper beside several threads at full speed takes their time, and their lines from another processor's cache.
+        // A helper would slow down several threads at full speed, and would fetch their lines from
+        // another processor's cache.
         if rates.fast_threads() > 1 {
             crowded_until = rates.at_ns + CROWDED_NS;
         }
@@ -72,7 +75,8 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
             wait::until_true(clock::now_ns() + pause_ns, || false); // so short a wait only yields
         }
         pause_ns if sleep(process, pause_ns) => {
-            // Woken by a thread in a hurry: how fast it is shows in the next moment, not in the whole sleep.
+            // Woken by a thread in a hurry: measuring the next moment shows how fast it is, the
+            // whole sleep would not.
             flush_all(process, |_| false);
             let rates = Rates::new(&process.ring);
             sys::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));
@@ -83,7 +87,7 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     rates
 }
 
-/// Flushes every slot but those whose threads do so themselves.
+/// Flushes every slot except those whose threads flush themselves.
 fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     for (index, slot) in process.ring.slots().enumerate() {
         if !flushes_itself(index) && !slot.is_empty() {
@@ -93,7 +97,7 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     }
 }
 
-/// Sleeps; tells whether a thread ended a long sleep.
+/// Sleeps. Returns true if a thread ended a long sleep.
 fn sleep(process: &Process, pause_ns: u64) -> bool {
     let long = pause_ns >= LONG_NS;
     process.helper_sleeps.store(long, Ordering::Relaxed);

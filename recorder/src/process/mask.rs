@@ -1,4 +1,5 @@
-//! What is on: one word that every event looks at, the levels below and the recording they belong to above them.
+//! The levels that are on: one word that every event checks. It contains the levels and, above
+//! them, the recording that they belong to.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -7,51 +8,55 @@ use crate::run::config::Levels;
 use crate::sys::clock;
 use sa_format::Level;
 
-/// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment was read.
+/// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment
+/// was read.
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
-/// Every level on, and a mark that nobody has looked yet: the first event looks.
+/// Every level on, and a mark that the environment was not read yet. The first event reads it.
 const UNKNOWN: u32 = 0xff;
-/// Nothing on, and nothing asks for it.
+/// Nothing is on, and nothing requests recording.
 const OFF: u32 = 0;
-/// A recording was ended and no other begun.
+/// A recording has ended and no other has begun.
 const ENDED: u32 = 0xffff_ff00;
 const LEVELS: u32 = 0xff;
-/// When recording was last switched off, in ns; 0 for never.
+/// Time when recording was last switched off, in ns; 0 for never.
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
-/// When each level was last switched off.
+/// Time when each level was last switched off.
 static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-/// Whether events of this level are recorded; true before anybody has looked.
+/// Returns true if events of this level are recorded, and before the environment was read.
 #[inline(always)]
 pub(crate) fn wants(level: Level) -> bool {
     MASK.load(Ordering::Relaxed) & level.bit() != 0
 }
 
-/// Whether recording was switched off since `start_ns`.
+/// Returns true if recording was switched off since `start_ns`.
 #[inline(always)]
 pub(crate) fn stopped_since(start_ns: u64) -> bool {
     STOPPED_NS.load(Ordering::Relaxed) > start_ns
 }
 
-/// Whether events of this level are recorded, or were when something began at `start_ns`.
+/// Returns true if events of this level are recorded, or were recorded at `start_ns`, when
+/// something began.
 pub(crate) fn wants_since(level: Level, start_ns: u64) -> bool {
     let at = level.bit().trailing_zeros() as usize;
     let stopped = LEVELS_STOPPED_NS.get(at);
     wants(level) || stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed) > start_ns)
 }
 
-/// What tells the switches of one recording from those of another: neither that of [`UNKNOWN`] and [`OFF`] nor that of [`ENDED`].
+/// Returns the tag that distinguishes the switches of one recording from those of another. It is
+/// neither the tag in [`UNKNOWN`] and [`OFF`] nor that in [`ENDED`].
 fn tag(epoch: u32) -> u32 {
     (epoch % 0xff_fffe + 1) << 8
 }
 
-/// Puts the levels of a recording that begins in force.
+/// Sets the levels of a recording that begins.
 pub(crate) fn open(epoch: u32, levels: Levels) {
     MASK.store(tag(epoch) | levels.0, Ordering::SeqCst);
 }
 
-/// Switches levels of a recording on or off, unless it has ended. Returns an instant before which none of them was on, and after which no other
-/// begins to be recorded.
+/// Sets the levels of a recording, unless it has ended. Returns a time: the levels that are
+/// switched on were not on before it, and no event of the levels that are switched off begins after
+/// it.
 pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
     let before_ns = clock::now_ns();
     let Some(old) = replace(epoch, tag(epoch) | levels.0) else {
@@ -73,7 +78,7 @@ pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
     at_ns
 }
 
-/// Replaces the mask of a recording, if it is still in force.
+/// Replaces the mask of a recording, if it has not ended.
 fn replace(epoch: u32, mask: u32) -> Option<u32> {
     let of_it = |old: u32| (old & !LEVELS == tag(epoch)).then_some(mask);
     MASK.fetch_update(Ordering::SeqCst, Ordering::Relaxed, of_it)
@@ -85,25 +90,26 @@ pub(crate) fn close(epoch: u32) {
     replace(epoch, ENDED);
 }
 
-/// Notes that nothing asks for recording, or that it cannot be had.
+/// Records that nothing requests recording, or that it is impossible.
 pub(crate) fn turn_off() {
     MASK.store(OFF, Ordering::Relaxed);
 }
 
-/// Whether every level is off.
+/// Returns true if every level is off.
 pub(crate) fn is_off() -> bool {
     MASK.load(Ordering::Relaxed) & LEVELS == 0
 }
 
-/// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
-/// switched on later. Async-signal-safe.
+/// Makes the child of a fork read the environment again. If its parent's recording is switched off,
+/// nothing else would start the child's own recorder, which may be switched on later.
+/// Async-signal-safe.
 pub(crate) unsafe extern "C" fn look_again_in_child() {
     if MASK.load(Ordering::Relaxed) != ENDED || starting::is_under_way() {
         MASK.store(UNKNOWN, Ordering::Relaxed);
     }
 }
 
-/// The levels that are on; nothing before anybody has looked.
+/// Returns the levels that are on, or `None` before the environment was read.
 pub(crate) fn known_levels() -> Option<Levels> {
     match MASK.load(Ordering::Relaxed) {
         UNKNOWN => None,
@@ -111,7 +117,7 @@ pub(crate) fn known_levels() -> Option<Levels> {
     }
 }
 
-/// The bits of the levels that are on; all of them before anybody has looked.
+/// Returns the bits of the levels that are on; all of them before the environment was read.
 pub(crate) fn levels() -> u32 {
     MASK.load(Ordering::Relaxed) & LEVELS
 }

@@ -1,4 +1,4 @@
-//! What the program says of its process and lanes: their names, and records of its own.
+//! Names of the process and its lanes, and other records, as the program requests them.
 
 use std::borrow::Cow;
 use std::fmt::Arguments;
@@ -16,13 +16,14 @@ use crate::text::record::{Growing, process_name_line};
 use crate::text::value::Args;
 use sa_format::{ENGINE_SETTINGS, OWN_CATEGORY, try_visible};
 
-/// A longer record of the program's own is not told: the process's own slot holds names and losses.
+/// Maximum length in bytes of a record that the program writes. Longer ones are left out, because
+/// the process's own slot must have room for names and losses.
 const MAX_METADATA_BYTES: usize = 16 << 10;
-/// Room for what telling a name takes.
+/// Room in bytes for recording a name.
 const NAME_BYTES: usize = 8 << 10;
 
 impl Process {
-    /// Names the process; a later name renames it.
+    /// Names the process. A later name replaces it.
     pub(crate) fn set_name(&self, name: &str) {
         let name = cut_name(name);
         let Ok(kept) = look_for_room(NAME_BYTES).and_then(|()| owned(name)) else {
@@ -34,7 +35,7 @@ impl Process {
         self.tell(&process_name_line(self.pid, name));
     }
 
-    /// Returns what the process is called.
+    /// Returns the names of the process.
     pub(crate) fn name(&self) -> ProcessName {
         ProcessName {
             own: wait::lock(&self.names.process).map_or_else(String::new, |name| name.clone()),
@@ -42,8 +43,8 @@ impl Process {
         }
     }
 
-    /// Returns what a child that was forked from this process is called. The child waits for no lock: if another thread of the parent was changing the name, the
-    /// lock stays taken.
+    /// Returns the names of a child that was forked from this process. The child waits for no lock:
+    /// if another thread of the parent was changing the name, the lock stays taken.
     pub(crate) fn name_of_fork(&self) -> ProcessName {
         let own = wait::try_lock(&self.names.process)
             .and_then(|name| try_visible(&name).map(Cow::into_owned));
@@ -55,7 +56,7 @@ impl Process {
         }
     }
 
-    /// Names a lane; a later name renames it.
+    /// Names a lane. A later name replaces it.
     pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
         if look_for_room(NAME_BYTES).is_err() {
             return leave_out();
@@ -64,7 +65,7 @@ impl Process {
         self.tell(&lane_name_line(self.pid, lane, name));
     }
 
-    /// Records the settings of the engine; later ones replace them.
+    /// Records the settings of the engine. Later ones replace them.
     pub(crate) fn set_engine_settings(&self, settings: &Args) {
         let Some(line) = self.metadata_line(ENGINE_SETTINGS, None, settings) else {
             return;
@@ -78,7 +79,7 @@ impl Process {
         self.tell(&line);
     }
 
-    /// Tells a record of the program's own; one that no block holds is left out.
+    /// Writes a metadata record of the program. A record that is too long for a block is left out.
     pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
         let line = self.metadata_line(name, tid, args);
         line.iter().for_each(|line| self.tell(line));
@@ -91,7 +92,7 @@ impl Process {
         record_line(front, name, "", args)
     }
 
-    /// Tells an instant of the process, which whoever looks at it finds among what the recorder says of itself.
+    /// Writes an instant about the process, in the category of the recorder's own records.
     pub(crate) fn tell_instant(&self, name: &str, args: &Args) {
         let (pid, now) = (self.pid, now_ns());
         let (us, ns) = (now / 1000, now % 1000);
@@ -101,7 +102,8 @@ impl Process {
     }
 }
 
-/// Returns the line of a record; `None` if the record is too long, or if memory runs out, which is counted.
+/// Returns the line of a record. Returns `None` if the record is too long, or if there is not
+/// enough memory, which is counted.
 fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Option<Vec<u8>> {
     if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
         leave_out();

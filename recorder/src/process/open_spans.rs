@@ -1,4 +1,4 @@
-//! Open spans → `B` lines, when the thread or the recording ends before they do.
+//! Writes open spans as `B` lines when the thread or the recording ends before they do.
 
 use std::sync::atomic::Ordering;
 
@@ -15,11 +15,12 @@ use sa_format::LANE_BASE;
 use sa_format::loss::Cause;
 use sa_format::ring::{self as layout, SpanText};
 
-/// Marks a span without an end.
+/// Arg that marks a span without an end.
 const UNFINISHED: &str = "unfinished";
 
-/// Writes the spans open on a slot's thread as unfinished ones and empties its stack. The innermost ones come first, as many as the ring has room for,
-/// and one store publishes their lines and takes them off the stack. The caller owns the slot.
+/// Writes the spans that are open on a slot's thread as unfinished, and empties its stack. The
+/// innermost spans come first, as many as the ring has room for. One store publishes their lines
+/// and removes them from the stack. The caller owns the slot.
 pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     let mut depth = slot.entries_in_use();
     while depth > 0 {
@@ -32,7 +33,7 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
         }
         let head = slot.head();
         let end = head + lines.len() as u64;
-        // A state cannot say which spans are open beyond its largest depth.
+        // A state cannot express which spans are open beyond its largest depth.
         for at in from.max(layout::MAX_DEPTH)..depth {
             if let Some(entry) = slot.open_entry(at) {
                 entry.close_with(slot.index, end);
@@ -44,8 +45,8 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     }
 }
 
-/// Makes lines of the innermost open spans of a thread below `depth`, until they fill a quarter of the ring. Also returns the depth of the outermost
-/// of these spans.
+/// Builds the lines of the innermost open spans of a thread below `depth`, until they fill a
+/// quarter of the ring. Also returns the depth of the outermost of these spans.
 fn innermost(process: &Process, slot: &'static Slot, depth: usize) -> (usize, Vec<u8>) {
     let tid = slot.tid().load(Ordering::Relaxed);
     let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
@@ -87,11 +88,11 @@ struct OpenLane {
     lane: u32,
     entry: OpenEntry,
     start_ns: u64,
-    /// The lane it is shown on: that of the outermost span it lies in.
+    /// Lane that it is shown on: that of the outermost span around it.
     row: u32,
 }
 
-/// What is open on lanes, in the order in which it began.
+/// Returns the spans that are open on lanes, in the order in which they began.
 fn open_lanes(process: &Process) -> Vec<OpenLane> {
     let mut open: Vec<OpenLane> = Vec::new();
     let lanes = process.lanes.lock();
@@ -111,7 +112,7 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
     open
 }
 
-/// Names the row of a lane if that is not told yet.
+/// Records the name of a lane if it is not in the trace yet.
 #[cold]
 pub(crate) fn name_row(process: &Process, lane: u32) {
     let lanes = process.lanes.lock();
@@ -120,7 +121,7 @@ pub(crate) fn name_row(process: &Process, lane: u32) {
     }
 }
 
-/// Makes the line of an open span, whose entry stores its name at `name`.
+/// Builds the line of an open span whose entry stores its name at `name`.
 fn line(
     process: &Process,
     entry: OpenEntry,

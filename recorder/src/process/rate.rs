@@ -1,15 +1,17 @@
-//! How fast each thread records, seen from outside: how far its slot's head moved between two looks.
+//! The speed at which each thread records, measured from outside: the distance that its slot's head
+//! moves between two measurements.
 
 use crate::ring::file::Ring;
 use crate::sys::clock;
 
 const IDLE_NS: u64 = 250_000_000;
-/// Bytes that a thread's ring should hold when the helper wakes.
+/// Number of bytes that a thread's ring should contain when the helper wakes.
 const GOAL_BYTES: u64 = 32 << 10;
-/// A shorter sleep ends too late for threads that record at full speed: waking a sleeping processor takes as long.
+/// Shortest useful sleep in ns. A shorter one ends too late for threads that record at full speed,
+/// because waking a sleeping processor takes as long.
 pub(crate) const SHORTEST_NS: u64 = 100_000;
 
-/// The last look at every slot.
+/// The latest measurement of every slot.
 #[derive(Debug)]
 pub(crate) struct Rates {
     pub(crate) at_ns: u64,
@@ -19,12 +21,12 @@ pub(crate) struct Rates {
 #[derive(Clone, Copy, Debug)]
 struct SlotRate {
     head: u64,
-    /// How long its thread needs for [`GOAL_BYTES`].
+    /// Time in ns that its thread needs for [`GOAL_BYTES`].
     pause_ns: u64,
 }
 
 impl Rates {
-    /// Looks for the first time: nobody has moved yet.
+    /// Measures every slot for the first time. All threads count as idle.
     pub(crate) fn new(ring: &Ring) -> Rates {
         let slots = ring.slots().map(|slot| SlotRate {
             head: slot.head(),
@@ -36,7 +38,7 @@ impl Rates {
         }
     }
 
-    /// Looks again.
+    /// Measures every slot again.
     pub(crate) fn measure(&mut self, ring: &Ring) {
         let now = clock::now_ns();
         let elapsed_ns = now.saturating_sub(self.at_ns); // a clock that is refused shows 0
@@ -55,26 +57,28 @@ impl Rates {
         self.at_ns = now;
     }
 
-    /// How long to sleep so that a thread that goes on as before fills a small part of its ring.
+    /// Returns the sleep after which a thread that continues at the same speed has filled only a
+    /// small part of its ring.
     pub(crate) fn pause_ns(&self) -> u64 {
         let pauses = self.slots.iter().map(|rate| rate.pause_ns);
         pauses.min().unwrap_or(IDLE_NS)
     }
 
-    /// Whether the slot's thread records faster than a sleeping helper could follow.
+    /// Returns true if the slot's thread records faster than a sleeping helper could follow.
     pub(crate) fn is_fast(&self, slot: usize) -> bool {
         let rate = self.slots.get(slot);
         rate.is_some_and(|rate| rate.pause_ns < SHORTEST_NS)
     }
 
-    /// How many threads do.
+    /// Returns the number of such threads.
     pub(crate) fn fast_threads(&self) -> usize {
         let is_fast = |slot: &usize| self.is_fast(*slot);
         (0..self.slots.len()).filter(is_fast).count()
     }
 }
 
-/// How long a thread takes for the goal if it published `moved` bytes in `elapsed_ns`.
+/// Returns the time in ns that a thread needs for [`GOAL_BYTES`] if it published `moved` bytes in
+/// `elapsed_ns`.
 fn pause_ns(moved: u64, elapsed_ns: u64) -> u64 {
     let pause = elapsed_ns.saturating_mul(GOAL_BYTES).checked_div(moved);
     pause.unwrap_or(IDLE_NS).min(IDLE_NS)

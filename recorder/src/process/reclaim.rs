@@ -1,7 +1,10 @@
-//! Who uses the recorder of this process, so that the memory of one that has ended can be given back.
+//! Counts the users of the recorder of this process, so that the memory of one that has ended can
+//! be freed.
 //!
-//! A [`Shell`] holds one recorder after the other and is never freed. A user outside of an event counts itself in the shell, and then looks again
-//! whether the recorder is still the current one. An event is known by its thread's state. What neither of them holds can go.
+//! A [`Shell`] holds one recorder after the other and is never freed. A user outside an event first
+//! counts itself in the shell, and then checks again that the recorder is still the current one. An
+//! event is detected through its thread's state. A recorder with neither a user nor an event can be
+//! freed.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -9,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::process::state::Process;
 
 static CURRENT: AtomicPtr<Shell> = AtomicPtr::new(std::ptr::null_mut());
-/// Every shell. Only who starts the recorder changes the list.
+/// List of all shells. Only the thread that starts the recorder changes it.
 static SHELLS: AtomicPtr<Shell> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A place for a recorder.
@@ -19,19 +22,19 @@ struct Shell {
     next: *const Shell,
 }
 
-/// A recorder that stays while this is held.
+/// A reference that keeps a recorder from being freed.
 #[derive(Debug)]
 pub(crate) struct ProcessRef {
     process: &'static Process,
-    /// Number of users of its shell, this one included.
+    /// Number of users of the recorder's shell, including this one.
     users: &'static AtomicU32,
 }
 
 impl ProcessRef {
-    /// The recorder for a thread state that is bound to it.
+    /// Returns the recorder for a thread state that is bound to it.
     ///
-    /// # Safety
-    /// The reference is used only while this or another [`ProcessRef`] is held, or inside an event on a thread state of the recorder's epoch.
+    /// # Safety The reference is used only while this or another [`ProcessRef`] is held, or inside
+    /// an event on a thread state of the recorder's epoch.
     pub(crate) unsafe fn for_thread(&self) -> &'static Process {
         self.process
     }
@@ -61,16 +64,17 @@ impl Deref for ProcessRef {
     }
 }
 
-/// The recorder that was started last, be it the parent's in the child of a fork.
+/// Returns the recorder that was started last. In the child of a fork this may be the parent's.
 pub(crate) fn last() -> Option<ProcessRef> {
     loop {
         let at = CURRENT.load(Ordering::SeqCst);
         // SAFETY: a non-null pointer came from `Box::leak`.
         let shell: &'static Shell = unsafe { at.as_ref() }?;
         shell.users.fetch_add(1, Ordering::SeqCst);
-        // Only what is counted before this second look is sure to stay.
+        // Only a user that is counted before this second check keeps the recorder from being freed.
         if CURRENT.load(Ordering::SeqCst) == at {
-            // SAFETY: the current shell has a recorder, and who frees recorders spares it, and what was counted while it was current.
+            // SAFETY: the current shell has a recorder. `reap` frees neither the current one, nor
+            // one whose user was counted while it was current.
             let process = unsafe { &*shell.process.load(Ordering::SeqCst) };
             let users = &shell.users;
             return Some(ProcessRef { process, users });
@@ -79,12 +83,12 @@ pub(crate) fn last() -> Option<ProcessRef> {
     }
 }
 
-/// The recorder of this process if it has one, be it one that has ended.
+/// Returns the recorder of this process if it has one, even one that has ended.
 pub(crate) fn existing() -> Option<ProcessRef> {
     last().filter(|process| process.is_own())
 }
 
-/// Makes a recorder the current one. One thread at a time comes here.
+/// Makes a recorder the current one. Callers make sure that only one thread at a time calls this.
 pub(crate) fn install(process: Box<Process>) {
     let process = Box::into_raw(process);
     let free = shells().find(|shell| shell.process.load(Ordering::SeqCst).is_null());
@@ -110,18 +114,20 @@ fn shells() -> impl Iterator<Item = &'static Shell> {
     std::iter::successors(first, |shell| unsafe { shell.next.as_ref() })
 }
 
-/// Frees the recorders of this process that have ended and that nobody uses any more; `are_out_of` tells whether no thread is inside an event of a
-/// recording. One thread at a time comes here.
+/// Frees the recorders of this process that have ended and have no users any more. `are_out_of`
+/// returns true if no thread is inside an event of a recording. Callers make sure that only one
+/// thread at a time calls this.
 pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
     let pid = std::process::id();
     let current = CURRENT.load(Ordering::SeqCst).cast_const();
     for shell in shells().filter(|shell| !std::ptr::eq(*shell, current)) {
         let at = shell.process.load(Ordering::SeqCst);
-        // SAFETY: only this function frees, and it takes the pointer out first.
+        // SAFETY: only this function frees recorders, and it removes the pointer first.
         let Some(process) = (unsafe { at.as_ref() }) else {
             continue;
         };
-        // What a fork copied may have been half freed, and its users are not here to go away.
+        // A recorder that a fork copied may be half freed, and its users do not exist in this
+        // process.
         let is_used = process.pid != pid
             || !are_out_of(process.epoch())
             || shell.users.load(Ordering::SeqCst) > 0;
@@ -129,7 +135,8 @@ pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
             continue;
         }
         shell.process.store(std::ptr::null_mut(), Ordering::SeqCst);
-        // SAFETY: it came from `Box::into_raw`; it is not the current one, so that nobody can begin to use it, and nobody does.
+        // SAFETY: it came from `Box::into_raw`. It is not the current one, so nothing can begin to
+        // use it, and nothing does.
         let process = unsafe { Box::from_raw(at) };
         process.let_go_of_files(); // where somebody hung in them when it ended
         drop(process);

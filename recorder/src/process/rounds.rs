@@ -1,4 +1,5 @@
-//! Records that a process repeats: losses each second, and an anchor every five; and the times at which recording threads see to that.
+//! Records that a process repeats: losses each second, and an anchor every five seconds. Also the
+//! times at which recording threads do this.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -10,7 +11,7 @@ use crate::text::record::metadata_line;
 const ANCHOR_NS: u64 = 5_000_000_000;
 const LOSSES_NS: u64 = 1_000_000_000;
 
-/// When what is told next.
+/// Times of the next records.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     next_anchor_ns: u64,
@@ -18,7 +19,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// The rounds of a process whose first anchor is from now.
+    /// Returns the times for a process whose first anchor is from now.
     pub(crate) fn new(now_ns: u64) -> Rounds {
         Rounds {
             next_anchor_ns: now_ns + ANCHOR_NS,
@@ -26,8 +27,8 @@ impl Rounds {
         }
     }
 
-    /// Tells what is due. While the file takes nothing, slot 0 must not fill up: it would give up its oldest records. Losses wait in their slots, as
-    /// sums.
+    /// Writes the records that are due. While the file cannot be written, slot 0 must not fill up,
+    /// or it would drop its oldest records. Losses wait as sums in their slots.
     pub(crate) fn make(&mut self, process: &Process, now_ns: u64) {
         if now_ns < self.next_losses_ns.min(self.next_anchor_ns) || process.is_refused() {
             return;
@@ -43,14 +44,14 @@ impl Rounds {
     }
 }
 
-/// When threads come by.
+/// State of the upkeep that recording threads do.
 #[derive(Debug)]
 pub(crate) struct Visits {
     pub(super) began_ns: u64,
     pub(super) next_ns: AtomicU64,
     /// Number of times that a ring was full and was flushed.
     pub(super) full: AtomicU32,
-    /// The rounds of a helper, for a process without one.
+    /// Times of the records that a helper would write, for a process without one.
     pub(super) rounds: Mutex<Rounds>,
 }
 

@@ -1,4 +1,4 @@
-//! What a process records about itself, in slot 0: its names and anchors, and what was lost.
+//! Records of a process about itself in slot 0: its names, its anchors, and what was lost.
 
 use std::sync::atomic::Ordering;
 
@@ -11,18 +11,20 @@ use crate::ring::slot::{GENERATION, Slot};
 use crate::sys::{memory, wait};
 use sa_format::loss::{Cause, CountedLoss};
 
-/// Room for the records of losses.
+/// Room in bytes for the records of losses.
 const LOSS_BYTES: usize = 4 << 10;
 
 impl Process {
-    /// Appends lines to the process's own slot; gives up where somebody keeps that to himself for long.
+    /// Appends lines to the process's own slot. Gives up if another thread keeps the lock on it for
+    /// long.
     pub(crate) fn tell(&self, lines: &[u8]) {
         if let Some(_turn) = wait::lock(&self.own) {
             self.tell_in_turn(lines, |_| ());
         }
     }
 
-    /// Appends lines while the caller holds `own`. Returns false if they have no room. `mark` gets the position of their end before they are published.
+    /// Appends lines while the caller holds `own`. Returns false if there is no room for them.
+    /// `mark` gets the position of their end before they are published.
     fn tell_in_turn(&self, lines: &[u8], mark: impl FnOnce(u64)) -> bool {
         let slot = self.ring.own_slot();
         let has_room = self.make_room(slot, lines.len() as u64);
@@ -34,7 +36,8 @@ impl Process {
         has_room
     }
 
-    /// Appends the line that closes a lane's span; both show at once to a reader.
+    /// Appends the line that closes a lane's span. A reader sees the line and the closed span at
+    /// the same time.
     pub(crate) fn tell_closing(&self, line: &[u8], entry: OpenEntry) {
         let Some(_turn) = wait::lock(&self.own) else {
             return;
@@ -45,7 +48,8 @@ impl Process {
         }
     }
 
-    /// Tells what was lost since the last call. Without its turn until `end_ns`, or where a thread is counting, it leaves that for the next call.
+    /// Reports what was lost since the last call. If it does not get the lock by `end_ns`, or a
+    /// thread is counting, the next call does that.
     pub(crate) fn tell_losses(&self, end_ns: u64) {
         if memory::look_for_room(LOSS_BYTES).is_err() {
             return; // the counts wait
@@ -71,7 +75,8 @@ impl Process {
         self.tell_removed();
     }
 
-    /// Reports the open spans that the ring has no entries for, in a process that records no more.
+    /// Reports the open spans for which the ring has no entries, in a process that no longer
+    /// records.
     pub(crate) fn tell_hidden(&self) {
         if let Some(_turn) = wait::lock(&self.own) {
             let hidden = self.lost.untold(Cause::OpenSpans);
@@ -81,13 +86,14 @@ impl Process {
         }
     }
 
-    /// Tells what a slot gave up. That it is told becomes true with the store that publishes the record.
+    /// Reports the loss of a slot. It counts as reported from the store that publishes the record.
     fn tell_loss(&self, slot: &Slot) {
         let pending = wait::try_lock(&slot.pending);
         if pending.is_none_or(|pending| pending.loss().is_none()) {
             return;
         }
-        // Before the lock on what is pending: to make room is to give up lines of slot 0, which takes that. The line then finds this room.
+        // Room comes before the lock on the pending loss: making room may drop lines of slot 0,
+        // which takes that lock. The line then finds this room.
         if !self.make_room(self.ring.own_slot(), MAX_RECORD_BYTES) {
             return;
         }
@@ -103,14 +109,14 @@ impl Process {
         }
     }
 
-    /// Tells what was counted of a cause, in the same way.
+    /// Reports the count of a cause in the same way.
     fn tell_count(&self, cause: Cause) {
         if let Some(untold) = self.lost.untold(cause) {
             self.tell_untold(&untold, &untold.loss);
         }
     }
 
-    /// Tells a loss with the store that publishes its record.
+    /// Reports a loss with the store that publishes its record.
     fn tell_untold(&self, untold: &Untold, record: &CountedLoss) {
         let is_told = self.tell_in_turn(&record.line(), |end| {
             self.open_horizon.note(record.first_ns);
@@ -121,7 +127,7 @@ impl Process {
         }
     }
 
-    /// Somebody removed the fragment: everything flushed so far went with it.
+    /// Reports that somebody removed the fragment: everything flushed so far is lost with it.
     fn tell_removed(&self) {
         let Some(untold) = self.lost.untold(Cause::FragmentRemoved) else {
             return;

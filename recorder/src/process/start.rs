@@ -1,8 +1,9 @@
-//! How the recorder of this process comes about. The first event starts it, and the child of a fork starts it again. It is finished at exit, or when another
-//! one begins.
+//! Starts the recorder of this process. The first event does that, and the child of a fork does it
+//! again. The recorder is finished at exit, or when another one begins.
 //!
-//! A page that the kernel wipes in the child of a fork tells whether a [`Process`] is this process's own. What the parent's threads held at the fork (locks,
-//! half-written rings) is never looked at again in the child.
+//! A page that the kernel clears in the child of a fork shows if a [`Process`] belongs to this
+//! process. State that the parent's threads held at the fork (locks, half-written rings) is never
+//! used in the child.
 
 use std::io;
 use std::path::Path;
@@ -33,24 +34,26 @@ use crate::text::record::process_name_line;
 use sa_format::loss::Cause;
 use sa_format::{FragmentHeader, VERSION};
 
-/// Room for what the start allocates; the C library keeps so much for the thread that has looked for it.
+/// Room in bytes that starting the recorder needs. The C library keeps that much for the thread
+/// that has checked for it.
 const START_BYTES: usize = 96 << 10;
 
 static EPOCHS: AtomicU32 = AtomicU32::new(0);
 static HOOKED: AtomicBool = AtomicBool::new(false);
 
-/// What a recorder follows.
+/// The reason why a recorder starts.
 pub(crate) enum Origin<'a> {
-    /// Nothing: the environment asks for it.
+    /// The environment requests recording, and nothing was recorded before.
     First,
-    /// The parent's, in the child of a fork.
+    /// The parent's recorder, in the child of a fork.
     Fork(&'a Process),
-    /// The program asks for it, after the recording it had, if any.
+    /// The program requests a new recording, after the previous one, if there was one.
     Anew(Option<&'a Before>),
 }
 
 impl Origin<'_> {
-    /// Returns what the process is called. A forked child whose first call begins a recording anew is still named after its parent.
+    /// Returns the names of the process. A forked child whose first call begins a new recording is
+    /// still named after its parent.
     fn process_name(&self) -> ProcessName {
         match self {
             Origin::Fork(parent) => parent.name_of_fork(),
@@ -62,7 +65,7 @@ impl Origin<'_> {
     }
 }
 
-/// The recorder of this process, started if the environment asks for it.
+/// Returns the recorder of this process, which is started if the environment requests it.
 pub(crate) fn current() -> Option<ProcessRef> {
     match reclaim::existing() {
         Some(process) => Some(process),
@@ -71,13 +74,14 @@ pub(crate) fn current() -> Option<ProcessRef> {
     }
 }
 
-/// Counts one event of a cause in the ring; returns false without a recorder.
+/// Counts one event of a cause in the ring. Returns false if there is no recorder.
 fn count_noted(cause: Cause) -> bool {
     let counted = reclaim::existing().map(|process| process.lost.count(cause));
     counted.is_some()
 }
 
-/// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over, and one that takes long is not waited for.
+/// Starts the recorder, one thread at a time. A start that a fork interrupted is taken over. A
+/// start that takes long is not waited for.
 #[cold]
 fn start() -> Option<ProcessRef> {
     let _alone = Starting::take(PATIENCE_NS)?;
@@ -90,7 +94,7 @@ fn start_alone() -> Option<ProcessRef> {
     }
     let parent = reclaim::last();
     let pending = starting::pending();
-    // A parent that was beginning anew when it forked: the child goes with it.
+    // If the parent was beginning a new recording when it forked, the child does the same.
     let parent_before = pending.as_ref().and(parent.as_deref());
     let before = parent_before.map(|parent| parent.before(parent.name_of_fork()));
     let config = pending
@@ -116,8 +120,7 @@ fn start_alone() -> Option<ProcessRef> {
 impl Process {
     /// Starts a recorder and makes it the current one.
     ///
-    /// # Errors
-    /// When its files cannot be made, in words.
+    /// # Errors Returns a message if its files cannot be created.
     pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
         look_for_room(START_BYTES)
             .map_err(|_| "recording is off: there is too little memory".to_owned())?;
@@ -134,7 +137,7 @@ impl Process {
         let directory = config.paths.directory.clone();
         let at = |error: io::Error| {
             if let Origin::Fork(parent) = origin {
-                // Nobody else could tell that this process is missing.
+                // Only the parent can report that this process is missing.
                 let error = error.raw_os_error().unwrap_or(libc::EACCES);
                 parent.lost.count_refused_child(error.unsigned_abs());
             }
@@ -212,7 +215,7 @@ impl Process {
     }
 }
 
-/// Makes a recorder the current one, and starts its helper if it needs one already.
+/// Makes a recorder the current one, and starts its helper if it already needs one.
 fn announce(process: Box<Process>, warnings: &[String]) {
     process.fragment.lock().segment.hold();
     fork_fds::hold(fork_fds::RING, process.ring.file);
@@ -221,7 +224,8 @@ fn announce(process: Box<Process>, warnings: &[String]) {
         None => fork_fds::let_go(fork_fds::RUN),
     }
     let (epochs, epoch) = (process.epochs, process.epoch());
-    // Before any thread can find the recorder: its first event is already under what a control asks for.
+    // Before any thread can find the recorder, so that a control file already applies to its first
+    // event.
     process.switches.begin(&process);
     process.tell(&process_name_line(process.pid, &process.name().own)); // nothing without a name
     reclaim::install(process);
@@ -246,7 +250,8 @@ fn announce(process: Box<Process>, warnings: &[String]) {
 
 fn off(directory: &Path, error: &io::Error) -> String {
     let remedy = match error.raw_os_error() {
-        // Most often a child that gave up its rights after its parent had made the directory.
+        // Most often this is a child that dropped its privileges after its parent had created the
+        // directory.
         Some(libc::EACCES | libc::EPERM) => format!(
             "; user {} may not write there: set SA_PROFILE_MODE=0660 and give the directory a group of that user (chgrp, chmod 2770) before it is used",
             sys::dir::user()
@@ -270,7 +275,8 @@ pub(crate) fn absolute(mut config: Config) -> Config {
     config
 }
 
-/// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
+/// Returns the levels that are on, or the levels that the environment requests if nothing was
+/// recorded yet. Starts nothing.
 pub(crate) fn asked_levels() -> Levels {
     mask::known_levels().unwrap_or_else(|| match reclaim::last() {
         Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
@@ -281,7 +287,7 @@ pub(crate) fn asked_levels() -> Levels {
     })
 }
 
-/// The levels that are on, after looking at the environment.
+/// Returns the levels that are on, after reading the environment.
 pub(crate) fn levels() -> u32 {
     if mask::known_levels().is_none() {
         current();

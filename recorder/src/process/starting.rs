@@ -1,19 +1,23 @@
-//! The right to start the recorder or a new recording, which one thread has at a time, and the recording that is about to replace another one.
+//! The right to start the recorder or a new recording, which one thread has at a time, and the
+//! recording that is about to replace another one.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::run::config::Config;
 use crate::sys::{self, clock, wait};
 
-/// `pid << 32 | tid`, 0 for nobody. A pid of another process is the parent's, copied by a fork.
+/// `pid << 32 | tid`, or 0 if no thread has the right. The pid of another process is the parent's,
+/// copied by a fork.
 static STARTING: AtomicU64 = AtomicU64::new(0);
 
-/// The right to start.
+/// The right to start a recording.
 pub(crate) struct Starting;
 
 impl Starting {
-    /// Takes the right, also one that a fork cut in two. Returns `None` where another thread keeps it for so long, because it may hang in a file
-    /// system. So it does where this very thread has it: something is recorded while starting, say by an allocator hook.
+    /// Acquires the right, even if a fork interrupted the thread that had it. Returns `None` if
+    /// another thread keeps it for longer than `patience_ns`, because that thread may hang in a
+    /// file system. Also returns `None` if this very thread has it, because something is recorded
+    /// while the recorder starts, for example by an allocator hook.
     pub(crate) fn take(patience_ns: u64) -> Option<Starting> {
         let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
         if STARTING.load(Ordering::Acquire) == me {
@@ -36,10 +40,11 @@ impl Drop for Starting {
     }
 }
 
-/// Configuration of the recording that is about to begin; null if none is.
+/// Configuration of the recording that is about to begin; null if there is none.
 static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Keeps the configuration of a recording that is about to begin, so that a child that is forked before then finds it.
+/// Keeps the configuration of a recording that is about to begin, so that a child that is forked
+/// before then finds it.
 pub(crate) struct Pending;
 
 impl Pending {
@@ -53,16 +58,18 @@ impl Drop for Pending {
     fn drop(&mut self) {
         let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !config.is_null() {
-            // SAFETY: it came from `Box::into_raw`, and who takes it out of its place owns it.
+            // SAFETY: it came from `Box::into_raw`, and this swap has removed it, so that only this
+            // thread has it.
             drop(unsafe { Box::from_raw(config) });
         }
     }
 }
 
-/// Returns the configuration of the recording that is about to begin. Only the thread that starts the recorder may call it. Only the child of a fork finds
-/// one: in the process that begins the recording, nobody else can start.
+/// Returns the configuration of the recording that is about to begin. Only the thread that starts
+/// the recorder may call this. Only the child of a fork finds one, because in the process that
+/// begins the recording no other thread can start.
 pub(crate) fn pending() -> Option<Config> {
-    // SAFETY: only who starts the recorder frees it, and that is the calling thread.
+    // SAFETY: only the thread that starts the recorder frees it, and that is the calling thread.
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
 }
 

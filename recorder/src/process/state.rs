@@ -1,4 +1,4 @@
-//! The recorder of one process: what it consists of.
+//! The recorder of one process: its parts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -23,7 +23,7 @@ use crate::sys::wait::PATIENCE_NS;
 /// The recorder of one process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// Whether it is of this process, and takes events.
+    /// Show if the recorder belongs to this process, and if it accepts events.
     pub(crate) epochs: EpochWords,
     pub(crate) config: Config,
     pub(crate) in_force: InForce,
@@ -38,40 +38,41 @@ pub(crate) struct Process {
     /// Async spans begun by id.
     pub(crate) async_ids: AsyncIds,
     pub(crate) helper: OnceLock<Thread>,
-    /// Somebody is starting it, or has.
+    /// True once a thread is starting the helper or has started it.
     pub(crate) helper_asked: AtomicBool,
     pub(crate) visits: Visits,
     pub(crate) switches: Switches,
-    /// The helper is in a long sleep: a thread that fills its ring wakes it.
+    /// True while the helper is in a long sleep. A thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
-    /// Several threads record at full speed: each flushes for itself.
+    /// True while several threads record at full speed. Each then flushes its own slot.
     pub(crate) crowded: AtomicBool,
-    /// Held by whoever writes to slot 0.
+    /// Held by the thread that writes to slot 0.
     pub(crate) own: Mutex<()>,
-    /// Recording is being ended.
+    /// True once recording is being ended.
     pub(crate) finished: AtomicBool,
-    /// It has been, as far as could be.
+    /// True once recording has been ended, as far as that was possible.
     pub(crate) is_over: AtomicBool,
 }
 
 impl Process {
-    /// The number of the recording among those of this process and its ancestors.
+    /// Returns the number of the recording among those of this process and its ancestors.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u32 {
         self.ring.epoch
     }
 
-    /// Whether it is not the parent's.
+    /// Returns true if the recorder belongs to this process and not to its parent.
     pub(crate) fn is_own(&self) -> bool {
         self.epochs.owner.load(Ordering::Acquire) == self.epoch()
     }
 
-    /// Whether it takes events.
+    /// Returns true if the recorder accepts events.
     pub(crate) fn is_recording(&self) -> bool {
         self.epochs.is_recording(self.epoch())
     }
 
-    /// Returns the facts that the next recording needs about this one, in this process or in a forked child.
+    /// Returns the data about this recording that the next one needs, in this process or in a
+    /// forked child.
     pub(crate) fn before(&self, name: ProcessName) -> Before {
         Before {
             run: self.run.clone(),
@@ -80,12 +81,13 @@ impl Process {
         }
     }
 
-    /// Whether the helper runs, or did.
+    /// Returns true if the helper runs or has run.
     pub(crate) fn has_helper(&self) -> bool {
         self.helper.get().is_some()
     }
 
-    /// Whether the helper takes its turns: one that does not hangs in the file system, perhaps where nobody sees it.
+    /// Returns true if the helper is responsive. If it is not, it hangs in the file system, perhaps
+    /// while no other thread notices.
     pub(crate) fn has_helper_at_work(&self) -> bool {
         self.has_helper() && !self.switches.is_late(PATIENCE_NS)
     }
@@ -98,7 +100,7 @@ impl Process {
         }
     }
 
-    /// What the fragment is written from.
+    /// Returns the sources from which the fragment is written.
     #[inline]
     pub(crate) fn source(&self) -> Source<'_> {
         Source {

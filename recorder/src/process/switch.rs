@@ -1,8 +1,10 @@
-//! When this process records what: the controls it was given, in the order of their instants, and the records that report each switch.
+//! The times at which this process records which levels: the control files it was given, ordered by
+//! time, and the records that report each switch.
 //!
-//! Whoever comes by first follows them. That is the helper, which looks four times a second, or a thread that records. Threads look in a process
-//! without a helper, and where the helper is late. It may wait for the disk, for seconds where many write as fast as they can: just when somebody
-//! stops them.
+//! The first thread that gets to it applies a due switch. That is the helper, which reads the
+//! control file four times a second, or a thread that records. Recording threads do this in a
+//! process without a helper, and if the helper is late. The helper may wait for the disk for
+//! seconds if many threads write as fast as they can, which is just when somebody stops them.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -19,26 +21,28 @@ use crate::text::record::Growing;
 use sa_format::control::{CONTROL_VERSION, Control, Switch, SwitchCause};
 use sa_format::{Anchor, InstantPlace, write_instant};
 
-/// How often the file is looked at.
+/// Interval in ns at which the control file is checked.
 const LOOK_NS: u64 = 250_000_000;
-/// While events or steps are counted: how often the count and the file are looked at.
+/// Interval in ns at which the count and the control file are checked while events or steps are
+/// counted.
 const COUNTING_NS: u64 = 50_000_000;
-/// How far ahead the instant lies at which all processes stop after the last step: each looks at the file sooner then.
+/// Time in ns from the last step to the instant at which all processes stop. They check the file
+/// more often while they count.
 const STEPS_LEAD_NS: u64 = 100_000_000;
 
-/// Room for what reading a control takes, and planning what it asks for.
+/// Room in bytes for reading a control file and planning its switches.
 const CONTROL_BYTES: usize = 96 << 10;
 
-/// What is in force in this process; the child of a fork goes on with it.
+/// The levels in force in this process. The child of a fork continues with them.
 #[derive(Debug, Default)]
 pub(crate) struct InForce {
     levels: AtomicU32,
-    /// When recording stops again, in ns of the monotonic clock; 0 for never.
+    /// Time when recording stops again, in ns of the monotonic clock; 0 for never.
     until_ns: AtomicU64,
 }
 
 impl InForce {
-    /// What the environment asks for.
+    /// Returns the state that the environment requests.
     pub(crate) fn new(levels: Levels) -> InForce {
         InForce {
             levels: AtomicU32::new(levels.0),
@@ -46,7 +50,7 @@ impl InForce {
         }
     }
 
-    /// What is in force in another process, the parent.
+    /// Copies the state of the parent process.
     pub(crate) fn copy(&self) -> InForce {
         InForce {
             until_ns: AtomicU64::new(self.until_ns.load(Ordering::Relaxed)),
@@ -54,13 +58,13 @@ impl InForce {
         }
     }
 
-    /// The levels.
+    /// Returns the levels in force.
     pub(crate) fn levels(&self) -> Levels {
         Levels(self.levels.load(Ordering::Relaxed))
     }
 }
 
-/// A switch that is to come.
+/// A planned switch.
 #[derive(Debug)]
 struct Due {
     at_ns: u64,
@@ -88,14 +92,16 @@ impl Due {
 #[derive(Debug)]
 pub(crate) struct Switches {
     schedule: Mutex<Schedule>,
-    /// When there is something to do next, in ns; the largest number before the recorder began.
+    /// Time in ns when something is due next; `u64::MAX` before the recorder began.
     next_ns: AtomicU64,
-    /// A control is in force or about to be, or levels are off: the events may not come by in time, or at all.
+    /// True if a control file is or will be in force, or if levels are off. Then events may come
+    /// too late to apply switches in time, or not at all.
     need_a_thread: AtomicBool,
 }
 
 impl Switches {
-    /// Those of a recorder that has not begun, which obeys the controls of these runs.
+    /// Returns the switches of a recorder that has not begun. It follows the control files of these
+    /// runs.
     pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Switches {
         Switches {
             schedule: Mutex::new(Schedule::new(directory, runs)),
@@ -104,7 +110,7 @@ impl Switches {
         }
     }
 
-    /// Begins with what is in force, or with what a control of this run asks for.
+    /// Begins with the levels in force, or with those that a control file of this run requests.
     pub(crate) fn begin(&self, process: &Process) {
         if let Some(mut schedule) = wait::try_lock(&self.schedule) {
             schedule.begin(process);
@@ -112,13 +118,13 @@ impl Switches {
         }
     }
 
-    /// Whether something has been due for so long.
+    /// Returns true if something has been due for `by_ns`.
     pub(crate) fn is_late(&self, by_ns: u64) -> bool {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         clock::now_ns() >= next_ns.saturating_add(by_ns)
     }
 
-    /// Follows what is due, unless another thread does.
+    /// Applies what is due, unless another thread is doing so.
     pub(crate) fn follow(&self, process: &Process) {
         if !self.is_late(0) {
             return;
@@ -129,12 +135,12 @@ impl Switches {
         }
     }
 
-    /// Whether only a thread of the recorder's own can follow them in time.
+    /// Returns true if only a thread of the recorder's own can apply the switches in time.
     pub(crate) fn need_a_thread(&self) -> bool {
         self.need_a_thread.load(Ordering::Relaxed)
     }
 
-    /// How long there is nothing to do.
+    /// Returns the time until something is due.
     pub(crate) fn pause_ns(&self) -> u64 {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         next_ns.saturating_sub(clock::now_ns())
@@ -149,14 +155,14 @@ impl Switches {
     }
 }
 
-/// What is planned; whoever has the lock follows it.
+/// The plan. The thread that holds its lock carries it out.
 #[derive(Debug)]
 struct Schedule {
     watch: Watch,
     next_look_ns: u64,
-    /// By their instants.
+    /// Planned switches, ordered by time.
     due: Vec<Due>,
-    /// Id of the control in force.
+    /// Id of the control file in force.
     control: Option<String>,
     counting: bool,
 }
@@ -185,7 +191,7 @@ impl Schedule {
         }
     }
 
-    /// Looks whether it is time to look at the file, or to switch; tells whether it switched.
+    /// Checks the control file and applies a switch if either is due. Returns true if it switched.
     fn follow(&mut self, process: &Process) -> bool {
         let now_ns = clock::now_ns();
         if now_ns >= self.next_look_ns {
@@ -204,7 +210,7 @@ impl Schedule {
         })
     }
 
-    /// When there is something to do next.
+    /// Returns the time when something is due next.
     fn next_ns(&self) -> u64 {
         let due = self.due.first().map_or(u64::MAX, |due| due.at_ns);
         due.min(self.next_look_ns)
@@ -219,12 +225,12 @@ impl Schedule {
         }
     }
 
-    /// Whether what is planned comes from another control than the one in force.
+    /// Returns true if a planned switch comes from another control file than the one in force.
     fn is_superseded(&self) -> bool {
         self.due.iter().any(|due| due.control != self.control)
     }
 
-    /// Puts a control in the place of what was planned from its instant on.
+    /// Replaces the plan from the control file's instant on.
     fn plan(&mut self, control: &Control, configured: Levels, now: Anchor) {
         let at_ns = monotonic_ns(control.from_realtime_ns, now);
         let until_ns = control.until_realtime_ns;
@@ -245,7 +251,8 @@ impl Schedule {
         }
     }
 
-    /// Stops this process, or all of them, unless another control is about to take over.
+    /// Stops this process, or all processes of the run, unless another control file is about to
+    /// take over.
     fn stop_if_counted(&mut self, process: &Process) {
         let Some(cause) = process.fragment.reached() else {
             return;
@@ -269,7 +276,7 @@ impl Schedule {
             from_realtime_ns: now.realtime_ns + STEPS_LEAD_NS,
             ..Control::default()
         };
-        // Whether others stop too or not (a full disk), this process does.
+        // This process stops even if the others do not (a full disk).
         let _ = self.watch.replace(&stop, process.config.mode);
         self.plan(&stop, process.config.levels, now);
     }
@@ -286,7 +293,7 @@ impl Schedule {
     }
 }
 
-/// Records a switch, at the instant from which it holds.
+/// Records a switch, with the time from which it is in force.
 fn tell(process: &Process, at_ns: u64, due: &Due) {
     let args = Switch {
         levels: due.levels.list(),
@@ -304,7 +311,7 @@ fn tell(process: &Process, at_ns: u64, due: &Due) {
     process.tell(&line.into_line());
 }
 
-/// An instant of wall time on the monotonic clock; 1 for what was before it began.
+/// Converts wall time to the monotonic clock. Times before that clock began become 1.
 fn monotonic_ns(realtime_ns: u64, now: Anchor) -> u64 {
     let at_ns =
         i128::from(realtime_ns) - i128::from(now.realtime_ns) + i128::from(now.monotonic_ns);

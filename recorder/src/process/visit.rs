@@ -1,9 +1,11 @@
-//! What threads that record do for their process in passing. They do it with their first event, with the first one in each second, and when they call
-//! for a flush.
+//! Upkeep that recording threads do for their process: with their first event, with the first event
+//! in each second, and when they request a flush.
 //!
-//! They start the helper once it may be started. A host with one thread may rely on having one. With two, `unshare` of a user namespace fails, and so
-//! does a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so
-//! much that such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
+//! They start the helper as soon as that is allowed. A host with one thread may rely on having only
+//! one: with two, `unshare` of a user namespace fails, and so does a change of user if the threads'
+//! credentials differ. A process therefore gets the helper when it has several threads, or has
+//! recorded for so long or so much that such calls are unlikely to follow. Until then, and if the
+//! user wants no such thread, recording threads check the control file.
 
 use std::sync::atomic::Ordering;
 
@@ -15,16 +17,18 @@ use crate::run::config::Threads;
 use crate::sys::{clock, wait};
 use sa_format::RingKind;
 
-/// How long a process with one thread records before it gets the helper.
+/// Time in ns for which a process with one thread records before it gets the helper.
 const WHILE_NS: u64 = 5_000_000_000;
-/// How often its ring fills up before it gets the helper: a thread for each time costs more.
+/// Number of times that its ring fills up before it gets the helper. A short-lived thread for each
+/// time costs more.
 const OFTEN: u32 = 16;
 const SECOND_NS: u64 = 1_000_000_000;
-/// A helper that follows a switch so late waits for the disk: then a thread that comes by follows it.
+/// Delay in ns after which the helper must be waiting for the disk. A recording thread then applies
+/// the switch.
 pub(crate) const HELPER_LATE_NS: u64 = 20_000_000;
 
 impl Process {
-    /// A thread comes by with an event of this instant.
+    /// Does the upkeep if it is due at the time of this event.
     #[inline(always)]
     pub(crate) fn come_by(&self, at_ns: u64) {
         if at_ns >= self.visits.next_ns.load(Ordering::Relaxed) {
@@ -32,7 +36,7 @@ impl Process {
         }
     }
 
-    /// Does what is to be done; inside an event of the calling thread, or outside of any.
+    /// Does the upkeep, inside an event of the calling thread or outside any event.
     #[cold]
     #[inline(never)]
     pub(crate) fn visit(&self) {
@@ -56,7 +60,7 @@ impl Process {
         }
     }
 
-    /// Looks at the control file. Like a write that may hang; then nobody tries again.
+    /// Checks the control file. Like a write, that may hang. Then no thread tries again.
     fn follow_within(&self, now_ns: u64) {
         if errand::is_hanging() || !self.switches.is_late(0) {
             return;
@@ -65,14 +69,14 @@ impl Process {
         self.on_errand_or_here(now_ns + wait::PATIENCE_NS, follow);
     }
 
-    /// The calling thread's ring is full in a process without a helper.
+    /// Counts that the calling thread's ring is full in a process without a helper.
     pub(crate) fn come_by_full(&self) {
         if self.visits.full.fetch_add(1, Ordering::Relaxed) == OFTEN {
             self.start_helper(clock::now_ns());
         }
     }
 
-    /// Starts the helper if there may be one.
+    /// Starts the helper if that is allowed.
     fn start_helper(&self, now_ns: u64) -> bool {
         if self.config.threads == Threads::Never || !self.may_have_helper(now_ns) {
             return false;
@@ -92,7 +96,7 @@ impl Process {
             || !errand::has_one_thread()
     }
 
-    /// Does what a helper would, as far as that needs no waiting.
+    /// Does the work of a helper, as far as that requires no waiting.
     fn make_rounds(&self, now_ns: u64) {
         for slot in self.ring.slots() {
             flush::try_flush(slot, self, Extent::All);
