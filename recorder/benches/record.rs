@@ -1,9 +1,12 @@
-//! The cost of recording, against the floor of two clock reads: `cargo bench -p sa-recorder --bench record [-- [--quick] [CASE]...]`.
+//! The cost of recording, compared with the minimum of two clock reads: `cargo bench -p sa-recorder
+//! --bench record [-- [--quick] [CASE]...]`.
 //!
-//! A recorder is one per process, so every case runs in fresh child processes of this binary, interleaved over several passes. Each round
-//! measures the floor directly before and after the case in the same threads, and the ratio is taken per round: what else the machine does
-//! weighs on both. No event may be dropped. Prints lines `RESULT <case> <ns_per_span> <ratio_to_two_clock_reads>`, medians over the rounds.
-//! docs/overhead.md has the tails, and other recorders.
+//! A process has only one recorder, so every case runs in fresh child processes of this binary,
+//! interleaved over several passes. Each round measures the minimum directly before and after the
+//! case in the same threads. The ratio is taken per round, because other load on the machine
+//! affects both. No event may be dropped. Prints lines `RESULT <case> <ns_per_span>
+//! <ratio_to_two_clock_reads>` with medians over the rounds. docs/overhead.md describes the tails
+//! and other recorders.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -82,7 +85,7 @@ fn async_spans(_: &Ours, count: u64) {
     }
 }
 
-/// Records spans within one on a lane, named at run time.
+/// Records spans inside one that is open on a lane, named at run time.
 fn async_children(_: &Ours, count: u64) {
     let task = async_span!("task", "task");
     let (category, name) = (black_box("bench"), black_box("decode"));

@@ -1,7 +1,8 @@
 //! Records Chrome trace events of one process into one crash-safe fragment.
 //!
-//! Set `SA_PROFILE_DIR`, and every process that uses this crate appends its events to `<dir>/fragments/trace.<pid>.jsonl`. The command
-//! `trace-merge <dir>` makes one trace of all fragments, for Perfetto.
+//! Set `SA_PROFILE_DIR`, and every process that uses this crate appends its events to
+//! `<dir>/fragments/trace.<pid>.jsonl`. The command `trace-merge <dir>` merges all fragments into
+//! one trace for Perfetto.
 //!
 //! ```
 //! use sa_recorder::{Recorder, counter, instant, span};
@@ -17,33 +18,43 @@
 //! }
 //! ```
 //!
-//! **Data flow.** A macro formats its event as a JSON line, straight into the calling thread's slot of a memory-mapped ring file. It publishes the
-//! line with one store. A helper thread appends what was published to the fragment, in blocks. A young process with one thread does so itself, when
-//! three quarters of its ring are full and at exit. FORMAT.md describes both files.
+//! **Data flow.** A macro formats its event as a JSON line directly in the calling thread's slot of
+//! a memory-mapped ring file. One store publishes the line. A helper thread appends published lines
+//! to the fragment in blocks. A young process with one thread does this itself, when three quarters
+//! of its ring are full and at exit. FORMAT.md describes both files.
 //!
-//! **What a crash loses.** Nothing that was published. After SIGKILL the merge takes the tail from the ring, and shows the spans that were open. (A
-//! crash of the machine loses what the page cache had not written.) The recorder never fails or panics its host. What it cannot keep is counted and
-//! reported in the trace.
+//! **What a crash loses.** Nothing that was published. After SIGKILL, the merge reads the tail from
+//! the ring and shows the spans that were open. (A crash of the machine loses what the page cache
+//! had not yet written.) The recorder never makes its host fail or panic. Events that it cannot
+//! keep are counted and reported in the trace.
 //!
-//! **Switching.** The helper obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. A process without a helper looks
-//! there with its first event in each second. Spans open at a stop are written whole when they end, with a mark. `SA_PROFILE_START=paused` begins switched off.
+//! **Switching.** The helper follows `<dir>/control` (`sa-profile start`, `stop`, `level`): all
+//! processes of a run switch at the same instant. A process without a helper checks the file with
+//! its first event in each second. Spans that are open at a stop are recorded whole when they end,
+//! with a mark. `SA_PROFILE_START=paused` starts with recording switched off.
 //!
-//! **Threads.** The helper is a thread with all signals blocked. A process gets it when it has several threads of its own, or has recorded for five
-//! seconds. It gets it at once if it begins paused, and when it is switched. The variable `SA_PROFILE_THREADS=0` forbids it. It ends by itself when
-//! it is the last thread.
+//! **Threads.** The helper is a thread with all signals blocked. A process gets it when it has
+//! several threads of its own, or has recorded for five seconds. It gets it immediately if it
+//! starts paused, and when it is switched. `SA_PROFILE_THREADS=0` forbids the helper. The helper
+//! ends by itself when it is the last thread.
 //!
-//! **Again.** [`Recorder::start_with`] ends the recording and begins another one, with other variables. The old one reports as unfinished what is
-//! open then. Threads go over to the new one with their next event, and what the old one held is given back.
+//! **Restart.** [`Recorder::start_with`] ends the recording and begins another one with other
+//! variables. The old recording reports everything that is still open as unfinished. Threads switch
+//! to the new recording with their next event, and the resources of the old one are freed.
 //!
-//! **Waits.** An event waits for nobody while its thread's ring has room. When the ring is full and another thread is writing, it waits for that
-//! thread, a second at most, before events are dropped. The same second holds for an event that is larger than the ring, for [`Recorder::flush`], and
-//! for a start of the recorder on another thread. Exit takes a second in all. A thread whose ring filled up faster than the helper wrote writes
-//! itself. It waits as long as the file system lets it.
+//! **Waits.** An event does not wait while its thread's ring has room. When the ring is full and
+//! another thread is writing, the event waits for that thread, for at most one second, before
+//! events are dropped. The same limit applies to an event that is larger than the ring, to
+//! [`Recorder::flush`], and to a start of the recorder on another thread. Exit takes at most one
+//! second in all. A thread whose ring fills up faster than the helper writes does the writing
+//! itself. It waits as long as the file system makes it wait.
 //!
-//! **Signal handlers** should not record. The first event of a thread, of a name and of a call site allocates memory, and so do many args. That
-//! deadlocks where the handler interrupted the allocator. An event of a handler that interrupted one of its own thread is dropped, and counted.
+//! **Signal handlers** should not record. The first event of a thread, of a name and of a call site
+//! allocates memory, and so do many args. That deadlocks if the handler interrupted the allocator.
+//! An event in a handler that interrupted an event of the same thread is dropped and counted.
 //!
-//! **Cost.** `cargo bench -p sa-recorder --bench record` prints it: about two clock reads plus formatting for a span, one load while off.
+//! **Cost.** `cargo bench -p sa-recorder --bench record` prints it: about two clock reads plus
+//! formatting for a span, and one load while recording is off.
 #![expect(
     unsafe_code,
     reason = "maps the ring, calls the operating system, and keeps per-thread state that survives forks"
@@ -90,7 +101,7 @@ pub use text::value::{Args, Value};
 #[doc(hidden)]
 pub use text::value::{Known, key_text};
 
-/// Functions of the process for other libraries of this workspace, implemented as the recorder needs them.
+/// Functions for other libraries of this workspace, implemented in the way the recorder needs them.
 #[doc(hidden)]
 pub mod host {
     pub use crate::run::identity::{is_ancestor, sees_processes};
@@ -102,25 +113,26 @@ pub mod host {
     pub use crate::sys::{is_privileged, random, run_after_fork, run_at_exit, variable, warn_once};
 }
 
-/// Whether a macro should go on: one load of a private mask.
+/// Returns true if a macro should record its event. Costs one load of a private mask.
 #[doc(hidden)]
 #[inline(always)]
 pub fn __wants(level: Level) -> bool {
     process::mask::wants(level)
 }
 
-/// Returns true if events of a level are recorded, or were when something began at `start_ns`.
+/// Returns true if events of a level are recorded, or were recorded at `start_ns`, when something
+/// began.
 #[doc(hidden)]
 pub fn __wants_since(level: Level, start_ns: u64) -> bool {
     process::mask::wants_since(level, start_ns)
 }
 
-/// README.md's examples are compiled and run like these.
+/// Compiles and runs the examples of README.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
-/// So is the program of docs/rust.md.
+/// Compiles and runs the program of docs/rust.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/rust.md")]
 pub struct RustPage;

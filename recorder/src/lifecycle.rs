@@ -1,4 +1,4 @@
-//! How a recording ends, and how another one begins.
+//! The end of a recording, and the beginning of another one.
 
 pub(crate) mod finish;
 pub(crate) mod restart;

@@ -1,4 +1,5 @@
-//! The macros: one static [`Site`](crate::Site) per use, typed args, nothing evaluated while the level is off.
+//! The macros. Each use has one static [`Site`](crate::Site) and typed args, and evaluates nothing
+//! while its level is off.
 
 /// Opens a span of the calling thread that ends when the returned [`SpanGuard`](crate::SpanGuard) is dropped.
 ///
@@ -20,8 +21,8 @@ macro_rules! span {
     };
 }
 
-/// Opens a span that lives across awaits or threads, on a virtual lane, until the returned [`AsyncSpan`](crate::AsyncSpan) is dropped.
-/// Takes what [`span!`](crate::span!) takes.
+/// Opens a span that lives across awaits or threads, on a virtual lane, until the returned
+/// [`AsyncSpan`](crate::AsyncSpan) is dropped. Takes the same arguments as [`span!`](crate::span!).
 #[macro_export]
 macro_rules! async_span {
     ($($rest:tt)*) => {
@@ -29,7 +30,7 @@ macro_rules! async_span {
     };
 }
 
-/// Records an instant on the calling thread. Takes what [`span!`](crate::span!) takes.
+/// Records an instant on the calling thread. Takes the same arguments as [`span!`](crate::span!).
 ///
 /// ```
 /// sa_recorder::instant!("serving", "request.queued", request_id = "cmpl-1", prompt_tokens = 12);
@@ -43,7 +44,8 @@ macro_rules! instant {
 
 /// Records a counter: `counter!(name, series = number, …)`.
 ///
-/// A boolean counts as 0 or 1. A value that is not a finite number is left out, and counted as `bad_series`; so is a counter without any other.
+/// A boolean counts as 0 or 1. A value that is not a finite number is left out and counted as
+/// `bad_series`. A counter without any other value is not recorded.
 ///
 /// ```
 /// sa_recorder::counter!("requests", running = 3, waiting = 1);
@@ -55,7 +57,7 @@ macro_rules! counter {
     };
 }
 
-/// Finds out the level of an event.
+/// Determines the level of an event.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __leveled {
@@ -65,7 +67,8 @@ macro_rules! __leveled {
     ($event:tt $($rest:tt)*) => { $crate::__at!($event E2e, $($rest)*) };
 }
 
-/// One static site, and one call of a function that records; or a value in its place while the level is off.
+/// Creates one static site and calls a function that records. While the level is off, returns
+/// another value instead.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __at {

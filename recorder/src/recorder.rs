@@ -18,18 +18,22 @@ use crate::text::value::Args;
 use crate::thread::thread_state;
 use sa_format::Level;
 
-/// The recorder of this process. A handle without contents: every copy, in every thread, is the same recorder.
+/// The recorder of this process. It is a handle without contents: every copy, in every thread,
+/// refers to the same recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorder(());
 
 impl Recorder {
-    /// Starts the recorder now, if the environment asks for it, and exports `SA_PROFILE_RUN` and `SA_PROFILE_MAIN_PID` so that child
-    /// processes join this run even where they cannot see its lock. The run directory is exported as an absolute path, so that they find it from
-    /// any working directory: in `SA_PROFILE_OUTPUT` if only that was set, else in `SA_PROFILE_DIR`.
+    /// Starts the recorder now if the environment requests it. Also exports `SA_PROFILE_RUN` and
+    /// `SA_PROFILE_MAIN_PID`, so that child processes join this run even if they cannot see its
+    /// lock. The run directory is exported as an absolute path, so that children find it from any
+    /// working directory: in `SA_PROFILE_OUTPUT` if only that was set, otherwise in
+    /// `SA_PROFILE_DIR`.
     ///
-    /// Call it at the very start of `main`, before there are threads: it changes the environment, which no other thread may read or change
-    /// meanwhile. The recorder's own helper thread runs by then, and does neither. Without it recording starts with the first event, and
-    /// child processes find the run by the run file's lock.
+    /// Call it at the very start of `main`, before there are other threads: it changes the
+    /// environment, which no other thread may read or change meanwhile. The recorder's own helper
+    /// thread is already running by then and does neither. Without this call, recording starts with
+    /// the first event, and child processes find the run by the lock of its run file.
     pub fn init() -> Recorder {
         let recorder = Recorder(());
         let _ = start::levels(); // the first look starts it
@@ -39,28 +43,31 @@ impl Recorder {
         recorder
     }
 
-    /// Ends what this process records, as [`Recorder::finish`] does, and begins anew with the variables that `lookup` gives: other levels, another
-    /// directory, or the same one. There the main process begins a new run and puts the earlier one aside in `previous/`. Any other process joins
-    /// the run that the main process has begun. If it comes first, it joins the one that is about to begin. The names of the process and of its
-    /// threads stay.
+    /// Ends what this process records, like [`Recorder::finish`], and begins a new recording with
+    /// the variables from `lookup`: with other levels, in another directory, or in the same one. In
+    /// the same directory, the main process begins a new run and moves the earlier one into
+    /// `previous/`. Any other process joins the run that the main process has begun, or is about to
+    /// begin if this process comes first. The names of the process and of its threads stay.
     ///
-    /// What is open (spans, async spans, tracks) belongs to the old recording, which tells it as unfinished; to end it later does nothing. The new
-    /// recording has every event that begins after this returns. What other threads record meanwhile is in either, whole, or in none.
+    /// Spans, async spans and tracks that are open belong to the old recording, which reports them
+    /// as unfinished. Ending them later does nothing. The new recording has every event that begins
+    /// after this returns. An event that another thread records meanwhile is in one of the
+    /// recordings, whole, or in neither.
     ///
-    /// The environment stays as it is: see [`Recorder::exports`].
+    /// The environment stays unchanged: see [`Recorder::exports`].
     ///
-    /// # Errors
-    /// When nothing asks for recording or another thread is starting it, what was recorded goes on. When the files cannot be made, recording is off.
+    /// # Errors Returns an error if nothing requests recording or another thread is starting it;
+    /// then the previous recording continues. Also returns an error if the files cannot be created;
+    /// then recording is off.
     pub fn start_with(
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Recorder, restart::StartError> {
         restart::start_with(None, lookup).map(|()| Recorder(()))
     }
 
-    /// [`Recorder::start_with`], with another name of the process.
+    /// Starts a new recording like [`Recorder::start_with`], and gives the process another name.
     ///
-    /// # Errors
-    /// As [`Recorder::start_with`].
+    /// # Errors Same as [`Recorder::start_with`].
     pub fn start_named(
         name: &str,
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -68,7 +75,8 @@ impl Recorder {
         restart::start_with(Some(name), lookup).map(|()| Recorder(()))
     }
 
-    /// The variables by which child processes find this run, with their values: what [`Recorder::init`] sets. Empty without a recording.
+    /// Returns the variables, with their values, by which child processes find this run. These are
+    /// the ones that [`Recorder::init`] sets. Empty without a recording.
     pub fn exports(self) -> Vec<(&'static str, OsString)> {
         let Some(process) = reclaim::existing() else {
             return Vec::new();
@@ -77,9 +85,13 @@ impl Recorder {
         exported_variables(variable, paths, &run.id, run.main_pid)
     }
 
-    /// The variables that make child processes members of this process's run, though it has recorded nothing yet: its first event begins that run. Afterwards those of
-    /// [`Recorder::exports`]. Empty if nothing asks for recording, if the environment names a run already, or if another process's run is live in the directory,
-    /// which this one will join. Writes nothing; it is for the caller to set them.
+    /// Returns the variables that make child processes join this process's run before it has
+    /// recorded anything: its first event begins that run. After that event, returns the same as
+    /// [`Recorder::exports`].
+    ///
+    /// The result is empty if nothing requests recording, if the environment already names a run,
+    /// or if another process's run is live in the directory, because this process will join it.
+    /// Writes nothing; the caller must set the variables.
     pub fn announce(self) -> Vec<(&'static str, OsString)> {
         if reclaim::existing().is_some() {
             return self.exports();
@@ -88,75 +100,81 @@ impl Recorder {
         config.map_or_else(Vec::new, |config| run::announced::announce(&config))
     }
 
-    /// Returns the handle; recording starts with the first event if it has not yet.
+    /// Returns the handle. Recording starts with the first event if it has not started yet.
     pub fn get() -> Recorder {
         Recorder(())
     }
 
-    /// Whether anything is recorded: false without the environment variables, while it is switched off, after [`Recorder::finish`], and if
-    /// recording could not be set up.
+    /// Returns true if anything is recorded. Returns false without the environment variables, while
+    /// recording is switched off, after [`Recorder::finish`], and if recording could not be set up.
     pub fn is_enabled(self) -> bool {
         start::levels() != 0
     }
 
-    /// The levels that are recorded. Before the first event those that the environment asks for: to ask starts nothing, and writes no file.
+    /// Returns the levels that are recorded. Before the first event, these are the levels that the
+    /// environment requests. This call starts nothing and writes no file.
     pub fn levels(self) -> Levels {
         start::asked_levels()
     }
 
-    /// Whether events of this level are recorded.
+    /// Returns true if events of this level are recorded.
     pub fn includes(self, level: Level) -> bool {
         start::levels() & level.bit() != 0
     }
 
-    /// Whether this is the main process of its run.
+    /// Returns true if this is the main process of its run.
     pub fn is_main(self) -> bool {
         running().is_some_and(|process| process.run.main)
     }
 
-    /// The run id.
+    /// Returns the run id.
     pub fn run(self) -> Option<String> {
         running().map(|process| process.run.id.clone())
     }
 
-    /// The run directory, absolute.
+    /// Returns the absolute path of the run directory.
     pub fn directory(self) -> Option<PathBuf> {
         running().map(|process| process.config.paths.directory.clone())
     }
 
-    /// Where the merged trace belongs: `trace.json` in the run directory, or the file that `SA_PROFILE_OUTPUT` names.
+    /// Returns the path for the merged trace: `trace.json` in the run directory, or the file that
+    /// `SA_PROFILE_OUTPUT` names.
     pub fn trace(self) -> Option<PathBuf> {
         running().map(|process| process.config.paths.trace.clone())
     }
 
-    /// The path of this process's fragment: of its first segment, which is removed when the disk bound is reached.
+    /// Returns the path of the first segment of this process's fragment. That segment is removed
+    /// when the disk limit is reached.
     pub fn fragment(self) -> Option<PathBuf> {
         running().map(|process| process.fragment.path.clone())
     }
 
-    /// Names the process in the trace; a later name renames it.
+    /// Names the process in the trace. A later name replaces it.
     pub fn set_process_name(self, name: &str) {
         if let Some(process) = start::current() {
             process.set_name(name);
         }
     }
 
-    /// Records the settings of the engine in this process, replacing earlier ones. FORMAT.md lists the names; readers ignore all others. Call it once the
-    /// settings are final. They are in the trace even if recording is switched off at that time, or if earlier segments are removed.
+    /// Records the settings of the engine in this process, and replaces earlier ones. FORMAT.md
+    /// lists the names; readers ignore all others. Call it once the settings are final. They are in
+    /// the trace even if recording is switched off at that time, or if earlier segments are
+    /// removed.
     pub fn set_engine_settings(self, settings: &Args) {
         if let Some(process) = start::current() {
             process.set_engine_settings(settings);
         }
     }
 
-    /// Tells a record about the process, or about the thread of this id, such as `process_labels`; `args` is what it says.
+    /// Records metadata about the process, or about the thread with this id, such as
+    /// `process_labels`. `args` is its content.
     pub fn metadata(self, name: &str, tid: Option<u64>, args: &Args) {
         if let Some(process) = start::current() {
             process.tell_metadata(name, tid, args);
         }
     }
 
-    /// Tells an instant of the process, now, in the category of the records about the recording.
+    /// Records an instant of the process now, in the category of the records about the recording.
     pub fn own_instant(self, name: &str, args: &Args) {
         if let Some(process) = start::current() {
             process.tell_instant(name, args);
@@ -168,7 +186,8 @@ impl Recorder {
         thread_state::set_thread_name(name);
     }
 
-    /// Opens a span whose name is not known at the call site; [`span!`](crate::span!) is cheaper where it is.
+    /// Opens a span whose name is not known at the call site. If the name is known,
+    /// [`span!`](crate::span!) is cheaper.
     pub fn span(self, level: Level, category: &str, name: &str) -> SpanGuard {
         SpanGuard::open_named(level, category, name)
     }
@@ -178,13 +197,14 @@ impl Recorder {
         AsyncSpan::open_named(level, category, name)
     }
 
-    /// The track `thread` of a group: a row of the trace for what happens on no thread of this process. The same names give the same track.
-    /// `None` where nothing can be recorded.
+    /// Returns the track `thread` of a group, for events that do not belong to a thread of this
+    /// process. The same names give the same track. Returns `None` if recording is impossible.
     pub fn track(self, group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         Track::new(group, thread)
     }
 
-    /// The row of one of this process's threads, by the kernel's id, for what another thread tells of it. `None` where nothing can be recorded.
+    /// Returns the track of one of this process's threads, by the kernel's id, so that another
+    /// thread can record events on it. Returns `None` if recording is impossible.
     pub fn thread_track(self, tid: u32) -> Option<Track> {
         Track::of_thread(tid)
     }
@@ -194,12 +214,14 @@ impl Recorder {
         NamedEvent::new(b'i', category, name, args.text()).record(level);
     }
 
-    /// Records a counter whose name is not known at the call site: `series` holds one number for each. Values are kept as by [`counter!`](crate::counter!).
+    /// Records a counter whose name is not known at the call site. `series` contains one number for
+    /// each series. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, series: &Args) {
         instant::counter(level, name, series);
     }
 
-    /// Brings everything recorded so far into the fragment; waits at most a second for a writer that is under way.
+    /// Writes everything recorded so far to the fragment. Waits at most a second for a write that
+    /// is in progress.
     pub fn flush(self) {
         if let Some(process) = reclaim::existing() {
             process.flush_within(PATIENCE_NS);
@@ -209,14 +231,15 @@ impl Recorder {
         }
     }
 
-    /// Ends recording in this process and removes the ring if nothing is left in it. Also runs at exit; a second call does nothing.
+    /// Ends recording in this process, and removes the ring if nothing is left in it. Also runs at
+    /// exit. A second call does nothing.
     pub fn finish(self) {
         if let Some(process) = reclaim::existing() {
             process.finish();
         }
     }
 
-    /// Events lost so far in this process.
+    /// Returns the number of events lost so far in this process.
     pub fn dropped(self) -> u64 {
         reclaim::existing().map_or(0, |process| process.lost.total())
     }
@@ -232,6 +255,7 @@ fn running() -> Option<ProcessRef> {
     reason = "the contract of `Recorder::init` is that no other thread of the host runs yet"
 )]
 fn export(name: &str, value: &OsStr) {
-    // SAFETY: documented at `Recorder::init`: called before the host has threads; our helper thread never touches the environment.
+    // SAFETY: documented at `Recorder::init`: called before the host has other threads. Our helper
+    // thread never touches the environment.
     unsafe { std::env::set_var(name, value) };
 }

@@ -1,4 +1,4 @@
-//! Brings everything into the fragment, now or for good.
+//! Writes everything to the fragment, during recording or at its end.
 
 use std::sync::atomic::Ordering;
 
@@ -15,23 +15,25 @@ use crate::process::{mask, open_spans};
 use crate::sys::{self, clock};
 use crate::thread::thread_state;
 
-/// Room for what is told of open spans at the end.
+/// Room in bytes for reporting open spans at the end.
 const FINISH_BYTES: usize = 96 << 10;
-/// Room for a sentence on stderr, and for what is made while it is written.
+/// Room in bytes for a message on stderr, and for building it.
 const SENTENCE_BYTES: usize = 4 << 10;
-/// Maximum wait for threads that are inside an event.
+/// Maximum wait in ns for threads that are inside an event.
 const IDLE_NS: u64 = 50_000_000;
-/// What comes after the last wait for the file.
+/// Time in ns for the steps after the last wait for the file.
 const REST_NS: u64 = 200_000_000;
 
 impl Process {
-    /// Flushes every slot for a thread of the host, which waits at most `patience_ns` even if the file system hangs.
+    /// Flushes every slot on behalf of a thread of the host, which waits at most `patience_ns` even
+    /// if the file system hangs.
     pub(crate) fn flush_within(&self, patience_ns: u64) {
         let end_ns = clock::now_ns() + patience_ns;
         self.on_errand_or_here(end_ns, move |process| process.flush_until(end_ns));
     }
 
-    /// Flushes every slot, waiting until `end_ns` for whoever is writing; returns true if all are empty then.
+    /// Flushes every slot, waiting until `end_ns` for threads that are writing. Returns true if all
+    /// slots are then empty.
     pub(crate) fn flush_until(&self, end_ns: u64) -> bool {
         if self.is_finished() || !self.is_refused() {
             self.tell_losses(end_ns);
@@ -40,12 +42,14 @@ impl Process {
         self.ring.slots().filter(is_left).count() == 0 // every slot is tried
     }
 
-    /// Ends recording: what is idle is flushed, and the ring goes if nothing is left in it. What takes longer than a second is left to the merge.
+    /// Ends recording. Flushes every idle slot and removes the ring if nothing is left in it.
+    /// Whatever takes longer than a second is left to the merge.
     pub(crate) fn finish(&self) {
         if self.finished.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Off before it is closed: whoever still finds it on has its events recorded.
+        // Switched off before it is closed, so that every thread that still finds it on can record
+        // its event.
         mask::close(self.epoch());
         let of_it = (Ordering::SeqCst, Ordering::Relaxed);
         let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // it is 0 in no other case
@@ -63,7 +67,7 @@ impl Process {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Closes the fragment, whose owner this process is not any more; unless somebody hangs in it.
+    /// Closes the fragment, which no longer belongs to this process, unless a thread hangs in it.
     pub(crate) fn let_go_of_files(&self) {
         if let Some(mut active) = self.fragment.lock_until(clock::now_ns() + PATIENCE_NS) {
             active.end();
@@ -95,8 +99,9 @@ impl Process {
         }
     }
 
-    /// Flushes every slot. Where that fails it reports what is lost with the slots that no merge can read. Once nothing more is kept, these are all
-    /// slots but the process's own, which reports it.
+    /// Flushes every slot. If that fails, drops and reports the lines in slots that no merge can
+    /// read. After recording has stopped, these are all slots except the process's own one, which
+    /// contains the report.
     fn flush_or_give_up(&self, end_ns: u64) -> bool {
         if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
             return true;
@@ -121,7 +126,7 @@ impl Process {
         is_told
     }
 
-    /// Counts what a slot holds as lost.
+    /// Drops all lines of a slot and counts them as lost.
     fn give_up(&self, slot: &Slot, cause: Cause) {
         while !slot.is_empty()
             && let Some(events) = flush::drop_oldest(slot, cause)
@@ -130,7 +135,7 @@ impl Process {
         }
     }
 
-    /// Flushes every slot although the last write failed: nobody tries later.
+    /// Flushes every slot although the last write failed, because no later attempt follows.
     fn flush_once_more(&self, end_ns: u64) -> bool {
         if let Some(mut active) = self.fragment.try_lock() {
             active.failed = None;
@@ -138,7 +143,7 @@ impl Process {
         self.flush_until(end_ns)
     }
 
-    /// Tells people how many events are lost, where neither the fragment nor a ring says it.
+    /// Prints how many events are lost, if neither the fragment nor a ring reports that.
     #[cold]
     fn say_what_is_lost(&self, cause: Cause) {
         let (events, pid, cause) = (self.lost.total(), self.pid, cause.name());
@@ -149,8 +154,8 @@ impl Process {
         }
     }
 
-    /// Tells people that events end with the process: those that wait in memory for a write which never ends. What waits in a ring's file is left to
-    /// the merge.
+    /// Prints that events are lost with the process, because they are in memory, waiting for a
+    /// write that does not end. Events in a ring's file are left to the merge.
     #[cold]
     fn say_what_hangs(&self) {
         let is_lost = |slot: &&Slot| !slot.in_file && !slot.is_empty();
@@ -162,13 +167,13 @@ impl Process {
         }
     }
 
-    /// Whether the last write failed, as far as can be seen without waiting.
+    /// Returns true if the last write failed, as far as that is known without waiting.
     pub(crate) fn is_refused(&self) -> bool {
         let active = self.fragment.try_lock();
         active.is_some_and(|active| active.failure().is_some())
     }
 
-    /// Whether [`Process::finish`] was called.
+    /// Returns true if [`Process::finish`] was called.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
     }

@@ -1,4 +1,5 @@
-//! A new recording in a process that may have one already: ends that one, begins the other, and gives back what the first one held.
+//! Starts a new recording in a process that may already have one: ends the old one, begins the new
+//! one, and frees the old one's resources.
 
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
@@ -15,22 +16,24 @@ use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::name::cut_name;
 use crate::thread::thread_state;
 
-/// Why no new recording began.
+/// Reason why no new recording began.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// None of the variables that turn recording on is set; what was recorded before goes on.
+    /// None of the variables that turn recording on is set. The previous recording continues.
     #[error("nothing asks for recording: expected {DIR}, {OUTPUT} or {LEVEL}")]
     NotAsked,
-    /// Another thread is starting the recorder, or this call came from within the recorder; what was recorded before goes on.
+    /// Another thread is starting the recorder, or this call came from within the recorder. The
+    /// previous recording continues.
     #[error("another thread is starting the recorder")]
     Busy,
-    /// The files cannot be made; what was recorded before has ended.
+    /// The files cannot be created. The previous recording has ended.
     #[error("{0}")]
     Files(String),
 }
 
-/// Ends the recording of this process, if it has one, and begins the one that the lookup asks for.
+/// Ends the recording of this process, if it has one, and begins the one that the variables from
+/// `lookup` request.
 pub(crate) fn start_with(
     name: Option<&str>,
     lookup: impl Fn(&str) -> Option<OsString>,
@@ -49,7 +52,7 @@ pub(crate) fn start_with(
     }
     let started = Process::start(config, &Origin::Anew(before.as_ref()));
     drop(pending);
-    // This process does not lead the earlier run any more.
+    // This process is no longer the main process of the earlier run.
     let lock = before.as_ref().and_then(|before| before.run.lock);
     lock.into_iter().for_each(Numbered::close);
     drop(old);
@@ -63,7 +66,7 @@ pub(crate) fn start_with(
     started.map_err(StartError::Files)
 }
 
-/// Ends a recording; says what the next one must know of it.
+/// Ends a recording. Returns the data about it that the next one needs.
 fn end(old: &Process) -> Before {
     old.finish();
     let is_over = || old.is_over.load(Ordering::Acquire);
