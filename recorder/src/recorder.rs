@@ -36,7 +36,7 @@ impl Recorder {
     /// the first event, and child processes find the run by the lock of its run file.
     pub fn init() -> Recorder {
         let recorder = Recorder(());
-        let _ = start::levels(); // the first look starts it
+        let _ = start::levels(); // the first call starts the recorder
         for (name, value) in recorder.exports() {
             export(name, &value);
         }

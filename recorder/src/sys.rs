@@ -80,7 +80,7 @@ pub(crate) fn barrier_everywhere() {
     let pass = || unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 };
     let done = pass() || prepare_barrier() && pass();
     if !done {
-        sleep::sleep(std::time::Duration::from_millis(1)); // no such call: store buffers drain long before
+        sleep::sleep(std::time::Duration::from_millis(1)); // without the call: store buffers drain much sooner than this
     }
 }
 

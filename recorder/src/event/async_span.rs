@@ -187,7 +187,7 @@ impl Drop for AsyncSpan {
         if let Some(open) = &self.0
             && open.is_live()
         {
-            open.close(now_ns()); // in the child of a fork the span is the parent's
+            open.close(now_ns()); // in the child of a fork the span belongs to the parent
         }
     }
 }
@@ -195,7 +195,7 @@ impl Drop for AsyncSpan {
 impl<'a> Spot<'a> {
     fn within(process: &Process, parent: Option<&AsyncSpan>, lane: Option<&'a str>) -> Spot<'a> {
         let open = parent.and_then(|parent| parent.0.as_ref());
-        let open = open.filter(|open| open.epoch() == process.epoch()); // a span of this recording
+        let open = open.filter(|open| open.epoch() == process.epoch()); // only a span of this recording
         Spot {
             parent: open.map(OpenAsync::lane),
             lane: lane.map(cut_name),

@@ -172,7 +172,7 @@ impl<'a> SiteArgs<'a> {
     /// Appends args that are already JSON text: `"key":value,…`, without braces.
     #[inline]
     pub fn raw(&mut self, args: &[u8]) {
-        self.are_numbers = false; // unless somebody looks
+        self.are_numbers = false; // not known unless they are checked
         let first = self.text.len() == self.from;
         value::raw_after(self.text, first, args);
     }
@@ -212,7 +212,7 @@ impl OpenSpan {
         args: impl FnOnce(&mut SiteArgs<'_>),
     ) -> Option<OpenSpan> {
         if !mask::wants(site.level()) {
-            return None; // the first event of a process finds out here what is on
+            return None; // the first event of a process reads the environment above, so the level may be off
         }
         let args = site_args(&mut writer.text, args);
         Some(OpenSpan::begin(thread, writer, EntryName::Site(site), args))

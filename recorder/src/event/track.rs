@@ -142,7 +142,7 @@ impl Track {
         event.ts_ns = Some(ts_ns);
         let is_wanted = mask::wants_since(level, self.since_ns);
         if !is_wanted || !self.is_live() {
-            return; // in the child of a fork the track is the parent's
+            return; // in the child of a fork the track belongs to the parent
         }
         thread_state::with(|thread, writer| {
             if thread.epoch() == self.epoch {

@@ -39,7 +39,7 @@ impl Process {
             self.tell_losses(end_ns);
         }
         let is_left = |slot: &&Slot| flush::flush_until(slot, self, end_ns) != Outcome::Done;
-        self.ring.slots().filter(is_left).count() == 0 // every slot is tried
+        self.ring.slots().filter(is_left).count() == 0 // `count` tries every slot
     }
 
     /// Ends recording. Flushes every idle slot and removes the ring if nothing is left in it.
@@ -52,7 +52,7 @@ impl Process {
         // its event.
         mask::close(self.epoch());
         let of_it = (Ordering::SeqCst, Ordering::Relaxed);
-        let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // it is 0 in no other case
+        let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // fails only if it is already 0
         sys::barrier_everywhere();
         let idle_by_ns = clock::now_ns() + IDLE_NS;
         let idle = wait::until_true(idle_by_ns, || thread_state::are_out_of(self.epoch()));
@@ -60,7 +60,7 @@ impl Process {
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let finish = move |process: &Process| {
             process.finish_files(idle, end_ns);
-            process.fragment.close_removed(); // the helper has gone, and the host may live on
+            process.fragment.close_removed(); // the helper has ended, and the host may continue
         };
         self.on_errand_or_here(end_ns + REST_NS, finish);
         self.say_what_hangs();
@@ -77,10 +77,10 @@ impl Process {
     fn finish_files(&self, idle: bool, end_ns: u64) {
         let flushed = self.flush_or_give_up(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {
-            return; // the next merge settles what is left
+            return; // the next merge handles what is left
         }
         if look_for_room(FINISH_BYTES).is_err() {
-            return; // so it does here
+            return; // also left to the next merge
         }
         open_spans::close_all(self);
         self.flush_or_give_up(end_ns);

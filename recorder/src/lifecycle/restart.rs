@@ -43,7 +43,7 @@ pub(crate) fn start_with(
     reclaim::reap(thread_state::are_out_of);
     let old = reclaim::existing();
     let pending = Pending::set(Config {
-        warnings: Vec::new(), // said here, not again in a child
+        warnings: Vec::new(), // printed here, and not again in a child
         ..config.clone()
     });
     let mut before = old.as_deref().map(end);
@@ -58,7 +58,7 @@ pub(crate) fn start_with(
     drop(old);
     reclaim::reap(thread_state::are_out_of);
     if started.is_err() && before.is_none() {
-        mask::turn_off(); // or the next event would begin what the environment asks for
+        mask::turn_off(); // otherwise the next event would start the recording that the environment requests
     }
     if let (None, Some(name), Some(process)) = (&before, name, reclaim::existing()) {
         process.set_name(name);

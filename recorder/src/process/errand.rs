@@ -145,7 +145,7 @@ pub(crate) fn wait_until_kept() {
     }
     let end_ns = clock::now_ns() + LOADING_NS;
     if !wait::until_true(end_ns, || IS_KEPT.load(Ordering::Acquire)) {
-        KEEPER.store(0, Ordering::Relaxed); // nobody waits again
+        KEEPER.store(0, Ordering::Relaxed); // no thread waits again
     }
 }
 

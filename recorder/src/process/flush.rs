@@ -127,7 +127,7 @@ fn flush_to(
             len: len as u64,
             sum: block_sum(slot.index, GENERATION, from, block),
         };
-        let mut room = [b'\n'; HEADER_ROOM]; // on the stack: what is flushed when memory is gone needs none
+        let mut room = [b'\n'; HEADER_ROOM]; // on the stack, because a flush must work without memory
         let mut rest_of_room = &mut room[LEAD_BYTES..];
         header.write(process.pid, &mut rest_of_room);
         let end = HEADER_ROOM - rest_of_room.len();

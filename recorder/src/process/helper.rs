@@ -28,14 +28,14 @@ pub(crate) fn start(process: ProcessRef) {
     }
     let helped = process.clone();
     match sys::thread::spawn_quiet(sys::thread::HELPER, move || run(&helped)) {
-        Ok(thread) => drop(process.helper.set(thread)), // set once: only who asked first comes here
-        Err(_) => process.helper_asked.store(false, Ordering::Release), // the next visit tries again
+        Ok(thread) => drop(process.helper.set(thread)), // set once, because only the first caller gets here
+        Err(_) => process.helper_asked.store(false, Ordering::Release), // the next upkeep tries again
     }
 }
 
 fn run(process: &Process) {
     sys::thread::wake_punctually();
-    sys::prepare_barrier(); // nobody waits for this thread
+    sys::prepare_barrier(); // no thread waits for this one
     let mut rates = Rates::new(&process.ring);
     let mut rounds = Rounds::new(rates.at_ns);
     let mut crowded_until = 0;
@@ -72,7 +72,7 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     match pause_ns {
         pause_ns if crowded => sys::thread::park_timeout(Duration::from_nanos(pause_ns)),
         pause_ns if pause_ns < SHORTEST_NS => {
-            wait::until_true(clock::now_ns() + pause_ns, || false); // so short a wait only yields
+            wait::until_true(clock::now_ns() + pause_ns, || false); // a wait this short only yields
         }
         pause_ns if sleep(process, pause_ns) => {
             // Woken by a thread in a hurry: measuring the next moment shows how fast it is, the

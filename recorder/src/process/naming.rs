@@ -110,7 +110,7 @@ fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) ->
         return None;
     }
     let mut line = Growing::default();
-    let _ = write!(line, r#"{front},"name":"#); // it takes everything
+    let _ = write!(line, r#"{front},"name":"#); // writing to it cannot fail
     let _ = serde_json::to_writer(&mut line, name);
     if !category.is_empty() {
         let _ = write!(line, r#","cat":"{category}""#);

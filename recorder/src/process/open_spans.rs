@@ -108,7 +108,7 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
             row: lanes.as_ref().map_or(lane, |lanes| lanes.row_of(lane)),
         });
     }
-    open.sort_unstable_by_key(|open| open.start_ns); // no two begin at the same time
+    open.sort_unstable_by_key(|open| open.start_ns); // no two spans start at the same time
     open
 }
 
@@ -139,7 +139,7 @@ fn line(
         names
     });
     if names.is_empty() {
-        return names; // no memory, and counted
+        return names; // not enough memory, which is counted
     }
     let mut args = part(text.args()).unwrap_or_default();
     let first = args.is_empty();

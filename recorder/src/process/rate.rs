@@ -41,7 +41,7 @@ impl Rates {
     /// Measures every slot again.
     pub(crate) fn measure(&mut self, ring: &Ring) {
         let now = clock::now_ns();
-        let elapsed_ns = now.saturating_sub(self.at_ns); // a clock that is refused shows 0
+        let elapsed_ns = now.saturating_sub(self.at_ns); // a clock that the system refuses reads 0
         for (index, slot) in ring.slots().enumerate() {
             let before = self.slots.get(index).map_or(0, |rate| rate.head);
             let head = slot.head();

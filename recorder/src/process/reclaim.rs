@@ -138,7 +138,7 @@ pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
         // SAFETY: it came from `Box::into_raw`. It is not the current one, so nothing can begin to
         // use it, and nothing does.
         let process = unsafe { Box::from_raw(at) };
-        process.let_go_of_files(); // where somebody hung in them when it ended
+        process.let_go_of_files(); // in case a thread hung in them when the recording ended
         drop(process);
     }
 }

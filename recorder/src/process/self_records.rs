@@ -52,7 +52,7 @@ impl Process {
     /// thread is counting, the next call does that.
     pub(crate) fn tell_losses(&self, end_ns: u64) {
         if memory::look_for_room(LOSS_BYTES).is_err() {
-            return; // the counts wait
+            return; // the counts stay for the next call
         }
         let Some(_turn) = wait::lock_until(&self.own, end_ns) else {
             return;

@@ -113,7 +113,7 @@ fn start_alone() -> Option<ProcessRef> {
         mask::turn_off();
         sys::warn_once(&error);
     }
-    drop(Pending); // until here a child's own children had to find the recording that is about to begin
+    drop(Pending); // until here, a child's own children need the recording that is about to begin
     reclaim::existing()
 }
 
@@ -227,7 +227,7 @@ fn announce(process: Box<Process>, warnings: &[String]) {
     // Before any thread can find the recorder, so that a control file already applies to its first
     // event.
     process.switches.begin(&process);
-    process.tell(&process_name_line(process.pid, &process.name().own)); // nothing without a name
+    process.tell(&process_name_line(process.pid, &process.name().own)); // records nothing if there is no name
     reclaim::install(process);
     epochs.recording.store(epoch, Ordering::Release);
     epochs.owner.store(epoch, Ordering::Release);
@@ -238,7 +238,7 @@ fn announce(process: Box<Process>, warnings: &[String]) {
         sys::run_after_fork(errand::forget_in_child);
     }
     if errand::has_one_thread() {
-        sys::prepare_barrier(); // now it costs nothing
+        sys::prepare_barrier(); // free with a single thread
     }
     if let Some(process) = reclaim::existing() {
         process.visit();
@@ -279,7 +279,7 @@ pub(crate) fn absolute(mut config: Config) -> Config {
 /// recorded yet. Starts nothing.
 pub(crate) fn asked_levels() -> Levels {
     mask::known_levels().unwrap_or_else(|| match reclaim::last() {
-        Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
+        Some(parent) => parent.in_force.levels(), // the child of a fork continues with the parent's levels
         None => match Config::from_lookup(variable) {
             Some(config) if !config.paused => config.levels,
             _ => Levels::NONE,

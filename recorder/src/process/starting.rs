@@ -23,14 +23,14 @@ impl Starting {
         if STARTING.load(Ordering::Acquire) == me {
             return None;
         }
-        let is_free = |other: u64| other == 0 || other >> 32 != me >> 32; // or stale
+        let is_free = |other: u64| other == 0 || other >> 32 != me >> 32; // or left by a fork
         let take = |other: u64| is_free(other).then_some(me);
         let has_it = || {
             let taken = STARTING.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
             taken.is_ok()
         };
         let end_ns = clock::now_ns() + patience_ns;
-        wait::until_true(end_ns, has_it).then(|| Starting) // not `then_some`: a right that is dropped ends that of the other thread
+        wait::until_true(end_ns, has_it).then(|| Starting) // not `then_some`: dropping an unused right would release that of the other thread
     }
 }
 

@@ -203,7 +203,7 @@ impl Schedule {
             self.stop_if_counted(process);
         }
         let due = self.due.partition_point(|due| due.at_ns <= now_ns);
-        let last = self.due.drain(..due).next_back(); // a process that comes late skips what is over
+        let last = self.due.drain(..due).next_back(); // a late process skips switches that are already over
         last.is_some_and(|due| {
             self.switch(process, due);
             true
@@ -218,7 +218,7 @@ impl Schedule {
 
     fn look(&mut self, process: &Process) {
         if look_for_room(CONTROL_BYTES).is_err() {
-            return; // the next look finds it
+            return; // the next check finds it
         }
         if let Some(control) = self.watch.look() {
             self.plan(&control, process.config.levels, clock::anchor());
@@ -257,7 +257,7 @@ impl Schedule {
         let Some(cause) = process.fragment.reached() else {
             return;
         };
-        self.look(process); // at what the user may have stored just now
+        self.look(process); // the user may have just stored another control file
         if self.is_superseded() {
             return;
         }
@@ -307,7 +307,7 @@ fn tell(process: &Process, at_ns: u64, due: &Due) {
         of_thread: false,
     };
     let mut line = Growing::default();
-    let _ = write_instant(&mut line, place, Switch::NAME, &args); // it takes everything
+    let _ = write_instant(&mut line, place, Switch::NAME, &args); // writing to it cannot fail
     process.tell(&line.into_line());
 }
 

@@ -104,7 +104,7 @@ impl Chain {
         let mut link = Some(self.first);
         for chunk in self.chunks.iter().take(nth / self.entries + 1) {
             let made = chunk.get_or_init(|| {
-                let link = link?; // what nothing links to is not found
+                let link = link?; // without a link, readers would not find it
                 let (map, offset) = add(self.chunk_bytes)?;
                 link.store(self.seed, offset, self.chunk_bytes);
                 Some(map)
@@ -123,7 +123,7 @@ impl Chain {
     /// single thread extends.
     pub(crate) fn give_up(&self, nth: usize) {
         if let Some(chunk) = self.chunks.get(nth / self.entries) {
-            let _ = chunk.set(None); // it may exist
+            let _ = chunk.set(None); // it may already exist
         }
     }
 

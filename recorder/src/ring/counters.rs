@@ -56,7 +56,7 @@ impl Counters {
     pub(crate) fn add(&self, cause: Cause, count: u64) {
         let now_ns = clock::now_ns();
         let first = self.word(cause, layout::LOSS_FIRST_AT);
-        let _ = first.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed); // an earlier one was the first
+        let _ = first.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed); // fails if an earlier event was the first
         let last = self.word(cause, layout::LOSS_LAST_AT);
         last.fetch_max(now_ns, Ordering::Relaxed);
         let events = self.word(cause, layout::COUNT_EVENTS_AT);
@@ -76,7 +76,7 @@ impl Counters {
         let events = self.word(Cause::OpenSpans, layout::COUNT_EVENTS_AT);
         if events.fetch_sub(1, Ordering::Release) == 1 {
             let first = self.word(Cause::OpenSpans, layout::LOSS_FIRST_AT);
-            first.store(0, Ordering::Relaxed); // the next one is the first again
+            first.store(0, Ordering::Relaxed); // the next span is the first again
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let last_ns = signal.loss.last_ns;
         assert!((1..=last_ns).contains(&signal.loss.first_ns));
         counters.tell_by(&signal, 99);
-        counters.count(Cause::Signal); // while it is told
+        counters.count(Cause::Signal); // while the first one is being reported
         counters.told(&signal);
         assert_eq!(count(Cause::Signal), Some(1));
         let again = counters.untold(Cause::Signal).unwrap().loss;

@@ -94,7 +94,7 @@ impl Ring {
         let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default());
         let lanes_of_group = group_bytes() / layout::LANE_TEXT_BYTES;
         let lane_texts = (0..LANES / lanes_of_group).map(|_| OnceLock::new());
-        let mut free = Vec::new(); // what ends may not need memory
+        let mut free = Vec::new(); // the end of a thread must not need memory
         let room = free.try_reserve_exact(MAX_SLOTS);
         room.map_err(|_| out_of_memory())?;
         let growth = Mutex::new(Growth {
@@ -200,7 +200,7 @@ impl Ring {
         let in_file = self.grow(start, front_bytes + bytes);
         let maps = match in_file {
             Ok(()) => map_slot(self.file.number, start, front_bytes, bytes)?,
-            Err(error) if index == 0 => return Err(error), // it tells what is lost, so it must be where readers look
+            Err(error) if index == 0 => return Err(error), // slot 0 reports losses, so it must be in the file
             Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
         let slot = boxed(Slot::new(
@@ -337,7 +337,7 @@ impl Ring {
     #[cold]
     pub(crate) fn extend(&self, chain: &Chain, nth: usize) {
         if chain.is_decided(nth) {
-            return; // no lock for each span where the disk is full
+            return; // avoids a lock for each span when the disk is full
         }
         if let Ok(mut growth) = self.growth() {
             chain.extend_to(nth, |bytes| self.add_part(&mut growth, bytes));
@@ -378,7 +378,7 @@ impl Ring {
             self.enter(LANE_TEXTS_AT, group, offset, group_bytes());
             Some(map)
         };
-        *texts.get_or_init(add) // under the lock, so nobody waits here
+        *texts.get_or_init(add) // under the lock, so no thread waits here
     }
 
     /// Locks the state that is needed to extend the file. The thread that holds the lock may hang

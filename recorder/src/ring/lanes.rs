@@ -129,7 +129,7 @@ impl LaneName {
         match self {
             LaneName::Numbered => {
                 let mut rest = room.as_mut_slice();
-                let _ = write!(rest, "async {lane}"); // it has room
+                let _ = write!(rest, "async {lane}"); // the buffer is large enough
                 let rest = rest.len();
                 let text = room.get(..room.len() - rest).unwrap_or_default();
                 std::str::from_utf8(text).unwrap_or_default()
@@ -181,7 +181,7 @@ impl Lanes {
             None => self.add()?,
         };
         let parent = parent.filter(|parent| self.has_room(*parent));
-        let mut is_named = true; // it may never be shown
+        let mut is_named = true; // its lane may never be shown
         if let Some(outer) = parent {
             self.put_within(outer, lane);
         } else {
@@ -219,7 +219,7 @@ impl Lanes {
     fn add(&mut self) -> Option<u32> {
         let lane = u32::try_from(self.lanes.len()).ok()?;
         self.lanes.try_reserve(1).ok()?;
-        self.free.reserve(lane).ok()?; // to give it back needs no memory
+        self.free.reserve(lane).ok()?; // so that freeing it needs no memory
         self.lanes.push(Lane::default());
         Some(lane)
     }

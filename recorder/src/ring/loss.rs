@@ -47,7 +47,7 @@ impl Loss {
             }
         }
         if loss.first_ns == 0 {
-            loss.first_ns = now_ns; // no event was among them
+            loss.first_ns = now_ns; // there were no events among the lines
         }
         loss
     }

@@ -98,6 +98,6 @@ impl OpenEntry {
     pub(crate) fn name(&self, (at, room): (usize, usize)) -> String {
         let len = self.name_len().load(Ordering::Relaxed) as usize;
         let bytes = (0..len.min(room)).map(|offset| self.map().byte(at + offset));
-        String::from_utf8(gathered(bytes)).unwrap_or_default() // it was text
+        String::from_utf8(gathered(bytes)).unwrap_or_default() // only valid text was stored
     }
 }

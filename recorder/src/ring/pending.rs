@@ -81,7 +81,7 @@ impl Pending {
         self.set(layout::LOSS_FIRST_AT, first_ns);
         self.set(layout::LOSS_LAST_AT, earlier.last_ns.max(later.last_ns));
         if earlier.tid != later.tid {
-            self.set_half(layout::LOSS_TID_AT, 0); // another thread has the slot by now
+            self.set_half(layout::LOSS_TID_AT, 0); // another thread has taken over the slot
         }
     }
 

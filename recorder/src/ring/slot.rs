@@ -160,7 +160,7 @@ impl Slot {
     /// Takes the turn to flush, unless another thread has it.
     pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
         let was_taken = self.turn.swap(true, Ordering::Acquire);
-        (!was_taken).then(|| Turn(self)) // not `then_some`: a turn that is dropped ends that of the other thread
+        (!was_taken).then(|| Turn(self)) // not `then_some`: dropping an unused turn would end that of the other thread
     }
 
     /// Returns the open-span stack's entry at `depth`, or `None` if the span is deeper than the

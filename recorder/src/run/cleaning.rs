@@ -101,7 +101,7 @@ fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     let stem = text.strip_suffix(RING_SUFFIX).unwrap_or(&text);
     let opened = || fragments.open_file(name);
     if !has_segment(names, stem) && opened().is_ok_and(|(_, status)| is_old(&status)) {
-        let _ = fragments.remove(name); // only tidying
+        let _ = fragments.remove(name); // only a cleanup
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn forget_others(run: &str, directory: &Dir) {
     let text = status_of_usable(&path).and_then(|status| read(&path, status));
     let control = text.and_then(|text| Control::parse(&text));
     if control.is_some_and(|control| control.run != run) {
-        let _ = directory.remove(CONTROL_FILE); // nobody obeys it
+        let _ = directory.remove(CONTROL_FILE); // no process follows it
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn store(
     let written = fd::write_whole(file.as_raw_fd(), &text);
     let stored = written.and_then(|()| directory.replace(&temporary, name));
     if stored.is_err() {
-        let _ = directory.remove(&temporary); // only tidying
+        let _ = directory.remove(&temporary); // only a cleanup
     }
     stored.map(|()| file)
 }

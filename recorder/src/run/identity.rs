@@ -104,7 +104,7 @@ fn script_of(words: &[String]) -> Option<String> {
             }
         } else if let Some(cluster) = word.strip_prefix('-') {
             if cluster.is_empty() || cluster.contains(['c', 'e', 'p']) {
-                return None; // the program is code in this word, in the next one, or on stdin
+                return None; // the program is code in this argument, in the next one, or on stdin
             }
             if cluster.ends_with('m') {
                 return words.next().filter(|name| is_module(name)).cloned();

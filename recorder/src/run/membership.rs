@@ -124,7 +124,7 @@ fn enter_as(
     find_run: impl FnOnce(&mut Entrance<'_>) -> io::Result<Run>,
 ) -> io::Result<(Run, Dir)> {
     let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
-    let fragments = config.paths.create_fragments(config.mode)?; // who cannot record begins no run that others would join
+    let fragments = config.paths.create_fragments(config.mode)?; // a process that cannot record must not begin a run that others would join
     let run = find_run(&mut Entrance {
         config,
         identity,
@@ -297,7 +297,7 @@ impl Entrance<'_> {
 impl Drop for Entrance<'_> {
     fn drop(&mut self) {
         if self.is_alone == Some(true) {
-            self.directory.unlock(); // the child of a fork made meanwhile would keep it
+            self.directory.unlock(); // a child that was forked meanwhile would keep the lock
         }
     }
 }

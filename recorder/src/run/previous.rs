@@ -47,7 +47,7 @@ pub(crate) fn move_aside(
     let mut names = segments.iter().map(|segment| segment_name(stem, *segment));
     let is_taken = names.any(|name| target.has(name))
         || (has_ring && target.has(&ring))
-        || has_segment(&target.names().unwrap_or_default(), &long); // an interrupted move
+        || has_segment(&target.names().unwrap_or_default(), &long); // left by an interrupted move
     let new_stem = if is_taken { &long } else { stem };
     if has_ring {
         fragments.move_to(&ring, &target, &ring_name(new_stem))?;
@@ -150,16 +150,16 @@ impl OldRun {
         for Old { name, .. } in &gone {
             let ring = ring_of(name);
             if self.folder.open_file(&ring).is_ok() {
-                let _ = self.folder.remove(&ring); // only tidying
+                let _ = self.folder.remove(&ring); // only a cleanup
             }
-            let _ = self.folder.remove(name); // only tidying
+            let _ = self.folder.remove(name); // only a cleanup
         }
     }
 
     /// Removes this host's fragments, and the folder if it is then empty.
     fn remove(self, previous: &Dir, host: &str, removed: &mut Removed<'_>) {
         self.keep_newest(0, host, removed);
-        let _ = previous.remove_folder(&self.name); // stays while it holds something else
+        let _ = previous.remove_folder(&self.name); // stays if it contains anything else
     }
 }
 
@@ -201,7 +201,7 @@ fn young(runs: &[OldRun]) -> usize {
     let now_ns = clock::realtime_ns();
     let is_young = |run: &OldRun| {
         let written_ns = run.last_written_ns();
-        written_ns.is_none_or(|written_ns| now_ns.saturating_sub(written_ns) < DAY_NS) // one in the future is young
+        written_ns.is_none_or(|written_ns| now_ns.saturating_sub(written_ns) < DAY_NS) // a time in the future counts as recent
     };
     let mut bytes = 0u64;
     let stays = |(number, run): &(usize, &OldRun)| {
@@ -356,7 +356,7 @@ mod tests {
         let ground = Ground::new();
         let header = header("old");
         ground.write("fragments/trace.5.jsonl", Some(&header), 100);
-        ground.write("previous/old/trace.5.jsonl", Some(&header), 100); // the name is taken
+        ground.write("previous/old/trace.5.jsonl", Some(&header), 100); // the name is already in use
         fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
         let (config, directory) = (ground.config(Some(1)), ground.directory());
         let fragments = directory.open_folder("fragments").unwrap();

@@ -105,7 +105,7 @@ impl<'a> Removed<'a> {
             all.older_runs = all.older_runs.saturating_add(1);
             all.older_events = all.older_events.saturating_add(older.events);
         }
-        let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // the words on stderr do not depend on it
+        let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // the message on stderr does not depend on it
     }
 
     /// Returns the message about the removal, unless one was printed recently.

@@ -218,7 +218,7 @@ impl ActiveSegment {
                 self.contents = Contents::begun_at(now_ns);
                 self.turn_after_ns = 0;
                 for number in self.bound.take(turn, number, full) {
-                    let name = segment_name(&self.stem, number); // a newer one tells of it
+                    let name = segment_name(&self.stem, number); // a newer segment reports this
                     self.doomed.extend(Doomed::remove(&folder, &name));
                 }
                 Ok(self.segment.size)
@@ -340,7 +340,7 @@ impl ActiveSegment {
             && let Ok((_, status)) = folder.open_file(&name)
             && status.id == ring
         {
-            let _ = folder.remove(&name); // a ring that stays is settled by the next merge
+            let _ = folder.remove(&name); // if the ring stays, the next merge handles it
         }
     }
 }

@@ -48,12 +48,12 @@ impl Segment {
         fd::try_lock(file.as_raw_fd());
         let whole = fd::write_whole(file.as_raw_fd(), text).and(id);
         let id = whole.inspect_err(|_| {
-            let _ = folder.remove(&name); // a segment without a header helps nobody
+            let _ = folder.remove(&name); // a segment without a header is useless
             fork_fds::let_go(fork_fds::NEXT);
         })?;
         let number = fd::into_number(file);
         let file = Numbered { number, id };
-        fork_fds::hold(fork_fds::NEXT, file); // it has another number now
+        fork_fds::hold(fork_fds::NEXT, file); // its number has changed
         Ok(Segment {
             number: segment,
             name,
@@ -180,7 +180,7 @@ impl Doomed {
     pub(crate) fn remove(folder: &Dir, name: &str) -> Option<Doomed> {
         let place = fork_fds::free_doomed();
         let opened = place.map(|_| folder.open_file(name).ok());
-        let _ = folder.remove(name); // gone already is as good
+        let _ = folder.remove(name); // it may already be gone
         let (file, status) = opened.flatten()?;
         let (number, id) = (fd::into_number(file), status.id);
         let (file, place) = (Numbered { number, id }, place?);

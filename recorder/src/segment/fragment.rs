@@ -103,7 +103,7 @@ fn is_refusal(error: &io::Error) -> bool {
 
 fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
     if kind == RingKind::File {
-        let _ = folder.remove(ring_name(stem)); // gone already is as good
+        let _ = folder.remove(ring_name(stem)); // it may already be gone
     }
 }
 

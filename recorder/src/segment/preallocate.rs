@@ -47,7 +47,7 @@ impl Preallocation {
         let wanted = end > to;
         if wanted {
             self.reserved = true;
-            let _ = fd::reserve(file, from, end - from); // it is only for speed
+            let _ = fd::reserve(file, from, end - from); // only an optimisation
         }
         wanted
     }
@@ -55,7 +55,7 @@ impl Preallocation {
     /// Releases the blocks beyond the end of the file, `size`.
     pub(crate) fn give_back(&mut self, file: RawFd, size: u64) {
         if std::mem::take(&mut self.reserved) {
-            let _ = fd::set_end(file, size); // what stays goes with the file
+            let _ = fd::set_end(file, size); // remaining blocks are freed with the file
         }
         self.end = NEVER;
     }
@@ -82,7 +82,7 @@ mod tests {
             file.write_all(&piece).unwrap();
             size = to;
         }
-        file.sync_all().unwrap(); // the blocks of what was written are allocated only then
+        file.sync_all().unwrap(); // written blocks are allocated only by this
         let allocated = |file: &File| file.metadata().unwrap().blocks() * 512;
         let before = allocated(file);
         preallocated.give_back(number, size);

@@ -40,7 +40,7 @@ impl Dir {
     /// to root, or to the owner of the folder that contains it. Anybody else's symlink could lead
     /// us to a place of their choice.
     pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
-        let mut place: PathBuf = path.components().collect(); // with a slash at its end it would be followed by the kernel
+        let mut place: PathBuf = path.components().collect(); // drops a trailing slash, with which the kernel would follow a symlink
         for _ in 0..MOST_LINKS {
             let fd = match open_at(libc::AT_FDCWD, place.as_os_str(), FOLDER, 0) {
                 Err(error) => match target_of(&place)? {
@@ -172,7 +172,7 @@ impl Dir {
     /// Returns the names of the directory's entries.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let again = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // from the first entry on
+        let again = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // a new descriptor starts at the first entry
         entries::names(&again)
     }
 
@@ -221,7 +221,7 @@ fn make_path(path: &Path, mode: u32) -> io::Result<()> {
         made => made,
     };
     match made {
-        Err(_) if path.is_dir() => Ok(()), // it was there, or another process was faster
+        Err(_) if path.is_dir() => Ok(()), // it already existed, or another process was faster
         Err(error) => Err(error),
         Ok(()) => {
             set_mode(&open_at(libc::AT_FDCWD, path.as_os_str(), FOLDER, 0)?, mode);

@@ -359,7 +359,7 @@ fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbere
     low.close();
     match away.status() {
         Ok(_) => Ok(away),
-        Err(_) => Err(Error::from_raw_os_error(libc::EBADF)), // whatever `away` is, it is the host's
+        Err(_) => Err(Error::from_raw_os_error(libc::EBADF)), // the number now belongs to a file of the host
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn let_go(place: usize) {
 /// Forgets a descriptor, unless another one has taken its index.
 pub(crate) fn let_go_if(place: usize, file: RawFd) {
     let fd = &FDS[place].file;
-    let _ = fd.compare_exchange(file, -1, Ordering::AcqRel, Ordering::Relaxed); // another one's place stays
+    let _ = fd.compare_exchange(file, -1, Ordering::AcqRel, Ordering::Relaxed); // fails if another file has the index
 }
 
 /// Closes the registered descriptors whose numbers still refer to our files. Runs in the child of a

@@ -74,7 +74,7 @@ impl Image {
                 }
             }
             if found & 1 == 1 {
-                break; // the last one of its list
+                break; // the last entry of its list
             }
         }
         None

@@ -114,7 +114,7 @@ pub(crate) fn look_for_room(bytes: usize) -> io::Result<()> {
     super::map::look_for_space(bytes)?;
     let mut room: Vec<u8> = Vec::new();
     let tried = room.try_reserve_exact(bytes);
-    std::hint::black_box(&mut room); // or the compiler leaves the attempt out
+    std::hint::black_box(&mut room); // otherwise the compiler removes the attempt
     tried.map_err(|_| out_of_memory())
 }
 

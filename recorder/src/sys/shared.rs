@@ -65,7 +65,7 @@ impl<T> Deref for Shared<T> {
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         if self.held().owners.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire); // what the other owners did with it comes before
+            fence(Ordering::Acquire); // orders the other owners' accesses before the drop
             // SAFETY: the pointer came from a box, and this was the last owner.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }

@@ -57,7 +57,7 @@ impl Bell {
         if sleeps.is_ok() {
             self.wait_asleep(time);
         }
-        self.0.swap(SILENT, Ordering::AcqRel) == RUNG // what was done before it was rung is seen from here on
+        self.0.swap(SILENT, Ordering::AcqRel) == RUNG // everything done before the ring is visible from here on
     }
 
     fn wait_asleep(&self, time: Duration) {
@@ -71,7 +71,7 @@ impl Bell {
                 Some(libc::ETIMEDOUT | libc::EAGAIN | libc::EINTR)
             );
         if refused {
-            sleep(time.min(UNWOKEN)); // who rings is heard then
+            sleep(time.min(UNWOKEN)); // a ring meanwhile is noticed afterwards
         }
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         assert!(start.elapsed() >= Duration::from_millis(4));
         let bell = Arc::new(Bell::default());
         bell.ring();
-        assert!(bell.wait(Duration::from_secs(600))); // it was rung before
+        assert!(bell.wait(Duration::from_secs(600))); // it was already rung
         let (rings, heard) = (bell.clone(), Arc::new(AtomicU32::new(0)));
         let until = heard.clone();
         let ringer = std::thread::spawn(move || {

@@ -40,7 +40,7 @@ fn write_unharmed(fd: RawFd, bytes: &[u8]) {
         unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
         let is_new = |signal: &libc::c_int| !contains(&raised_before, *signal);
         DEADLY.into_iter().filter(is_new).for_each(take_back);
-    }); // where they cannot be blocked nothing is written
+    }); // if they cannot be blocked, nothing is written
 }
 
 fn take_back(signal: libc::c_int) {

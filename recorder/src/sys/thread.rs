@@ -116,7 +116,7 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
     let bell = Shared::new(Bell::default())?;
     let begun = Shared::new(Bell::default())?;
-    let mut shown = [0; 16]; // with a NUL at its end
+    let mut shown = [0; 16]; // ends with a NUL
     let len = name.len().min(shown.len() - 1);
     shown[..len].copy_from_slice(&name.as_bytes()[..len]);
     let start = memory::boxed(Start {
@@ -149,7 +149,7 @@ extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void 
     // SAFETY: PR_SET_NAME reads a C string.
     unsafe { libc::prctl(libc::PR_SET_NAME, start.name.as_ptr()) };
     OWN.set(std::ptr::from_ref(&*start.bell));
-    let _ = std::panic::catch_unwind(AssertUnwindSafe(start.run)); // a panic of ours ends our thread alone
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(start.run)); // a panic in `run` ends only this thread
     OWN.set(std::ptr::null());
     std::ptr::null_mut()
 }
@@ -207,7 +207,7 @@ fn error_number(number: libc::c_int) -> io::Result<()> {
 /// not. The exit code of the last thread becomes that of the process: 0 after `pthread_exit`,
 /// otherwise the first thread's code.
 pub(crate) fn end_as_the_last(code: i32) {
-    let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // an empty set on Linux
+    let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // all-zero is an empty set on Linux
     // SAFETY: the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
     if code != 0 {

@@ -91,7 +91,7 @@ impl<'a> Line<'a> {
     pub(crate) fn block<const N: usize>(&mut self, block: &[u8; N], len: usize) {
         if let Some(room) = self.room::<N>() {
             *room = *block;
-            self.len += len.min(N); // so that the compiler knows how far a short line reaches
+            self.len += len.min(N); // tells the compiler the maximum length of a short line
         } else {
             self.len = slow(self.out, self.len, &block[..len]);
         }
@@ -343,7 +343,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     }
     if cut < text.len() {
         note(Cause::Cut);
-        let _ = write!(out, "…[+{} bytes]", text.len() - cut); // a `Vec` takes everything
+        let _ = write!(out, "…[+{} bytes]", text.len() - cut); // writing to a `Vec` cannot fail
     }
     out.push(b'"');
 }
@@ -421,7 +421,7 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
             control => {
-                let _ = write!(out, "\\u{control:04x}"); // a `Vec` takes everything
+                let _ = write!(out, "\\u{control:04x}"); // writing to a `Vec` cannot fail
             }
         }
         rest = &rest[at + 1..];

@@ -17,7 +17,7 @@ pub(crate) fn track_line<R: Record>(pid: u32, tid: u32, record: &R) -> Vec<u8> {
 
 fn named_line(thread: (u32, u32), name: &str, args: &impl serde::Serialize) -> Vec<u8> {
     let mut line = Growing::default();
-    let _ = write_metadata(&mut line, thread, name, args); // it takes everything
+    let _ = write_metadata(&mut line, thread, name, args); // writing to it cannot fail
     line.into_line()
 }
 

@@ -106,7 +106,7 @@ impl Site {
         };
         let (none, made) = (std::ptr::null_mut(), Box::into_raw(made));
         let stored = (self.text).compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
-        let winner = stored.map_or_else(|other| other, |_| made); // if somebody was faster, ours stays leaked, once
+        let winner = stored.map_or_else(|other| other, |_| made); // if another thread was faster, ours is leaked once
         // SAFETY: both candidates came from `Box::into_raw` and are never freed.
         unsafe { &*winner }
     }

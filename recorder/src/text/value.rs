@@ -125,7 +125,7 @@ impl Value for f64 {
         if !self.is_finite() {
             out.extend_from_slice(NULL);
         } else if *self != 0.0 && !(1e-5..1e16).contains(&self.abs()) {
-            let _ = write!(out, "{self:e}"); // writing to a Vec cannot fail
+            let _ = write!(out, "{self:e}"); // writing to a `Vec` cannot fail
         } else {
             let _ = write!(out, "{self:?}");
         }
@@ -146,7 +146,7 @@ impl Value for f32 {
         // Converted through its own shortest text, so that 0.1f32 becomes 0.1.
         let mut text = [0; NUMBER_BYTES];
         let mut room = text.as_mut_slice();
-        let _ = write!(room, "{self:e}"); // it is not so long
+        let _ = write!(room, "{self:e}"); // the text is always shorter than the buffer
         let rest = room.len();
         let text = std::str::from_utf8(&text[..NUMBER_BYTES - rest]).unwrap_or_default();
         text.parse::<f64>().unwrap_or(f64::NAN).write(out);
@@ -216,7 +216,7 @@ impl<T: Value> Value for [T] {
         }
         if self.len() > MAX_LIST {
             note(Cause::Cut);
-            let _ = write!(out, ",\"…[+{} more]\"", self.len() - MAX_LIST); // a `Vec` takes everything
+            let _ = write!(out, ",\"…[+{} more]\"", self.len() - MAX_LIST); // writing to a `Vec` cannot fail
         }
         out.push(b']');
     }
@@ -297,7 +297,7 @@ impl Args {
     fn is_first(&mut self) -> bool {
         let first = self.text.is_empty();
         if first {
-            let _ = self.text.try_reserve(FIRST_BYTES); // else what is needed is asked for
+            let _ = self.text.try_reserve(FIRST_BYTES); // if this fails, the next append reserves what it needs
         }
         first
     }

@@ -180,7 +180,7 @@ impl EventWriter {
     ) {
         let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
         if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
-            let body = *body; // a copy, so that the original need not be in memory
+            let body = *body; // a copy, so that the original can stay in registers
             return self.large_event(row, phase, ts_ns, need, &body);
         }
         // SAFETY: positions from `head` on belong to this thread until published, and there is room

@@ -75,7 +75,7 @@ impl SpanIds {
         taken.map(|(_, open)| open)
     }
 
-    #[inline(always)] // else the span is copied while it is on its way to memory, which processors wait for
+    #[inline(always)] // otherwise the span is copied while its stores are in flight, which stalls
     pub(crate) fn add(&mut self, open: OpenSpan) -> u64 {
         let id = self.next;
         // A thread's ids repeat after 2^32 spans. By then no caller holds the first ones.

@@ -92,7 +92,7 @@ impl SlotWriter {
         let below = depth.checked_sub(1).and_then(|below| self.entry(below));
         let word = |below: OpenEntry| below.text().load(Ordering::Relaxed);
         let at = below.map_or(0, |below| layout::SpanText::of_word(word(below)).args().end);
-        let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it was written last
+        let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it is the last piece that was written
         self.slot.text.show(entry, at, names as usize, text);
     }
 
@@ -125,7 +125,7 @@ impl SlotWriter {
         };
         entry.start().store(0, Ordering::Relaxed);
         if let Some(area) = slot.deeper.text(nth) {
-            let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it was written last
+            let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it is the last piece that was written
             area.show(entry, 0, names as usize, text);
         }
         let number = ring.number_of(name, entry, LANE_NAME);

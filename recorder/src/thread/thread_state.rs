@@ -160,7 +160,7 @@ impl Drop for Busy {
 #[inline(never)]
 fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
     if ATTACHING.replace(true) {
-        return None; // a signal handler, or an event recorded by what we call
+        return None; // a signal handler, or an event recorded by a function called below
     }
     let thread = take_state(name);
     ATTACHING.set(false);
@@ -302,7 +302,7 @@ impl ThreadState {
         };
         let is_new = kept.as_deref() != Some(name);
         if is_new {
-            *kept = owned(name).ok(); // without memory the next recording has the kernel's name
+            *kept = owned(name).ok(); // without memory, the next recording uses the kernel's name
         }
         is_new
     }
@@ -349,7 +349,7 @@ pub(crate) fn set_thread_name(name: &str) {
             }
         }
         _ => {
-            attach(Some(name)); // which tells it
+            attach(Some(name)); // this also records the name
         }
     }
 }
@@ -359,7 +359,7 @@ fn tell_name(name: &str) {
         let (process, slot) = (writer.process, writer.slot);
         let tid = slot.tid().load(Ordering::Relaxed);
         let Ok(kept) = owned(name) else {
-            return; // without a name, then
+            return; // the thread stays without a name
         };
         let mut own = slot
             .thread_name

@@ -28,7 +28,7 @@ impl AsyncSpanId {
         };
         match process.async_ids.add(open) {
             Ok(id) => {
-                span.0 = None; // it has its id
+                span.0 = None; // the id now owns the span
                 AsyncSpanId(id)
             }
             Err(cause) => {
@@ -90,7 +90,7 @@ impl AsyncSpanId {
 
     /// Ends the span.
     pub fn end(self) {
-        drop(self.take()); // after the lock: ending writes
+        drop(self.take()); // after the lock is released, because ending writes
     }
 
     /// Removes a span whose id the caller cannot store. It is not recorded, and counted as lost.

@@ -119,7 +119,7 @@ impl OpenAsync {
     pub(super) fn add_args(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         thread_state::with(|thread, writer| {
             if thread.epoch() != self.epoch() {
-                return; // told as unfinished when its recording ended
+                return; // reported as unfinished when its recording ended
             }
             let from = writer.text.len();
             add(&mut writer.text, true);
@@ -156,7 +156,7 @@ impl OpenAsync {
     pub(super) fn close(&self, now_ns: u64) {
         let written = thread_state::with(|thread, writer| {
             if thread.epoch() != self.epoch() {
-                return; // told as unfinished when its recording ended
+                return; // reported as unfinished when its recording ended
             }
             let process = writer.process;
             let Some((ended, own)) = self.end(process, now_ns) else {
@@ -207,14 +207,14 @@ impl OpenAsync {
             }
         });
         if left.is_none() && process.is_recording() {
-            leave(); // as when it is closed
+            leave(); // as in `close`
         }
     }
 
     /// Ends the span in the lanes and returns its end and its own text. Its child becomes
     /// independent, for readers of the ring too. The lane is freed, but cannot be reused until its
     /// entry is vacant.
-    #[inline(always)] // what it gives would go through memory, in pieces that processors wait for
+    #[inline(always)] // otherwise the result goes through memory in pieces, which stalls
     fn end(&self, process: &Process, now_ns: u64) -> Option<(Ended, Option<OwnText>)> {
         let lane = self.lane();
         let mut lanes = process.lanes.lock()?;
@@ -264,7 +264,7 @@ impl OpenAsync {
             body.args = &marked;
         }
         if entry.is_none() {
-            process.open_horizon.note(self.start_ns); // more are open than the ring shows
+            process.open_horizon.note(self.start_ns); // more spans are open than the ring can show
         }
         let row = LANE_BASE + ended.row;
         let events = &mut writer.events;
@@ -281,7 +281,7 @@ impl OpenAsync {
         }
         process.lost.end_hidden();
         if let Some(mut lanes) = process.lanes.lock() {
-            lanes.give_back(self.lane()); // without an entry that could say when
+            lanes.give_back(self.lane()); // there is no entry that would show when it is vacant
         }
     }
 }
@@ -304,7 +304,7 @@ fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Opt
         return None;
     };
     if !taken.is_named {
-        drop(lanes); // telling may wait for the disk
+        drop(lanes); // recording the name may wait for the disk
         name_row(process, taken.lane);
         let Some(again) = process.lanes.lock() else {
             process.lost.count(Cause::Busy);

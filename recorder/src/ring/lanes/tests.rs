@@ -148,7 +148,7 @@ fn nothing_overlaps_whatever_ends_first() {
             if opened < 200 && (stack.is_empty() || rng.below(2) == 0) {
                 let parent = match rng.below(10) {
                     0 => None,
-                    1 => board.open.first().map(|open| open.0), // not the top
+                    1 => board.open.first().map(|open| open.0), // not the top of the stack
                     _ => stack.last().copied(),
                 };
                 stack.push(board.open(parent, seen_ns));

@@ -54,5 +54,5 @@ pub(super) fn join(
 
 /// Removes the file, because the run has begun or never will.
 pub(super) fn forget(directory: &Dir) {
-    let _ = directory.remove(NEXT_RUN_FILE); // mostly there is none
+    let _ = directory.remove(NEXT_RUN_FILE); // usually there is no such file
 }

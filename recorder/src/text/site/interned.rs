@@ -103,7 +103,7 @@ impl<const N: usize> Table<N> {
         let made = std::ptr::from_mut(made);
         let none = std::ptr::null_mut();
         let stored = place.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
-        let site = stored.map_or_else(|other| other, |_| made); // ours stays leaked and counted, once
+        let site = stored.map_or_else(|other| other, |_| made); // if another thread was faster, ours is leaked once and counted
         // SAFETY: both candidates came from `Box::leak`.
         Some(unsafe { &*site })
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn one_site_for_each_level_category_and_name() {
         let site = Site::intern(Level::E2e, "c", "interned").unwrap();
-        let name = String::from("interned"); // the text counts, not where it lies
+        let name = String::from("interned"); // another address, the same text
         let again = Site::intern(Level::E2e, "c", &name).unwrap();
         assert!(std::ptr::eq(site, again));
         assert_eq!(site.text().plain, br#""name":"interned","cat":"c""#);
