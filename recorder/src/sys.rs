@@ -45,15 +45,15 @@ pub fn variable(name: &str) -> Option<OsString> {
 }
 
 /// True once this process has written its line to stderr.
-static SAID: AtomicBool = AtomicBool::new(false);
+static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Writes one line to stderr, once in the life of a process, unless stderr would block. Later calls
 /// do nothing.
 pub fn warn_once(text: &str) {
-    if SAID.swap(true, Ordering::Relaxed) {
+    if WARNED.swap(true, Ordering::Relaxed) {
         return;
     }
-    stderr::say(format!("sa-profile: {}\n", sa_format::visible(text)).as_bytes());
+    stderr::write_line(format!("sa-profile: {}\n", sa_format::visible(text)).as_bytes());
 }
 
 /// Returns the page size of this machine.

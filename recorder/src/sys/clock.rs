@@ -3,7 +3,7 @@
 use sa_format::Anchor;
 
 /// Number of times that a failed clock read is retried.
-const AGAIN: u32 = 32;
+const RETRIES: u32 = 32;
 
 /// Returns `CLOCK_MONOTONIC` in nanoseconds: the time axis that all processes of a host share.
 #[inline(always)]
@@ -23,7 +23,7 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 
 #[inline(always)]
 fn read(clock: libc::clockid_t) -> u64 {
-    ask(clock).unwrap_or_else(|| ask_again(clock))
+    try_read(clock).unwrap_or_else(|| retry_read(clock))
 }
 
 /// Reads the clock. Returns `None` on failure.
@@ -32,22 +32,22 @@ fn read(clock: libc::clockid_t) -> u64 {
     clippy::cast_sign_loss,
     reason = "these clocks never show a negative time"
 )]
-fn ask(clock: libc::clockid_t) -> Option<u64> {
+fn try_read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a valid timespec to write to; an unknown clock is an error.
-    let is_told = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
+    let succeeded = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
     let whole_ns = (time.tv_sec as u64).wrapping_mul(1_000_000_000);
-    is_told.then_some(whole_ns.wrapping_add(time.tv_nsec as u64))
+    succeeded.then_some(whole_ns.wrapping_add(time.tv_nsec as u64))
 }
 
 /// Retries a failed clock read a limited number of times, because a caller that waits for a time
 /// would stop too early if it got 0. Returns 0 if no read succeeds.
 #[cold]
-fn ask_again(clock: libc::clockid_t) -> u64 {
-    (0..AGAIN).find_map(|_| ask(clock)).unwrap_or(0)
+fn retry_read(clock: libc::clockid_t) -> u64 {
+    (0..RETRIES).find_map(|_| try_read(clock)).unwrap_or(0)
 }
 
 /// Reads both clocks five times and returns the reading that took the shortest time.

@@ -14,7 +14,7 @@ use crate::sys::clock;
 
 /// Maximum number of symlinks that are followed in the path that the user named; the kernel's own
 /// limit.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// Maximum length of a symlink's target in bytes.
 const TARGET_BYTES: usize = 4096;
 
@@ -41,9 +41,9 @@ impl Dir {
     /// us to a place of their choice.
     pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
         let mut place: PathBuf = path.components().collect(); // drops a trailing slash, with which the kernel would follow a symlink
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             let fd = match open_at(libc::AT_FDCWD, place.as_os_str(), FOLDER, 0) {
-                Err(error) => match target_of(&place)? {
+                Err(error) => match link_target(&place)? {
                     Some(target) => {
                         place.pop();
                         place.push(target);
@@ -64,12 +64,12 @@ impl Dir {
     pub(crate) fn create_folder(&self, name: &str, mode: u32) -> io::Result<Dir> {
         let text = c_name(OsStr::new(name))?;
         // SAFETY: the name is a C string.
-        let made = unsafe { libc::mkdirat(self.fd.as_raw_fd(), text.as_ptr(), mode) };
-        if made < 0 && Error::last_os_error().kind() != ErrorKind::AlreadyExists {
+        let result = unsafe { libc::mkdirat(self.fd.as_raw_fd(), text.as_ptr(), mode) };
+        if result < 0 && Error::last_os_error().kind() != ErrorKind::AlreadyExists {
             return Err(Error::last_os_error());
         }
         let folder = self.open_folder(name)?;
-        if made == 0 {
+        if result == 0 {
             set_mode(&folder.fd, mode);
         }
         Ok(folder)
@@ -79,8 +79,8 @@ impl Dir {
     pub(crate) fn open_folder(&self, name: &str) -> io::Result<Dir> {
         let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), FOLDER, 0)?;
         let owner = fd::status(fd.as_raw_fd())?.owner;
-        if owner != user() && owner != 0 {
-            return Err(refused(name, "belongs to another user"));
+        if owner != effective_user() && owner != 0 {
+            return Err(permission_denied(name, "belongs to another user"));
         }
         Ok(Dir {
             fd,
@@ -116,13 +116,13 @@ impl Dir {
         self.open_plain(name.as_ref(), u64::MAX)
     }
 
-    fn open_plain(&self, name: &OsStr, most_links: u64) -> io::Result<(OwnedFd, Status)> {
+    fn open_plain(&self, name: &OsStr, max_links: u64) -> io::Result<(OwnedFd, Status)> {
         let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let fd = open_at(self.fd.as_raw_fd(), name, flags, 0)?;
         let status = fd::status(fd.as_raw_fd())?;
-        if !status.is_regular() || status.owner != user() || status.links > most_links {
+        if !status.is_regular() || status.owner != effective_user() || status.links > max_links {
             let name = name.to_string_lossy();
-            return Err(refused(&name, "is no plain file of this user"));
+            return Err(permission_denied(&name, "is no plain file of this user"));
         }
         Ok((fd, status))
     }
@@ -172,8 +172,8 @@ impl Dir {
     /// Returns the names of the directory's entries.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let again = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // a new descriptor starts at the first entry
-        entries::names(&again)
+        let reopened = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // a new descriptor starts at the first entry
+        entries::names(&reopened)
     }
 
     /// Returns true if there is an entry of this name, even a dangling symlink.
@@ -212,15 +212,15 @@ impl Dir {
 fn make_path(path: &Path, mode: u32) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
-    let made = match builder.create(path) {
+    let created = match builder.create(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let parent = path.parent().ok_or(error)?;
             make_path(parent, mode)?;
             builder.create(path)
         }
-        made => made,
+        created => created,
     };
-    match made {
+    match created {
         Err(_) if path.is_dir() => Ok(()), // it already existed, or another process was faster
         Err(error) => Err(error),
         Ok(()) => {
@@ -232,7 +232,7 @@ fn make_path(path: &Path, mode: u32) -> io::Result<()> {
 
 /// Returns the target of a symlink, or `None` if the path is not one. Refuses symlinks of users
 /// that are not trusted.
-fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
+fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
     // The symlink is opened so that owner and target belong to the same one, even if it is replaced
     // meanwhile.
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
@@ -246,9 +246,12 @@ fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
         return Ok(None);
     };
     let owner = fd::status(link.as_raw_fd())?.owner;
-    if owner != user() && owner != 0 && Some(owner) != owner_of_folder(path) {
+    if owner != effective_user() && owner != 0 && Some(owner) != owner_of_folder(path) {
         let path = path.to_string_lossy();
-        return Err(refused(&path, "is a link that belongs to another user"));
+        return Err(permission_denied(
+            &path,
+            "is a link that belongs to another user",
+        ));
     }
     target.truncate(length);
     Ok(Some(PathBuf::from(OsString::from_vec(target))))
@@ -265,7 +268,7 @@ fn owner_of_folder(path: &Path) -> Option<u32> {
 /// replaced the folder before it was opened, so only a folder of this user is changed.
 fn set_mode(folder: &OwnedFd, mode: u32) {
     if let Ok(status) = fd::status(folder.as_raw_fd())
-        && status.owner == user()
+        && status.owner == effective_user()
     {
         // SAFETY: the descriptor is open. On an error the folder keeps the mode from the umask,
         // which is narrower.
@@ -274,12 +277,12 @@ fn set_mode(folder: &OwnedFd, mode: u32) {
 }
 
 /// Returns the effective user, who owns the files that the recorder creates.
-pub(crate) fn user() -> u32 {
+pub(crate) fn effective_user() -> u32 {
     // SAFETY: geteuid cannot fail.
     unsafe { libc::geteuid() }
 }
 
-fn refused(name: &str, why: &str) -> Error {
+fn permission_denied(name: &str, why: &str) -> Error {
     Error::new(ErrorKind::PermissionDenied, format!("{name} {why}"))
 }
 

@@ -40,8 +40,8 @@ impl EpochWords {
             }
         };
         Ok(EpochWords {
-            recording: map.half(RECORDING_AT),
-            owner: map.half(OWNER_AT),
+            recording: map.u32_at(RECORDING_AT),
+            owner: map.u32_at(OWNER_AT),
         })
     }
 
@@ -58,5 +58,5 @@ impl EpochWords {
 pub(crate) fn is_recording(epoch: u32) -> bool {
     // SAFETY: a non-null pointer came from `Box::leak`.
     let map = unsafe { PAGE.load(Ordering::Acquire).as_ref() };
-    map.is_some_and(|map| map.half(RECORDING_AT).load(Ordering::Relaxed) == epoch)
+    map.is_some_and(|map| map.u32_at(RECORDING_AT).load(Ordering::Relaxed) == epoch)
 }

@@ -8,31 +8,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::read::again;
+use super::read::retry_interrupted;
 
 /// Smallest descriptor number that the recorder uses.
-const OUT_OF_THE_WAY: RawFd = 512;
+const MIN_NUMBER: RawFd = 512;
 /// Range above that minimum in which a random number is chosen. Between our check of a descriptor
 /// and its use, the host may give the number to a file of its own. With so many numbers it will
 /// hardly do so by chance.
 const SPREAD: u64 = 4096;
 
 /// Returns a random number from which to search for a free one.
-fn away() -> RawFd {
+fn random_high_number() -> RawFd {
     let spread = crate::sys::random() % SPREAD;
-    OUT_OF_THE_WAY + RawFd::try_from(spread).unwrap_or(0)
+    MIN_NUMBER + RawFd::try_from(spread).unwrap_or(0)
 }
 
 /// Duplicates a descriptor to a number far from the host's own. Uses a number below the usual range
 /// only if the limit leaves no other.
-fn duplicate_away(fd: RawFd) -> RawFd {
+fn duplicate_high(fd: RawFd) -> RawFd {
     let from = |least: RawFd| {
         // SAFETY: F_DUPFD_CLOEXEC takes an integer. A closed number is an error.
         unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) }
     };
-    match from(away()) {
-        -1 => from(OUT_OF_THE_WAY),
-        taken => taken,
+    match from(random_high_number()) {
+        -1 => from(MIN_NUMBER),
+        number => number,
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
 
 /// Returns the status of the file at a path, without following a symlink. Calls the C library's
 /// function, so that a test can make the call hang.
-pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
+pub(crate) fn path_status(path: &Path) -> io::Result<Status> {
     let found = std::fs::symlink_metadata(path)?;
     Ok(Status {
         id: FileId {
@@ -162,8 +162,8 @@ pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Resu
 
 /// Moves a descriptor out of the host's way, with close-on-exec. If the limit forbids that, it
 /// keeps its number.
-pub(crate) fn move_away(fd: OwnedFd) -> OwnedFd {
-    let moved = duplicate_away(fd.as_raw_fd());
+pub(crate) fn move_high(fd: OwnedFd) -> OwnedFd {
+    let moved = duplicate_high(fd.as_raw_fd());
     if moved < 0 {
         return fd;
     }
@@ -187,7 +187,7 @@ pub(crate) fn unlock(fd: RawFd) {
 pub(crate) fn write_vectored<const N: usize>(fd: RawFd, parts: [&[u8]; N]) -> io::Result<usize> {
     let slices = parts.map(io::IoSlice::new);
     let count = libc::c_int::try_from(N).unwrap_or(0);
-    again(|| {
+    retry_interrupted(|| {
         // SAFETY: IoSlice has the layout of iovec, and each is valid for the call.
         let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
         usize::try_from(written).map_err(|_| Error::last_os_error())
@@ -212,13 +212,13 @@ pub(crate) fn file_size_limit() -> u64 {
 }
 
 /// Returns a limit of this process, or infinity if it cannot be read.
-pub(crate) fn limit(of: libc::__rlimit_resource_t) -> u64 {
+pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: `limit` is a valid rlimit to fill.
-    let done = unsafe { libc::getrlimit(of, &mut limit) };
+    let done = unsafe { libc::getrlimit(resource, &mut limit) };
     match done {
         0 => limit.rlim_cur,
         _ => libc::RLIM_INFINITY,
@@ -297,7 +297,7 @@ pub(crate) fn memory_file() -> io::Result<OwnedFd> {
 
 /// Opens the file of this identity for appending, by its path.
 pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<Numbered> {
-    open_known(path, id, libc::O_RDWR | libc::O_APPEND)
+    open_if_same(path, id, libc::O_RDWR | libc::O_APPEND)
 }
 
 /// Returns true if an error means that a file is no longer at its path.
@@ -311,7 +311,7 @@ pub(crate) fn is_gone(error: &Error) -> bool {
 /// Reads at most `bytes` from the start of the file of this identity. Uses `pread`: if the host has
 /// taken over the number, the position in its file does not move.
 pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Vec<u8>> {
-    let file = open_known(path, id, libc::O_RDONLY)?;
+    let file = open_if_same(path, id, libc::O_RDONLY)?;
     let mut start = vec![0; bytes];
     // SAFETY: the buffer is valid for its length. A closed number is an error.
     let read = unsafe { libc::pread(file.number, start.as_mut_ptr().cast(), bytes, 0) };
@@ -335,7 +335,7 @@ pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 /// Opens the file of this identity by its path. Any other file at that path is closed again. A low
 /// number is in use for a moment, which the host may close and reuse meanwhile, so no number is
 /// closed without a check.
-fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbered> {
+fn open_if_same(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbered> {
     let path = c_name(path.as_os_str())?;
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     // SAFETY: the path is a C string.
@@ -349,16 +349,16 @@ fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbere
         low.close();
         return Err(Error::from_raw_os_error(libc::ESTALE));
     }
-    let away = Numbered {
-        number: duplicate_away(number),
+    let high = Numbered {
+        number: duplicate_high(number),
         id,
     };
-    if away.number < 0 {
+    if high.number < 0 {
         return Ok(low);
     }
     low.close();
-    match away.status() {
-        Ok(_) => Ok(away),
+    match high.status() {
+        Ok(_) => Ok(high),
         Err(_) => Err(Error::from_raw_os_error(libc::EBADF)), // the number now belongs to a file of the host
     }
 }
@@ -366,7 +366,7 @@ fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbere
 /// Gives up ownership. The number is kept as a plain integer because the host may close it at any
 /// time.
 pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
-    move_away(fd).into_raw_fd()
+    move_high(fd).into_raw_fd()
 }
 
 /// Returns the error of a system call if its result is negative.
@@ -380,7 +380,9 @@ pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
 
 /// Returns the descriptor that a system call has opened, or the call's error.
 ///
-/// # Safety Unless it is negative, `fd` is an open descriptor that nothing else owns.
+/// # Safety
+///
+/// Unless it is negative, `fd` is an open descriptor that nothing else owns.
 pub(super) unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     check(fd)?;
     // SAFETY: the caller guarantees it.

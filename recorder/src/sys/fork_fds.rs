@@ -14,7 +14,7 @@ pub(crate) const RUN: usize = 1;
 pub(crate) const RING: usize = 2;
 /// Indexes of removed segments. If they stayed open in a child, their disk blocks would not be
 /// freed.
-const DOOMED: [usize; 2] = [3, 4];
+const REMOVED: [usize; 2] = [3, 4];
 /// Index of a new segment until the one before it is closed.
 pub(crate) const NEXT: usize = 5;
 
@@ -33,7 +33,7 @@ static FDS: [ForkFd; 6] = [const {
 }; 6];
 
 /// Registers a descriptor that the child of a later fork must close.
-pub(crate) fn hold(place: usize, file: Numbered) {
+pub(crate) fn register(place: usize, file: Numbered) {
     let fd = &FDS[place];
     fd.file.store(-1, Ordering::Release);
     fd.device.store(file.id.device, Ordering::Relaxed);
@@ -42,18 +42,18 @@ pub(crate) fn hold(place: usize, file: Numbered) {
 }
 
 /// Returns a free index for a removed segment, if there is one.
-pub(crate) fn free_doomed() -> Option<usize> {
+pub(crate) fn free_removed_index() -> Option<usize> {
     let is_free = |place: &usize| FDS[*place].file.load(Ordering::Acquire) < 0;
-    DOOMED.into_iter().find(is_free)
+    REMOVED.into_iter().find(is_free)
 }
 
 /// Forgets the descriptor at an index.
-pub(crate) fn let_go(place: usize) {
+pub(crate) fn forget(place: usize) {
     FDS[place].file.store(-1, Ordering::Release);
 }
 
 /// Forgets a descriptor, unless another one has taken its index.
-pub(crate) fn let_go_if(place: usize, file: RawFd) {
+pub(crate) fn forget_if(place: usize, file: RawFd) {
     let fd = &FDS[place].file;
     let _ = fd.compare_exchange(file, -1, Ordering::AcqRel, Ordering::Relaxed); // fails if another file has the index
 }

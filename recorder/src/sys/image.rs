@@ -23,8 +23,10 @@ pub(crate) struct Image(usize);
 impl Image {
     /// Returns the image at this address.
     ///
-    /// # Safety A whole ELF image is mapped at the address, and stays mapped and readable while the
-    /// result is used.
+    /// # Safety
+    ///
+    /// A whole ELF image is mapped at the address, and stays mapped and readable while the result
+    /// is used.
     pub(crate) unsafe fn at(address: usize) -> Image {
         Image(address)
     }

@@ -52,7 +52,7 @@ impl Map {
     #[inline(always)]
     pub(crate) fn part(self, at: usize, bytes: usize) -> Map {
         if at > self.bytes || bytes > self.bytes - at {
-            outside(at, bytes);
+            out_of_range(at, bytes);
         }
         // SAFETY: checked to be inside the mapping.
         let base = unsafe { self.base.add(at) };
@@ -61,7 +61,9 @@ impl Map {
 
     /// Returns everything from byte `at` on, or `None` if that is outside the mapping.
     ///
-    /// # Safety Nothing else in this process reads or writes these bytes meanwhile.
+    /// # Safety
+    ///
+    /// Nothing else in this process reads or writes these bytes meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn from<'a>(self, at: usize) -> Option<&'a mut [u8]> {
         let len = self.bytes.checked_sub(at)?;
@@ -88,7 +90,7 @@ impl Map {
     #[inline(always)]
     pub(crate) fn at(&self, at: usize) -> *mut u8 {
         if at >= self.bytes {
-            outside(at, 1);
+            out_of_range(at, 1);
         }
         // SAFETY: checked to be inside the mapping.
         unsafe { self.base.as_ptr().add(at) }
@@ -96,9 +98,9 @@ impl Map {
 
     /// Returns the aligned 64-bit word at byte `at`.
     #[inline(always)]
-    pub(crate) fn word(&self, at: usize) -> &'static AtomicU64 {
+    pub(crate) fn u64_at(&self, at: usize) -> &'static AtomicU64 {
         if !at.is_multiple_of(8) || at + 8 > self.bytes {
-            outside(at, 8);
+            out_of_range(at, 8);
         }
         // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
         unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
@@ -106,9 +108,9 @@ impl Map {
 
     /// Returns the aligned 32-bit word at byte `at`.
     #[inline(always)]
-    pub(crate) fn half(&self, at: usize) -> &'static AtomicU32 {
+    pub(crate) fn u32_at(&self, at: usize) -> &'static AtomicU32 {
         if !at.is_multiple_of(4) || at + 4 > self.bytes {
-            outside(at, 4);
+            out_of_range(at, 4);
         }
         // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
         unsafe { AtomicU32::from_ptr(self.at(at).cast()) }
@@ -123,7 +125,7 @@ impl Map {
     /// Copies bytes into the mapping at `at`.
     pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
         if at + bytes.len() > self.bytes {
-            outside(at, bytes.len());
+            out_of_range(at, bytes.len());
         }
         // SAFETY: checked to be inside the mapping.
         let room = unsafe { self.base.as_ptr().add(at) };
@@ -136,7 +138,7 @@ impl Map {
 /// message would store its format arguments in memory at every access.
 #[cold]
 #[inline(never)]
-fn outside(at: usize, bytes: usize) -> ! {
+fn out_of_range(at: usize, bytes: usize) -> ! {
     panic!("no {bytes} bytes at {at} of a mapping")
 }
 
@@ -147,7 +149,7 @@ pub(crate) struct Part<const N: usize>(NonNull<u8>);
 impl<const N: usize> Part<N> {
     /// Returns the `N` bytes from byte `at` of a mapping on. Panics if they are not inside it.
     #[inline(always)]
-    pub(crate) fn of(map: Map, at: usize) -> Part<N> {
+    pub(crate) fn new(map: Map, at: usize) -> Part<N> {
         Part(map.part(at, N).base)
     }
 
@@ -168,14 +170,14 @@ const LEFT_BYTES: usize = 72 << 20;
 /// Returns an error if `bytes` more would leave the host too little of a limited address space.
 /// Computes this instead of trying a mapping: during the attempt, an allocation of the host could
 /// fail.
-pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
+pub(super) fn check_address_space(bytes: usize) -> io::Result<()> {
     let limit = super::fd::limit(libc::RLIMIT_AS);
     if limit == libc::RLIM_INFINITY {
         return Ok(());
     }
     let wanted = bytes.saturating_add(LEFT_BYTES);
-    let taken = taken_pages()?.saturating_mul(super::page_bytes());
-    let after = u64::try_from(taken.saturating_add(wanted)).unwrap_or(u64::MAX);
+    let used = used_pages()?.saturating_mul(super::page_bytes());
+    let after = u64::try_from(used.saturating_add(wanted)).unwrap_or(u64::MAX);
     if after <= limit {
         Ok(())
     } else {
@@ -184,7 +186,7 @@ pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
 }
 
 /// Returns the address space that the process uses, in pages.
-fn taken_pages() -> io::Result<usize> {
+fn used_pages() -> io::Result<usize> {
     let mut text = [0; 128];
     let read = super::fd::read_whole(c"/proc/self/statm", &mut text)?;
     let digits = text[..read].iter().take_while(|byte| byte.is_ascii_digit());
@@ -210,7 +212,7 @@ fn map_at(
     offset: usize,
 ) -> io::Result<Map> {
     if at.is_null() {
-        look_for_space(bytes)?;
+        check_address_space(bytes)?;
     }
     let offset =
         libc::off_t::try_from(offset).map_err(|_| Error::from_raw_os_error(libc::EOVERFLOW))?;

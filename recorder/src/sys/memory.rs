@@ -9,14 +9,14 @@ use super::cancel::Uncancelled;
 use sa_format::loss::Cause;
 
 /// Losses by cause that were counted while there was no ring.
-static NOTED: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
+static UNCLAIMED: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
 /// Counter that writes to the ring, where a kill cannot erase the count. It returns false if there
 /// is no ring.
-static COUNT: OnceLock<fn(Cause) -> bool> = OnceLock::new();
+static COUNTER: OnceLock<fn(Cause) -> bool> = OnceLock::new();
 
-/// Sets the counter that [`note`] uses from now on.
-pub(crate) fn count_by(count: fn(Cause) -> bool) {
-    COUNT.get_or_init(|| count);
+/// Sets the counter that [`count_loss`] uses from now on.
+pub(crate) fn set_counter(count: fn(Cause) -> bool) {
+    COUNTER.get_or_init(|| count);
 }
 
 /// Reserves room for `more` elements. If there is not enough memory, counts one loss and returns
@@ -31,42 +31,42 @@ pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> bool {
 fn grow<T>(list: &mut Vec<T>, more: usize) -> bool {
     let grown = list.try_reserve(more).is_ok();
     if !grown {
-        leave_out();
+        count_out_of_memory();
     }
     grown
 }
 
 /// Counts something that is left out because there is not enough memory.
-pub(crate) fn leave_out() {
-    note(Cause::OutOfMemory);
+pub(crate) fn count_out_of_memory() {
+    count_loss(Cause::OutOfMemory);
 }
 
 /// Counts one event of a cause, for code that has no recorder at hand.
 #[cold]
 #[inline(never)]
-pub(crate) fn note(cause: Cause) {
-    if !COUNT.get().is_some_and(|count| count(cause)) {
-        NOTED[cause as usize].fetch_add(1, Ordering::Relaxed);
+pub(crate) fn count_loss(cause: Cause) {
+    if !COUNTER.get().is_some_and(|count| count(cause)) {
+        UNCLAIMED[cause as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Counts one value of args that another library of this workspace has cut.
 pub fn note_cut() {
-    note(Cause::Cut);
+    count_loss(Cause::Cut);
 }
 
 /// Returns the count of a cause that is not in a ring yet, and resets it.
-pub(crate) fn take_noted(cause: Cause) -> u64 {
-    NOTED[cause as usize].swap(0, Ordering::Relaxed)
+pub(crate) fn drain_count(cause: Cause) -> u64 {
+    UNCLAIMED[cause as usize].swap(0, Ordering::Relaxed)
 }
 
 /// Copies bytes. If there is not enough memory, counts that and returns an empty `Vec`.
-pub(crate) fn copied(bytes: &[u8]) -> Vec<u8> {
-    gathered(bytes.iter().copied())
+pub(crate) fn copy_or_empty(bytes: &[u8]) -> Vec<u8> {
+    collect_or_empty(bytes.iter().copied())
 }
 
 /// Collects bytes. If there is not enough memory, counts that and returns an empty `Vec`.
-pub(crate) fn gathered(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
+pub(crate) fn collect_or_empty(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
     let mut all = Vec::new();
     if reserve(&mut all, bytes.len()) {
         all.extend(bytes);
@@ -75,12 +75,12 @@ pub(crate) fn gathered(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
 }
 
 /// Copies a text.
-pub(crate) fn owned(text: &str) -> io::Result<String> {
-    joined([text, ""])
+pub(crate) fn try_to_owned(text: &str) -> io::Result<String> {
+    try_concat([text, ""])
 }
 
 /// Concatenates two texts.
-pub(crate) fn joined(texts: [&str; 2]) -> io::Result<String> {
+pub(crate) fn try_concat(texts: [&str; 2]) -> io::Result<String> {
     let mut all = String::new();
     let room = all.try_reserve_exact(texts[0].len() + texts[1].len());
     room.map_err(|_| out_of_memory())?;
@@ -89,7 +89,7 @@ pub(crate) fn joined(texts: [&str; 2]) -> io::Result<String> {
 }
 
 /// Returns a `Vec` of `bytes` zeros.
-pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn try_zeros(bytes: usize) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     all.try_reserve_exact(bytes).map_err(|_| out_of_memory())?;
     all.resize(bytes, 0);
@@ -97,7 +97,7 @@ pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Puts a value on the heap. Drops the value if there is not enough memory.
-pub(crate) fn boxed<T>(value: T) -> io::Result<Box<T>> {
+pub(crate) fn try_box<T>(value: T) -> io::Result<Box<T>> {
     let mut one = Vec::new();
     one.try_reserve_exact(1).map_err(|_| out_of_memory())?;
     one.push(value);
@@ -109,9 +109,9 @@ pub(crate) fn boxed<T>(value: T) -> io::Result<Box<T>> {
 /// Returns an error if there is no room for `bytes` more. That may change before they are
 /// allocated. Use it only for rare, small allocations that cannot be split into fallible ones.
 /// Below 128 KiB the C library keeps the memory of the attempt for this thread.
-pub(crate) fn look_for_room(bytes: usize) -> io::Result<()> {
+pub(crate) fn check_room(bytes: usize) -> io::Result<()> {
     let _uncancelled = Uncancelled::keep();
-    super::map::look_for_space(bytes)?;
+    super::map::check_address_space(bytes)?;
     let mut room: Vec<u8> = Vec::new();
     let tried = room.try_reserve_exact(bytes);
     std::hint::black_box(&mut room); // otherwise the compiler removes the attempt
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_an_error() {
-        assert_eq!(*boxed([7u8; 40]).unwrap(), [7; 40]);
-        assert_eq!(*boxed(()).unwrap(), ());
-        assert!(look_for_room(1 << 20).is_ok());
-        let error = look_for_room(1 << 60).unwrap_err();
+        assert_eq!(*try_box([7u8; 40]).unwrap(), [7; 40]);
+        assert_eq!(*try_box(()).unwrap(), ());
+        assert!(check_room(1 << 20).is_ok());
+        let error = check_room(1 << 60).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
     }
 }

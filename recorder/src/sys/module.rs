@@ -17,8 +17,8 @@ pub(crate) fn may_be_unloaded() -> bool {
     // SAFETY: this code is part of that image, so it is mapped while this function runs.
     let image = unsafe { Image::at(header) };
     // SAFETY: takes a number and no lock.
-    let of_program = unsafe { libc::getauxval(libc::AT_PHDR) };
-    usize::try_from(of_program) != Ok(image.program_headers()) && !image.is_nodelete()
+    let program_headers = unsafe { libc::getauxval(libc::AT_PHDR) };
+    usize::try_from(program_headers) != Ok(image.program_headers()) && !image.is_nodelete()
 }
 
 /// Returns false: other C libraries never unload a library.
@@ -33,10 +33,10 @@ pub(crate) fn keep_loaded() {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let here = keep_loaded as fn() as *const libc::c_void;
     // SAFETY: any address may be passed, and `info` is valid to fill.
-    let known = unsafe { libc::dladdr(here, info.as_mut_ptr()) };
+    let found = unsafe { libc::dladdr(here, info.as_mut_ptr()) };
     // SAFETY: all-zero is a valid `Dl_info`, and dladdr filled it otherwise.
     let info = unsafe { info.assume_init() };
-    if known != 0 && !info.dli_fname.is_null() {
+    if found != 0 && !info.dli_fname.is_null() {
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
         // SAFETY: the name lives as long as its library, which contains this code.
         unsafe { libc::dlopen(info.dli_fname, flags) };

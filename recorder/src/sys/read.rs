@@ -10,25 +10,25 @@ use super::dir::open_at;
 /// Maximum number of retries of an interrupted call.
 const INTERRUPTIONS: u32 = 100;
 
-/// Reads up to `most` bytes from the start of the file at a path.
-pub(crate) fn file(path: impl AsRef<Path>, most: usize) -> io::Result<Vec<u8>> {
+/// Reads up to `max_bytes` from the start of the file at a path.
+pub(crate) fn file(path: impl AsRef<Path>, max_bytes: usize) -> io::Result<Vec<u8>> {
     let path = path.as_ref().as_os_str();
     let open = || open_at(libc::AT_FDCWD, path, libc::O_RDONLY, 0);
-    rest(&again(open)?, most)
+    rest(&retry_interrupted(open)?, max_bytes)
 }
 
-/// Reads up to `most` bytes of an open file from its current position.
-pub(crate) fn rest(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
+/// Reads up to `max_bytes` of an open file from its current position.
+pub(crate) fn rest(file: &OwnedFd, max_bytes: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut room = [0u8; 4096];
-    while bytes.len() < most {
-        let wanted = room.len().min(most - bytes.len());
+    while bytes.len() < max_bytes {
+        let wanted = room.len().min(max_bytes - bytes.len());
         let read = || {
             // SAFETY: the buffer is valid for that length.
             let read = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), wanted) };
             usize::try_from(read).map_err(|_| Error::last_os_error())
         };
-        let len = again(read)?;
+        let len = retry_interrupted(read)?;
         if len == 0 {
             break;
         }
@@ -49,7 +49,7 @@ pub(crate) fn stat_field(stat: &[u8], number: usize) -> Option<&str> {
 }
 
 /// Retries a call while it is interrupted.
-pub(super) fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut interruptions = 0;
     loop {
         match call() {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn an_interruption_each_time_is_an_error() {
         let mut calls = 0;
-        let outcome = again(|| -> io::Result<()> {
+        let outcome = retry_interrupted(|| -> io::Result<()> {
             calls += 1;
             Err(Error::from_raw_os_error(libc::EINTR))
         });

@@ -25,7 +25,7 @@ pub(super) fn would_end_the_process() -> bool {
 /// because RHEL 9 has them in an older glibc. Without that variable, the version decides.
 #[cfg(target_env = "gnu")]
 fn are_registered() -> bool {
-    size_of_sequences().map_or_else(is_of_2_35, |size| size != 0)
+    registered_size().map_or_else(is_glibc_2_35_or_later, |size| size != 0)
 }
 
 #[cfg(not(target_env = "gnu"))]
@@ -34,16 +34,16 @@ fn are_registered() -> bool {
 }
 
 #[cfg(target_env = "gnu")]
-fn is_of_2_35() -> bool {
+fn is_glibc_2_35_or_later() -> bool {
     // SAFETY: takes no arguments and no lock.
     let version = unsafe { libc::gnu_get_libc_version() };
     // SAFETY: a constant C string.
     let version = unsafe { std::ffi::CStr::from_ptr(version) };
-    version.to_str().is_ok_and(is_from_2_35_on)
+    version.to_str().is_ok_and(is_2_35_or_later)
 }
 
 #[cfg(target_env = "gnu")]
-fn is_from_2_35_on(version: &str) -> bool {
+fn is_2_35_or_later(version: &str) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     let mut next = || numbers.next().flatten().unwrap_or(0);
     (next(), next()) >= (2, 35)
@@ -60,7 +60,7 @@ fn is_from_2_35_on(version: &str) -> bool {
 /// the program was started without a dynamic linker, or if the linker does not have this name or
 /// table.
 #[cfg(target_env = "gnu")]
-fn size_of_sequences() -> Option<u32> {
+fn registered_size() -> Option<u32> {
     use super::image::Image;
 
     // SAFETY: takes a number and no lock.
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn the_c_library_registers_sequences_from_2_35_on() {
-        let old = ["2.17", "2.34", "2.4", "", "x"].map(is_from_2_35_on);
-        let new = ["2.35", "2.36.1", "2.100", "3.0"].map(is_from_2_35_on);
+        let old = ["2.17", "2.34", "2.4", "", "x"].map(is_2_35_or_later);
+        let new = ["2.35", "2.36.1", "2.100", "3.0"].map(is_2_35_or_later);
         assert_eq!((old, new), ([false; 5], [true; 4]));
     }
 
@@ -91,6 +91,6 @@ mod tests {
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
         // SAFETY: null, or the C library's constant of this type.
         let size = unsafe { found.cast::<u32>().as_ref() };
-        assert_eq!(size_of_sequences(), size.copied());
+        assert_eq!(registered_size(), size.copied());
     }
 }

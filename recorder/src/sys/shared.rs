@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::memory::boxed;
+use super::memory::try_box;
 
 /// One owner's reference to a value on the heap. The last owner drops the value.
 #[derive(Debug)]
@@ -26,10 +26,12 @@ unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 impl<T> Shared<T> {
     /// Puts a value on the heap.
     ///
-    /// # Errors Returns an error if there is not enough memory.
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub(crate) fn new(value: T) -> io::Result<Shared<T>> {
         let owners = AtomicU32::new(1);
-        let held = boxed(Held { owners, value })?;
+        let held = try_box(Held { owners, value })?;
         Ok(Shared(NonNull::from(Box::leak(held))))
     }
 

@@ -71,7 +71,7 @@ impl Bell {
                 Some(libc::ETIMEDOUT | libc::EAGAIN | libc::EINTR)
             );
         if refused {
-            sleep(time.min(UNWOKEN)); // a ring meanwhile is noticed afterwards
+            sleep(time.min(MAX_BLIND_SLEEP)); // a ring meanwhile is noticed afterwards
         }
     }
 }
@@ -79,7 +79,7 @@ impl Bell {
 const WAIT: libc::c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: libc::c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 /// Maximum sleep if the thread cannot be woken.
-const UNWOKEN: Duration = Duration::from_millis(1);
+const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

@@ -10,14 +10,14 @@ use crate::sys::clock;
 use crate::sys::wait::{self, PATIENCE_NS};
 
 /// Number of times that a thread spins before it lets others run.
-const LOOKS: u32 = 64;
+const SPINS: u32 = 64;
 
 /// A value that one thread at a time uses. It has a pair of cache lines to itself, because
 /// processors fetch lines in pairs and other threads read its neighbours.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub(crate) struct SpinLock<T> {
-    is_taken: AtomicBool,
+    is_locked: AtomicBool,
     value: UnsafeCell<T>,
 }
 
@@ -31,20 +31,20 @@ impl<T> SpinLock<T> {
     /// Takes the lock if it becomes free within [`PATIENCE_NS`].
     #[inline(always)]
     pub(crate) fn lock(&self) -> Option<Guard<'_, T>> {
-        self.try_lock().or_else(|| self.lock_later())
+        self.try_lock().or_else(|| self.lock_slow())
     }
 
     /// Takes the lock if it is free.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        let was_taken = self.is_taken.swap(true, Ordering::Acquire);
-        (!was_taken).then(|| Guard(self, PhantomData))
+        let was_locked = self.is_locked.swap(true, Ordering::Acquire);
+        (!was_locked).then(|| Guard(self, PhantomData))
     }
 
     #[cold]
     #[inline(never)]
-    fn lock_later(&self) -> Option<Guard<'_, T>> {
-        for _ in 0..LOOKS {
+    fn lock_slow(&self) -> Option<Guard<'_, T>> {
+        for _ in 0..SPINS {
             if let Some(guard) = self.try_lock_if_free() {
                 return Some(guard);
             }
@@ -56,7 +56,7 @@ impl<T> SpinLock<T> {
     /// Reads the lock before it tries to take it: a read does not pull the cache line away from the
     /// lock's owner.
     fn try_lock_if_free(&self) -> Option<Guard<'_, T>> {
-        let is_free = !self.is_taken.load(Ordering::Relaxed);
+        let is_free = !self.is_locked.load(Ordering::Relaxed);
         is_free.then(|| self.try_lock()).flatten()
     }
 }
@@ -82,7 +82,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0.is_taken.store(false, Ordering::Release);
+        self.0.is_locked.store(false, Ordering::Release);
     }
 }
 

@@ -12,14 +12,14 @@ const LINE_BYTES: usize = 4096;
 const DEADLY: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
 /// Writes a line, cut to the maximum length, unless the write would block or fail.
-pub(super) fn say(line: &[u8]) {
-    if takes_more(libc::STDERR_FILENO) {
+pub(super) fn write_line(line: &[u8]) {
+    if can_write(libc::STDERR_FILENO) {
         write_unharmed(libc::STDERR_FILENO, &line[..line.len().min(LINE_BYTES)]);
     }
 }
 
 /// Returns true if a write would neither block nor fail.
-fn takes_more(fd: RawFd) -> bool {
+fn can_write(fd: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd,
         events: libc::POLLOUT,
@@ -33,25 +33,25 @@ fn takes_more(fd: RawFd) -> bool {
 /// Writes with the deadly signals blocked in this thread, and discards those that the write raised.
 fn write_unharmed(fd: RawFd, bytes: &[u8]) {
     let raised_before = pending();
-    let _ = thread::with_blocked(&set_of(&DEADLY), || {
+    let _ = thread::with_blocked(&signal_set(&DEADLY), || {
         // SAFETY: the buffer is valid for its length. A closed descriptor is an error that changes
         // nothing. The caller has checked that there is room, and the signals of a failing write
         // are blocked.
         unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
         let is_new = |signal: &libc::c_int| !contains(&raised_before, *signal);
-        DEADLY.into_iter().filter(is_new).for_each(take_back);
+        DEADLY.into_iter().filter(is_new).for_each(discard);
     }); // if they cannot be blocked, nothing is written
 }
 
-fn take_back(signal: libc::c_int) {
+fn discard(signal: libc::c_int) {
     let now = timespec(Duration::ZERO);
-    let set = set_of(&[signal]);
+    let set = signal_set(&[signal]);
     // SAFETY: set and time are valid, and no information is requested. The call does not wait.
     unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const now) };
 }
 
 fn pending() -> libc::sigset_t {
-    let mut set = set_of(&[]);
+    let mut set = signal_set(&[]);
     // SAFETY: `set` is valid to fill.
     unsafe { libc::sigpending(&raw mut set) };
     set
@@ -62,7 +62,7 @@ fn contains(set: &libc::sigset_t, signal: libc::c_int) -> bool {
     unsafe { libc::sigismember(std::ptr::from_ref(set), signal) == 1 }
 }
 
-fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
+fn signal_set(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: initialises the set as a valid, empty one.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_pipe_is_written_only_while_somebody_reads_and_it_has_room() {
         let (mut reader, mut writer) = std::io::pipe().unwrap();
-        assert!(takes_more(writer.as_raw_fd()));
+        assert!(can_write(writer.as_raw_fd()));
         write_unharmed(writer.as_raw_fd(), b"line");
         let mut line = [0; 4];
         reader.read_exact(&mut line).unwrap();
@@ -92,11 +92,11 @@ mod tests {
         let room = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
         let filling = vec![0; usize::try_from(room).unwrap()];
         writer.write_all(&filling).unwrap();
-        assert!(!takes_more(writer.as_raw_fd()), "full");
+        assert!(!can_write(writer.as_raw_fd()), "full");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        assert!(!takes_more(writer.as_raw_fd()), "nobody reads");
-        assert!(!takes_more(-1));
+        assert!(!can_write(writer.as_raw_fd()), "nobody reads");
+        assert!(!can_write(-1));
     }
 
     #[test]

@@ -52,16 +52,16 @@ impl Thread {
 
 thread_local! {
     /// Bell that wakes the calling thread, if it is one of ours.
-    static OWN: Cell<*const Bell> = const { Cell::new(std::ptr::null()) };
+    static OWN_BELL: Cell<*const Bell> = const { Cell::new(std::ptr::null()) };
 }
 
 /// Returns true if the calling thread is one of ours.
 pub(crate) fn is_ours() -> bool {
-    !OWN.get().is_null()
+    !OWN_BELL.get().is_null()
 }
 
 /// Returns true if this process has a thread with this id.
-pub(crate) fn is_there(tid: u32) -> bool {
+pub(crate) fn exists(tid: u32) -> bool {
     // SAFETY: with signal 0 the kernel only checks that the thread exists.
     unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), tid, 0) == 0 }
 }
@@ -69,8 +69,8 @@ pub(crate) fn is_there(tid: u32) -> bool {
 /// Sleeps until the calling thread is woken, at most for `time`. Only threads of ours can be woken;
 /// others sleep the whole time.
 pub fn park_timeout(time: Duration) {
-    // SAFETY: set by `begin`, which keeps the bell as long as the thread runs.
-    match unsafe { OWN.get().as_ref() } {
+    // SAFETY: set by `run_body`, which keeps the bell as long as the thread runs.
+    match unsafe { OWN_BELL.get().as_ref() } {
         Some(bell) => {
             bell.wait(time);
         }
@@ -79,7 +79,7 @@ pub fn park_timeout(time: Duration) {
 }
 
 /// Everything that a new thread of ours needs.
-struct Start<F> {
+struct ThreadBody<F> {
     name: [u8; 16],
     bell: Shared<Bell>,
     /// Rung as soon as the C library has finished starting the thread.
@@ -109,32 +109,32 @@ const BEGIN_WAIT: Duration = Duration::from_millis(5);
 /// Returns the operating system's error if it starts no thread. Also fails if the thread would use
 /// up most of a limited address space, or if signals cannot be blocked.
 pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
-    map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
+    map::check_address_space(HEAP_BYTES + STACK_BYTES)?;
     if sequences::would_end_the_process() {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
+    memory::check_room(START_BYTES + size_of::<ThreadBody<F>>())?;
     let bell = Shared::new(Bell::default())?;
     let begun = Shared::new(Bell::default())?;
-    let mut shown = [0; 16]; // ends with a NUL
-    let len = name.len().min(shown.len() - 1);
-    shown[..len].copy_from_slice(&name.as_bytes()[..len]);
-    let start = memory::boxed(Start {
-        name: shown,
+    let mut c_name = [0; 16]; // ends with a NUL
+    let len = name.len().min(c_name.len() - 1);
+    c_name[..len].copy_from_slice(&name.as_bytes()[..len]);
+    let body = memory::try_box(ThreadBody {
+        name: c_name,
         bell: bell.clone(),
         begun: begun.clone(),
         run,
     });
-    let start = Box::into_raw(start?);
+    let body = Box::into_raw(body?);
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: fills a valid signal set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: zeroed and filled above.
     let all = unsafe { all.assume_init() };
-    let started = with_blocked(&all, || create(begin::<F>, start.cast())).flatten();
+    let started = with_blocked(&all, || create(run_body::<F>, body.cast())).flatten();
     if started.is_err() {
         // SAFETY: no thread has begun, so nothing else owns the box.
-        drop(unsafe { Box::from_raw(start) });
+        drop(unsafe { Box::from_raw(body) });
     } else {
         // The waits are counted because a signal ends a wait early and the clock may be refused.
         let _ = (0..BEGIN_WAITS).any(|_| begun.wait(BEGIN_WAIT));
@@ -142,15 +142,15 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     started.map(|()| Thread(bell))
 }
 
-extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
+extern "C" fn run_body<F: FnOnce()>(body: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: the thread that called `pthread_create` passed this box.
-    let start = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
-    start.begun.ring();
+    let body = *unsafe { Box::from_raw(body.cast::<ThreadBody<F>>()) };
+    body.begun.ring();
     // SAFETY: PR_SET_NAME reads a C string.
-    unsafe { libc::prctl(libc::PR_SET_NAME, start.name.as_ptr()) };
-    OWN.set(std::ptr::from_ref(&*start.bell));
-    let _ = std::panic::catch_unwind(AssertUnwindSafe(start.run)); // a panic in `run` ends only this thread
-    OWN.set(std::ptr::null());
+    unsafe { libc::prctl(libc::PR_SET_NAME, body.name.as_ptr()) };
+    OWN_BELL.set(std::ptr::from_ref(&*body.bell));
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(body.run)); // a panic in `run` ends only this thread
+    OWN_BELL.set(std::ptr::null());
     std::ptr::null_mut()
 }
 
@@ -169,8 +169,8 @@ pub(super) fn with_blocked<R>(signals: &libc::sigset_t, run: impl FnOnce() -> R)
 /// Starts a detached thread. Uses a larger stack if ours is too small for the thread-locals of the
 /// host's libraries.
 fn create(
-    begin: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
-    start: *mut libc::c_void,
+    run_body: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
+    body: *mut libc::c_void,
 ) -> io::Result<()> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
     // SAFETY: valid to fill.
@@ -179,19 +179,19 @@ fn create(
     let mut thread: libc::pthread_t = 0;
     // SAFETY: initialised above, and the C library knows the state.
     unsafe { libc::pthread_attr_setdetachstate(attributes, libc::PTHREAD_CREATE_DETACHED) };
-    let mut made = libc::EINVAL;
+    let mut result = libc::EINVAL;
     for bytes in [STACK_BYTES, 8 * STACK_BYTES] {
         // SAFETY: as above. An impossible size is refused.
         unsafe { libc::pthread_attr_setstacksize(attributes, bytes) };
-        // SAFETY: all arguments are valid for the call, and the thread owns `start` if it begins.
-        made = unsafe { libc::pthread_create(&raw mut thread, attributes, begin, start) };
-        if made != libc::EINVAL {
+        // SAFETY: all arguments are valid for the call, and the thread owns `body` if it begins.
+        result = unsafe { libc::pthread_create(&raw mut thread, attributes, run_body, body) };
+        if result != libc::EINVAL {
             break;
         }
     }
     // SAFETY: initialised above, and not used any more.
     unsafe { libc::pthread_attr_destroy(attributes) };
-    error_number(made)
+    error_number(result)
 }
 
 fn error_number(number: libc::c_int) -> io::Result<()> {
@@ -206,7 +206,7 @@ fn error_number(number: libc::c_int) -> io::Result<()> {
 /// bare system call. The C library knows which it was, and now runs the host's exit handlers or
 /// not. The exit code of the last thread becomes that of the process: 0 after `pthread_exit`,
 /// otherwise the first thread's code.
-pub(crate) fn end_as_the_last(code: i32) {
+pub(crate) fn exit_as_last_thread(code: i32) {
     let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // all-zero is an empty set on Linux
     // SAFETY: the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
@@ -217,7 +217,7 @@ pub(crate) fn end_as_the_last(code: i32) {
 }
 
 /// Makes the calling thread's sleeps end on time instead of up to 50 µs later.
-pub(crate) fn wake_punctually() {
+pub(crate) fn use_short_timer_slack() {
     // SAFETY: PR_SET_TIMERSLACK takes an integer.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
 }
@@ -229,7 +229,7 @@ static KEY: AtomicU64 = AtomicU64::new(0);
 ///
 /// Uses a pthread key instead of a Rust thread-local: its destruction order relative to other
 /// thread-locals does not matter, and an event recorded after it simply attaches the thread again.
-pub(crate) fn call_at_end(
+pub(crate) fn call_at_thread_end(
     value: *mut libc::c_void,
     ended: unsafe extern "C" fn(*mut libc::c_void),
 ) {
@@ -250,9 +250,9 @@ fn make_key(ended: unsafe extern "C" fn(*mut libc::c_void)) -> u64 {
     if unsafe { libc::pthread_key_create(&mut key, Some(ended)) } != 0 {
         return 0;
     }
-    let made = u64::from(key) + 1;
-    match KEY.compare_exchange(0, made, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => made,
+    let stored = u64::from(key) + 1;
+    match KEY.compare_exchange(0, stored, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => stored,
         Err(other) => {
             // SAFETY: our key was never used.
             unsafe { libc::pthread_key_delete(key) };

@@ -6,7 +6,7 @@ use super::{fd, read};
 
 /// The kernel's information about the threads of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Count {
+struct ThreadCount {
     /// Number of threads. The first one is counted even after it has ended.
     threads: u32,
     has_first: bool,
@@ -14,20 +14,20 @@ struct Count {
     code: i32,
 }
 
-impl Count {
+impl ThreadCount {
     /// Reads the information. Returns `None` if `/proc` does not provide it.
-    fn look() -> Option<Count> {
+    fn read() -> Option<ThreadCount> {
         let mut text = [0; 1024];
         let read = fd::read_whole(c"/proc/self/stat", &mut text).ok()?;
-        Count::parse(text.get(..read)?)
+        ThreadCount::parse(text.get(..read)?)
     }
 
     /// Parses `/proc/<pid>/stat`. Field 3 is the state and field 20 the number of threads. Field 52
     /// is the wait status of the first thread.
-    fn parse(stat: &[u8]) -> Option<Count> {
+    fn parse(stat: &[u8]) -> Option<ThreadCount> {
         let field = |number| read::stat_field(stat, number);
         let status = field(52).and_then(|status| status.parse::<i32>().ok());
-        Some(Count {
+        Some(ThreadCount {
             threads: field(20)?.parse().ok()?,
             has_first: !["Z", "X"].contains(&field(3)?),
             code: status.map_or(0, |status| libc::WEXITSTATUS(status)),
@@ -37,8 +37,8 @@ impl Count {
 
 /// Returns true if this process has at most `others` threads besides the calling one. If `/proc`
 /// does not provide the number, every thread except the first one is assumed to be one of several.
-pub(crate) fn is_only_one(others: u32) -> bool {
-    let threads = threads().or_else(|| Count::look().map(|count| count.threads));
+pub(crate) fn is_alone_except(others: u32) -> bool {
+    let threads = threads().or_else(|| ThreadCount::read().map(|count| count.threads));
     threads.map_or_else(
         || tid() == std::process::id(),
         |threads| threads <= 1 + others,
@@ -69,7 +69,7 @@ pub(crate) fn only_helpers_are_left() -> Option<i32> {
     if has_first() {
         return None;
     }
-    let count = Count::look().filter(|count| !count.has_first)?;
+    let count = ThreadCount::read().filter(|count| !count.has_first)?;
     others_are_helpers()?.then_some(count.code)
 }
 
@@ -100,27 +100,27 @@ mod tests {
             )
         };
         for (state, threads, status) in [("R", 1, 0), ("Z", 2, 0), ("S", 12, 0), ("Z", 2, 5 << 8)] {
-            let count = Count {
+            let count = ThreadCount {
                 threads,
                 has_first: state != "Z",
                 code: status >> 8,
             };
             let text = stat(state, threads, status);
-            assert_eq!(Count::parse(text.as_bytes()), Some(count), "{text}");
+            assert_eq!(ThreadCount::parse(text.as_bytes()), Some(count), "{text}");
         }
-        assert_eq!(Count::parse(b"7 (a) R 1 7"), None);
+        assert_eq!(ThreadCount::parse(b"7 (a) R 1 7"), None);
         if lacks("count of threads in /proc/self/stat", "threads_are_counted") {
             return;
         }
         assert_eq!(only_helpers_are_left(), None);
-        let look = || Count::look().unwrap().threads;
-        let alone = look();
+        let count_now = || ThreadCount::read().unwrap().threads;
+        let alone = count_now();
         assert_eq!(threads(), Some(alone));
-        let counts = std::thread::spawn(move || (threads(), look()))
+        let counts = std::thread::spawn(move || (threads(), count_now()))
             .join()
             .unwrap();
         assert_eq!(counts, (Some(alone + 1), alone + 1));
-        let is_only_one = std::thread::spawn(|| is_only_one(0)).join().unwrap();
-        assert!(!is_only_one, "a thread beside that of the test");
+        let is_alone_except = std::thread::spawn(|| is_alone_except(0)).join().unwrap();
+        assert!(!is_alone_except, "a thread beside that of the test");
     }
 }
