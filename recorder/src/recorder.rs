@@ -56,9 +56,11 @@ impl Recorder {
     ///
     /// The environment stays unchanged: see [`Recorder::exports`].
     ///
-    /// # Errors Returns an error if nothing requests recording or another thread is starting it;
-    /// then the previous recording continues. Also returns an error if the files cannot be created;
-    /// then recording is off.
+    /// # Errors
+    ///
+    /// Returns an error if nothing requests recording or another thread is starting it; then the
+    /// previous recording continues. Also returns an error if the files cannot be created; then
+    /// recording is off.
     pub fn start_with(
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Recorder, restart::StartError> {
@@ -67,7 +69,9 @@ impl Recorder {
 
     /// Starts a new recording like [`Recorder::start_with`], and gives the process another name.
     ///
-    /// # Errors Same as [`Recorder::start_with`].
+    /// # Errors
+    ///
+    /// Same as [`Recorder::start_with`].
     pub fn start_named(
         name: &str,
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -114,7 +118,7 @@ impl Recorder {
     /// Returns the levels that are recorded. Before the first event, these are the levels that the
     /// environment requests. This call starts nothing and writes no file.
     pub fn levels(self) -> Levels {
-        start::asked_levels()
+        start::requested_levels()
     }
 
     /// Returns true if events of this level are recorded.
@@ -170,14 +174,14 @@ impl Recorder {
     /// `process_labels`. `args` is its content.
     pub fn metadata(self, name: &str, tid: Option<u64>, args: &Args) {
         if let Some(process) = start::current() {
-            process.tell_metadata(name, tid, args);
+            process.record_metadata(name, tid, args);
         }
     }
 
     /// Records an instant of the process now, in the category of the records about the recording.
     pub fn own_instant(self, name: &str, args: &Args) {
         if let Some(process) = start::current() {
-            process.tell_instant(name, args);
+            process.record_instant(name, args);
         }
     }
 
@@ -206,7 +210,7 @@ impl Recorder {
     /// Returns the track of one of this process's threads, by the kernel's id, so that another
     /// thread can record events on it. Returns `None` if recording is impossible.
     pub fn thread_track(self, tid: u32) -> Option<Track> {
-        Track::of_thread(tid)
+        Track::for_thread(tid)
     }
 
     /// Records an instant whose name is not known at the call site.
@@ -226,7 +230,7 @@ impl Recorder {
         if let Some(process) = reclaim::existing() {
             process.flush_within(PATIENCE_NS);
             if !process.is_finished() {
-                process.visit();
+                process.do_upkeep();
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::text::name::{cut_name, write_name};
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::thread_state;
-use open::Spot;
+use open::Placement;
 use sa_format::LANE_BASE;
 use sa_format::Level;
 use sa_format::loss::Cause;
@@ -38,11 +38,11 @@ impl AsyncSpan {
     #[doc(hidden)]
     #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
-        AsyncSpan::start(site.level(), |process, text| {
+        AsyncSpan::open_with(site.level(), |process, text| {
             let piece = site_args(text, args);
             let args = text.get(piece.range()).unwrap_or_default();
             let name = (EntryName::Site(site), &b""[..]);
-            let open = OpenAsync::start(process, name, args, &Spot::default());
+            let open = OpenAsync::open(process, name, args, &Placement::default());
             text.truncate(piece.range().start);
             open
         })
@@ -71,15 +71,15 @@ impl AsyncSpan {
         lane: Option<&str>,
         args: &Args,
     ) -> AsyncSpan {
-        AsyncSpan::start(level, |process, _| {
-            let spot = Spot::within(process, parent, lane);
+        AsyncSpan::open_with(level, |process, _| {
+            let placement = Placement::within(process, parent, lane);
             let site = Site::intern(level, category, name);
             let mut names = Vec::new();
             if site.is_none() && !write_name(&mut names, category, name) {
                 return None; // counted
             }
             let name = site.map_or(EntryName::Text(name), EntryName::Site);
-            OpenAsync::start(process, (name, &names), args.text(), &spot)
+            OpenAsync::open(process, (name, &names), args.text(), &placement)
         })
     }
 
@@ -92,9 +92,9 @@ impl AsyncSpan {
         lane: Option<&str>,
         args: &[u8],
     ) -> AsyncSpan {
-        AsyncSpan::start(site.level(), |process, _| {
-            let spot = Spot::within(process, parent, lane);
-            OpenAsync::start(process, (EntryName::Site(site), b""), args, &spot)
+        AsyncSpan::open_with(site.level(), |process, _| {
+            let placement = Placement::within(process, parent, lane);
+            OpenAsync::open(process, (EntryName::Site(site), b""), args, &placement)
         })
     }
 
@@ -106,14 +106,14 @@ impl AsyncSpan {
         let open = self.0.as_ref()?;
         let process = open.process()?;
         let lanes = process.lanes.lock()?;
-        let row = lanes.row_since(open.lane(), start_ns)?;
-        Some(Track::of(&process, LANE_BASE + row))
+        let shown_lane = lanes.shown_lane_since(open.lane(), start_ns)?;
+        Some(Track::from_tid(&process, LANE_BASE + shown_lane))
     }
 
     /// Opens a span if its level is recorded. `open` may append to the text that it gets, but must
     /// remove that again.
     #[inline(always)]
-    fn start(
+    fn open_with(
         level: Level,
         open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<OpenAsync>,
     ) -> AsyncSpan {
@@ -192,11 +192,15 @@ impl Drop for AsyncSpan {
     }
 }
 
-impl<'a> Spot<'a> {
-    fn within(process: &Process, parent: Option<&AsyncSpan>, lane: Option<&'a str>) -> Spot<'a> {
+impl<'a> Placement<'a> {
+    fn within(
+        process: &Process,
+        parent: Option<&AsyncSpan>,
+        lane: Option<&'a str>,
+    ) -> Placement<'a> {
         let open = parent.and_then(|parent| parent.0.as_ref());
         let open = open.filter(|open| open.epoch() == process.epoch()); // only a span of this recording
-        Spot {
+        Placement {
             parent: open.map(OpenAsync::lane),
             lane: lane.map(cut_name),
         }

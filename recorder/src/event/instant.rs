@@ -160,9 +160,9 @@ impl<'a> NamedEvent<'a> {
     }
 
     /// Writes the event with the thread's own tid, or with another one.
-    pub(crate) fn write(&self, writer: &mut SlotWriter, row: Option<u32>) {
+    pub(crate) fn write(&self, writer: &mut SlotWriter, tid: Option<u32>) {
         if let Some(ts_ns) = self.ts_ns {
-            writer.process.open_horizon.note(ts_ns);
+            writer.process.open_horizon.observe(ts_ns);
         }
         let from = writer.text.len();
         if !write_name(&mut writer.text, self.category, self.name) {
@@ -175,7 +175,7 @@ impl<'a> NamedEvent<'a> {
             args: self.args,
         };
         let ts_ns = self.ts_ns.unwrap_or_else(now_ns);
-        (writer.events).write_on(row, self.phase, ts_ns, &body, None);
+        (writer.events).write_on(tid, self.phase, ts_ns, &body, None);
         writer.text.truncate(from);
     }
 }

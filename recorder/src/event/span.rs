@@ -7,7 +7,7 @@ use std::cell::Cell;
 use crate::process::{mask, start};
 use crate::ring::open_entry::EntryName;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
-use crate::sys::memory::{copied, reserve};
+use crate::sys::memory::{copy_or_empty, reserve};
 use crate::text::encode::Line;
 use crate::text::name::write_name;
 use crate::text::series;
@@ -91,7 +91,7 @@ impl SpanGuard {
             return;
         };
         thread_state::with_same(open.thread, open.epoch, |writer| {
-            writer.keep_args(open.depth, &mut open.args, kept);
+            writer.truncate_args(open.depth, &mut open.args, kept);
         });
     }
 
@@ -280,14 +280,14 @@ impl OpenSpan {
         let pieces = [self.name, self.args].into_iter();
         let text_from = pieces.filter(|piece| piece.len > 0).map(|piece| piece.from);
         let text_from = text_from.min().unwrap_or(u32::MAX);
-        let mut own_args = writer.take_own_args(self.depth);
+        let mut own_args = writer.remove_own_args(self.depth);
         if mask::stopped_since(self.start_ns) {
             let args = self.args_of_line(&writer.text, more_args);
-            mark_stopped(own_args.get_or_insert_with(|| copied(args)));
+            mark_stopped(own_args.get_or_insert_with(|| copy_or_empty(args)));
         }
         let free_from = writer.pop_any(self.depth, text_from);
         self.write(writer, end_ns, own_args.as_deref().unwrap_or(more_args));
-        writer.note_end(self.depth);
+        writer.clear_entry(self.depth);
         if let Some(from) = free_from {
             writer.text.truncate(from as usize);
         }
@@ -397,7 +397,7 @@ pub fn end(args: &Args) {
         return BEGUN_OFF.set(outer);
     }
     let end_ns = now_ns();
-    thread_state::with_own(|writer| {
+    thread_state::with_attached(|writer| {
         if let Some(Some(open)) = writer.begun.pop() {
             open.close(writer, end_ns, args.text());
         }

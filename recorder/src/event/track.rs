@@ -11,7 +11,7 @@ use crate::event::instant::{FlowId, FlowPhase, NamedEvent, flow_middle};
 use crate::process::state::Process;
 use crate::process::{mask, start};
 use crate::sys::epoch::EpochWords;
-use crate::sys::memory::{leave_out, owned};
+use crate::sys::memory::{count_out_of_memory, try_to_owned};
 use crate::text::name::cut_name;
 use crate::text::series;
 use crate::text::value::Args;
@@ -48,17 +48,17 @@ impl Track {
     pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         let process = start::current()?;
         let Ok(record) = record(group, thread) else {
-            leave_out();
+            count_out_of_memory();
             return None;
         };
-        let (tid, untold) = process.names.tracks.number(process.pid, record)?;
-        if let Some(line) = untold {
-            process.tell(&line);
+        let (tid, new_line) = process.names.tracks.number(process.pid, record)?;
+        if let Some(line) = new_line {
+            process.append_own(&line);
         }
-        Some(Track::of(&process, tid))
+        Some(Track::from_tid(&process, tid))
     }
 
-    pub(crate) fn of(process: &Process, tid: u32) -> Track {
+    pub(crate) fn from_tid(process: &Process, tid: u32) -> Track {
         Track {
             epochs: process.epochs,
             epoch: process.epoch(),
@@ -81,8 +81,8 @@ impl Track {
     }
 
     /// Returns the track of a thread of this process.
-    pub(crate) fn of_thread(tid: u32) -> Option<Track> {
-        Some(Track::of(&*start::current()?, tid))
+    pub(crate) fn for_thread(tid: u32) -> Option<Track> {
+        Some(Track::from_tid(&*start::current()?, tid))
     }
 
     /// Records a span that has ended. Times are as returned by [`now_ns`](crate::now_ns).
@@ -147,7 +147,7 @@ impl Track {
         thread_state::with(|thread, writer| {
             if thread.epoch() == self.epoch {
                 event.write(writer, Some(self.tid));
-                writer.process.come_by(ts_ns);
+                writer.process.upkeep_if_due(ts_ns);
             }
         });
     }
@@ -155,9 +155,9 @@ impl Track {
 
 fn record(group: &TrackProcess<'_>, thread: &str) -> io::Result<TrackRecord> {
     Ok(TrackRecord {
-        process: owned(cut_name(group.name))?,
-        label: owned(cut_name(group.label))?,
+        process: try_to_owned(cut_name(group.name))?,
+        label: try_to_owned(cut_name(group.label))?,
         sort_index: group.sort_index,
-        thread: owned(cut_name(thread))?,
+        thread: try_to_owned(cut_name(thread))?,
     })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::process::flush::{self, Outcome};
 use crate::process::state::Process;
 use crate::ring::slot::Slot;
-use crate::sys::memory::look_for_room;
+use crate::sys::memory::check_room;
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::record::metadata_line;
 use sa_format::loss::Cause;
@@ -18,7 +18,7 @@ use crate::thread::thread_state;
 /// Room in bytes for reporting open spans at the end.
 const FINISH_BYTES: usize = 96 << 10;
 /// Room in bytes for a message on stderr, and for building it.
-const SENTENCE_BYTES: usize = 4 << 10;
+const MESSAGE_BYTES: usize = 4 << 10;
 /// Maximum wait in ns for threads that are inside an event.
 const IDLE_NS: u64 = 50_000_000;
 /// Time in ns for the steps after the last wait for the file.
@@ -29,14 +29,14 @@ impl Process {
     /// if the file system hangs.
     pub(crate) fn flush_within(&self, patience_ns: u64) {
         let end_ns = clock::now_ns() + patience_ns;
-        self.on_errand_or_here(end_ns, move |process| process.flush_until(end_ns));
+        self.offload_or_run(end_ns, move |process| process.flush_until(end_ns));
     }
 
     /// Flushes every slot, waiting until `end_ns` for threads that are writing. Returns true if all
     /// slots are then empty.
     pub(crate) fn flush_until(&self, end_ns: u64) -> bool {
-        if self.is_finished() || !self.is_refused() {
-            self.tell_losses(end_ns);
+        if self.is_finished() || !self.is_write_failing() {
+            self.report_losses(end_ns);
         }
         let is_left = |slot: &&Slot| flush::flush_until(slot, self, end_ns) != Outcome::Done;
         self.ring.slots().filter(is_left).count() == 0 // `count` tries every slot
@@ -51,48 +51,48 @@ impl Process {
         // Switched off before it is closed, so that every thread that still finds it on can record
         // its event.
         mask::close(self.epoch());
-        let of_it = (Ordering::SeqCst, Ordering::Relaxed);
-        let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // fails only if it is already 0
+        let orders = (Ordering::SeqCst, Ordering::Relaxed);
+        let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, orders.0, orders.1); // fails only if it is already 0
         sys::barrier_everywhere();
         let idle_by_ns = clock::now_ns() + IDLE_NS;
-        let idle = wait::until_true(idle_by_ns, || thread_state::are_out_of(self.epoch()));
+        let idle = wait::until_true(idle_by_ns, || thread_state::no_thread_inside(self.epoch()));
         self.wake_helper();
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let finish = move |process: &Process| {
             process.finish_files(idle, end_ns);
             process.fragment.close_removed(); // the helper has ended, and the host may continue
         };
-        self.on_errand_or_here(end_ns + REST_NS, finish);
-        self.say_what_hangs();
+        self.offload_or_run(end_ns + REST_NS, finish);
+        self.warn_of_hanging_write();
         self.is_over.store(true, Ordering::Release);
     }
 
     /// Closes the fragment, which no longer belongs to this process, unless a thread hangs in it.
-    pub(crate) fn let_go_of_files(&self) {
+    pub(crate) fn release_files(&self) {
         if let Some(mut active) = self.fragment.lock_until(clock::now_ns() + PATIENCE_NS) {
             active.end();
         }
     }
 
     fn finish_files(&self, idle: bool, end_ns: u64) {
-        let flushed = self.flush_or_give_up(end_ns);
+        let flushed = self.flush_or_drop(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {
             return; // the next merge handles what is left
         }
-        if look_for_room(FINISH_BYTES).is_err() {
+        if check_room(FINISH_BYTES).is_err() {
             return; // also left to the next merge
         }
         open_spans::close_all(self);
-        self.flush_or_give_up(end_ns);
+        self.flush_or_drop(end_ns);
         let end = End {
             monotonic_ns: clock::now_ns(),
             ..End::default()
         };
-        self.tell(&metadata_line(self.pid, &end));
+        self.append_own(&metadata_line(self.pid, &end));
         if self.flush_until(end_ns)
             && let Some(mut active) = self.fragment.lock_until(end_ns)
         {
-            active.segment.give_back_blocks();
+            active.segment.release_blocks();
             if self.ring.kind == RingKind::File && active.segment.is_in_place() {
                 active.remove_ring(self.ring.file.id);
             }
@@ -102,7 +102,7 @@ impl Process {
     /// Flushes every slot. If that fails, drops and reports the lines in slots that no merge can
     /// read. After recording has stopped, these are all slots except the process's own one, which
     /// contains the report.
-    fn flush_or_give_up(&self, end_ns: u64) -> bool {
+    fn flush_or_drop(&self, end_ns: u64) -> bool {
         if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
             return true;
         }
@@ -113,21 +113,21 @@ impl Process {
         let cause = if stopped { Cause::DiskBound } else { failure };
         let others = self.ring.slots().filter(|slot| slot.index > 0);
         for slot in others.filter(|slot| !slot.in_file || stopped) {
-            self.give_up(slot, cause);
+            self.drop_all(slot, cause);
         }
-        self.give_up_line();
-        self.tell_losses(end_ns);
-        let is_told = self.flush_once_more(end_ns);
+        self.count_unfinished_line();
+        self.report_losses(end_ns);
+        let is_reported = self.flush_once_more(end_ns);
         let own = self.ring.own_slot();
-        if !is_told && !own.in_file {
-            self.give_up(own, cause);
-            self.say_what_is_lost(cause);
+        if !is_reported && !own.in_file {
+            self.drop_all(own, cause);
+            self.warn_of_lost_events(cause);
         }
-        is_told
+        is_reported
     }
 
     /// Drops all lines of a slot and counts them as lost.
-    fn give_up(&self, slot: &Slot, cause: Cause) {
+    fn drop_all(&self, slot: &Slot, cause: Cause) {
         while !slot.is_empty()
             && let Some(events) = flush::drop_oldest(slot, cause)
         {
@@ -145,9 +145,9 @@ impl Process {
 
     /// Prints how many events are lost, if neither the fragment nor a ring reports that.
     #[cold]
-    fn say_what_is_lost(&self, cause: Cause) {
+    fn warn_of_lost_events(&self, cause: Cause) {
         let (events, pid, cause) = (self.lost.total(), self.pid, cause.name());
-        if events > 0 && look_for_room(SENTENCE_BYTES).is_ok() {
+        if events > 0 && check_room(MESSAGE_BYTES).is_ok() {
             sys::warn_once(&format!(
                 "{events} events of process {pid} were lost, which its fragment does not say: it could not be written ({cause})"
             ));
@@ -157,10 +157,10 @@ impl Process {
     /// Prints that events are lost with the process, because they are in memory, waiting for a
     /// write that does not end. Events in a ring's file are left to the merge.
     #[cold]
-    fn say_what_hangs(&self) {
+    fn warn_of_hanging_write(&self) {
         let is_lost = |slot: &&Slot| !slot.in_file && !slot.is_empty();
         let (threads, pid) = (self.ring.slots().filter(is_lost).count(), self.pid);
-        if threads > 0 && look_for_room(SENTENCE_BYTES).is_ok() {
+        if threads > 0 && check_room(MESSAGE_BYTES).is_ok() {
             sys::warn_once(&format!(
                 "events of {threads} thread(s) of process {pid} are lost, which its fragment does not say: its file system hangs, and its ring had no room on the disk"
             ));
@@ -168,7 +168,7 @@ impl Process {
     }
 
     /// Returns true if the last write failed, as far as that is known without waiting.
-    pub(crate) fn is_refused(&self) -> bool {
+    pub(crate) fn is_write_failing(&self) -> bool {
         let active = self.fragment.try_lock();
         active.is_some_and(|active| active.failure().is_some())
     }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
 use crate::process::start::Origin;
-use crate::process::starting::{Pending, Starting};
+use crate::process::start_lock::{PendingConfig, StartLock};
 use crate::process::state::Process;
 use crate::process::{mask, reclaim};
 use crate::run::config::{Config, DIR, LEVEL, OUTPUT};
-use crate::run::membership::Before;
+use crate::run::membership::PreviousRecording;
 use crate::sys::clock;
 use crate::sys::fd::Numbered;
 use crate::sys::wait::{self, PATIENCE_NS};
@@ -39,10 +39,10 @@ pub(crate) fn start_with(
     lookup: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(), StartError> {
     let config = Config::from_lookup(lookup).ok_or(StartError::NotAsked)?;
-    let _alone = Starting::take(PATIENCE_NS).ok_or(StartError::Busy)?;
-    reclaim::reap(thread_state::are_out_of);
+    let _alone = StartLock::acquire(PATIENCE_NS).ok_or(StartError::Busy)?;
+    reclaim::reap(thread_state::no_thread_inside);
     let old = reclaim::existing();
-    let pending = Pending::set(Config {
+    let pending = PendingConfig::set(Config {
         warnings: Vec::new(), // printed here, and not again in a child
         ..config.clone()
     });
@@ -56,7 +56,7 @@ pub(crate) fn start_with(
     let lock = before.as_ref().and_then(|before| before.run.lock);
     lock.into_iter().for_each(Numbered::close);
     drop(old);
-    reclaim::reap(thread_state::are_out_of);
+    reclaim::reap(thread_state::no_thread_inside);
     if started.is_err() && before.is_none() {
         mask::turn_off(); // otherwise the next event would start the recording that the environment requests
     }
@@ -67,11 +67,11 @@ pub(crate) fn start_with(
 }
 
 /// Ends a recording. Returns the data about it that the next one needs.
-fn end(old: &Process) -> Before {
+fn end(old: &Process) -> PreviousRecording {
     old.finish();
     let is_over = || old.is_over.load(Ordering::Acquire);
     wait::until_true(clock::now_ns() + PATIENCE_NS, is_over);
-    let before = old.before(old.name());
-    old.let_go_of_files();
+    let before = old.as_previous(old.name());
+    old.release_files();
     before
 }

@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// Returns a free place. Freeing it needs no memory.
-    fn take_free(&mut self) -> Result<usize, Cause> {
+    fn allocate(&mut self) -> Result<usize, Cause> {
         if let Some(at) = self.free.pop() {
             return Ok(at);
         }
@@ -63,13 +63,15 @@ impl Places {
 impl AsyncIds {
     /// Adds a span and returns its new id.
     ///
-    /// # Errors Returns the cause if there is no room for it.
+    /// # Errors
+    ///
+    /// Returns the cause if there is no room for it.
     pub(crate) fn add(&self, span: OpenAsync) -> Result<u64, Cause> {
         // The count continues in the child of a fork, so that none of its ids is one of its
         // parent's.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut places = wait::lock(&self.0).ok_or(Cause::Busy)?;
-        let at = places.take_free()?;
+        let at = places.allocate()?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed) * MAX_OPEN as u64 + at as u64;
         if let Some(place) = places.all.get_mut(at) {
             *place = (id, Some(span));
@@ -77,7 +79,7 @@ impl AsyncIds {
         Ok(id)
     }
 
-    pub(crate) fn take(&self, id: u64) -> Option<OpenAsync> {
+    pub(crate) fn remove(&self, id: u64) -> Option<OpenAsync> {
         let mut places = wait::lock(&self.0)?;
         let (at, place) = places.find(id)?;
         let span = place.take()?;

@@ -8,10 +8,10 @@ use crate::process::state::Process;
 use crate::ring::loss::Loss;
 use crate::ring::slot::{GENERATION, Slot};
 use crate::segment::active_segment::ActiveSegment;
-use crate::segment::block::{Block, LEAD_BYTES};
+use crate::segment::block::{Block, CACHE_LINE_BYTES};
 use crate::sys::clock;
 use crate::sys::wait::{self, PATIENCE_NS};
-use crate::text::line::own_events;
+use crate::text::line::count_unreported_events;
 use sa_format::loss::Cause;
 use sa_format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 
@@ -21,11 +21,11 @@ use sa_format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 /// 270 ns, because the page cache then uses pieces of many sizes.
 pub(crate) const STEP_BYTES: usize = 64 << 10;
 /// Time in ns for a thread that waited in vain to count that.
-const COUNTING_NS: u64 = 50_000_000;
+const COUNT_NS: u64 = 50_000_000;
 /// Size in bytes of a remaining step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
 /// Room in bytes for the header of a block and empty lines before it.
-const HEADER_ROOM: usize = LEAD_BYTES + MAX_HEADER_BYTES;
+const HEADER_ROOM: usize = CACHE_LINE_BYTES + MAX_HEADER_BYTES;
 /// Fills up a step. Empty lines have no meaning.
 static PADDING: [u8; 4096] = [b'\n'; 4096];
 
@@ -83,7 +83,7 @@ pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outco
 /// that only does this may hang, and the caller waits for it until `end_ns`.
 pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) -> Outcome {
     if !process.has_helper() {
-        process.come_by_full();
+        process.count_full_ring();
     }
     if process.has_helper_at_work() {
         return try_flush(slot, process, Extent::All);
@@ -92,7 +92,7 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
         return Outcome::Busy;
     }
     let flush = move |process: &Process| try_flush(slot, process, Extent::All);
-    let outcome = process.on_errand_or_here(end_ns, flush);
+    let outcome = process.offload_or_run(end_ns, flush);
     outcome.unwrap_or(Outcome::Busy)
 }
 
@@ -128,14 +128,14 @@ fn flush_to(
             sum: block_sum(slot.index, GENERATION, from, block),
         };
         let mut room = [b'\n'; HEADER_ROOM]; // on the stack, because a flush must work without memory
-        let mut rest_of_room = &mut room[LEAD_BYTES..];
+        let mut rest_of_room = &mut room[CACHE_LINE_BYTES..];
         header.write(process.pid, &mut rest_of_room);
         let end = HEADER_ROOM - rest_of_room.len();
-        let lead = lead(block, active.segment.size + (end - LEAD_BYTES) as u64);
-        let header = &room[LEAD_BYTES - lead..end];
+        let lead = lead(block, active.segment.size + (end - CACHE_LINE_BYTES) as u64);
+        let header = &room[CACHE_LINE_BYTES - lead..end];
         let padding = padding(rest, header.len() + len, len < lines.len());
         let block = Block {
-            of: Some((slot, from)),
+            source: Some((slot, from)),
             header,
             lines: block,
             padding,
@@ -144,7 +144,7 @@ fn flush_to(
             return Outcome::Failed(cause);
         }
         if slot.index > 0 {
-            process.fragment.add_to_count(block.lines);
+            process.fragment.add_to_tally(block.lines);
         }
         from += len as u64;
         slot.flushed().store(from, Ordering::Release);
@@ -162,9 +162,9 @@ fn rest_of_step(size: u64) -> usize {
 /// Returns the number of empty lines that give a block the same offset in a cache line in the file
 /// as in memory. Without them it would start at `at`.
 fn lead(block: &[u8], at: u64) -> usize {
-    let from = block.as_ptr().addr() % LEAD_BYTES;
-    let to = usize::try_from(at % LEAD_BYTES as u64).unwrap_or(0);
-    (from + LEAD_BYTES - to) % LEAD_BYTES
+    let from = block.as_ptr().addr() % CACHE_LINE_BYTES;
+    let to = usize::try_from(at % CACHE_LINE_BYTES as u64).unwrap_or(0);
+    (from + CACHE_LINE_BYTES - to) % CACHE_LINE_BYTES
 }
 
 /// Returns the padding that fills up the step after `written` bytes, if there are more lines to
@@ -195,14 +195,14 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let quarter = quarter.min(lines.len());
     let newline = memchr(b'\n', &lines[quarter..]);
     let end = newline.map_or(lines.len(), |at| quarter + at + 1);
-    let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());
+    let loss = Loss::from_lines(cause, from, &lines[..end], clock::now_ns());
     let pending = wait::lock(&slot.pending)?;
     pending.add(&loss);
     // From this store on the loss counts. It must not be reported earlier, because until then the
     // lines are in the ring.
     slot.flushed().store(loss.to, Ordering::Release);
     drop(pending);
-    Some(own_events(&lines[..end]))
+    Some(count_unreported_events(&lines[..end]))
 }
 
 /// Publishes lines in a slot that the caller owns and that has room for them.
@@ -244,7 +244,7 @@ impl Process {
         if !self.has_helper_at_work() && copy.try_reserve_exact(line.len()).is_ok() {
             copy.extend_from_slice(line);
             let write = move |process: &Process| process.write_line(&copy, end_ns);
-            if self.on_errand(end_ns + COUNTING_NS, write).is_ok() {
+            if self.offload(end_ns + COUNT_NS, write).is_ok() {
                 return;
             }
         }
@@ -256,7 +256,7 @@ impl Process {
             Some(mut active) => {
                 self.fragment.begin_line();
                 let outcome = active.append(&self.source(), &Block::line(line));
-                self.fragment.take_line();
+                self.fragment.end_line();
                 outcome
             }
             None => Err(Cause::Busy),
@@ -267,8 +267,8 @@ impl Process {
     }
 
     /// Counts the line of a write that does not return. For the end of the process.
-    pub(crate) fn give_up_line(&self) {
-        if self.fragment.take_line() {
+    pub(crate) fn count_unfinished_line(&self) {
+        if self.fragment.end_line() {
             self.lost.count(Cause::Busy);
         }
     }

@@ -5,11 +5,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::process::periodic::PeriodicRecords;
 use crate::process::rate::{Rates, SHORTEST_NS};
 use crate::process::reclaim::ProcessRef;
-use crate::process::rounds::Rounds;
 use crate::process::state::Process;
-use crate::process::{errand, flush};
+use crate::process::{flush, offload};
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::sys::{self, clock};
 
@@ -18,30 +18,30 @@ const LONG_NS: u64 = 2_000_000;
 /// Time in ns for which threads that recorded at full speed together are expected to do so again.
 const CROWDED_NS: u64 = 1_000_000_000;
 /// Interval in ns at which the helper checks if the host's threads have ended.
-const ALONE_NS: u64 = 200_000_000;
+const EXIT_CHECK_NS: u64 = 200_000_000;
 
 /// Starts the helper, unless another thread has done so. Without a helper, threads flush for
 /// themselves when their ring is three quarters full, and at exit.
 pub(crate) fn start(process: ProcessRef) {
-    if process.helper_asked.swap(true, Ordering::AcqRel) {
+    if process.helper_requested.swap(true, Ordering::AcqRel) {
         return;
     }
     let helped = process.clone();
     match sys::thread::spawn_quiet(sys::thread::HELPER, move || run(&helped)) {
         Ok(thread) => drop(process.helper.set(thread)), // set once, because only the first caller gets here
-        Err(_) => process.helper_asked.store(false, Ordering::Release), // the next upkeep tries again
+        Err(_) => process.helper_requested.store(false, Ordering::Release), // the next upkeep tries again
     }
 }
 
 fn run(process: &Process) {
-    sys::thread::wake_punctually();
+    sys::thread::use_short_timer_slack();
     sys::prepare_barrier(); // no thread waits for this one
     let mut rates = Rates::new(&process.ring);
-    let mut rounds = Rounds::new(rates.at_ns);
+    let mut periodic = PeriodicRecords::new(rates.at_ns);
     let mut crowded_until = 0;
-    let mut next_alone = rates.at_ns + ALONE_NS;
+    let mut next_exit_check = rates.at_ns + EXIT_CHECK_NS;
     while !process.is_finished() {
-        process.switches.follow(process);
+        process.switches.apply_due(process);
         rates.measure(&process.ring);
         // A helper would slow down several threads at full speed, and would fetch their lines from
         // another processor's cache.
@@ -52,12 +52,12 @@ fn run(process: &Process) {
         process.crowded.store(crowded, Ordering::Relaxed);
         flush_all(process, |slot| crowded && rates.is_fast(slot));
         process.fragment.close_removed();
-        rounds.make(process, rates.at_ns);
-        if rates.at_ns >= next_alone {
-            next_alone = rates.at_ns + ALONE_NS;
+        periodic.record_due(process, rates.at_ns);
+        if rates.at_ns >= next_exit_check {
+            next_exit_check = rates.at_ns + EXIT_CHECK_NS;
             if let Some(code) = sys::threads::only_helpers_are_left() {
                 process.flush_until(clock::now_ns() + PATIENCE_NS);
-                return errand::end_as_the_last(code);
+                return offload::exit_as_last_thread(code);
             }
         }
         rates = pause(process, rates, crowded);
@@ -92,7 +92,7 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     for (index, slot) in process.ring.slots().enumerate() {
         if !flushes_itself(index) && !slot.is_empty() {
             flush::flush(slot, process);
-            process.switches.follow(process); // a write may have taken long
+            process.switches.apply_due(process); // a write may have taken long
         }
     }
 }

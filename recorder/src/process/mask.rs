@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::process::starting;
+use crate::process::start_lock;
 use crate::run::config::Levels;
 use crate::sys::clock;
 use sa_format::Level;
@@ -80,8 +80,8 @@ pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
 
 /// Replaces the mask of a recording, if it has not ended.
 fn replace(epoch: u32, mask: u32) -> Option<u32> {
-    let of_it = |old: u32| (old & !LEVELS == tag(epoch)).then_some(mask);
-    MASK.fetch_update(Ordering::SeqCst, Ordering::Relaxed, of_it)
+    let replaced = |old: u32| (old & !LEVELS == tag(epoch)).then_some(mask);
+    MASK.fetch_update(Ordering::SeqCst, Ordering::Relaxed, replaced)
         .ok()
 }
 
@@ -103,14 +103,14 @@ pub(crate) fn is_off() -> bool {
 /// Makes the child of a fork read the environment again. If its parent's recording is switched off,
 /// nothing else would start the child's own recorder, which may be switched on later.
 /// Async-signal-safe.
-pub(crate) unsafe extern "C" fn look_again_in_child() {
-    if MASK.load(Ordering::Relaxed) != ENDED || starting::is_under_way() {
+pub(crate) unsafe extern "C" fn reset_in_child() {
+    if MASK.load(Ordering::Relaxed) != ENDED || start_lock::is_restart_pending() {
         MASK.store(UNKNOWN, Ordering::Relaxed);
     }
 }
 
 /// Returns the levels that are on, or `None` before the environment was read.
-pub(crate) fn known_levels() -> Option<Levels> {
+pub(crate) fn levels_if_known() -> Option<Levels> {
     match MASK.load(Ordering::Relaxed) {
         UNKNOWN => None,
         mask => Some(Levels(mask & LEVELS)),

@@ -9,7 +9,7 @@ use crate::ring::lanes::LaneName;
 use crate::run::membership::ProcessName;
 use crate::segment::names::lane_name_line;
 use crate::sys::clock::now_ns;
-use crate::sys::memory::{leave_out, look_for_room, owned};
+use crate::sys::memory::{check_room, count_out_of_memory, try_to_owned};
 use crate::sys::wait;
 use crate::text::name::cut_name;
 use crate::text::record::{Growing, process_name_line};
@@ -26,13 +26,13 @@ impl Process {
     /// Names the process. A later name replaces it.
     pub(crate) fn set_name(&self, name: &str) {
         let name = cut_name(name);
-        let Ok(kept) = look_for_room(NAME_BYTES).and_then(|()| owned(name)) else {
-            return leave_out();
+        let Ok(kept) = check_room(NAME_BYTES).and_then(|()| try_to_owned(name)) else {
+            return count_out_of_memory();
         };
         if let Some(mut name) = wait::lock(&self.names.process) {
             *name = kept;
         }
-        self.tell(&process_name_line(self.pid, name));
+        self.append_own(&process_name_line(self.pid, name));
     }
 
     /// Returns the names of the process.
@@ -58,11 +58,11 @@ impl Process {
 
     /// Names a lane. A later name replaces it.
     pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
-        if look_for_room(NAME_BYTES).is_err() {
-            return leave_out();
+        if check_room(NAME_BYTES).is_err() {
+            return count_out_of_memory();
         }
         self.names.lanes.set(lane, name);
-        self.tell(&lane_name_line(self.pid, lane, name));
+        self.append_own(&lane_name_line(self.pid, lane, name));
     }
 
     /// Records the settings of the engine. Later ones replace them.
@@ -70,19 +70,19 @@ impl Process {
         let Some(line) = self.metadata_line(ENGINE_SETTINGS, None, settings) else {
             return;
         };
-        if look_for_room(line.len()).is_err() {
-            return leave_out();
+        if check_room(line.len()).is_err() {
+            return count_out_of_memory();
         }
         if let Some(mut kept) = wait::lock(&self.names.engine_settings) {
             kept.clone_from(&line);
         }
-        self.tell(&line);
+        self.append_own(&line);
     }
 
     /// Writes a metadata record of the program. A record that is too long for a block is left out.
-    pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
+    pub(crate) fn record_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
         let line = self.metadata_line(name, tid, args);
-        line.iter().for_each(|line| self.tell(line));
+        line.iter().for_each(|line| self.append_own(line));
     }
 
     fn metadata_line(&self, name: &str, tid: Option<u64>, args: &Args) -> Option<Vec<u8>> {
@@ -93,20 +93,20 @@ impl Process {
     }
 
     /// Writes an instant about the process, in the category of the recorder's own records.
-    pub(crate) fn tell_instant(&self, name: &str, args: &Args) {
+    pub(crate) fn record_instant(&self, name: &str, args: &Args) {
         let (pid, now) = (self.pid, now_ns());
         let (us, ns) = (now / 1000, now % 1000);
         let front = format_args!(r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{ns:03},"s":"p""#);
         let line = record_line(front, name, OWN_CATEGORY, args);
-        line.iter().for_each(|line| self.tell(line));
+        line.iter().for_each(|line| self.append_own(line));
     }
 }
 
 /// Returns the line of a record. Returns `None` if the record is too long, or if there is not
 /// enough memory, which is counted.
 fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Option<Vec<u8>> {
-    if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
-        leave_out();
+    if check_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
+        count_out_of_memory();
         return None;
     }
     let mut line = Growing::default();

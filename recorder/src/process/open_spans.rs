@@ -75,12 +75,18 @@ pub(crate) fn close_all(process: &Process) {
         close_stack(process, slot);
     }
     for open in open_lanes(process) {
-        name_row(process, open.row);
+        record_lane_name(process, open.shown_lane);
         let area = process.ring.lane_text(open.lane);
-        let line = line(process, open.entry, LANE_BASE + open.row, area, LANE_NAME);
-        process.tell_closing(&line, open.entry);
+        let line = line(
+            process,
+            open.entry,
+            LANE_BASE + open.shown_lane,
+            area,
+            LANE_NAME,
+        );
+        process.append_own_closing(&line, open.entry);
     }
-    process.tell_hidden();
+    process.report_hidden_spans();
 }
 
 /// A span that is open on a lane.
@@ -89,7 +95,7 @@ struct OpenLane {
     entry: OpenEntry,
     start_ns: u64,
     /// Lane that it is shown on: that of the outermost span around it.
-    row: u32,
+    shown_lane: u32,
 }
 
 /// Returns the spans that are open on lanes, in the order in which they began.
@@ -105,7 +111,7 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
             lane,
             entry,
             start_ns,
-            row: lanes.as_ref().map_or(lane, |lanes| lanes.row_of(lane)),
+            shown_lane: lanes.as_ref().map_or(lane, |lanes| lanes.shown_lane(lane)),
         });
     }
     open.sort_unstable_by_key(|open| open.start_ns); // no two spans start at the same time
@@ -114,9 +120,9 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
 
 /// Records the name of a lane if it is not in the trace yet.
 #[cold]
-pub(crate) fn name_row(process: &Process, lane: u32) {
+pub(crate) fn record_lane_name(process: &Process, lane: u32) {
     let lanes = process.lanes.lock();
-    if let Some(name) = lanes.and_then(|mut lanes| lanes.untold(lane)) {
+    if let Some(name) = lanes.and_then(|mut lanes| lanes.unwritten_name(lane)) {
         process.name_lane(lane, &name);
     }
 }

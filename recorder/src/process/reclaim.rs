@@ -33,8 +33,10 @@ pub(crate) struct ProcessRef {
 impl ProcessRef {
     /// Returns the recorder for a thread state that is bound to it.
     ///
-    /// # Safety The reference is used only while this or another [`ProcessRef`] is held, or inside
-    /// an event on a thread state of the recorder's epoch.
+    /// # Safety
+    ///
+    /// The reference is used only while this or another [`ProcessRef`] is held, or inside an event
+    /// on a thread state of the recorder's epoch.
     pub(crate) unsafe fn for_thread(&self) -> &'static Process {
         self.process
     }
@@ -114,10 +116,10 @@ fn shells() -> impl Iterator<Item = &'static Shell> {
     std::iter::successors(first, |shell| unsafe { shell.next.as_ref() })
 }
 
-/// Frees the recorders of this process that have ended and have no users any more. `are_out_of`
+/// Frees the recorders of this process that have ended and have no users any more. `no_thread_inside`
 /// returns true if no thread is inside an event of a recording. Callers make sure that only one
 /// thread at a time calls this.
-pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
+pub(crate) fn reap(no_thread_inside: impl Fn(u32) -> bool) {
     let pid = std::process::id();
     let current = CURRENT.load(Ordering::SeqCst).cast_const();
     for shell in shells().filter(|shell| !std::ptr::eq(*shell, current)) {
@@ -129,7 +131,7 @@ pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
         // A recorder that a fork copied may be half freed, and its users do not exist in this
         // process.
         let is_used = process.pid != pid
-            || !are_out_of(process.epoch())
+            || !no_thread_inside(process.epoch())
             || shell.users.load(Ordering::SeqCst) > 0;
         if is_used {
             continue;
@@ -138,7 +140,7 @@ pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
         // SAFETY: it came from `Box::into_raw`. It is not the current one, so nothing can begin to
         // use it, and nothing does.
         let process = unsafe { Box::from_raw(at) };
-        process.let_go_of_files(); // in case a thread hung in them when the recording ended
+        process.release_files(); // in case a thread hung in them when the recording ended
         drop(process);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::process::flush::append;
 use crate::process::state::Process;
-use crate::ring::counters::Untold;
+use crate::ring::counters::Unreported;
 use crate::ring::loss::MAX_RECORD_BYTES;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::{GENERATION, Slot};
@@ -17,15 +17,15 @@ const LOSS_BYTES: usize = 4 << 10;
 impl Process {
     /// Appends lines to the process's own slot. Gives up if another thread keeps the lock on it for
     /// long.
-    pub(crate) fn tell(&self, lines: &[u8]) {
+    pub(crate) fn append_own(&self, lines: &[u8]) {
         if let Some(_turn) = wait::lock(&self.own) {
-            self.tell_in_turn(lines, |_| ());
+            self.append_own_locked(lines, |_| ());
         }
     }
 
     /// Appends lines while the caller holds `own`. Returns false if there is no room for them.
     /// `mark` gets the position of their end before they are published.
-    fn tell_in_turn(&self, lines: &[u8], mark: impl FnOnce(u64)) -> bool {
+    fn append_own_locked(&self, lines: &[u8], mark: impl FnOnce(u64)) -> bool {
         let slot = self.ring.own_slot();
         let has_room = self.make_room(slot, lines.len() as u64);
         if has_room {
@@ -38,56 +38,58 @@ impl Process {
 
     /// Appends the line that closes a lane's span. A reader sees the line and the closed span at
     /// the same time.
-    pub(crate) fn tell_closing(&self, line: &[u8], entry: OpenEntry) {
+    pub(crate) fn append_own_closing(&self, line: &[u8], entry: OpenEntry) {
         let Some(_turn) = wait::lock(&self.own) else {
             return;
         };
         let own = self.ring.own_slot().index;
-        if self.tell_in_turn(line, |end| entry.close_with(own, end)) {
+        if self.append_own_locked(line, |end| entry.close_with(own, end)) {
             entry.start().store(0, Ordering::Release);
         }
     }
 
     /// Reports what was lost since the last call. If it does not get the lock by `end_ns`, or a
     /// thread is counting, the next call does that.
-    pub(crate) fn tell_losses(&self, end_ns: u64) {
-        if memory::look_for_room(LOSS_BYTES).is_err() {
+    pub(crate) fn report_losses(&self, end_ns: u64) {
+        if memory::check_room(LOSS_BYTES).is_err() {
             return; // the counts stay for the next call
         }
         let Some(_turn) = wait::lock_until(&self.own, end_ns) else {
             return;
         };
-        self.ring.slots().for_each(|slot| self.tell_loss(slot));
+        self.ring
+            .slots()
+            .for_each(|slot| self.report_slot_loss(slot));
         for cause in Cause::ALL {
-            let noted = memory::take_noted(cause);
-            if noted > 0 {
-                self.lost.add(cause, noted);
+            let count = memory::drain_count(cause);
+            if count > 0 {
+                self.lost.add(cause, count);
             }
             if cause.loses_events() {
-                self.lost.add_total(noted);
+                self.lost.add_total(count);
             }
         }
         // A hidden span is lost only if it is still open at the end.
         let is_counted =
             |cause: &Cause| !matches!(cause, Cause::FragmentRemoved | Cause::OpenSpans);
         let counted = Cause::ALL.into_iter().filter(is_counted);
-        counted.for_each(|cause| self.tell_count(cause));
-        self.tell_removed();
+        counted.for_each(|cause| self.report_count(cause));
+        self.report_removed_fragment();
     }
 
     /// Reports the open spans for which the ring has no entries, in a process that no longer
     /// records.
-    pub(crate) fn tell_hidden(&self) {
+    pub(crate) fn report_hidden_spans(&self) {
         if let Some(_turn) = wait::lock(&self.own) {
-            let hidden = self.lost.untold(Cause::OpenSpans);
+            let hidden = self.lost.unreported(Cause::OpenSpans);
             let hidden = hidden.map_or(0, |hidden| hidden.loss.count);
             self.lost.add_total(hidden);
-            self.tell_count(Cause::OpenSpans);
+            self.report_count(Cause::OpenSpans);
         }
     }
 
     /// Reports the loss of a slot. It counts as reported from the store that publishes the record.
-    fn tell_loss(&self, slot: &Slot) {
+    fn report_slot_loss(&self, slot: &Slot) {
         let pending = wait::try_lock(&slot.pending);
         if pending.is_none_or(|pending| pending.loss().is_none()) {
             return;
@@ -101,49 +103,49 @@ impl Process {
             return;
         };
         let Some(loss) = pending.loss() else { return };
-        self.open_horizon.note(loss.first_ns);
+        self.open_horizon.observe(loss.first_ns);
         let line = loss.line(self.pid, slot.index, GENERATION);
         debug_assert!(line.len() as u64 <= MAX_RECORD_BYTES);
-        if self.tell_in_turn(&line, |end| pending.tell_by(end)) {
+        if self.append_own_locked(&line, |end| pending.report_at(end)) {
             pending.clear();
         }
     }
 
     /// Reports the count of a cause in the same way.
-    fn tell_count(&self, cause: Cause) {
-        if let Some(untold) = self.lost.untold(cause) {
-            self.tell_untold(&untold, &untold.loss);
+    fn report_count(&self, cause: Cause) {
+        if let Some(unreported) = self.lost.unreported(cause) {
+            self.report(&unreported, &unreported.loss);
         }
     }
 
     /// Reports a loss with the store that publishes its record.
-    fn tell_untold(&self, untold: &Untold, record: &CountedLoss) {
-        let is_told = self.tell_in_turn(&record.line(), |end| {
-            self.open_horizon.note(record.first_ns);
-            self.lost.tell_by(untold, end);
+    fn report(&self, unreported: &Unreported, record: &CountedLoss) {
+        let is_reported = self.append_own_locked(&record.line(), |end| {
+            self.open_horizon.observe(record.first_ns);
+            self.lost.report_at(unreported, end);
         });
-        if is_told {
-            self.lost.told(untold);
+        if is_reported {
+            self.lost.mark_reported(unreported);
         }
     }
 
     /// Reports that somebody removed the fragment: everything flushed so far is lost with it.
-    fn tell_removed(&self) {
-        let Some(untold) = self.lost.untold(Cause::FragmentRemoved) else {
+    fn report_removed_fragment(&self) {
+        let Some(unreported) = self.lost.unreported(Cause::FragmentRemoved) else {
             return;
         };
-        self.lost.add_total(untold.loss.count);
+        self.lost.add_total(unreported.loss.count);
         for slot in self.ring.slots() {
             let flushed = slot.flushed().load(Ordering::Acquire);
             let mut record = CountedLoss {
                 place: Some((slot.index, GENERATION, 0, flushed)),
-                ..untold.loss
+                ..unreported.loss
             };
             if slot.index == 0 {
-                self.tell_untold(&untold, &record);
+                self.report(&unreported, &record);
             } else {
                 record.count = 0;
-                self.tell_in_turn(&record.line(), |_| ());
+                self.append_own_locked(&record.line(), |_| ());
             }
         }
     }

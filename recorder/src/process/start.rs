@@ -11,22 +11,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::process::async_ids::AsyncIds;
+use crate::process::periodic::Upkeep;
 use crate::process::reclaim::{self, ProcessRef};
-use crate::process::rounds::Visits;
-use crate::process::starting::{self, Pending, Starting};
+use crate::process::start_lock::{self, PendingConfig, StartLock};
 use crate::process::state::Process;
 use crate::process::switch::{InForce, Switches};
-use crate::process::{errand, mask};
+use crate::process::{mask, offload};
 use crate::ring::file::Ring;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::{Config, Levels};
 use crate::run::identity;
-use crate::run::membership::{self as run, Before, ProcessName, Run};
+use crate::run::membership::{self as run, PreviousRecording, ProcessName, Run};
 use crate::segment::fragment;
 use crate::segment::names::Names;
 use crate::sys::epoch::EpochWords;
 use crate::sys::fd::Numbered;
-use crate::sys::memory::{self, look_for_room};
+use crate::sys::memory::{self, check_room};
 use crate::sys::spin_lock::SpinLock;
 use crate::sys::wait::PATIENCE_NS;
 use crate::sys::{self, fork_fds, variable};
@@ -48,7 +48,7 @@ pub(crate) enum Origin<'a> {
     /// The parent's recorder, in the child of a fork.
     Fork(&'a Process),
     /// The program requests a new recording, after the previous one, if there was one.
-    Anew(Option<&'a Before>),
+    Anew(Option<&'a PreviousRecording>),
 }
 
 impl Origin<'_> {
@@ -75,7 +75,7 @@ pub(crate) fn current() -> Option<ProcessRef> {
 }
 
 /// Counts one event of a cause in the ring. Returns false if there is no recorder.
-fn count_noted(cause: Cause) -> bool {
+fn count_in_ring(cause: Cause) -> bool {
     let counted = reclaim::existing().map(|process| process.lost.count(cause));
     counted.is_some()
 }
@@ -84,7 +84,7 @@ fn count_noted(cause: Cause) -> bool {
 /// start that takes long is not waited for.
 #[cold]
 fn start() -> Option<ProcessRef> {
-    let _alone = Starting::take(PATIENCE_NS)?;
+    let _alone = StartLock::acquire(PATIENCE_NS)?;
     reclaim::existing().or_else(start_alone)
 }
 
@@ -93,10 +93,10 @@ fn start_alone() -> Option<ProcessRef> {
         return None;
     }
     let parent = reclaim::last();
-    let pending = starting::pending();
+    let pending = start_lock::pending_config();
     // If the parent was beginning a new recording when it forked, the child does the same.
     let parent_before = pending.as_ref().and(parent.as_deref());
-    let before = parent_before.map(|parent| parent.before(parent.name_of_fork()));
+    let before = parent_before.map(|parent| parent.as_previous(parent.name_of_fork()));
     let config = pending
         .or_else(|| Some(parent.as_ref()?.config.clone()))
         .or_else(|| Config::from_lookup(variable));
@@ -113,19 +113,21 @@ fn start_alone() -> Option<ProcessRef> {
         mask::turn_off();
         sys::warn_once(&error);
     }
-    drop(Pending); // until here, a child's own children need the recording that is about to begin
+    drop(PendingConfig); // until here, a child's own children need the recording that is about to begin
     reclaim::existing()
 }
 
 impl Process {
     /// Starts a recorder and makes it the current one.
     ///
-    /// # Errors Returns a message if its files cannot be created.
+    /// # Errors
+    ///
+    /// Returns a message if its files cannot be created.
     pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
-        look_for_room(START_BYTES)
+        check_room(START_BYTES)
             .map_err(|_| "recording is off: there is too little memory".to_owned())?;
-        errand::keep_library_loaded(config.threads);
-        memory::count_by(count_noted);
+        offload::keep_library_loaded(config.threads);
+        memory::set_counter(count_in_ring);
         let mut config = absolute(config);
         let mut warnings = std::mem::take(&mut config.warnings);
         let in_force = match origin {
@@ -141,12 +143,12 @@ impl Process {
                 let error = error.raw_os_error().unwrap_or(libc::EACCES);
                 parent.lost.count_refused_child(error.unsigned_abs());
             }
-            off(&directory, &error)
+            failure_message(&directory, &error)
         };
         let (run, folder) = match origin {
             Origin::Fork(parent) => {
                 let folder = config.paths.create_fragments(config.mode);
-                (parent.run.of_child(), folder.map_err(at)?)
+                (parent.run.for_child(), folder.map_err(at)?)
             }
             Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
             Origin::Anew(before) => {
@@ -155,14 +157,14 @@ impl Process {
         };
         let lock = run.lock;
         let name = origin.process_name();
-        let made = Process::make(config, identity, run, &folder, (in_force, name));
-        let made = made.inspect_err(|_| lock.into_iter().for_each(Numbered::close));
-        let process = made.map_err(at)?;
-        announce(process, &warnings);
+        let created = Process::create(config, identity, run, &folder, (in_force, name));
+        let created = created.inspect_err(|_| lock.into_iter().for_each(Numbered::close));
+        let process = created.map_err(at)?;
+        activate(process, &warnings);
         Ok(())
     }
 
-    fn make(
+    fn create(
         config: Config,
         identity: FragmentHeader,
         run: Run,
@@ -189,7 +191,7 @@ impl Process {
             epochs,
             in_force,
             switches: Switches::new(&config.paths.directory, run.ids()),
-            visits: Visits::default(),
+            upkeep: Upkeep::default(),
             run,
             pid,
             lost: ring.counters(pid),
@@ -204,7 +206,7 @@ impl Process {
             },
             async_ids: AsyncIds::default(),
             helper: OnceLock::new(),
-            helper_asked: AtomicBool::new(false),
+            helper_requested: AtomicBool::new(false),
             helper_sleeps: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
             own: Mutex::default(),
@@ -216,45 +218,45 @@ impl Process {
 }
 
 /// Makes a recorder the current one, and starts its helper if it already needs one.
-fn announce(process: Box<Process>, warnings: &[String]) {
-    process.fragment.lock().segment.hold();
-    fork_fds::hold(fork_fds::RING, process.ring.file);
+fn activate(process: Box<Process>, warnings: &[String]) {
+    process.fragment.lock().segment.register_for_fork();
+    fork_fds::register(fork_fds::RING, process.ring.file);
     match process.run.lock {
-        Some(file) => fork_fds::hold(fork_fds::RUN, file),
-        None => fork_fds::let_go(fork_fds::RUN),
+        Some(file) => fork_fds::register(fork_fds::RUN, file),
+        None => fork_fds::forget(fork_fds::RUN),
     }
     let (epochs, epoch) = (process.epochs, process.epoch());
     // Before any thread can find the recorder, so that a control file already applies to its first
     // event.
     process.switches.begin(&process);
-    process.tell(&process_name_line(process.pid, &process.name().own)); // records nothing if there is no name
+    process.append_own(&process_name_line(process.pid, &process.name().own)); // records nothing if there is no name
     reclaim::install(process);
     epochs.recording.store(epoch, Ordering::Release);
     epochs.owner.store(epoch, Ordering::Release);
     if !HOOKED.swap(true, Ordering::Relaxed) {
         sys::run_at_exit(finish_at_exit);
         sys::run_after_fork(fork_fds::close_in_child);
-        sys::run_after_fork(mask::look_again_in_child);
-        sys::run_after_fork(errand::forget_in_child);
+        sys::run_after_fork(mask::reset_in_child);
+        sys::run_after_fork(offload::reset_in_child);
     }
-    if errand::has_one_thread() {
+    if offload::has_one_thread() {
         sys::prepare_barrier(); // free with a single thread
     }
     if let Some(process) = reclaim::existing() {
-        process.visit();
+        process.do_upkeep();
     }
     if !warnings.is_empty() {
         sys::warn_once(&warnings.join("; "));
     }
 }
 
-fn off(directory: &Path, error: &io::Error) -> String {
+fn failure_message(directory: &Path, error: &io::Error) -> String {
     let remedy = match error.raw_os_error() {
         // Most often this is a child that dropped its privileges after its parent had created the
         // directory.
         Some(libc::EACCES | libc::EPERM) => format!(
             "; user {} may not write there: set SA_PROFILE_MODE=0660 and give the directory a group of that user (chgrp, chmod 2770) before it is used",
-            sys::dir::user()
+            sys::dir::effective_user()
         ),
         _ => String::new(),
     };
@@ -277,8 +279,8 @@ pub(crate) fn absolute(mut config: Config) -> Config {
 
 /// Returns the levels that are on, or the levels that the environment requests if nothing was
 /// recorded yet. Starts nothing.
-pub(crate) fn asked_levels() -> Levels {
-    mask::known_levels().unwrap_or_else(|| match reclaim::last() {
+pub(crate) fn requested_levels() -> Levels {
+    mask::levels_if_known().unwrap_or_else(|| match reclaim::last() {
         Some(parent) => parent.in_force.levels(), // the child of a fork continues with the parent's levels
         None => match Config::from_lookup(variable) {
             Some(config) if !config.paused => config.levels,
@@ -289,7 +291,7 @@ pub(crate) fn asked_levels() -> Levels {
 
 /// Returns the levels that are on, after reading the environment.
 pub(crate) fn levels() -> u32 {
-    if mask::known_levels().is_none() {
+    if mask::levels_if_known().is_none() {
         current();
     }
     mask::levels()

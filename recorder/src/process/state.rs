@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::process::async_ids::AsyncIds;
-use crate::process::rounds::Visits;
+use crate::process::periodic::Upkeep;
 use crate::process::switch::{InForce, Switches};
 use crate::ring::counters::Counters;
 use crate::ring::file::Ring;
 use crate::ring::lanes::Lanes;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::Config;
-use crate::run::membership::{Before, ProcessName, Run};
+use crate::run::membership::{PreviousRecording, ProcessName, Run};
 use crate::segment::active_segment::Source;
 use crate::segment::fragment::Fragment;
 use crate::segment::names::Names;
@@ -39,8 +39,8 @@ pub(crate) struct Process {
     pub(crate) async_ids: AsyncIds,
     pub(crate) helper: OnceLock<Thread>,
     /// True once a thread is starting the helper or has started it.
-    pub(crate) helper_asked: AtomicBool,
-    pub(crate) visits: Visits,
+    pub(crate) helper_requested: AtomicBool,
+    pub(crate) upkeep: Upkeep,
     pub(crate) switches: Switches,
     /// True while the helper is in a long sleep. A thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
@@ -73,8 +73,8 @@ impl Process {
 
     /// Returns the data about this recording that the next one needs, in this process or in a
     /// forked child.
-    pub(crate) fn before(&self, name: ProcessName) -> Before {
-        Before {
+    pub(crate) fn as_previous(&self, name: ProcessName) -> PreviousRecording {
+        PreviousRecording {
             run: self.run.clone(),
             directory: self.config.paths.directory.clone(),
             name,

@@ -15,14 +15,14 @@ use crate::process::state::Process;
 use crate::run::config::Levels;
 use crate::run::control::Watch;
 use crate::segment::tally::Tally;
-use crate::sys::memory::look_for_room;
+use crate::sys::memory::check_room;
 use crate::sys::{self, clock, wait};
 use crate::text::record::Growing;
 use sa_format::control::{CONTROL_VERSION, Control, Switch, SwitchCause};
 use sa_format::{Anchor, InstantPlace, write_instant};
 
 /// Interval in ns at which the control file is checked.
-const LOOK_NS: u64 = 250_000_000;
+const CHECK_NS: u64 = 250_000_000;
 /// Interval in ns at which the count and the control file are checked while events or steps are
 /// counted.
 const COUNTING_NS: u64 = 50_000_000;
@@ -114,7 +114,7 @@ impl Switches {
     pub(crate) fn begin(&self, process: &Process) {
         if let Some(mut schedule) = wait::try_lock(&self.schedule) {
             schedule.begin(process);
-            self.note(&schedule, process);
+            self.update(&schedule, process);
         }
     }
 
@@ -125,13 +125,13 @@ impl Switches {
     }
 
     /// Applies what is due, unless another thread is doing so.
-    pub(crate) fn follow(&self, process: &Process) {
+    pub(crate) fn apply_due(&self, process: &Process) {
         if !self.is_late(0) {
             return;
         }
         if let Some(mut schedule) = wait::try_lock(&self.schedule) {
-            schedule.follow(process);
-            self.note(&schedule, process);
+            schedule.apply_due(process);
+            self.update(&schedule, process);
         }
     }
 
@@ -146,7 +146,7 @@ impl Switches {
         next_ns.saturating_sub(clock::now_ns())
     }
 
-    fn note(&self, schedule: &Schedule, process: &Process) {
+    fn update(&self, schedule: &Schedule, process: &Process) {
         let is_plain = schedule.due.is_empty()
             && schedule.control.is_none()
             && process.in_force.levels() == process.config.levels;
@@ -159,7 +159,7 @@ impl Switches {
 #[derive(Debug)]
 struct Schedule {
     watch: Watch,
-    next_look_ns: u64,
+    next_check_ns: u64,
     /// Planned switches, ordered by time.
     due: Vec<Due>,
     /// Id of the control file in force.
@@ -171,7 +171,7 @@ impl Schedule {
     fn new(directory: &Path, runs: Vec<String>) -> Schedule {
         Schedule {
             watch: Watch::new(directory, runs),
-            next_look_ns: 0,
+            next_check_ns: 0,
             due: Vec::new(),
             control: None,
             counting: false,
@@ -185,19 +185,19 @@ impl Schedule {
         }
         let levels = process.in_force.levels();
         mask::open(process.epoch(), levels);
-        if !self.follow(process) && levels == Levels::NONE {
+        if !self.apply_due(process) && levels == Levels::NONE {
             let paused = Due::stop(0, SwitchCause::Paused, None);
-            tell(process, clock::now_ns(), &paused);
+            record_switch(process, clock::now_ns(), &paused);
         }
     }
 
     /// Checks the control file and applies a switch if either is due. Returns true if it switched.
-    fn follow(&mut self, process: &Process) -> bool {
+    fn apply_due(&mut self, process: &Process) -> bool {
         let now_ns = clock::now_ns();
-        if now_ns >= self.next_look_ns {
-            let look_ns = if self.counting { COUNTING_NS } else { LOOK_NS };
-            self.next_look_ns = now_ns + look_ns;
-            self.look(process);
+        if now_ns >= self.next_check_ns {
+            let check_ns = if self.counting { COUNTING_NS } else { CHECK_NS };
+            self.next_check_ns = now_ns + check_ns;
+            self.read_control(process);
         }
         if self.counting {
             self.stop_if_counted(process);
@@ -213,14 +213,14 @@ impl Schedule {
     /// Returns the time when something is due next.
     fn next_ns(&self) -> u64 {
         let due = self.due.first().map_or(u64::MAX, |due| due.at_ns);
-        due.min(self.next_look_ns)
+        due.min(self.next_check_ns)
     }
 
-    fn look(&mut self, process: &Process) {
-        if look_for_room(CONTROL_BYTES).is_err() {
+    fn read_control(&mut self, process: &Process) {
+        if check_room(CONTROL_BYTES).is_err() {
             return; // the next check finds it
         }
-        if let Some(control) = self.watch.look() {
+        if let Some(control) = self.watch.poll() {
             self.plan(&control, process.config.levels, clock::anchor());
         }
     }
@@ -240,11 +240,11 @@ impl Schedule {
         let id = Some(control.id.clone());
         self.due.push(Due {
             at_ns,
-            levels: levels.map_or(configured, |levels| Levels::of(levels)),
+            levels: levels.map_or(configured, |levels| Levels::from_list(levels)),
             cause: control.cause,
             control: id.clone(),
             until_ns,
-            tally: Tally::of(control),
+            tally: Tally::from_control(control),
         });
         if until_ns > 0 {
             self.due.push(Due::stop(until_ns, SwitchCause::For, id));
@@ -254,10 +254,10 @@ impl Schedule {
     /// Stops this process, or all processes of the run, unless another control file is about to
     /// take over.
     fn stop_if_counted(&mut self, process: &Process) {
-        let Some(cause) = process.fragment.reached() else {
+        let Some(cause) = process.fragment.reached_limit() else {
             return;
         };
-        self.look(process); // the user may have just stored another control file
+        self.read_control(process); // the user may have just stored another control file
         if self.is_superseded() {
             return;
         }
@@ -284,17 +284,17 @@ impl Schedule {
     fn switch(&mut self, process: &Process, mut due: Due) {
         self.control.clone_from(&due.control);
         self.counting = due.tally.is_some();
-        process.fragment.count(due.tally.take());
-        let force = &process.in_force;
-        force.levels.store(due.levels.0, Ordering::Relaxed);
-        force.until_ns.store(due.until_ns, Ordering::Relaxed);
+        process.fragment.set_tally(due.tally.take());
+        let in_force = &process.in_force;
+        in_force.levels.store(due.levels.0, Ordering::Relaxed);
+        in_force.until_ns.store(due.until_ns, Ordering::Relaxed);
         let at_ns = mask::set_levels(process.epoch(), due.levels);
-        tell(process, at_ns, &due);
+        record_switch(process, at_ns, &due);
     }
 }
 
 /// Records a switch, with the time from which it is in force.
-fn tell(process: &Process, at_ns: u64, due: &Due) {
+fn record_switch(process: &Process, at_ns: u64, due: &Due) {
     let args = Switch {
         levels: due.levels.list(),
         cause: due.cause,
@@ -308,7 +308,7 @@ fn tell(process: &Process, at_ns: u64, due: &Due) {
     };
     let mut line = Growing::default();
     let _ = write_instant(&mut line, place, Switch::NAME, &args); // writing to it cannot fail
-    process.tell(&line.into_line());
+    process.append_own(&line.into_line());
 }
 
 /// Converts wall time to the monotonic clock. Times before that clock began become 1.

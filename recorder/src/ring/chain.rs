@@ -41,13 +41,13 @@ impl Link {
     /// Stores the offset and size of a part that is ready for use.
     pub(crate) fn store(self, seed: u32, offset: usize, bytes: usize) {
         let (offset, bytes) = (offset as u64, u32::try_from(bytes).unwrap_or(0));
-        let half = |at: usize, value| {
-            let half = self.map.half(self.at + at);
-            half.store(value, Ordering::Relaxed);
+        let store_u32 = |at: usize, value| {
+            let field = self.map.u32_at(self.at + at);
+            field.store(value, Ordering::Relaxed);
         };
-        half(layout::ENTRY_SIZE_AT, bytes);
-        half(layout::ENTRY_SUM_AT, layout::entry_sum(seed, offset, bytes));
-        self.map.word(self.at).store(offset, Ordering::Release);
+        store_u32(layout::ENTRY_SIZE_AT, bytes);
+        store_u32(layout::ENTRY_SUM_AT, layout::entry_sum(seed, offset, bytes));
+        self.map.u64_at(self.at).store(offset, Ordering::Release);
     }
 }
 
@@ -103,13 +103,13 @@ impl Chain {
     pub(crate) fn extend_to(&self, nth: usize, mut add: impl FnMut(usize) -> Option<(Map, usize)>) {
         let mut link = Some(self.first);
         for chunk in self.chunks.iter().take(nth / self.entries + 1) {
-            let made = chunk.get_or_init(|| {
+            let added = chunk.get_or_init(|| {
                 let link = link?; // without a link, readers would not find it
                 let (map, offset) = add(self.chunk_bytes)?;
                 link.store(self.seed, offset, self.chunk_bytes);
                 Some(map)
             });
-            link = made.map(|map| Link { map, at: 0 });
+            link = added.map(|map| Link { map, at: 0 });
         }
     }
 

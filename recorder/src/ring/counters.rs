@@ -19,7 +19,7 @@ pub(crate) struct Counters {
 
 /// Losses of one cause that no record reports yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Untold {
+pub(crate) struct Unreported {
     pub(crate) loss: CountedLoss,
     /// Count that is reported once this loss is.
     until: u64,
@@ -36,8 +36,8 @@ impl Counters {
         }
     }
 
-    fn word(&self, cause: Cause, at: usize) -> &'static AtomicU64 {
-        self.map.word(self.entry(cause) + at)
+    fn u64_at(&self, cause: Cause, at: usize) -> &'static AtomicU64 {
+        self.map.u64_at(self.entry(cause) + at)
     }
 
     fn entry(&self, cause: Cause) -> usize {
@@ -55,11 +55,11 @@ impl Counters {
     /// Counts losses without adding them to the total.
     pub(crate) fn add(&self, cause: Cause, count: u64) {
         let now_ns = clock::now_ns();
-        let first = self.word(cause, layout::LOSS_FIRST_AT);
+        let first = self.u64_at(cause, layout::LOSS_FIRST_AT);
         let _ = first.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed); // fails if an earlier event was the first
-        let last = self.word(cause, layout::LOSS_LAST_AT);
+        let last = self.u64_at(cause, layout::LOSS_LAST_AT);
         last.fetch_max(now_ns, Ordering::Relaxed);
-        let events = self.word(cause, layout::COUNT_EVENTS_AT);
+        let events = self.u64_at(cause, layout::COUNT_EVENTS_AT);
         events.fetch_add(count, Ordering::Release);
     }
 
@@ -73,9 +73,9 @@ impl Counters {
     /// Reverts [`Counters::begin_hidden`] once the span's line is written.
     #[cold]
     pub(crate) fn end_hidden(&self) {
-        let events = self.word(Cause::OpenSpans, layout::COUNT_EVENTS_AT);
+        let events = self.u64_at(Cause::OpenSpans, layout::COUNT_EVENTS_AT);
         if events.fetch_sub(1, Ordering::Release) == 1 {
-            let first = self.word(Cause::OpenSpans, layout::LOSS_FIRST_AT);
+            let first = self.u64_at(Cause::OpenSpans, layout::LOSS_FIRST_AT);
             first.store(0, Ordering::Relaxed); // the next span is the first again
         }
     }
@@ -84,7 +84,7 @@ impl Counters {
     /// child ever does to its parent's ring.
     pub(crate) fn count_refused_child(&self, error: u32) {
         let at = self.entry(Cause::ChildrenRefused) + layout::COUNT_ERROR_AT;
-        self.map.half(at).store(error, Ordering::Relaxed);
+        self.map.u32_at(at).store(error, Ordering::Relaxed);
         self.add(Cause::ChildrenRefused, 1);
     }
 
@@ -98,12 +98,12 @@ impl Counters {
     }
 
     /// Returns the losses of a cause that no record reports yet.
-    pub(crate) fn untold(&self, cause: Cause) -> Option<Untold> {
-        let get = |at| self.word(cause, at).load(Ordering::Acquire);
-        let (until, told) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
-        let count = until.checked_sub(told).filter(|count| *count > 0)?;
-        let error = self.map.half(self.entry(cause) + layout::COUNT_ERROR_AT);
-        Some(Untold {
+    pub(crate) fn unreported(&self, cause: Cause) -> Option<Unreported> {
+        let get = |at| self.u64_at(cause, at).load(Ordering::Acquire);
+        let (until, reported) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
+        let count = until.checked_sub(reported).filter(|count| *count > 0)?;
+        let error = self.map.u32_at(self.entry(cause) + layout::COUNT_ERROR_AT);
+        Some(Unreported {
             loss: CountedLoss {
                 error: error.load(Ordering::Relaxed), // 0 for all but refused children
                 ..CountedLoss::of_entry(self.pid, cause, count, get)
@@ -114,21 +114,21 @@ impl Counters {
 
     /// Announces that the record that ends at this position of slot 0 reports the losses. They
     /// count as reported once that record is published.
-    pub(crate) fn tell_by(&self, untold: &Untold, position: u64) {
-        let cause = untold.loss.cause;
-        let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
-        set(layout::COUNT_NEXT_AT, untold.until);
+    pub(crate) fn report_at(&self, unreported: &Unreported, position: u64) {
+        let cause = unreported.loss.cause;
+        let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
+        set(layout::COUNT_NEXT_AT, unreported.until);
         set(layout::LOSS_TOLD_AT, position);
     }
 
     /// Stores that the record is published.
-    pub(crate) fn told(&self, untold: &Untold) {
-        let (cause, first_ns) = (untold.loss.cause, untold.loss.first_ns);
-        let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
-        set(layout::COUNT_TOLD_AT, untold.until);
+    pub(crate) fn mark_reported(&self, unreported: &Unreported) {
+        let (cause, first_ns) = (unreported.loss.cause, unreported.loss.first_ns);
+        let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
+        set(layout::COUNT_TOLD_AT, unreported.until);
         set(layout::LOSS_TOLD_AT, 0);
         // What is counted from now on begins later.
-        let first = self.word(cause, layout::LOSS_FIRST_AT);
+        let first = self.u64_at(cause, layout::LOSS_FIRST_AT);
         let _ = first.compare_exchange(first_ns, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -138,25 +138,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_told_once() {
+    fn counters_are_reported_once() {
         let counters = Counters::new(Map::wiped_by_fork().unwrap(), 1024, 1);
         counters.count(Cause::Signal);
         counters.count(Cause::Clamped);
         counters.count_refused_child(13);
-        let count = |cause| counters.untold(cause).map(|untold| untold.loss.count);
+        let count = |cause| {
+            counters
+                .unreported(cause)
+                .map(|unreported| unreported.loss.count)
+        };
         assert_eq!(count(Cause::Busy), None);
         // Clamped events and children are not lost events.
         assert_eq!(counters.total(), 1);
-        let refused = counters.untold(Cause::ChildrenRefused).unwrap().loss;
+        let refused = counters.unreported(Cause::ChildrenRefused).unwrap().loss;
         assert_eq!((refused.count, refused.error), (1, 13));
-        let signal = counters.untold(Cause::Signal).unwrap();
+        let signal = counters.unreported(Cause::Signal).unwrap();
         let last_ns = signal.loss.last_ns;
         assert!((1..=last_ns).contains(&signal.loss.first_ns));
-        counters.tell_by(&signal, 99);
+        counters.report_at(&signal, 99);
         counters.count(Cause::Signal); // while the first one is being reported
-        counters.told(&signal);
+        counters.mark_reported(&signal);
         assert_eq!(count(Cause::Signal), Some(1));
-        let again = counters.untold(Cause::Signal).unwrap().loss;
+        let again = counters.unreported(Cause::Signal).unwrap().loss;
         // Events that were already reported do not affect its first time.
         assert_eq!(again.first_ns, again.last_ns);
         assert!(again.first_ns >= last_ns);

@@ -14,7 +14,7 @@ use crate::ring::slot::Slot;
 use crate::ring::text_area::TextArea;
 use crate::sys::fd::{self, Numbered};
 use crate::sys::map::Map;
-use crate::sys::memory::{boxed, gathered, out_of_memory};
+use crate::sys::memory::{collect_or_empty, out_of_memory, try_box};
 use crate::sys::{page_bytes, wait};
 use crate::text::site::Site;
 use sa_format::RingKind;
@@ -125,11 +125,11 @@ impl Ring {
             ),
         };
         ring.new_slot()?;
-        ring.describe(nonce, pid);
+        ring.write_header(nonce, pid);
         Ok(ring)
     }
 
-    fn describe(&self, nonce: u64, pid: u32) {
+    fn write_header(&self, nonce: u64, pid: u32) {
         let small = |value: usize| u32::try_from(value).unwrap_or(0);
         for (at, value) in [
             (layout::VERSION_AT, sa_format::VERSION),
@@ -146,7 +146,7 @@ impl Ring {
             (layout::COUNTS_OFFSET_AT, small(COUNTS_AT)),
             (layout::COUNTS_COUNT_AT, small(COUNTS)),
         ] {
-            self.header.half(at).store(value, Ordering::Relaxed);
+            self.header.u32_at(at).store(value, Ordering::Relaxed);
         }
         let areas = layout::TextAreas {
             slot_bytes: small(text_bytes()),
@@ -155,9 +155,9 @@ impl Ring {
             lane_bytes: small(layout::LANE_TEXT_BYTES),
         };
         self.header.copy_in(layout::TEXT_AREAS_AT, &areas.fields());
-        let word = self.header.word(layout::NONCE_AT);
+        let word = self.header.u64_at(layout::NONCE_AT);
         word.store(nonce, Ordering::Relaxed);
-        let set = |at, sum| self.header.half(at).store(sum, Ordering::Relaxed);
+        let set = |at, sum| self.header.u32_at(at).store(sum, Ordering::Relaxed);
         let tables = std::array::from_fn(|at| self.header.byte(layout::LOSSES_OFFSET_AT + at));
         set(layout::TABLES_SUM_AT, layout::tables_sum(&tables));
         let mut header: [u8; layout::HEADER_BYTES] = std::array::from_fn(|at| self.header.byte(at));
@@ -173,22 +173,24 @@ impl Ring {
 
     /// Returns a slot for a thread: one whose thread has ended, or a new one.
     ///
-    /// # Errors Returns `ETIMEDOUT` if the file system hangs, `ENOMEM` if there is not enough
-    /// memory, and other errors if there are too many threads.
-    pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
-        let free = self.growth()?.free.pop();
+    /// # Errors
+    ///
+    /// Returns `ETIMEDOUT` if the file system hangs, `ENOMEM` if there is not enough memory, and
+    /// other errors if there are too many threads.
+    pub(crate) fn acquire_slot(&self) -> io::Result<&'static Slot> {
+        let free = self.lock_growth()?.free.pop();
         free.map_or_else(|| self.new_slot(), Ok)
     }
 
     /// Makes a slot available to other threads. Its unflushed lines stay until they are flushed.
-    pub(crate) fn free_slot(&self, slot: &'static Slot) {
-        if let Ok(mut growth) = self.growth() {
+    pub(crate) fn release_slot(&self, slot: &'static Slot) {
+        if let Ok(mut growth) = self.lock_growth() {
             growth.free.push(slot);
         }
     }
 
     fn new_slot(&self) -> io::Result<&'static Slot> {
-        let mut growth = self.growth()?;
+        let mut growth = self.lock_growth()?;
         let index = self.used.load(Ordering::Relaxed) as usize;
         let place = self.slots.get(index);
         let place = place.ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
@@ -203,7 +205,7 @@ impl Ring {
             Err(error) if index == 0 => return Err(error), // slot 0 reports losses, so it must be in the file
             Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
-        let slot = boxed(Slot::new(
+        let slot = try_box(Slot::new(
             u32::try_from(index).unwrap_or(0),
             in_file.is_ok() && self.kind == RingKind::File,
             bytes as u64,
@@ -217,7 +219,7 @@ impl Ring {
         if in_file.is_ok() {
             growth.end = start + front_bytes + bytes;
             let offset = start + text_bytes();
-            self.enter(DIRECTORY_AT, index, offset, bytes);
+            self.add_to_directory(DIRECTORY_AT, index, offset, bytes);
         }
         place.store(slot, Ordering::Release);
         let used = u32::try_from(index + 1).unwrap_or(0);
@@ -231,7 +233,7 @@ impl Ring {
     }
 
     /// Adds the part at `offset`, which is ready for use, to a directory.
-    fn enter(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
+    fn add_to_directory(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
         let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
         let (map, seed) = (self.header, u32::try_from(number).unwrap_or(0));
         Link { map, at }.store(seed, offset, bytes);
@@ -255,14 +257,14 @@ impl Ring {
     #[cold]
     #[inline(never)]
     fn add_site(&self, site: &'static Site) -> u32 {
-        let number = self.enter_site(site.text().plain).unwrap_or(0);
+        let number = self.store_site(site.text().plain).unwrap_or(0);
         site.set_number(self.epoch, number);
         number
     }
 
     /// Stores a site's text in the site table. Returns `None` if the table is full.
-    fn enter_site(&self, text: &[u8]) -> Option<u32> {
-        let mut growth = self.growth().ok()?;
+    fn store_site(&self, text: &[u8]) -> Option<u32> {
+        let mut growth = self.lock_growth().ok()?;
         let len = u16::try_from(text.len()).ok()?;
         let at = growth.sites;
         let end = at + 2 + text.len();
@@ -279,7 +281,7 @@ impl Ring {
     /// or a site that cannot have a number, stores the name in the entry and returns 0. `place` is
     /// the offset and the maximum length of the name.
     #[inline(always)]
-    pub(crate) fn number_of(
+    pub(crate) fn site_number(
         &self,
         name: EntryName<'_>,
         entry: OpenEntry,
@@ -304,7 +306,7 @@ impl Ring {
         let at = SITES_AT + (number as usize).checked_sub(1)?;
         let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
         let text = (0..usize::from(len)).map(|offset| self.header.byte(at + 2 + offset));
-        Some(gathered(text))
+        Some(collect_or_empty(text))
     }
 
     /// Returns the entry of the lane with index `lane`, counted from 0, or `None` if the file does
@@ -321,7 +323,7 @@ impl Ring {
 
     /// Returns the entry of a lane like [`Ring::lane_entry`]. Extends the file first if necessary.
     #[inline(always)]
-    pub(crate) fn lane_entry_for_use(&self, lane: u32) -> Option<OpenEntry> {
+    pub(crate) fn lane_entry_or_add(&self, lane: u32) -> Option<OpenEntry> {
         let entry = self.lane_entry(lane);
         entry.or_else(|| self.add_lane_entry(lane))
     }
@@ -339,7 +341,7 @@ impl Ring {
         if chain.is_decided(nth) {
             return; // avoids a lock for each span when the disk is full
         }
-        if let Ok(mut growth) = self.growth() {
+        if let Ok(mut growth) = self.lock_growth() {
             chain.extend_to(nth, |bytes| self.add_part(&mut growth, bytes));
         }
     }
@@ -372,10 +374,10 @@ impl Ring {
     /// Creates the text areas of a group of lanes, unless another thread has done so meanwhile.
     #[cold]
     fn add_lane_texts(&self, group: usize, texts: &OnceLock<Option<Map>>) -> Option<Map> {
-        let mut growth = self.growth().ok()?;
+        let mut growth = self.lock_growth().ok()?;
         let add = || {
             let (map, offset) = self.add_part(&mut growth, group_bytes())?;
-            self.enter(LANE_TEXTS_AT, group, offset, group_bytes());
+            self.add_to_directory(LANE_TEXTS_AT, group, offset, group_bytes());
             Some(map)
         };
         *texts.get_or_init(add) // under the lock, so no thread waits here
@@ -384,7 +386,7 @@ impl Ring {
     /// Locks the state that is needed to extend the file. The thread that holds the lock may hang
     /// in the file system. Then one thread waits in vain, and the others do not wait until the lock
     /// is free again.
-    fn growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
+    fn lock_growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
         let growth = if self.is_stuck.load(Ordering::Relaxed) {
             wait::try_lock(&self.growth)
         } else {
@@ -475,10 +477,10 @@ mod tests {
         let held = ring.growth.lock().unwrap();
         let start_ns = clock::now_ns();
         let lane = u32::try_from(LANES).unwrap();
-        assert!((0..20).all(|_| ring.lane_entry_for_use(lane).is_none()));
+        assert!((0..20).all(|_| ring.lane_entry_or_add(lane).is_none()));
         assert!(clock::now_ns() - start_ns < 10 * wait::PATIENCE_NS);
         drop(held);
-        assert!(ring.lane_entry_for_use(lane).is_some());
+        assert!(ring.lane_entry_or_add(lane).is_some());
         assert!(!ring.is_stuck.load(Ordering::Relaxed));
     }
 }

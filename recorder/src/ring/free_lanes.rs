@@ -13,7 +13,7 @@ pub(crate) struct FreeLanes {
 impl FreeLanes {
     /// Reserves room for a lane, so that freeing it needs no memory.
     pub(crate) fn reserve(&mut self, lane: u32) -> Result<(), TryReserveError> {
-        let missing = (place(lane).0 + 1).saturating_sub(self.words.len());
+        let missing = (word_and_bit(lane).0 + 1).saturating_sub(self.words.len());
         self.words.try_reserve(missing)?;
         self.words.resize(self.words.len() + missing, 0);
         Ok(())
@@ -21,7 +21,7 @@ impl FreeLanes {
 
     /// Removes and returns the lowest free lane for which `is_vacant` is true.
     #[inline(always)]
-    pub(crate) fn take(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn allocate(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.first;
         loop {
             let word = self.words.get_mut(at)?;
@@ -29,7 +29,7 @@ impl FreeLanes {
             while left != 0 {
                 let lane = u32::try_from(at * 64).ok()? + left.trailing_zeros();
                 if is_vacant(lane) {
-                    *word &= !place(lane).1;
+                    *word &= !word_and_bit(lane).1;
                     return Some(lane);
                 }
                 left &= left - 1;
@@ -43,8 +43,8 @@ impl FreeLanes {
 
     /// Marks a lane as free. Its room was reserved before.
     #[inline]
-    pub(crate) fn give_back(&mut self, lane: u32) {
-        let (at, bit) = place(lane);
+    pub(crate) fn release(&mut self, lane: u32) {
+        let (at, bit) = word_and_bit(lane);
         if let Some(word) = self.words.get_mut(at) {
             *word |= bit;
             self.first = self.first.min(at);
@@ -54,6 +54,6 @@ impl FreeLanes {
 
 /// Returns the index of a lane's word and its bit in that word.
 #[inline(always)]
-const fn place(lane: u32) -> (usize, u64) {
+const fn word_and_bit(lane: u32) -> (usize, u64) {
     (lane as usize / 64, 1 << (lane % 64))
 }

@@ -11,7 +11,7 @@
 use std::io::Write;
 
 use crate::ring::free_lanes::FreeLanes;
-use crate::sys::memory::{joined, leave_out};
+use crate::sys::memory::{count_out_of_memory, try_concat};
 use crate::sys::shared::Shared;
 use crate::text::site::Site;
 
@@ -45,7 +45,7 @@ struct Lane {
     /// Lane of the child span.
     child: Option<u32>,
     /// Lane that the span is shown on if it ends now.
-    row: u32,
+    shown_lane: u32,
     /// Nesting depth of the span on that lane.
     depth: u32,
     /// Time by which everything inside the span has begun or ended.
@@ -53,9 +53,9 @@ struct Lane {
     /// Name that the lane should have.
     name: LaneName,
     /// Name that was last written to the trace.
-    told: Option<LaneName>,
+    written_name: Option<LaneName>,
     /// True if both names are the same.
-    is_told: bool,
+    is_name_written: bool,
     /// Site that names the lane's span, if the span's own text does not.
     site: Option<&'static Site>,
     own: OwnText,
@@ -85,20 +85,20 @@ impl OwnText {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     /// Lane that the span is shown on.
-    pub(crate) row: u32,
+    pub(crate) shown_lane: u32,
     pub(crate) end_ns: u64,
     /// Site that names the span, if the span's own text does not.
     pub(crate) site: Option<&'static Site>,
     /// Lane of the span's child, which no longer has a parent.
     pub(crate) orphan: Option<u32>,
-    /// True if the lane's name is in the trace. Otherwise [`Lanes::untold`] returns the name, which
+    /// True if the lane's name is in the trace. Otherwise [`Lanes::unwritten_name`] returns the name, which
     /// must be written before anything is shown on the lane.
     pub(crate) is_named: bool,
 }
 
 /// A lane that was allocated to a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct Allocated {
     pub(crate) lane: u32,
     /// Lane of the parent span.
     pub(crate) parent: Option<u32>,
@@ -117,9 +117,9 @@ impl LaneName {
     /// Marks a given name as that of a lane. If there is not enough memory, counts that and names
     /// the lane by its number.
     fn new(name: &str) -> LaneName {
-        let marked = joined([name, MARK]).and_then(Shared::new);
+        let marked = try_concat([name, MARK]).and_then(Shared::new);
         if marked.is_err() {
-            leave_out();
+            count_out_of_memory();
         }
         marked.map_or(LaneName::Numbered, LaneName::Given)
     }
@@ -138,7 +138,7 @@ impl LaneName {
         }
     }
 
-    fn is(&self, name: Option<&str>) -> bool {
+    fn matches(&self, name: Option<&str>) -> bool {
         match self {
             LaneName::Numbered => name.is_none(),
             LaneName::Given(own) => name == own.strip_suffix(MARK),
@@ -149,17 +149,17 @@ impl LaneName {
 impl Lane {
     #[cold]
     fn rename(&mut self, name: LaneName) {
-        self.is_told = self.told.as_ref() == Some(&name);
+        self.is_name_written = self.written_name.as_ref() == Some(&name);
         self.name = name;
     }
 
     /// Returns the lane's name if it must be written to the trace, and marks it as written.
-    fn tell(&mut self) -> Option<LaneName> {
-        if std::mem::replace(&mut self.is_told, true) {
+    fn name_to_write(&mut self) -> Option<LaneName> {
+        if std::mem::replace(&mut self.is_name_written, true) {
             return None;
         }
-        self.told = Some(self.name.clone());
-        self.told.clone()
+        self.written_name = Some(self.name.clone());
+        self.written_name.clone()
     }
 }
 
@@ -169,30 +169,30 @@ impl Lanes {
     /// has a child, or if too many spans are nested. A lane that was freed can be reused once
     /// `is_vacant` is true for it. Returns `None` if there is not enough memory for another lane.
     #[inline(always)]
-    pub(crate) fn take(
+    pub(crate) fn allocate(
         &mut self,
         parent: Option<u32>,
         name: Option<&str>,
         is_vacant: impl Fn(u32) -> bool,
-    ) -> Option<Taken> {
+    ) -> Option<Allocated> {
         let name = name.filter(|name| !name.is_empty());
-        let lane = match self.free.take(is_vacant) {
+        let lane = match self.free.allocate(is_vacant) {
             Some(lane) => lane,
             None => self.add()?,
         };
-        let parent = parent.filter(|parent| self.has_room(*parent));
+        let parent = parent.filter(|parent| self.can_nest_in(*parent));
         let mut is_named = true; // its lane may never be shown
         if let Some(outer) = parent {
-            self.put_within(outer, lane);
+            self.nest(outer, lane);
         } else {
             let own = self.at(lane);
-            (own.parent, own.row, own.depth) = (None, lane, 0);
-            if !own.name.is(name) {
+            (own.parent, own.shown_lane, own.depth) = (None, lane, 0);
+            if !own.name.matches(name) {
                 own.rename(name.map_or(LaneName::Numbered, LaneName::new));
             }
-            is_named = own.is_told;
+            is_named = own.is_name_written;
         }
-        Some(Taken {
+        Some(Allocated {
             lane,
             parent,
             is_named,
@@ -202,12 +202,12 @@ impl Lanes {
     /// Nests the span of a lane in the span of lane `outer`, so that it is shown where that span is
     /// shown.
     #[inline]
-    fn put_within(&mut self, outer: u32, lane: u32) {
-        let around = self.at(outer);
-        around.child = Some(lane);
-        let (row, depth) = (around.row, around.depth);
+    fn nest(&mut self, outer: u32, lane: u32) {
+        let outer_lane = self.at(outer);
+        outer_lane.child = Some(lane);
+        let (shown_lane, depth) = (outer_lane.shown_lane, outer_lane.depth);
         let own = self.at(lane);
-        (own.parent, own.row, own.depth) = (Some(outer), row, depth + 1);
+        (own.parent, own.shown_lane, own.depth) = (Some(outer), shown_lane, depth + 1);
         let name = &self.lanes[outer as usize].name;
         if *name != self.lanes[lane as usize].name {
             let name = name.clone();
@@ -224,7 +224,7 @@ impl Lanes {
         Some(lane)
     }
 
-    fn has_room(&self, parent: u32) -> bool {
+    fn can_nest_in(&self, parent: u32) -> bool {
         let parent = self.lanes.get(parent as usize);
         parent.is_some_and(|parent| parent.child.is_none() && parent.depth < MAX_DEPTH)
     }
@@ -246,19 +246,19 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
         let orphan = self.at(lane).child.take();
-        let of_orphans = orphan.map_or(0, |orphan| self.cut_off(orphan));
+        let of_orphans = orphan.map_or(0, |orphan| self.detach(orphan));
         let own = self.at(lane);
         own.until_ns = own.until_ns.max(now_ns).max(of_orphans);
-        let (end_ns, row, site) = (own.until_ns, own.row, own.site);
+        let (end_ns, shown_lane, site) = (own.until_ns, own.shown_lane, own.site);
         let parent = own.parent.take();
-        let is_named = row != lane || own.is_told;
+        let is_named = shown_lane != lane || own.is_name_written;
         if let Some(parent) = parent {
             let parent = self.at(parent);
             parent.child = None;
             parent.until_ns = parent.until_ns.max(end_ns);
         }
         Ended {
-            row,
+            shown_lane,
             end_ns,
             site,
             orphan,
@@ -268,12 +268,12 @@ impl Lanes {
 
     /// Makes a span independent: it and the spans inside it are shown on its own lane. Returns the
     /// time of the last change there.
-    fn cut_off(&mut self, first: u32) -> u64 {
+    fn detach(&mut self, first: u32) -> u64 {
         self.at(first).parent = None;
         let (mut next, mut until_ns) = (Some(first), 0);
         while let Some(lane) = next {
             let lane = self.at(lane);
-            lane.row = first;
+            lane.shown_lane = first;
             until_ns = until_ns.max(lane.until_ns);
             next = lane.child;
         }
@@ -281,23 +281,25 @@ impl Lanes {
     }
 
     /// Returns the lane on which the span of `lane` is shown if it ends now.
-    pub(crate) fn row_of(&self, lane: u32) -> u32 {
-        self.lanes.get(lane as usize).map_or(lane, |lane| lane.row)
+    pub(crate) fn shown_lane(&self, lane: u32) -> u32 {
+        self.lanes
+            .get(lane as usize)
+            .map_or(lane, |lane| lane.shown_lane)
     }
 
     /// Returns the lane that a lane's span is shown on. Returns `None` if something has ended since
     /// `start_ns` or is open inside the span. A point in time (`start_ns` is `u64::MAX`) always
     /// fits.
-    pub(crate) fn row_since(&self, lane: u32, start_ns: u64) -> Option<u32> {
+    pub(crate) fn shown_lane_since(&self, lane: u32, start_ns: u64) -> Option<u32> {
         let lane = self.lanes.get(lane as usize)?;
         let is_free = start_ns == u64::MAX || lane.child.is_none() && lane.until_ns <= start_ns;
-        is_free.then_some(lane.row)
+        is_free.then_some(lane.shown_lane)
     }
 
     /// Returns the name of a lane if it is not in the trace yet, and marks it as written.
     #[cold]
-    pub(crate) fn untold(&mut self, lane: u32) -> Option<LaneName> {
-        self.lanes.get_mut(lane as usize)?.tell()
+    pub(crate) fn unwritten_name(&mut self, lane: u32) -> Option<LaneName> {
+        self.lanes.get_mut(lane as usize)?.name_to_write()
     }
 
     /// Returns the own text of a lane's span. A caller that moves it out without ending the span
@@ -307,8 +309,8 @@ impl Lanes {
     }
 
     /// Frees a lane.
-    pub(crate) fn give_back(&mut self, lane: u32) {
-        self.free.give_back(lane);
+    pub(crate) fn release(&mut self, lane: u32) {
+        self.free.release(lane);
     }
 
     fn at(&mut self, lane: u32) -> &mut Lane {

@@ -1,6 +1,6 @@
 //! Lost lines: counted by cause, and reported in the trace.
 
-use crate::text::line::{events_of, is_metadata, line_start_ns, number_after};
+use crate::text::line::{events_in_line, is_metadata, line_start_ns, number_after};
 use sa_format::LANE_BASE;
 use sa_format::loss::{Cause, CountedLoss, LossRecord};
 
@@ -23,7 +23,7 @@ pub(crate) struct Loss {
 impl Loss {
     /// Describes the loss of published lines. Counts their events, including the ones that a loss
     /// record among them reports, and reads the times of the first and the last event.
-    pub(crate) fn of_lines(cause: Cause, from: u64, lines: &[u8], now_ns: u64) -> Loss {
+    pub(crate) fn from_lines(cause: Cause, from: u64, lines: &[u8], now_ns: u64) -> Loss {
         let mut loss = Loss {
             cause,
             tid: 0,
@@ -35,7 +35,7 @@ impl Loss {
         };
         let lines = lines.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty() && !is_metadata(line)) {
-            loss.events += events_of(line);
+            loss.events += events_in_line(line);
             let at_ns = line_start_ns(line).unwrap_or(now_ns);
             loss.first_ns = match loss.first_ns {
                 0 => at_ns,
@@ -43,7 +43,7 @@ impl Loss {
             };
             loss.last_ns = at_ns;
             if loss.tid == 0 {
-                loss.tid = thread_of(line);
+                loss.tid = thread_in(line);
             }
         }
         if loss.first_ns == 0 {
@@ -69,7 +69,7 @@ impl Loss {
 }
 
 /// Returns the tid in a line if it belongs to a kernel thread, otherwise 0.
-fn thread_of(line: &[u8]) -> u32 {
+fn thread_in(line: &[u8]) -> u32 {
     let tid = number_after(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
     tid.filter(|tid| *tid < LANE_BASE).unwrap_or(0)
 }

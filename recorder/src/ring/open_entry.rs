@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::sys::map::{Map, Part};
-use crate::sys::memory::gathered;
+use crate::sys::memory::collect_or_empty;
 use crate::text::site::Site;
 use sa_format::ring as layout;
 
@@ -27,7 +27,7 @@ impl OpenEntry {
     /// Returns the entry at byte `at`.
     #[inline(always)]
     pub(crate) fn new(map: Map, at: usize) -> OpenEntry {
-        OpenEntry(Part::of(map, at))
+        OpenEntry(Part::new(map, at))
     }
 
     #[inline(always)]
@@ -37,28 +37,28 @@ impl OpenEntry {
 
     #[inline(always)]
     pub(crate) fn start(&self) -> &'static AtomicU64 {
-        self.map().word(layout::OPEN_START_AT)
+        self.map().u64_at(layout::OPEN_START_AT)
     }
 
     #[inline(always)]
     pub(crate) fn site(&self) -> &'static AtomicU32 {
-        self.map().half(layout::OPEN_SITE_AT)
+        self.map().u32_at(layout::OPEN_SITE_AT)
     }
 
     /// Returns the word that locates the span's text.
     #[inline(always)]
     pub(crate) fn text(&self) -> &'static AtomicU64 {
-        self.map().word(layout::OPEN_TEXT_AT)
+        self.map().u64_at(layout::OPEN_TEXT_AT)
     }
 
     /// Returns the parent span's lane plus 1, or 0. Only in the lane table.
     pub(crate) fn parent(&self) -> &'static AtomicU32 {
-        self.map().half(layout::LANE_PARENT_AT)
+        self.map().u32_at(layout::LANE_PARENT_AT)
     }
 
     /// Stores which line closes the span: the one that ends at `position` of `slot`.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
-        let closing_slot = self.map().half(layout::LANE_CLOSING_SLOT_AT);
+        let closing_slot = self.map().u32_at(layout::LANE_CLOSING_SLOT_AT);
         closing_slot.store(slot, Ordering::Relaxed);
         self.closes_at().store(position, Ordering::Release);
     }
@@ -69,11 +69,11 @@ impl OpenEntry {
     }
 
     fn name_len(&self) -> &'static AtomicU32 {
-        self.map().half(layout::OPEN_NAME_LEN_AT)
+        self.map().u32_at(layout::OPEN_NAME_LEN_AT)
     }
 
     fn closes_at(&self) -> &'static AtomicU64 {
-        self.map().word(layout::LANE_CLOSES_AT)
+        self.map().u64_at(layout::LANE_CLOSES_AT)
     }
 
     /// Opens an entry of the lane table or of a chain. Its start must be 0 until then.
@@ -98,6 +98,6 @@ impl OpenEntry {
     pub(crate) fn name(&self, (at, room): (usize, usize)) -> String {
         let len = self.name_len().load(Ordering::Relaxed) as usize;
         let bytes = (0..len.min(room)).map(|offset| self.map().byte(at + offset));
-        String::from_utf8(gathered(bytes)).unwrap_or_default() // only valid text was stored
+        String::from_utf8(collect_or_empty(bytes)).unwrap_or_default() // only valid text was stored
     }
 }

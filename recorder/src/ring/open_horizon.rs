@@ -21,7 +21,7 @@ pub(crate) struct OpenHorizon(AtomicU64);
 impl OpenHorizon {
     /// Takes into account an event that began at `start_ns`, is about to be recorded, and was not
     /// open in the ring until now.
-    pub(crate) fn note(&self, start_ns: u64) {
+    pub(crate) fn observe(&self, start_ns: u64) {
         let late_ns = now_ns().saturating_sub(start_ns);
         if late_ns > self.0.load(Ordering::Relaxed) {
             self.0.fetch_max(late_ns, Ordering::Relaxed);

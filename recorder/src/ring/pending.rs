@@ -23,26 +23,26 @@ impl Pending {
     }
 
     fn get(&self, at: usize) -> u64 {
-        self.0.word(at).load(Ordering::Acquire)
+        self.0.u64_at(at).load(Ordering::Acquire)
     }
 
     fn set(&self, at: usize, value: u64) {
-        self.0.word(at).store(value, Ordering::Release);
+        self.0.u64_at(at).store(value, Ordering::Release);
     }
 
-    fn half(&self, at: usize) -> u32 {
-        self.0.half(at).load(Ordering::Acquire)
+    fn u32_at(&self, at: usize) -> u32 {
+        self.0.u32_at(at).load(Ordering::Acquire)
     }
 
-    fn set_half(&self, at: usize, value: u32) {
-        self.0.half(at).store(value, Ordering::Release);
+    fn set_u32(&self, at: usize, value: u32) {
+        self.0.u32_at(at).store(value, Ordering::Release);
     }
 
     /// Returns the loss that is not reported yet, if there is one.
     pub(crate) fn loss(&self) -> Option<Loss> {
         Some(Loss {
-            cause: Cause::from_number(self.half(layout::LOSS_CAUSE_AT))?,
-            tid: self.half(layout::LOSS_TID_AT),
+            cause: Cause::from_number(self.u32_at(layout::LOSS_CAUSE_AT))?,
+            tid: self.u32_at(layout::LOSS_TID_AT),
             from: self.get(layout::LOSS_FROM_AT),
             to: self.get(layout::LOSS_TO_AT),
             events: self.get(layout::LOSS_EVENTS_AT),
@@ -67,8 +67,8 @@ impl Pending {
         self.set(layout::LOSS_TO_AT, loss.to);
         self.set(layout::LOSS_FIRST_AT, loss.first_ns);
         self.set(layout::LOSS_LAST_AT, loss.last_ns);
-        self.set_half(layout::LOSS_TID_AT, loss.tid);
-        self.set_half(layout::LOSS_CAUSE_AT, loss.cause.number());
+        self.set_u32(layout::LOSS_TID_AT, loss.tid);
+        self.set_u32(layout::LOSS_CAUSE_AT, loss.cause.number());
     }
 
     fn join(&self, earlier: &Loss, later: &Loss) {
@@ -81,19 +81,19 @@ impl Pending {
         self.set(layout::LOSS_FIRST_AT, first_ns);
         self.set(layout::LOSS_LAST_AT, earlier.last_ns.max(later.last_ns));
         if earlier.tid != later.tid {
-            self.set_half(layout::LOSS_TID_AT, 0); // another thread has taken over the slot
+            self.set_u32(layout::LOSS_TID_AT, 0); // another thread has taken over the slot
         }
     }
 
     /// Announces that the record that ends at this position of slot 0 reports the loss. It counts
     /// as reported once that record is published.
-    pub(crate) fn tell_by(&self, position: u64) {
+    pub(crate) fn report_at(&self, position: u64) {
         self.set(layout::LOSS_TOLD_AT, position);
     }
 
     /// Clears the entry after the record that reports it was published.
     pub(crate) fn clear(&self) {
-        self.set_half(layout::LOSS_CAUSE_AT, 0);
+        self.set_u32(layout::LOSS_CAUSE_AT, 0);
         self.set(layout::LOSS_TOLD_AT, 0);
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_losses_are_joined_until_they_are_told() {
+    fn issue_19_losses_are_joined_until_they_are_reported() {
         let pending = Pending::new(Map::wiped_by_fork().unwrap(), 64);
         assert_eq!(pending.loss(), None);
         pending.add(&loss(10, 20, 2, 5));
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(pending.get(layout::LOSS_BEFORE_AT), 2);
         pending.add(&loss(50, 60, 1, 6));
         assert_eq!(pending.loss(), Some(loss(10, 60, 6, 0)), "of two threads");
-        pending.tell_by(99);
+        pending.report_at(99);
         pending.clear();
         assert_eq!(pending.loss(), None);
         pending.add(&loss(60, 70, 1, 6));

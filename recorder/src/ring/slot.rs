@@ -69,9 +69,9 @@ impl Slot {
         let control_at = layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes());
         let control = front.part(control_at, front.len() - control_at);
         let key = layout::key(index, GENERATION);
-        let generation = control.half(layout::SLOT_GENERATION_AT);
+        let generation = control.u32_at(layout::SLOT_GENERATION_AT);
         generation.store(GENERATION, Ordering::Relaxed);
-        let state = control.word(layout::SLOT_STATE_AT);
+        let state = control.u64_at(layout::SLOT_STATE_AT);
         state.store(layout::state(0, 0, key), Ordering::Relaxed);
         Slot {
             index,
@@ -106,19 +106,19 @@ impl Slot {
     /// Returns the word with head, depth and check byte: [`layout::state`].
     #[inline(always)]
     pub(crate) fn state(&self) -> &'static AtomicU64 {
-        self.control.word(layout::SLOT_STATE_AT)
+        self.control.u64_at(layout::SLOT_STATE_AT)
     }
 
     /// Returns the flushed position. Everything below it is in the fragment or reported as lost.
     #[inline(always)]
     pub(crate) fn flushed(&self) -> &'static AtomicU64 {
-        self.control.word(layout::SLOT_FLUSHED_AT)
+        self.control.u64_at(layout::SLOT_FLUSHED_AT)
     }
 
     /// Returns the word that marks a span that ends with the next line although later ones are
     /// open: [`layout::ending`], or 0.
     pub(crate) fn ending(&self) -> &'static AtomicU64 {
-        self.control.word(layout::SLOT_ENDING_AT)
+        self.control.u64_at(layout::SLOT_ENDING_AT)
     }
 
     pub(crate) fn head(&self) -> u64 {
@@ -136,7 +136,7 @@ impl Slot {
 
     /// Returns the tid of the thread that has the slot, or 0 if there is none.
     pub(crate) fn tid(&self) -> &'static AtomicU32 {
-        self.control.half(layout::SLOT_TID_AT)
+        self.control.u32_at(layout::SLOT_TID_AT)
     }
 
     /// Returns the address of position `at`. Any range of up to `bytes` from there is contiguous.
@@ -148,8 +148,9 @@ impl Slot {
 
     /// Returns the published bytes `from..to`.
     ///
-    /// # Safety The caller has the turn (so `from..to` stays above `flushed`), and `to` is at most
-    /// `head`.
+    /// # Safety
+    ///
+    /// The caller has the turn (so `from..to` stays above `flushed`), and `to` is at most `head`.
     pub(crate) unsafe fn published(&self, from: u64, to: u64) -> &'static [u8] {
         let len = usize::try_from(to - from).unwrap_or(0);
         // SAFETY: within the doubled mapping, and nothing writes to positions between `flushed` and

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::ring::open_entry::OpenEntry;
 use crate::sys::map::Map;
-use crate::sys::memory::gathered;
+use crate::sys::memory::collect_or_empty;
 use crate::text::encode::Line;
 use crate::text::series::Member;
 use sa_format::ring::{SpanText, text_word};
@@ -31,15 +31,15 @@ impl TextArea {
     /// Stores the text of a new span at `at` and its location in the span's entry. The text begins
     /// with `names` bytes of name and category. Returns false if not all of it fits.
     #[inline(always)]
-    pub(crate) fn show(&self, entry: OpenEntry, at: usize, names: usize, text: &[u8]) -> bool {
+    pub(crate) fn store(&self, entry: OpenEntry, at: usize, names: usize, text: &[u8]) -> bool {
         let (mut word, mut is_whole) = (text_word(at, 0, 0), true);
         if !text.is_empty() {
             entry.start().store(0, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
-            is_whole = self.put(at, text);
+            is_whole = self.copy_in(at, text);
             word = match is_whole {
                 true => text_word(at, names, text.len() - names),
-                false => self.put_cut(at, text.split_at(names)),
+                false => self.store_cut(at, text.split_at(names)),
             };
             compiler_fence(Ordering::SeqCst);
         }
@@ -49,12 +49,12 @@ impl TextArea {
 
     /// Stores the args of an open span whose text is the last in the area. The first `old` bytes of
     /// them are already there. Returns false if they do not all fit.
-    pub(crate) fn show_more(&self, entry: OpenEntry, old: usize, args: &[u8]) -> bool {
+    pub(crate) fn store_more(&self, entry: OpenEntry, old: usize, args: &[u8]) -> bool {
         let before = SpanText::of_word(entry.text().load(Ordering::Relaxed));
         let (from, names) = (before.at as usize, usize::from(before.names));
         let at = from + names;
         let added = args.get(old..).unwrap_or_default();
-        let is_whole = usize::from(before.args) == old && self.put(at + old, added);
+        let is_whole = usize::from(before.args) == old && self.copy_in(at + old, added);
         let word = if is_whole {
             text_word(from, names, args.len())
         } else {
@@ -62,7 +62,7 @@ impl TextArea {
             let none = text_word(from, names, 0);
             entry.text().store(none, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
-            text_word(from, names, self.put_members(at, args))
+            text_word(from, names, self.copy_members(at, args))
         };
         compiler_fence(Ordering::SeqCst);
         entry.text().store(word, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl TextArea {
         let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
         let (old, at) = (usize::from(text.args), text.args().end);
         let comma = usize::from(old > 0);
-        let is_whole = self.put(at + comma, args) && self.put(at, &b","[..comma]);
+        let is_whole = self.copy_in(at + comma, args) && self.copy_in(at, &b","[..comma]);
         if is_whole {
             let args = old + comma + args.len();
             let word = text_word(text.at as usize, usize::from(text.names), args);
@@ -97,12 +97,12 @@ impl TextArea {
     /// Returns the bytes of a range, or `None` if the range is empty or not all inside the area.
     pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
         let inside = !range.is_empty() && range.end <= self.0.len();
-        inside.then(|| gathered(range.map(|at| self.0.byte(at))))
+        inside.then(|| collect_or_empty(range.map(|at| self.0.byte(at))))
     }
 
     /// Copies bytes to `at` if all of them fit.
     #[inline(always)]
-    fn put(&self, at: usize, text: &[u8]) -> bool {
+    fn copy_in(&self, at: usize, text: &[u8]) -> bool {
         let Some(room) = self.room(at).filter(|room| text.len() <= room.len()) else {
             return false;
         };
@@ -113,16 +113,20 @@ impl TextArea {
     /// Stores as much of a span's text as fits and returns the word that locates it.
     #[cold]
     #[inline(never)]
-    fn put_cut(&self, at: usize, (names, args): (&[u8], &[u8])) -> u64 {
-        let names = if self.put(at, names) { names.len() } else { 0 };
-        text_word(at, names, self.put_members(at + names, args))
+    fn store_cut(&self, at: usize, (names, args): (&[u8], &[u8])) -> u64 {
+        let names = if self.copy_in(at, names) {
+            names.len()
+        } else {
+            0
+        };
+        text_word(at, names, self.copy_members(at + names, args))
     }
 
     /// Copies the args that fit to `at`, followed by the number of those that do not. Returns the
     /// length of the result.
     #[cold]
     #[inline(never)]
-    fn put_members(&self, at: usize, args: &[u8]) -> usize {
+    fn copy_members(&self, at: usize, args: &[u8]) -> usize {
         let Some(room) = self.room(at).filter(|room| room.len() > CUT_BYTES) else {
             return 0;
         };
@@ -205,7 +209,7 @@ mod tests {
     #[test]
     fn args_are_appended_where_they_have_room() {
         let (entry, area) = entry_and_area();
-        assert!(area.show(entry, 0, 0, b""));
+        assert!(area.store(entry, 0, 0, b""));
         assert!(area.append(entry, b"\"a\":1"));
         assert!(area.append(entry, b"\"b\":2"));
         assert_eq!(found(entry, area), owned("", "\"a\":1,\"b\":2"));
@@ -220,18 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn of_long_args_those_are_found_that_fit() {
+    fn long_args_are_stored_as_far_as_they_fit() {
         let (entry, area) = entry_and_area();
         let prompt = format!("\"prompt\":\"{},\\\",\"", "x".repeat(ROOM));
         let args = format!("\"id\":\"a,b\",{prompt},\"list\":[1,{{\"k\":2}}],\"n\":1");
-        assert!(!area.show(entry, 10, 2, format!("nn{args}").as_bytes()));
+        assert!(!area.store(entry, 10, 2, format!("nn{args}").as_bytes()));
         let expected = "\"id\":\"a,b\",\"list\":[1,{\"k\":2}],\"n\":1,\"sa_args_cut\":1";
         assert_eq!(found(entry, area), owned("nn", expected));
-        area.show(entry, 10, 0, b"\"id\":\"a,b\"");
-        assert!(!area.show_more(entry, 10, args.as_bytes()));
+        area.store(entry, 10, 0, b"\"id\":\"a,b\"");
+        assert!(!area.store_more(entry, 10, args.as_bytes()));
         assert_eq!(found(entry, area), owned("", expected), "also later");
         let more = format!("{args},\"m\":2");
-        assert!(!area.show_more(entry, args.len(), more.as_bytes()));
+        assert!(!area.store_more(entry, args.len(), more.as_bytes()));
         let expected = expected.replace("\"sa", "\"m\":2,\"sa");
         assert_eq!(found(entry, area), owned("", &expected), "and again");
     }
@@ -240,10 +244,10 @@ mod tests {
     fn what_has_no_room_is_not_there() {
         let (entry, area) = entry_and_area();
         for at in [ROOM - 2, ROOM, ROOM + 1, 1 << 20] {
-            area.show(entry, at, 2, b"nn\"a\":1");
+            area.store(entry, at, 2, b"nn\"a\":1");
             assert_eq!(found(entry, area).1, "", "at {at}");
-            area.show(entry, at, 0, b"\"a\":1");
-            area.show_more(entry, 5, b"\"a\":1,\"b\":1");
+            area.store(entry, at, 0, b"\"a\":1");
+            area.store_more(entry, 5, b"\"a\":1,\"b\":1");
             assert_eq!(found(entry, area), owned("", ""), "at {at}");
         }
     }
@@ -254,7 +258,7 @@ mod tests {
         for at in [0, 1, 100, ROOM - 50] {
             for len in 0..ROOM + 20 {
                 let args = format!("\"a\":\"{}\",\"b\":1", "x".repeat(len));
-                area.show(entry, at, 0, args.as_bytes());
+                area.store(entry, at, 0, args.as_bytes());
                 let (_, shown) = found(entry, area);
                 let whole = args.len() + at <= ROOM;
                 assert_eq!(shown == args, whole, "{len} at {at}: {shown}");

@@ -19,7 +19,7 @@ use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_an
 
 /// Age in ns below which a ring without a fragment, or a fragment without a header, may belong to a
 /// process that is just starting.
-const STARTING_NS: u64 = 60_000_000_000;
+const GRACE_NS: u64 = 60_000_000_000;
 
 /// Cleans the directory for a new run whose main process has this header. Returns a message if
 /// earlier runs had to be removed. Fragments that cannot be moved stay for a later cleaning.
@@ -28,7 +28,7 @@ pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> O
     let names = fragments.names().ok()?;
     for (stem, segments) in by_stem(&names) {
         if let Some(header) = abandoned(&fragments, (stem, &segments), own) {
-            let target = (run_of(header.as_ref()), header.as_ref());
+            let target = (run_folder(header.as_ref()), header.as_ref());
             let _ = previous::move_aside(config, directory, &fragments, (stem, &segments), target); // a later cleaning tries again
         }
     }
@@ -89,7 +89,7 @@ fn abandoned(
 }
 
 /// Returns the folder of a fragment's run. A name that is unsuitable for a folder is not used.
-fn run_of(header: Option<&FragmentHeader>) -> &str {
+fn run_folder(header: Option<&FragmentHeader>) -> &str {
     let run = header.map(|header| header.run.as_str());
     let named = run.filter(|run| is_folder_name(run) && !run.is_empty());
     named.unwrap_or(UNKNOWN_RUN)
@@ -108,7 +108,7 @@ fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
 /// Returns true if the file has not been written for so long that no process can be about to start
 /// with it.
 fn is_old(status: &Status) -> bool {
-    clock::realtime_ns().saturating_sub(status.modified_ns) > STARTING_NS
+    clock::realtime_ns().saturating_sub(status.modified_ns) > GRACE_NS
 }
 
 #[cfg(test)]
@@ -123,11 +123,11 @@ pub(crate) mod testing {
     use std::path::PathBuf;
     use std::time::Duration;
 
-    pub(crate) struct Ground(tempfile::TempDir);
+    pub(crate) struct TestDir(tempfile::TempDir);
 
-    impl Ground {
-        pub(crate) fn new() -> Ground {
-            Ground(tempfile::tempdir().unwrap())
+    impl TestDir {
+        pub(crate) fn new() -> TestDir {
+            TestDir(tempfile::tempdir().unwrap())
         }
 
         pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -207,7 +207,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{Ground, header, new_run};
+    use super::testing::{TestDir, header, new_run};
     use super::*;
     use crate::run::identity;
 
@@ -228,11 +228,11 @@ mod tests {
             (&no_namespace, true, true),
             (&other_boot, false, false),
         ] {
-            let ground = Ground::new();
-            let file = ground.write("fragments/trace.5.jsonl", Some(header), 0);
+            let test_dir = TestDir::new();
+            let file = test_dir.write("fragments/trace.5.jsonl", Some(header), 0);
             assert!(!locked || fd::try_lock(file.as_raw_fd()));
-            ground.clean();
-            let is_left = ground.has_kept("trace.5.jsonl", "previous/old");
+            test_dir.clean();
+            let is_left = test_dir.has_kept("trace.5.jsonl", "previous/old");
             assert_eq!(is_left, stays, "{header:?} locked {locked}");
         }
     }
@@ -244,25 +244,25 @@ mod tests {
             (true, false, false),
             (false, true, false),
         ] {
-            let ground = Ground::new();
+            let test_dir = TestDir::new();
             let live = FragmentHeader {
                 start_time: identity::read().start_time,
                 ..header("old")
             };
             for name in ["trace.5.s3.jsonl", "trace.5.s4.jsonl"] {
-                drop(ground.write(&format!("fragments/{name}"), Some(&live), 100));
+                drop(test_dir.write(&format!("fragments/{name}"), Some(&live), 100));
             }
             // A segment that was just created and has no header yet, as a kill can leave it.
-            let newest = ground.write("fragments/trace.5.s5.jsonl", None, 100);
+            let newest = test_dir.write("fragments/trace.5.s5.jsonl", None, 100);
             assert!(!locked || fd::try_lock(newest.as_raw_fd()));
             if grown {
-                drop(ground.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
+                drop(test_dir.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
             }
-            let directory = ground.directory();
+            let directory = test_dir.directory();
             let fragments = directory.open_folder("fragments").unwrap();
             let segments = ("trace.5", &[3, 4, 5][..]);
             if locked {
-                drop(ground.write("fragments/trace.5.s5.jsonl", Some(&live), 0));
+                drop(test_dir.write("fragments/trace.5.s5.jsonl", Some(&live), 0));
             }
             let header = abandoned(&fragments, segments, &new_run());
             assert_eq!(header.is_some(), moves, "locked {locked} grown {grown}");
@@ -271,11 +271,11 @@ mod tests {
 
     #[test]
     fn a_segment_of_the_largest_number_is_left_alone() {
-        let ground = Ground::new();
+        let test_dir = TestDir::new();
         let name = format!("fragments/trace.7.s{}.jsonl", u32::MAX);
-        drop(ground.write(&name, None, 100));
-        ground.clean();
-        assert!(ground.path(&name).exists());
+        drop(test_dir.write(&name, None, 100));
+        test_dir.clean();
+        assert!(test_dir.path(&name).exists());
     }
 
     #[test]
@@ -285,13 +285,13 @@ mod tests {
             (Some("trace.55.jsonl"), false),
             (None, false),
         ] {
-            let ground = Ground::new();
-            drop(ground.write("fragments/trace.5.ring", None, 100));
+            let test_dir = TestDir::new();
+            drop(test_dir.write("fragments/trace.5.ring", None, 100));
             if let Some(name) = segment {
-                drop(ground.write(&format!("fragments/{name}"), Some(&header("new")), 0));
+                drop(test_dir.write(&format!("fragments/{name}"), Some(&header("new")), 0));
             }
-            ground.clean();
-            let is_left = ground.path("fragments/trace.5.ring").exists();
+            test_dir.clean();
+            let is_left = test_dir.path("fragments/trace.5.ring").exists();
             assert_eq!(is_left, stays, "{segment:?}");
         }
     }
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn a_fragment_without_a_header_is_left_to_a_process_that_may_be_starting() {
         for (age, stays) in [(0, true), (30, true), (90, false)] {
-            let ground = Ground::new();
-            drop(ground.write("fragments/trace.5.jsonl", None, age));
-            ground.clean();
-            let is_left = ground.has_kept("trace.5.jsonl", "previous/unknown");
+            let test_dir = TestDir::new();
+            drop(test_dir.write("fragments/trace.5.jsonl", None, age));
+            test_dir.clean();
+            let is_left = test_dir.has_kept("trace.5.jsonl", "previous/unknown");
             assert_eq!(is_left, stays, "{age} s");
         }
     }

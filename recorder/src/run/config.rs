@@ -30,12 +30,12 @@ pub(crate) const START: &str = "SA_PROFILE_START";
 /// `0` forbids the recorder a thread of its own; `1` requests it with the first event.
 pub(crate) const THREADS: &str = "SA_PROFILE_THREADS";
 
-const LEVEL_WORDS: &str = "e2e, kernel, verbose";
-const KEEP_WORDS: [(&str, Keep); 2] = [("last", Keep::Last), ("first", Keep::First)];
+const LEVEL_NAMES: &str = "e2e, kernel, verbose";
+const KEEP_NAMES: [(&str, Keep); 2] = [("last", Keep::Last), ("first", Keep::First)];
 const DEFAULT_MAX_MB: u32 = 4096;
 /// Minimum limit. With fewer than four segments, removing one would discard most of the allowed
 /// space.
-const LEAST_MAX_MB: u32 = 4;
+const MIN_MAX_MB: u32 = 4;
 
 /// A set of levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Levels {
     pub const DEFAULT: Levels = Levels(3);
 
     /// Returns the levels that a list requests. `verbose` means all of them.
-    pub fn of(list: &[Level]) -> Levels {
+    pub fn from_list(list: &[Level]) -> Levels {
         let bits = list.iter().map(|level| match level {
             Level::Verbose => Levels::ALL.0,
             level => level.bit(),
@@ -186,7 +186,7 @@ impl Config {
             main_pid: variables.number(MAIN_PID),
             old_runs: variables.number(OLD_RUNS).map(|runs| runs as usize),
             max_bytes: variables.max_bytes(),
-            keep: (variables.choice(KEEP, "last or first", &KEEP_WORDS)).unwrap_or_default(),
+            keep: (variables.choice(KEEP, "last or first", &KEEP_NAMES)).unwrap_or_default(),
             mode: variables.mode().unwrap_or(0o600),
             cpu: variables.choice(CPU, "0 or 1", &[("0", false), ("1", true)]) == Some(true),
             threads,
@@ -260,7 +260,7 @@ impl Variables<'_> {
                 "kernel" => levels |= Level::Kernel.bit(),
                 "verbose" => levels |= Levels::ALL.0,
                 _ => self.warnings.push(format!(
-                    "{LEVEL}: unknown level {word:?}, expected {LEVEL_WORDS}"
+                    "{LEVEL}: unknown level {word:?}, expected {LEVEL_NAMES}"
                 )),
             }
         }
@@ -281,21 +281,21 @@ impl Variables<'_> {
 
     fn max_bytes(&mut self) -> u64 {
         let mebibytes = self.number(MAX_MB).unwrap_or(DEFAULT_MAX_MB);
-        if mebibytes < LEAST_MAX_MB {
+        if mebibytes < MIN_MAX_MB {
             self.warnings.push(format!(
-                "{MAX_MB}: expected {LEAST_MAX_MB} or more, which is taken, found {mebibytes}"
+                "{MAX_MB}: expected {MIN_MAX_MB} or more, which is taken, found {mebibytes}"
             ));
         }
-        u64::from(mebibytes.max(LEAST_MAX_MB)) << 20
+        u64::from(mebibytes.max(MIN_MAX_MB)) << 20
     }
 
     fn mode(&mut self) -> Option<u32> {
-        const USUAL: &str = "read and write for the owner and no execute bits, such as 0640";
+        const EXPECTED: &str = "read and write for the owner and no execute bits, such as 0640";
         let text = self.text(MODE)?;
         let digits = text.strip_prefix("0o").unwrap_or(&text);
         match u32::from_str_radix(digits, 8) {
             Ok(mode) if mode & 0o600 == 0o600 && mode & !0o666 == 0 => Some(mode),
-            Ok(_) => self.warn(MODE, USUAL, &text),
+            Ok(_) => self.warn(MODE, EXPECTED, &text),
             Err(_) => self.warn(MODE, "an octal number", digits),
         }
     }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn children_are_told_the_absolute_path_by_the_users_variable() {
+    fn children_get_the_absolute_path_in_the_users_variable() {
         for (name, value, exported, path) in [
             (DIR, "x", DIR, "/cwd/x"),
             (OUTPUT, "x", OUTPUT, "/cwd/x"),
@@ -417,8 +417,8 @@ mod tests {
             (vec![E2e, Kernel], Levels::DEFAULT),
             (vec![Verbose], Levels::ALL),
         ] {
-            assert_eq!(Levels::of(&list), levels);
-            assert_eq!(Levels::of(&levels.list()), levels);
+            assert_eq!(Levels::from_list(&list), levels);
+            assert_eq!(Levels::from_list(&levels.list()), levels);
         }
     }
 

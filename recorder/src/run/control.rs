@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::run::folder::store;
-use crate::sys::dir::{Dir, user};
+use crate::sys::dir::{Dir, effective_user};
 use crate::sys::fd::{self, Status};
 use sa_format::control::{CONTROL_FILE, Control, MAX_CONTROL_BYTES};
 
@@ -18,7 +18,7 @@ pub(crate) struct Watch {
     path: PathBuf,
     runs: Vec<String>,
     /// Status of the file when it was last read. It changes when the file is replaced or written.
-    seen: Option<Status>,
+    last_status: Option<Status>,
     /// Id of the newest control file that was read.
     id: String,
 }
@@ -29,16 +29,17 @@ impl Watch {
         Watch {
             path: directory.join(CONTROL_FILE),
             runs,
-            seen: None,
+            last_status: None,
             id: String::new(),
         }
     }
 
     /// Returns the control file if it is a new one. Costs one system call if nothing changed.
-    pub(crate) fn look(&mut self) -> Option<Control> {
-        let status = status_of_usable(&self.path).filter(|status| self.seen != Some(*status))?;
+    pub(crate) fn poll(&mut self) -> Option<Control> {
+        let status =
+            usable_status(&self.path).filter(|status| self.last_status != Some(*status))?;
         let text = read(&self.path, status)?;
-        self.seen = Some(status);
+        self.last_status = Some(status);
         let control = Control::parse(&text)?;
         let is_new = self.runs.contains(&control.run) && control.id != self.id;
         is_new.then(|| {
@@ -49,7 +50,9 @@ impl Watch {
 
     /// Stores a control file for every process of the run.
     ///
-    /// # Errors Returns an error if the file cannot be created in the directory.
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be created in the directory.
     pub(crate) fn replace(&mut self, control: &Control, mode: u32) -> io::Result<()> {
         let directory = Dir::open_path(self.path.parent().unwrap_or(Path::new("/")))?;
         store(&directory, CONTROL_FILE, mode, control)?;
@@ -60,10 +63,10 @@ impl Watch {
 
 /// Returns the status of a plain, short file of this user with a single link, or `None` for
 /// anything else.
-fn status_of_usable(path: &Path) -> Option<Status> {
-    let status = fd::status_of(path).ok()?;
+fn usable_status(path: &Path) -> Option<Status> {
+    let status = fd::path_status(path).ok()?;
     let is_usable = status.is_regular()
-        && status.owner == user()
+        && status.owner == effective_user()
         && status.links == 1
         && status.size <= MAX_CONTROL_BYTES as u64;
     is_usable.then_some(status)
@@ -76,7 +79,7 @@ fn read(path: &Path, status: Status) -> Option<Vec<u8>> {
 /// Removes the control file if it belongs to a run other than `run`.
 pub(crate) fn forget_others(run: &str, directory: &Dir) {
     let path = directory.path().join(CONTROL_FILE);
-    let text = status_of_usable(&path).and_then(|status| read(&path, status));
+    let text = usable_status(&path).and_then(|status| read(&path, status));
     let control = text.and_then(|text| Control::parse(&text));
     if control.is_some_and(|control| control.run != run) {
         let _ = directory.remove(CONTROL_FILE); // no process follows it
@@ -104,20 +107,20 @@ mod tests {
     fn each_control_of_the_run_is_seen_once() {
         let dir = tempfile::tempdir().unwrap();
         let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
-        assert_eq!(watch.look(), None);
+        assert_eq!(watch.poll(), None);
         let mut other = Watch::new(dir.path(), vec!["r".to_owned()]);
         for id in [1, 2] {
             other.replace(&control(id, "r"), 0o600).unwrap();
-            assert_eq!(watch.look(), Some(control(id, "r")));
-            assert_eq!(watch.look(), None);
+            assert_eq!(watch.poll(), Some(control(id, "r")));
+            assert_eq!(watch.poll(), None);
         }
         other.replace(&control(2, "r"), 0o600).unwrap();
-        assert_eq!(watch.look(), None, "the same one, stored again");
-        assert_eq!(other.look(), None, "its own");
+        assert_eq!(watch.poll(), None, "the same one, stored again");
+        assert_eq!(other.poll(), None, "its own");
         other.replace(&control(3, "other"), 0o600).unwrap();
-        assert_eq!(watch.look(), None);
+        assert_eq!(watch.poll(), None);
         fs::remove_file(dir.path().join(CONTROL_FILE)).unwrap();
-        assert_eq!(watch.look(), None);
+        assert_eq!(watch.poll(), None);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
@@ -129,13 +132,13 @@ mod tests {
         let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
         fs::write(&aside, control(1, "r").text()).unwrap();
         std::os::unix::fs::symlink(&aside, &path).unwrap();
-        assert_eq!(watch.look(), None);
+        assert_eq!(watch.poll(), None);
         fs::remove_file(&path).unwrap();
         fs::hard_link(&aside, &path).unwrap();
-        assert_eq!(watch.look(), None);
+        assert_eq!(watch.poll(), None);
         fs::remove_file(&path).unwrap();
         fs::write(&path, [control(1, "r").text(), vec![b' '; 5000]].concat()).unwrap();
-        assert_eq!(watch.look(), None);
+        assert_eq!(watch.poll(), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Maximum length in bytes of a small file that is read.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 impl RunPaths {
     /// Opens the folder of the fragments. Refuses a symlink in its place, or another user's folder.
@@ -49,7 +49,7 @@ pub(crate) fn folder_mode(mode: u32) -> u32 {
 pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
     names.iter().any(|name| {
         let name = name.to_string_lossy();
-        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
+        stem_and_segment(&name).is_some_and(|(found, _)| found == stem)
     })
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn load<T: DeserializeOwned>(directory: &Dir, name: &str) -> Option<T
 
 /// Parses an open JSON file.
 pub(crate) fn parse<T: DeserializeOwned>(file: &OwnedFd) -> Option<T> {
-    let text = read::rest(file, MOST_BYTES).ok()?;
+    let text = read::rest(file, MAX_BYTES).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn store(
     let mut text = serde_json::to_vec(contents).map_err(io::Error::other)?;
     text.push(b'\n');
     let temporary = format!("{name}.{:016x}.tmp", sys::random());
-    let file = fd::move_away(directory.create_file(&temporary, mode, libc::O_RDWR)?);
+    let file = fd::move_high(directory.create_file(&temporary, mode, libc::O_RDWR)?);
     fd::try_lock(file.as_raw_fd());
     let written = fd::write_whole(file.as_raw_fd(), &text);
     let stored = written.and_then(|()| directory.replace(&temporary, name));

@@ -10,7 +10,7 @@ use crate::sys::read;
 use sa_format::FragmentHeader;
 
 /// Maximum number of bytes read from a kernel file.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Returns a header with the identity of the calling process. The fields that depend on the recording have their defaults.
 pub(crate) fn read() -> FragmentHeader {
@@ -32,7 +32,7 @@ pub(crate) fn read() -> FragmentHeader {
 }
 
 fn text(path: &str) -> String {
-    let text = read::file(path, MOST_BYTES).ok();
+    let text = read::file(path, MAX_BYTES).ok();
     let text = text.and_then(|text| String::from_utf8(text).ok());
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
@@ -76,7 +76,7 @@ pub fn is_ancestor(ancestor: u32, pid: u32) -> bool {
 }
 
 fn stat_number<T: FromStr>(pid: u32, field: usize) -> Option<T> {
-    let stat = read::file(format!("/proc/{pid}/stat"), MOST_BYTES).ok()?;
+    let stat = read::file(format!("/proc/{pid}/stat"), MAX_BYTES).ok()?;
     read::stat_field(&stat, field)?.parse().ok()
 }
 
@@ -86,15 +86,15 @@ fn script(exe: &str) -> Option<String> {
     const INTERPRETERS: [&str; 7] = ["python", "node", "perl", "ruby", "bash", "sh", "dash"];
     let mut interpreters = INTERPRETERS.iter();
     interpreters.find(|name| exe.starts_with(**name))?;
-    let command = read::file("/proc/self/cmdline", MOST_BYTES).ok()?;
+    let command = read::file("/proc/self/cmdline", MAX_BYTES).ok()?;
     let words = command.split(|byte| *byte == 0).skip(1);
     let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
-    script_of(&words.collect::<Vec<String>>())
+    find_script(&words.collect::<Vec<String>>())
 }
 
 /// Finds the script in the arguments of an interpreter. Only the name of an existing file or of a
 /// module counts, because any other argument may be code that contains a secret.
-fn script_of(words: &[String]) -> Option<String> {
+fn find_script(words: &[String]) -> Option<String> {
     const CODE: [&str; 3] = ["eval", "print", "command"];
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -158,7 +158,7 @@ mod tests {
             .chain(none.split('|').map(|line| (line, None)))
         {
             let words = line.split(' ').map(|word| word.replace("SCRIPT", &script));
-            let found = script_of(&words.collect::<Vec<_>>());
+            let found = find_script(&words.collect::<Vec<_>>());
             assert_eq!(found.as_deref(), expected, "{line}");
         }
     }

@@ -35,7 +35,7 @@ pub(crate) struct Run {
 
 /// The previous recording of this process, which it ended to begin a new one.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct PreviousRecording {
     pub(crate) run: Run,
     pub(crate) directory: PathBuf,
     pub(crate) name: ProcessName,
@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// Returns the run of a forked child.
-    pub(crate) fn of_child(&self) -> Run {
+    pub(crate) fn for_child(&self) -> Run {
         Run {
             main: false,
             lock: None,
@@ -81,8 +81,10 @@ impl Run {
 
 /// Finds or begins the run of this process, and creates the directories.
 ///
-/// # Errors Returns an error if the directory cannot be created, or if it contains something that
-/// must not be touched.
+/// # Errors
+///
+/// Returns an error if the directory cannot be created, or if it contains something that must not
+/// be touched.
 pub(crate) fn enter(
     config: &Config,
     identity: &FragmentHeader,
@@ -92,7 +94,7 @@ pub(crate) fn enter(
         if let Some(run) = announced::begin(entrance)? {
             return Ok(run);
         }
-        match entrance.given() {
+        match entrance.run_from_environment() {
             Some(run) => Ok(run),
             None => entrance.join_or_start(),
         }
@@ -103,16 +105,18 @@ pub(crate) fn enter(
 /// main process begins a new run. Any other process joins the run that the main process has begun
 /// since, or is about to begin. The environment is ignored for this because it is older.
 ///
-/// # Errors Same as [`enter`].
+/// # Errors
+///
+/// Same as [`enter`].
 pub(crate) fn enter_anew(
     config: &Config,
     identity: &FragmentHeader,
-    before: Option<&Before>,
+    before: Option<&PreviousRecording>,
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
     enter_as(config, identity, warnings, |entrance| {
         entrance.wait_for_turn();
-        entrance.anew(before)
+        entrance.begin_anew(before)
     })
 }
 
@@ -157,25 +161,25 @@ impl Entrance<'_> {
     }
 
     /// Returns the run that the environment names, unless it is stale.
-    fn given(&mut self) -> Option<Run> {
+    fn run_from_environment(&mut self) -> Option<Run> {
         let id = self.config.run.clone()?;
         let Some(main_pid) = self.config.main_pid else {
             return Some(Run::joined(id, 0)); // a launcher groups its processes
         };
-        let stated = live_run(&self.directory, self.identity);
+        let live = live_run(&self.directory, self.identity);
         // The main process may have begun another run since it created this environment.
-        if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
-            return Some(Run::joined(stated.run.clone(), main_pid));
+        if let Some(live) = live.as_ref().filter(|run| run.main_pid == main_pid) {
+            return Some(Run::joined(live.run.clone(), main_pid));
         }
         let is_ancestor = identity::is_ancestor(main_pid, self.identity.pid);
         // A live run takes precedence over one that was announced but never begun.
-        if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
+        if let Some(live) = live.as_ref().filter(|run| run.run != id)
             && is_ancestor
             && !self.has_member(&id, |_, _| true)
         {
-            return Some(Run::joined(stated.run.clone(), stated.main_pid));
+            return Some(Run::joined(live.run.clone(), live.main_pid));
         }
-        let live_here = || stated.as_ref().is_some_and(|run| run.run == id);
+        let live_here = || live.as_ref().is_some_and(|run| run.run == id);
         if is_ancestor || live_here() || self.has_live_member(&id) {
             return Some(Run::joined(id, main_pid));
         }
@@ -248,7 +252,7 @@ impl Entrance<'_> {
         })
     }
 
-    fn anew(&mut self, before: Option<&Before>) -> io::Result<Run> {
+    fn begin_anew(&mut self, before: Option<&PreviousRecording>) -> io::Result<Run> {
         let (config, identity) = (self.config, self.identity);
         if let (Some(id), None) = (&config.run, config.main_pid) {
             return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
@@ -264,20 +268,20 @@ impl Entrance<'_> {
             return Ok(Run::joined(id.clone(), pid)); // this process began the run before it executed another program
         }
         let own = before.filter(|before| before.directory == config.paths.directory);
-        let stated = live_run(&self.directory, identity);
+        let live = live_run(&self.directory, identity);
         let is_me =
             |run: &RunFile| run.main_pid == identity.pid && run.start_time == identity.start_time;
-        if let Some(stated) = stated.as_ref().filter(|run| !is_me(run)) {
+        if let Some(live) = live.as_ref().filter(|run| !is_me(run)) {
             let was_in = |run: &str| own.is_some_and(|before| before.run.id == run);
-            let next = next::read(&self.directory).filter(|next| next::is_after(next, stated));
-            if !was_in(&stated.run) && !next.as_ref().is_some_and(|next| was_in(&next.run)) {
-                return Ok(Run::joined(stated.run.clone(), stated.main_pid));
+            let next = next::read(&self.directory).filter(|next| next::is_after(next, live));
+            if !was_in(&live.run) && !next.as_ref().is_some_and(|next| was_in(&next.run)) {
+                return Ok(Run::joined(live.run.clone(), live.main_pid));
             }
-            return next::join(config, &self.directory, stated, Some(stated.run.clone()));
+            return next::join(config, &self.directory, live, Some(live.run.clone()));
         }
-        let of_main = |pid: &u32| *pid != identity.pid && identity::is_ancestor(*pid, identity.pid);
-        if stated.is_none()
-            && let Some(pid) = config.main_pid.filter(of_main)
+        let is_main = |pid: &u32| *pid != identity.pid && identity::is_ancestor(*pid, identity.pid);
+        if live.is_none()
+            && let Some(pid) = config.main_pid.filter(is_main)
         {
             // The main process is alive and has not begun a run in this directory.
             let main = RunFile {
@@ -329,11 +333,12 @@ pub fn new_run_id() -> String {
 /// so that the leap day comes last.
 fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
     let month = (from_march + 2) % 12 + 1;
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }

@@ -63,27 +63,27 @@ mod tests {
             start_time: 0,
             ..here.clone()
         };
-        let of = |identity: &FragmentHeader, start_time| RunFile {
+        let run_with = |identity: &FragmentHeader, start_time| RunFile {
             start_time,
             ..run_file(identity)
         };
         let gone = here.start_time + 1;
         let other_boot = RunFile {
             boot_id: "other".to_owned(),
-            ..of(&here, gone)
+            ..run_with(&here, gone)
         };
         let other_namespace = RunFile {
             pid_ns: 1,
-            ..of(&here, gone)
+            ..run_with(&here, gone)
         };
         for (run, reader, expected) in [
-            (of(&here, here.start_time), &here, true),
-            (of(&here, gone), &here, false),
+            (run_with(&here, here.start_time), &here, true),
+            (run_with(&here, gone), &here, false),
             (other_boot, &here, true),
             (other_namespace, &here, true),
-            (of(&nowhere, 0), &here, true),
-            (of(&nowhere, 0), &nowhere, true),
-            (of(&here, gone), &nowhere, true),
+            (run_with(&nowhere, 0), &here, true),
+            (run_with(&nowhere, 0), &nowhere, true),
+            (run_with(&here, gone), &nowhere, true),
         ] {
             assert_eq!(may_live(&run, reader), expected, "{run:?}");
         }

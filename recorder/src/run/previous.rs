@@ -25,8 +25,8 @@ pub(crate) const UNKNOWN_RUN: &str = "unknown";
 const UNKNOWN_FRAGMENTS: usize = 8;
 /// Age below which runs are kept by default, and limits on their number and their total size.
 const DAY_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
-const MOST_RUNS: usize = 20;
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_RUNS: usize = 20;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Moves a fragment and its ring into `previous/<run>/`. The ring goes first. A kill in between
 /// leaves segments, and the next cleaning moves them to their ring. A ring that stayed alone would
@@ -60,7 +60,7 @@ pub(crate) fn move_aside(
 }
 
 /// Returns the name of the ring of a fragment's segment.
-fn ring_of(name: &OsStr) -> String {
+fn segment_ring_name(name: &OsStr) -> String {
     let text = name.to_string_lossy();
     ring_name(stem_and_segment(&text).map_or(&*text, |(stem, _)| stem))
 }
@@ -75,7 +75,7 @@ fn suffix(header: Option<&FragmentHeader>) -> String {
 }
 
 /// A segment of a fragment of this host.
-struct Old {
+struct OldFragment {
     status: Status,
     name: OsString,
 }
@@ -84,7 +84,7 @@ struct Old {
 struct OldRun {
     name: OsString,
     folder: Dir,
-    fragments: Vec<Old>,
+    fragments: Vec<OldFragment>,
     /// Disk space of the rings in the folder, in bytes.
     ring_bytes: u64,
 }
@@ -104,14 +104,14 @@ impl OldRun {
         let header = first.and_then(|(file, _)| read_header(&file));
         let is_ours = header.is_some_and(|header| header.host == host);
         let old = |name: OsString| match is_ours {
-            true => Some(Old {
+            true => Some(OldFragment {
                 status: folder.open_linked(&name).ok()?.1,
                 name,
             }),
-            false => of_host(&folder, name, host),
+            false => fragment_of_host(&folder, name, host),
         };
-        let mut fragments: Vec<Old> = names.into_iter().filter_map(old).collect();
-        let age = |old: &Old| (old.status.modified_ns, old.name.clone());
+        let mut fragments: Vec<OldFragment> = names.into_iter().filter_map(old).collect();
+        let age = |old: &OldFragment| (old.status.modified_ns, old.name.clone());
         fragments.sort_by_cached_key(|old| Reverse(age(old)));
         Some(OldRun {
             name,
@@ -139,16 +139,16 @@ impl OldRun {
     /// counted and reported to `removed`.
     fn keep_newest(&self, count: usize, host: &str, removed: &mut Removed<'_>) {
         let gone = self.fragments.iter().skip(count);
-        let gone = gone.filter_map(|old| of_host(&self.folder, old.name.clone(), host));
-        let gone: Vec<Old> = gone.collect();
+        let gone = gone.filter_map(|old| fragment_of_host(&self.folder, old.name.clone(), host));
+        let gone: Vec<OldFragment> = gone.collect();
         let files = gone.iter().filter_map(|old| {
             let (file, _) = self.folder.open_linked(&old.name).ok()?;
-            let has_ring = self.folder.has(ring_of(&old.name));
+            let has_ring = self.folder.has(segment_ring_name(&old.name));
             Some((file, old.status.size, has_ring))
         });
-        removed.tell(&self.name.to_string_lossy(), files);
-        for Old { name, .. } in &gone {
-            let ring = ring_of(name);
+        removed.add(&self.name.to_string_lossy(), files);
+        for OldFragment { name, .. } in &gone {
+            let ring = segment_ring_name(name);
             if self.folder.open_file(&ring).is_ok() {
                 let _ = self.folder.remove(&ring); // only a cleanup
             }
@@ -164,12 +164,12 @@ impl OldRun {
 }
 
 /// Returns a fragment of this host, or `None` for anything else.
-fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
+fn fragment_of_host(folder: &Dir, name: OsString, host: &str) -> Option<OldFragment> {
     let (file, status) = folder.open_linked(&name).ok()?;
     let header = read_header(&file);
     let elsewhere = header.as_ref().is_some_and(|header| header.host != host);
     let not_ours = header.is_none() && status.links > 1;
-    (!elsewhere && !not_ours).then_some(Old { status, name })
+    (!elsewhere && !not_ours).then_some(OldFragment { status, name })
 }
 
 /// Keeps the `SA_PROFILE_OLD_RUNS` most recently written runs, or by default those of the last day.
@@ -188,25 +188,25 @@ pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> O
         run.keep_newest(kept.saturating_mul(UNKNOWN_FRAGMENTS), host, &mut removed);
     }
     runs.sort_by_key(|run| Reverse(run.last_written_ns()));
-    let kept = config.old_runs.unwrap_or_else(|| young(&runs));
+    let kept = config.old_runs.unwrap_or_else(|| count_recent(&runs));
     for run in runs.into_iter().skip(kept) {
         run.remove(&previous, host, &mut removed);
     }
-    removed.words()
+    removed.message()
 }
 
 /// Returns the number of runs, newest first, that are from the last day and within the limits. The
 /// newest one is always kept.
-fn young(runs: &[OldRun]) -> usize {
+fn count_recent(runs: &[OldRun]) -> usize {
     let now_ns = clock::realtime_ns();
-    let is_young = |run: &OldRun| {
+    let is_recent = |run: &OldRun| {
         let written_ns = run.last_written_ns();
         written_ns.is_none_or(|written_ns| now_ns.saturating_sub(written_ns) < DAY_NS) // a time in the future counts as recent
     };
     let mut bytes = 0u64;
     let stays = |(number, run): &(usize, &OldRun)| {
         bytes = bytes.saturating_add(run.disk_bytes());
-        *number == 0 || *number < MOST_RUNS && bytes <= MOST_BYTES && is_young(run)
+        *number == 0 || *number < MAX_RUNS && bytes <= MAX_BYTES && is_recent(run)
     };
     runs.iter().enumerate().take_while(stays).count()
 }
@@ -214,19 +214,19 @@ fn young(runs: &[OldRun]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::cleaning::testing::{Ground, header};
+    use crate::run::cleaning::testing::{TestDir, header};
     use sa_format::RemovedRuns;
     use std::fs;
     use std::time::{Duration, SystemTime};
 
     /// Creates runs of these ages in seconds, newest first, each with a fragment of `events`
     /// events.
-    fn runs(ground: &Ground, ages: &[u64], events: usize) {
+    fn runs(test_dir: &TestDir, ages: &[u64], events: usize) {
         for (number, age) in ages.iter().enumerate() {
             let name = format!("run-{number:02}");
             let fragment = format!("previous/{name}/trace.1.jsonl");
-            drop(ground.write(&fragment, Some(&header(&name)), *age));
-            let path = ground.path(&fragment);
+            drop(test_dir.write(&fragment, Some(&header(&name)), *age));
+            let path = test_dir.path(&fragment);
             let event = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":1.000}\n".repeat(events);
             let text = fs::read_to_string(&path).unwrap() + "\n" + &event;
             fs::write(&path, text).unwrap();
@@ -239,89 +239,96 @@ mod tests {
         file.set_modified(at).unwrap();
     }
 
-    fn left(ground: &Ground) -> usize {
-        fs::read_dir(ground.path("previous")).unwrap().count()
+    fn left(test_dir: &TestDir) -> usize {
+        fs::read_dir(test_dir.path("previous")).unwrap().count()
     }
 
     #[test]
     fn issue_19_runs_of_the_last_day_stay() {
-        let ground = Ground::new();
-        runs(&ground, &[60; 20], 3);
-        assert_eq!(ground.forget(None), None);
-        assert_eq!(left(&ground), 20);
-        assert!(!ground.path("removed").exists());
-        runs(&ground, &[60, 60, 90_000, 100_000], 3);
-        assert!(ground.forget(None).is_some());
-        assert_eq!(left(&ground), 18);
-        let ground = Ground::new();
-        runs(&ground, &[90_000, 100_000], 3);
-        ground.forget(None);
-        assert_eq!(left(&ground), 1, "the newest one stays however old it is");
+        let test_dir = TestDir::new();
+        runs(&test_dir, &[60; 20], 3);
+        assert_eq!(test_dir.forget(None), None);
+        assert_eq!(left(&test_dir), 20);
+        assert!(!test_dir.path("removed").exists());
+        runs(&test_dir, &[60, 60, 90_000, 100_000], 3);
+        assert!(test_dir.forget(None).is_some());
+        assert_eq!(left(&test_dir), 18);
+        let test_dir = TestDir::new();
+        runs(&test_dir, &[90_000, 100_000], 3);
+        test_dir.forget(None);
+        assert_eq!(left(&test_dir), 1, "the newest one stays however old it is");
     }
 
     #[test]
     fn issue_19_runs_of_a_clock_that_is_ahead_stay() {
-        let ground = Ground::new();
-        runs(&ground, &[0, 1, 2], 3);
+        let test_dir = TestDir::new();
+        runs(&test_dir, &[0, 1, 2], 3);
         for number in 0..3 {
-            let path = ground.path(&format!("previous/run-0{number}/trace.1.jsonl"));
+            let path = test_dir.path(&format!("previous/run-0{number}/trace.1.jsonl"));
             set_written(&path, SystemTime::now() + Duration::from_secs(60));
         }
-        assert_eq!(ground.forget(None), None);
-        assert_eq!(left(&ground), 3);
+        assert_eq!(test_dir.forget(None), None);
+        assert_eq!(left(&test_dir), 3);
     }
 
     #[test]
     fn issue_19_rings_count_where_runs_are_removed() {
-        let ground = Ground::new();
-        runs(&ground, &[10, 20], 7);
-        let ring = ground.path("previous/run-01/trace.1.ring");
+        let test_dir = TestDir::new();
+        runs(&test_dir, &[10, 20], 7);
+        let ring = test_dir.path("previous/run-01/trace.1.ring");
         fs::write(ring, vec![1; 1 << 20]).unwrap();
-        let previous = ground.directory().open_folder(PREVIOUS_DIR).unwrap();
+        let previous = test_dir.directory().open_folder(PREVIOUS_DIR).unwrap();
         let host = crate::run::identity::read().host;
         let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
         assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
         // The contents of the ring are not counted.
-        let words = ground.forget(Some(1)).unwrap();
+        let words = test_dir.forget(Some(1)).unwrap();
         assert!(words.contains("run-01: about 7 events"), "{words}");
     }
 
     #[test]
-    fn issue_19_what_is_removed_is_told() {
-        let ground = Ground::new();
-        runs(&ground, &(0..23).map(|age| 10 * age).collect::<Vec<_>>(), 7);
-        ground.forget(None).unwrap();
+    fn issue_19_what_is_removed_is_listed() {
+        let test_dir = TestDir::new();
+        runs(
+            &test_dir,
+            &(0..23).map(|age| 10 * age).collect::<Vec<_>>(),
+            7,
+        );
+        test_dir.forget(None).unwrap();
         let read = || -> RemovedRuns {
-            serde_json::from_str(&fs::read_to_string(ground.path("removed")).unwrap()).unwrap()
+            serde_json::from_str(&fs::read_to_string(test_dir.path("removed")).unwrap()).unwrap()
         };
         // The message is printed once, but each removal is listed.
-        assert_eq!(ground.forget(Some(10)), None);
+        assert_eq!(test_dir.forget(Some(10)), None);
         assert_eq!(read().runs.len(), 13);
         for round in 0..40 {
-            runs(&ground, &[0, 10, 20], round);
-            ground.forget(Some(0));
+            runs(&test_dir, &[0, 10, 20], round);
+            test_dir.forget(Some(0));
         }
-        let told = read();
-        assert!(told.runs.len() <= 64 && told.older_runs > 50, "{told:?}");
+        let removed = read();
+        assert!(
+            removed.runs.len() <= 64 && removed.older_runs > 50,
+            "{removed:?}"
+        );
     }
 
     #[test]
     fn fragments_of_no_known_run_are_bounded_and_push_no_run_out() {
-        let ground = Ground::new();
-        ground.write("previous/run/trace.1.jsonl", Some(&header("run")), 5000);
+        let test_dir = TestDir::new();
+        test_dir.write("previous/run/trace.1.jsonl", Some(&header("run")), 5000);
         for age in 0..20 {
-            ground.write(&format!("previous/unknown/trace.{age}.jsonl"), None, age);
+            test_dir.write(&format!("previous/unknown/trace.{age}.jsonl"), None, age);
         }
-        ground.forget(Some(1));
-        assert!(ground.path("previous/run/trace.1.jsonl").exists());
-        let left = fs::read_dir(ground.path("previous/unknown")).unwrap();
+        test_dir.forget(Some(1));
+        assert!(test_dir.path("previous/run/trace.1.jsonl").exists());
+        let left = fs::read_dir(test_dir.path("previous/unknown")).unwrap();
         assert_eq!(left.count(), UNKNOWN_FRAGMENTS);
-        assert!(ground.path("previous/unknown/trace.0.jsonl").exists());
+        assert!(test_dir.path("previous/unknown/trace.0.jsonl").exists());
     }
 
     #[test]
     fn the_runs_of_this_host_that_were_written_last_stay() {
-        let ground = Ground::new();
+        let test_dir = TestDir::new();
         let mut elsewhere = header("there");
         elsewhere.host.push_str("-other");
         for (number, (name, header, age)) in [
@@ -337,11 +344,11 @@ mod tests {
         .enumerate()
         {
             let fragment = format!("previous/{name}/trace.{number}.jsonl");
-            drop(ground.write(&fragment, Some(header), age));
+            drop(test_dir.write(&fragment, Some(header), age));
         }
-        fs::write(ground.path("previous/older/trace.3.ring"), "").unwrap();
-        ground.forget(Some(2));
-        let is_left = |name: &&str| ground.path("previous").join(name).exists();
+        fs::write(test_dir.path("previous/older/trace.3.ring"), "").unwrap();
+        test_dir.forget(Some(2));
+        let is_left = |name: &&str| test_dir.path("previous").join(name).exists();
         let fragments = [
             "there/trace.0.jsonl",
             "both/trace.1.jsonl",
@@ -353,24 +360,24 @@ mod tests {
 
     #[test]
     fn a_move_cut_after_the_ring_goes_on_beside_it() {
-        let ground = Ground::new();
+        let test_dir = TestDir::new();
         let header = header("old");
-        ground.write("fragments/trace.5.jsonl", Some(&header), 100);
-        ground.write("previous/old/trace.5.jsonl", Some(&header), 100); // the name is already in use
-        fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
-        let (config, directory) = (ground.config(Some(1)), ground.directory());
+        test_dir.write("fragments/trace.5.jsonl", Some(&header), 100);
+        test_dir.write("previous/old/trace.5.jsonl", Some(&header), 100); // the name is already in use
+        fs::write(test_dir.path("fragments/trace.5.ring"), "tail").unwrap();
+        let (config, directory) = (test_dir.config(Some(1)), test_dir.directory());
         let fragments = directory.open_folder("fragments").unwrap();
         let target = ("old", Some(&header));
-        let in_the_way = ground.path("previous/old/trace.5.0123456789abcdef.jsonl");
+        let in_the_way = test_dir.path("previous/old/trace.5.0123456789abcdef.jsonl");
         fs::create_dir(&in_the_way).unwrap();
         let fragment = ("trace.5", &[0][..]);
         move_aside(&config, &directory, &fragments, fragment, target).unwrap_err();
-        assert!(ground.path("fragments/trace.5.jsonl").exists());
+        assert!(test_dir.path("fragments/trace.5.jsonl").exists());
         fs::remove_dir(in_the_way).unwrap();
         move_aside(&config, &directory, &fragments, fragment, target).unwrap();
         for suffix in ["jsonl", "ring"] {
             let moved = format!("previous/old/trace.5.0123456789abcdef.{suffix}");
-            assert!(ground.path(&moved).exists(), "{moved}");
+            assert!(test_dir.path(&moved).exists(), "{moved}");
         }
     }
 }

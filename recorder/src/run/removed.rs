@@ -17,11 +17,11 @@ const COUNTED_BYTES: u64 = 4 << 20;
 /// Assumed length of a line in bytes if nothing was counted.
 const LINE_BYTES: u64 = 120;
 /// Maximum number of runs listed in the file.
-const NAMED: usize = 64;
+const MAX_LISTED: usize = 64;
 /// Maximum number of runs listed in the message.
-const SAID: usize = 3;
+const MAX_IN_MESSAGE: usize = 3;
 /// Time in ns after a removal before a further one is reported in a message again.
-const AGAIN_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+const REPEAT_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 /// Beginning of the recorder's own records and of names.
 const METADATA: &[u8] = br#"{"ph":"M""#;
 
@@ -32,7 +32,7 @@ pub(crate) struct Removed<'a> {
     /// Runs that this cleaning removes.
     runs: Vec<RemovedRun>,
     /// True if other runs were removed recently, so that a message was already printed.
-    was_said: bool,
+    was_reported: bool,
     bytes_left: u64,
 }
 
@@ -42,14 +42,14 @@ impl<'a> Removed<'a> {
             directory,
             mode,
             runs: Vec::new(),
-            was_said: false,
+            was_reported: false,
             bytes_left: COUNTED_BYTES,
         }
     }
 
     /// Lists a run that is about to be removed. For each of its files, `files` has the length, and
     /// whether it has a ring, whose contents are not counted.
-    pub(crate) fn tell(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64, bool)>) {
+    pub(crate) fn add(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64, bool)>) {
         let mut removed = RemovedRun {
             run: run.to_owned(),
             fragments: 0,
@@ -97,10 +97,10 @@ impl<'a> Removed<'a> {
     fn write(&mut self, run: &RemovedRun) {
         let mut all: RemovedRuns = load(self.directory, REMOVED_FILE).unwrap_or_default();
         if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
-            self.was_said = clock::realtime_ns().saturating_sub(last.realtime_ns) < AGAIN_NS;
+            self.was_reported = clock::realtime_ns().saturating_sub(last.realtime_ns) < REPEAT_NS;
         }
         all.runs.push(run.clone());
-        let older = all.runs.len().saturating_sub(NAMED);
+        let older = all.runs.len().saturating_sub(MAX_LISTED);
         for older in all.runs.drain(..older) {
             all.older_runs = all.older_runs.saturating_add(1);
             all.older_events = all.older_events.saturating_add(older.events);
@@ -109,8 +109,8 @@ impl<'a> Removed<'a> {
     }
 
     /// Returns the message about the removal, unless one was printed recently.
-    pub(crate) fn words(&self) -> Option<String> {
-        if self.runs.is_empty() || self.was_said {
+    pub(crate) fn message(&self) -> Option<String> {
+        if self.runs.is_empty() || self.was_reported {
             return None;
         }
         let events: u64 = self.runs.iter().map(|run| run.events).sum();
@@ -118,9 +118,9 @@ impl<'a> Removed<'a> {
             let about = if run.estimated { "about " } else { "" };
             format!("{}: {about}{} events", run.run, run.events)
         };
-        let mut named: Vec<String> = self.runs.iter().take(SAID).map(run).collect();
-        if self.runs.len() > SAID {
-            named.push(format!("{} more", self.runs.len() - SAID));
+        let mut named: Vec<String> = self.runs.iter().take(MAX_IN_MESSAGE).map(run).collect();
+        if self.runs.len() > MAX_IN_MESSAGE {
+            named.push(format!("{} more", self.runs.len() - MAX_IN_MESSAGE));
         }
         Some(format!(
             "removed {} earlier run{} with {events} events from {} ({}); {} keeps more, {REMOVED_FILE} in it names those that follow",

@@ -11,13 +11,13 @@ use crate::ring::open_horizon::{OpenHorizon, earliest_unwritten_ns};
 use crate::run::config::{Config, RunPaths};
 use crate::segment::block::Block;
 use crate::segment::bound::{Bound, Contents, Removed};
-use crate::segment::file::{Doomed, Segment, cause_of};
+use crate::segment::file::{Segment, UnlinkedSegment, write_error_cause};
 use crate::segment::names::Names;
 use crate::segment::preamble::{SegmentBegin, preamble};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
-use crate::sys::memory::look_for_room;
+use crate::sys::memory::check_room;
 use sa_format::loss::Cause;
 use sa_format::{FragmentHeader, ring_name, segment_name};
 
@@ -25,11 +25,11 @@ use sa_format::{FragmentHeader, ring_name, segment_name};
 const RETRY_NS: u64 = 1_000_000_000;
 /// The same if the descriptor was the problem: the host has just closed it, and needs a moment to
 /// open its own files.
-const SOON_NS: u64 = 20_000_000;
+const DESCRIPTOR_RETRY_NS: u64 = 20_000_000;
 /// Room in bytes for building the first lines of a segment, with the names of a typical process.
-const TURN_BYTES: usize = 96 << 10;
+const ROLL_BYTES: usize = 96 << 10;
 /// Number of existing names that are skipped when a segment is created.
-const TAKEN_NAMES: u32 = 64;
+const MAX_SKIPPED_NAMES: u32 = 64;
 
 /// The newest segment and the state of the fragment that it belongs to.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ pub(crate) struct ActiveSegment {
     /// Time and cause of the last failed write, if no write has succeeded since.
     pub(crate) failed: Option<(u64, Cause)>,
     /// Time before which a failed start of a new segment is not retried.
-    turn_after_ns: u64,
-    doomed: Vec<Doomed>,
+    roll_after_ns: u64,
+    unlinked: Vec<UnlinkedSegment>,
     /// Set once recording has stopped.
     pub(crate) stopped: Option<Stopped>,
     /// True once the file is closed for good.
@@ -70,7 +70,7 @@ impl Source<'_> {
     /// written yet, including `block`. The anchor is read first, so that whatever begins while the
     /// rings are being read begins after it.
     fn segment_begin(&self, block: &Block<'_>) -> SegmentBegin {
-        let (current, line) = match block.of {
+        let (current, line) = match block.source {
             Some((slot, _)) => (Some(slot), &[][..]),
             None => (None, block.lines),
         };
@@ -88,7 +88,7 @@ impl Source<'_> {
 #[derive(Debug)]
 pub(crate) struct Stopped {
     /// Time when losses are reported again. The pause doubles each time.
-    tell_at_ns: u64,
+    report_at_ns: u64,
     pause_ns: u64,
 }
 
@@ -111,8 +111,8 @@ impl ActiveSegment {
             contents: Contents::begun_at(clock::now_ns()),
             bound,
             failed: None,
-            turn_after_ns: 0,
-            doomed: Vec::new(),
+            roll_after_ns: 0,
+            unlinked: Vec::new(),
             stopped: None,
             ended: false,
         })
@@ -144,11 +144,13 @@ impl ActiveSegment {
         let mut end = self.bound.segment_bytes(limit);
         // Nothing may come between this check and the write: the host may close the number and open
         // its own file at any time.
-        let mut size = self.look(source).map_err(|error| cause_of(&error))?;
-        if size + self.wants(block) > end && self.turns() {
-            size = self.turn(source, size, (block, end))?;
+        let mut size = self
+            .current_size(source)
+            .map_err(|error| write_error_cause(&error))?;
+        if size + self.needed_bytes(block) > end && self.may_roll() {
+            size = self.roll(source, size, (block, end))?;
         }
-        if size.saturating_add(self.wants(block)) > limit {
+        if size.saturating_add(self.needed_bytes(block)) > limit {
             return Err(Cause::FileSizeLimit);
         }
         end = end.min(limit);
@@ -158,40 +160,38 @@ impl ActiveSegment {
     }
 
     /// Returns the size of a block and of the newline that ends a torn line before it.
-    fn wants(&self, block: &Block<'_>) -> u64 {
+    fn needed_bytes(&self, block: &Block<'_>) -> u64 {
         block.len() + u64::from(self.segment.torn)
     }
 
     /// Returns true if a full segment may be followed by another one. That is not so for a segment
     /// with little more than its first lines, and for a while after an attempt has failed.
-    fn turns(&self) -> bool {
-        let holds_something = self.contents.events > 0 || !self.contents.reached.is_empty();
-        let holds_much = self.segment.size / 2 >= self.segment.preamble_bytes;
-        holds_something
-            && holds_much
-            && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
+    fn may_roll(&self) -> bool {
+        let has_events = self.contents.events > 0 || !self.contents.slot_ends.is_empty();
+        let is_large = self.segment.size / 2 >= self.segment.preamble_bytes;
+        has_events && is_large && (self.roll_after_ns == 0 || clock::now_ns() >= self.roll_after_ns)
     }
 
     /// Returns the segment's size, after checking that the number still refers to our file and that
     /// the file still has its name. Otherwise opens it again or creates another one.
-    fn look(&mut self, source: &Source<'_>) -> io::Result<u64> {
-        match self.segment.look(&self.paths.fragments)? {
+    fn current_size(&mut self, source: &Source<'_>) -> io::Result<u64> {
+        match self.segment.current_size(&self.paths.fragments)? {
             Some(size) => Ok(size),
-            None => self.restart(source),
+            None => self.recreate(source),
         }
     }
 
     /// Continues in a new segment. Reports what is lost with the oldest segments before it removes
     /// them. Returns the size of the segment to write to.
-    fn turn(
+    fn roll(
         &mut self,
         source: &Source<'_>,
         size: u64,
         (block, end): (&Block<'_>, u64),
     ) -> Result<u64, Cause> {
         let (now_ns, wanted) = (clock::now_ns(), block.len());
-        if look_for_room(TURN_BYTES).is_err() {
-            self.turn_after_ns = now_ns + RETRY_NS;
+        if check_room(ROLL_BYTES).is_err() {
+            self.roll_after_ns = now_ns + RETRY_NS;
             return match self.bound.is_exceeded(size + wanted, end) {
                 true => Err(Cause::OutOfMemory),
                 false => Ok(size),
@@ -201,38 +201,41 @@ impl ActiveSegment {
         (full.bytes, full.ended_ns) = (size, now_ns);
         // Slots whose lines were reported as lost also end with this segment.
         let slots = source.ring.slots();
-        slots.for_each(|slot| full.reach(slot.index, slot.flushed().load(Ordering::Relaxed)));
+        slots.for_each(|slot| full.extend_slot(slot.index, slot.flushed().load(Ordering::Relaxed)));
         let number = self.segment.number;
-        let Some(turn) = self.bound.turn(number, &full, end) else {
+        let Some(plan) = self.bound.plan_roll(number, &full, end) else {
             return Err(self.stop(size));
         };
         let begin = source.segment_begin(block);
         let begun = self.paths.open_fragments().and_then(|folder| {
-            let segment = self.begin(source, &folder, number + 1, (begin, &turn.removed))?;
+            let segment = self.create_next(source, &folder, number + 1, (begin, &plan.removed))?;
             Ok((segment, folder))
         });
         match begun {
             Ok((segment, folder)) => {
                 std::mem::replace(&mut self.segment, segment).close();
-                self.segment.hold();
+                self.segment.register_for_fork();
                 self.contents = Contents::begun_at(now_ns);
-                self.turn_after_ns = 0;
-                for number in self.bound.take(turn, number, full) {
+                self.roll_after_ns = 0;
+                for number in self.bound.apply(plan, number, full) {
                     let name = segment_name(&self.stem, number); // a newer segment reports this
-                    self.doomed.extend(Doomed::remove(&folder, &name));
+                    self.unlinked
+                        .extend(UnlinkedSegment::remove(&folder, &name));
                 }
                 Ok(self.segment.size)
             }
-            Err(error) if self.bound.is_exceeded(size + wanted, end) => Err(cause_of(&error)),
+            Err(error) if self.bound.is_exceeded(size + wanted, end) => {
+                Err(write_error_cause(&error))
+            }
             Err(_) => {
-                self.turn_after_ns = now_ns + RETRY_NS;
+                self.roll_after_ns = now_ns + RETRY_NS;
                 Ok(size)
             }
         }
     }
 
     /// Creates segment `number`, or the next one whose name is free.
-    fn begin(
+    fn create_next(
         &self,
         source: &Source<'_>,
         folder: &Dir,
@@ -240,26 +243,28 @@ impl ActiveSegment {
         (begin, removed): (SegmentBegin, &Removed),
     ) -> io::Result<Segment> {
         let names = source.names.lines(self.header.pid, source.ring);
-        let make = |number| {
+        let create = |number| {
             let text = preamble(&self.header, number, begin, removed, &names);
             Segment::create(folder, &self.stem, number, &text, self.mode)
         };
-        let is_free = |made: &io::Result<Segment>| {
-            let error = made.as_ref().err();
+        let is_free = |created: &io::Result<Segment>| {
+            let error = created.as_ref().err();
             error.is_none_or(|error| error.kind() != io::ErrorKind::AlreadyExists)
         };
-        let made = (number..number + TAKEN_NAMES).map(make).find(is_free);
-        made.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
+        let created = (number..number + MAX_SKIPPED_NAMES)
+            .map(create)
+            .find(is_free);
+        created.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
     /// Creates the segment again after somebody removed it. Counts the events that were in it, and
     /// in other segments that are also gone. Returns its size.
-    fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
+    fn recreate(&mut self, source: &Source<'_>) -> io::Result<u64> {
         let folder = self.paths.create_fragments(self.mode)?;
         let about = (SegmentBegin::now(), &self.bound.removed);
-        let segment = self.begin(source, &folder, self.segment.number, about)?;
+        let segment = self.create_next(source, &folder, self.segment.number, about)?;
         std::mem::replace(&mut self.segment, segment).close();
-        self.segment.hold();
+        self.segment.register_for_fork();
         if self.stopped.is_some() {
             self.stop(self.segment.size);
         }
@@ -285,7 +290,7 @@ impl ActiveSegment {
             return cause;
         }
         self.stopped = Some(Stopped {
-            tell_at_ns: now_ns + RETRY_NS,
+            report_at_ns: now_ns + RETRY_NS,
             pause_ns: RETRY_NS,
         });
         Cause::DiskBound
@@ -298,29 +303,31 @@ impl ActiveSegment {
         }
         let limit = fd::file_size_limit();
         let end = self.bound.segment_bytes(limit);
-        let size = self.look(source).map_err(|error| cause_of(&error))?;
-        let after = size.saturating_add(self.wants(block));
+        let size = self
+            .current_size(source)
+            .map_err(|error| write_error_cause(&error))?;
+        let after = size.saturating_add(self.needed_bytes(block));
         if after > limit || self.bound.is_exceeded(after, end) {
             return Err(Cause::DiskBound);
         }
         self.segment.write(block.parts(), size, 0)?;
         if let Some(stopped) = &mut self.stopped {
             stopped.pause_ns = stopped.pause_ns.saturating_mul(2);
-            stopped.tell_at_ns = clock::now_ns().saturating_add(stopped.pause_ns);
+            stopped.report_at_ns = clock::now_ns().saturating_add(stopped.pause_ns);
         }
         Ok(())
     }
 
     /// Removes and returns the deleted segments that are still open.
-    pub(crate) fn take_doomed(&mut self) -> Vec<Doomed> {
-        std::mem::take(&mut self.doomed)
+    pub(crate) fn drain_unlinked(&mut self) -> Vec<UnlinkedSegment> {
+        std::mem::take(&mut self.unlinked)
     }
 
     /// Returns the cause of the last failed write, if it failed. After recording has stopped,
     /// returns that cause except at the moments when losses are reported.
     pub(crate) fn failure(&self) -> Option<Cause> {
         match &self.stopped {
-            Some(stopped) => (clock::now_ns() < stopped.tell_at_ns).then_some(Cause::DiskBound),
+            Some(stopped) => (clock::now_ns() < stopped.report_at_ns).then_some(Cause::DiskBound),
             None => self.failed.map(|(_, cause)| cause),
         }
     }
@@ -329,7 +336,9 @@ impl ActiveSegment {
     pub(crate) fn end(&mut self) {
         if !std::mem::replace(&mut self.ended, true) {
             self.segment.end();
-            self.take_doomed().into_iter().for_each(Doomed::close);
+            self.drain_unlinked()
+                .into_iter()
+                .for_each(UnlinkedSegment::close);
         }
     }
 
@@ -347,7 +356,7 @@ impl ActiveSegment {
 
 fn retry_ns(cause: Cause) -> u64 {
     match cause {
-        Cause::WriteError => SOON_NS,
+        Cause::WriteError => DESCRIPTOR_RETRY_NS,
         _ => RETRY_NS,
     }
 }

@@ -4,17 +4,17 @@ use std::sync::atomic::Ordering;
 
 use crate::ring::slot::Slot;
 use crate::segment::bound::Contents;
-use crate::text::line::events_in;
+use crate::text::line::count_events;
 
 /// Size of a cache line in bytes. If source and target have the same offset within a line, the copy
 /// into the page cache moves whole lines and takes less than half the time.
-pub(crate) const LEAD_BYTES: usize = 64;
+pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
 /// Lines to append, with their header before them and empty lines after them.
 #[derive(Default)]
 pub(crate) struct Block<'a> {
     /// The slot and the position of the first line; `None` for a line outside blocks.
-    pub(crate) of: Option<(&'a Slot, u64)>,
+    pub(crate) source: Option<(&'a Slot, u64)>,
     pub(crate) header: &'a [u8],
     pub(crate) lines: &'a [u8],
     pub(crate) padding: &'a [u8],
@@ -39,7 +39,7 @@ impl<'a> Block<'a> {
 
     /// Returns true if the lines come from the process's own slot.
     pub(crate) fn is_own(&self) -> bool {
-        self.of.is_some_and(|(slot, _)| slot.index == 0)
+        self.source.is_some_and(|(slot, _)| slot.index == 0)
     }
 
     /// Adds the block to the contents of a segment.
@@ -47,10 +47,10 @@ impl<'a> Block<'a> {
         let is_plain = |(slot, from): (&Slot, u64)| {
             slot.index > 0 && from >= slot.named_until.load(Ordering::Relaxed)
         };
-        let events = events_in(self.lines, self.of.is_none_or(is_plain));
+        let events = count_events(self.lines, self.source.is_none_or(is_plain));
         all.events += events;
-        if let Some((slot, from)) = self.of {
-            all.reach(slot.index, from + self.lines.len() as u64);
+        if let Some((slot, from)) = self.source {
+            all.extend_slot(slot.index, from + self.lines.len() as u64);
         }
     }
 }

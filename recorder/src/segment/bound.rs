@@ -9,14 +9,14 @@ use crate::run::config::Keep;
 const SEGMENTS: u64 = 16;
 /// Minimum size of a segment. With a smaller one, a process at full speed would start thousands of
 /// segments per second.
-pub(crate) const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
+pub(crate) const MIN_SEGMENT_BYTES: u64 = 1 << 20;
 /// Maximum size of a segment. A time window is read in whole segments, and a segment is removed as
 /// a whole.
-const MOST_SEGMENT_BYTES: u64 = 32 << 20;
+const MAX_SEGMENT_BYTES: u64 = 32 << 20;
 
 /// Space in bytes that a segment leaves free below a limit on file sizes if the first events are
 /// kept. It is for the record that recording has stopped, and for the losses after it.
-const FAREWELL_BYTES: u64 = 128 << 10;
+const STOP_RESERVE_BYTES: u64 = 128 << 10;
 
 /// The contents of one segment.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Contents {
     pub(crate) events: u64,
     /// Position up to which the segment contains each slot, by slot; 0 for a slot that it does not
     /// contain.
-    pub(crate) reached: Vec<u64>,
+    pub(crate) slot_ends: Vec<u64>,
     /// Time when the segment was created, and when it was full.
     pub(crate) began_ns: u64,
     pub(crate) ended_ns: u64,
@@ -43,20 +43,20 @@ impl Contents {
     }
 
     /// Records the position up to which the segment contains a slot or reports it as lost.
-    pub(crate) fn reach(&mut self, slot: u32, end: u64) {
+    pub(crate) fn extend_slot(&mut self, slot: u32, end: u64) {
         let slot = slot as usize;
-        if self.reached.len() <= slot {
-            self.reached.resize(slot + 1, 0);
+        if self.slot_ends.len() <= slot {
+            self.slot_ends.resize(slot + 1, 0);
         }
-        self.reached[slot] = self.reached[slot].max(end);
+        self.slot_ends[slot] = self.slot_ends[slot].max(end);
     }
 
     /// Adds the contents of a later segment.
     pub(crate) fn append(&mut self, later: &Contents) {
         self.bytes += later.bytes;
         self.events += later.events;
-        let reached = (0..).zip(&later.reached);
-        reached.for_each(|(slot, end)| self.reach(slot, *end));
+        let slot_ends = (0..).zip(&later.slot_ends);
+        slot_ends.for_each(|(slot, end)| self.extend_slot(slot, *end));
         if self.began_ns == 0 {
             self.began_ns = later.began_ns;
         }
@@ -85,7 +85,7 @@ pub(crate) struct Bound {
 
 /// The plan for a new segment: the oldest segments are removed, and the new one reports that.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct RollPlan {
     /// Number of closed segments to remove.
     count: usize,
     /// Everything that is removed after that.
@@ -105,13 +105,13 @@ impl Bound {
     /// Returns the size of a segment in files of at most `limit` bytes. A limit that is too low for
     /// any segment is handled like a full disk.
     pub(crate) fn segment_bytes(&self, limit: u64) -> u64 {
-        let bytes = (self.max_bytes / SEGMENTS).clamp(LEAST_SEGMENT_BYTES, MOST_SEGMENT_BYTES);
-        if limit < LEAST_SEGMENT_BYTES {
+        let bytes = (self.max_bytes / SEGMENTS).clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES);
+        if limit < MIN_SEGMENT_BYTES {
             return bytes;
         }
         match self.keep {
             Keep::Last => bytes.min(limit),
-            Keep::First => bytes.min(limit - FAREWELL_BYTES),
+            Keep::First => bytes.min(limit - STOP_RESERVE_BYTES),
         }
     }
 
@@ -128,13 +128,18 @@ impl Bound {
 
     /// Plans the step to a new segment when segment `number` is full, with contents `current`.
     /// Returns `None` if nothing more may be written.
-    pub(crate) fn turn(&self, number: u32, current: &Contents, segment_bytes: u64) -> Option<Turn> {
+    pub(crate) fn plan_roll(
+        &self,
+        number: u32,
+        current: &Contents,
+        segment_bytes: u64,
+    ) -> Option<RollPlan> {
         let mut bytes = self.closed_bytes() + current.bytes;
         let is_over = |bytes: u64| bytes + segment_bytes > self.max_bytes;
         if self.keep == Keep::First && is_over(bytes) {
             return None;
         }
-        let mut turn = Turn {
+        let mut plan = RollPlan {
             count: 0,
             removed: self.removed.clone(),
         };
@@ -144,19 +149,19 @@ impl Bound {
                 break;
             }
             bytes -= contents.bytes;
-            turn.count += 1;
-            turn.removed.first = number + 1;
-            turn.removed.contents.append(contents);
+            plan.count += 1;
+            plan.removed.first = number + 1;
+            plan.removed.contents.append(contents);
         }
-        Some(turn)
+        Some(plan)
     }
 
     /// Applies a plan that a new segment has reported. Returns the numbers of the segments to
     /// remove.
-    pub(crate) fn take(&mut self, turn: Turn, number: u32, current: Contents) -> Vec<u32> {
+    pub(crate) fn apply(&mut self, plan: RollPlan, number: u32, current: Contents) -> Vec<u32> {
         self.closed.push_back((number, current));
-        self.removed = turn.removed;
-        let gone = self.closed.drain(..turn.count);
+        self.removed = plan.removed;
+        let gone = self.closed.drain(..plan.count);
         gone.map(|(number, _)| number).collect()
     }
 
@@ -186,7 +191,7 @@ mod tests {
             ended_ns: at + 9,
             ..Contents::default()
         };
-        contents.reach(2, 100 * at);
+        contents.extend_slot(2, 100 * at);
         contents.events = 11;
         contents
     }
@@ -204,8 +209,8 @@ mod tests {
             assert_eq!(bound.segment_bytes(limit), expected, "{max_mib} {limit}");
         }
         let first = Bound::new(160 * MIB, Keep::First);
-        let farewell = 3 * MIB - first.segment_bytes(3 * MIB);
-        assert_eq!(farewell, FAREWELL_BYTES);
+        let reserve = 3 * MIB - first.segment_bytes(3 * MIB);
+        assert_eq!(reserve, STOP_RESERVE_BYTES);
     }
 
     #[test]
@@ -215,8 +220,8 @@ mod tests {
             bytes: 16 * MIB,
             ..contents(1)
         };
-        let turn = bound.turn(0, &current, MIB).unwrap();
-        assert_eq!(bound.take(turn, 0, current), [0]);
+        let plan = bound.plan_roll(0, &current, MIB).unwrap();
+        assert_eq!(bound.apply(plan, 0, current), [0]);
         assert_eq!((bound.removed.first, bound.closed_bytes()), (1, 0));
     }
 }

@@ -43,33 +43,33 @@ impl Segment {
         let id = fd::status(file.as_raw_fd()).map(|status| status.id);
         if let Ok(id) = id {
             let number = file.as_raw_fd();
-            fork_fds::hold(fork_fds::NEXT, Numbered { number, id }); // a child that is forked from now on closes it
+            fork_fds::register(fork_fds::NEXT, Numbered { number, id }); // a child that is forked from now on closes it
         }
         fd::try_lock(file.as_raw_fd());
         let whole = fd::write_whole(file.as_raw_fd(), text).and(id);
         let id = whole.inspect_err(|_| {
             let _ = folder.remove(&name); // a segment without a header is useless
-            fork_fds::let_go(fork_fds::NEXT);
+            fork_fds::forget(fork_fds::NEXT);
         })?;
         let number = fd::into_number(file);
         let file = Numbered { number, id };
-        fork_fds::hold(fork_fds::NEXT, file); // its number has changed
+        fork_fds::register(fork_fds::NEXT, file); // its number has changed
         Ok(Segment {
             number: segment,
             name,
             file,
             size: text.len() as u64,
             preamble_bytes: text.len() as u64,
-            preallocated: Preallocation::of(file.number, segment > 0),
+            preallocated: Preallocation::new(file.number, segment > 0),
             torn: false,
             closed: false,
         })
     }
 
     /// Registers this segment as the one that the child of a fork must close.
-    pub(crate) fn hold(&self) {
-        fork_fds::hold(fork_fds::FRAGMENT, self.file);
-        fork_fds::let_go(fork_fds::NEXT);
+    pub(crate) fn register_for_fork(&self) {
+        fork_fds::register(fork_fds::FRAGMENT, self.file);
+        fork_fds::forget(fork_fds::NEXT);
     }
 
     /// Returns the status of the file, or `None` if the number now belongs to another file.
@@ -80,7 +80,7 @@ impl Segment {
     /// Returns the size, after checking that the number still refers to our file and that the file
     /// still has its name. Returns `None` if somebody removed it. If the host has closed the
     /// number, the first check fails and the next one opens the file again.
-    pub(crate) fn look(&mut self, folder: &Path) -> io::Result<Option<u64>> {
+    pub(crate) fn current_size(&mut self, folder: &Path) -> io::Result<Option<u64>> {
         let size = match self.file.status() {
             Ok(status) => return Ok((status.links > 0).then_some(status.size)),
             Err(error) if error.raw_os_error() != Some(libc::EBADF) => Err(error),
@@ -101,7 +101,7 @@ impl Segment {
     fn reopen(&mut self, path: &Path) -> io::Result<u64> {
         self.file = fd::open_again(path, self.file.id)?;
         fd::try_lock(self.file.number);
-        self.hold();
+        self.register_for_fork();
         self.closed = false;
         Ok(self.file.status()?.size)
     }
@@ -119,15 +119,15 @@ impl Segment {
         let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
         // Reserving blocks takes time in which the host may close the number.
         let (number, after) = (self.file.number, size + wanted as u64);
-        if self.preallocated.reach(number, size, after, end) {
+        if self.preallocated.extend(number, size, after, end) {
             let Some(status) = self.status() else {
                 self.closed = true;
                 return Err(Cause::WriteError);
             };
             size = status.size;
         }
-        let written =
-            fd::write_vectored(self.file.number, parts).map_err(|error| cause_of(&error))?;
+        let written = fd::write_vectored(self.file.number, parts)
+            .map_err(|error| write_error_cause(&error))?;
         if written == wanted {
             self.torn = false;
             self.size = size + wanted as u64;
@@ -146,21 +146,21 @@ impl Segment {
     }
 
     /// Releases the blocks beyond the file's end, because nothing more is written.
-    pub(crate) fn give_back_blocks(&mut self) {
+    pub(crate) fn release_blocks(&mut self) {
         if let Some(status) = self.status() {
-            self.preallocated.give_back(self.file.number, status.size);
+            self.preallocated.release(self.file.number, status.size);
         }
     }
 
     /// Closes the file, because another segment follows or the file is gone.
     pub(crate) fn close(&mut self) {
-        self.give_back_blocks();
+        self.release_blocks();
         self.file.close();
     }
 
     /// Closes the file for good. The child of a fork no longer has to close it.
     pub(crate) fn end(&mut self) {
-        fork_fds::let_go_if(fork_fds::FRAGMENT, self.file.number);
+        fork_fds::forget_if(fork_fds::FRAGMENT, self.file.number);
         self.close();
     }
 }
@@ -168,35 +168,35 @@ impl Segment {
 /// A deleted segment that stays open until a thread has time to close it. Closing frees its blocks,
 /// which may take long.
 #[derive(Debug)]
-pub(crate) struct Doomed {
+pub(crate) struct UnlinkedSegment {
     file: Numbered,
     /// Its index in [`fork_fds`].
     place: usize,
 }
 
-impl Doomed {
+impl UnlinkedSegment {
     /// Removes a segment's name. Returns `None` if there is nothing left to close: the segment
     /// could not be opened, or no index was free to register it for the child of a fork.
-    pub(crate) fn remove(folder: &Dir, name: &str) -> Option<Doomed> {
-        let place = fork_fds::free_doomed();
+    pub(crate) fn remove(folder: &Dir, name: &str) -> Option<UnlinkedSegment> {
+        let place = fork_fds::free_removed_index();
         let opened = place.map(|_| folder.open_file(name).ok());
         let _ = folder.remove(name); // it may already be gone
         let (file, status) = opened.flatten()?;
         let (number, id) = (fd::into_number(file), status.id);
         let (file, place) = (Numbered { number, id }, place?);
-        fork_fds::hold(place, file);
-        Some(Doomed { file, place })
+        fork_fds::register(place, file);
+        Some(UnlinkedSegment { file, place })
     }
 
     /// Closes the segment, which frees its blocks.
     pub(crate) fn close(self) {
         self.file.close();
-        fork_fds::let_go(self.place);
+        fork_fds::forget(self.place);
     }
 }
 
 /// Returns the cause of a failed write.
-pub(crate) fn cause_of(error: &io::Error) -> Cause {
+pub(crate) fn write_error_cause(error: &io::Error) -> Cause {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Cause::DiskFull,
         Some(libc::EFBIG) => Cause::FileSizeLimit,

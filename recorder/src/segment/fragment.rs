@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::run::config::Config;
 use crate::run::folder::has_segment;
 use crate::segment::active_segment::ActiveSegment;
-use crate::segment::file::Doomed;
+use crate::segment::file::UnlinkedSegment;
 use crate::segment::tally::Tally;
 use crate::sys::dir::Dir;
 use crate::sys::{fd, wait};
@@ -126,17 +126,17 @@ impl Fragment {
     }
 
     /// Marks its end. Returns true if such a write was in progress.
-    pub(crate) fn take_line(&self) -> bool {
+    pub(crate) fn end_line(&self) -> bool {
         self.writes_line.swap(false, Ordering::AcqRel)
     }
 
     /// Sets what is counted from now on, as a control file asks for it.
-    pub(crate) fn count(&self, tally: Option<Tally>) {
+    pub(crate) fn set_tally(&self, tally: Option<Tally>) {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
     }
 
     /// Counts the lines of a block that was written.
-    pub(crate) fn add_to_count(&self, lines: &[u8]) {
+    pub(crate) fn add_to_tally(&self, lines: &[u8]) {
         if let Some(mut tally) = wait::try_lock(&self.tally)
             && let Some(tally) = tally.as_mut()
         {
@@ -145,8 +145,8 @@ impl Fragment {
     }
 
     /// Returns which of the counted numbers was reached, if any.
-    pub(crate) fn reached(&self) -> Option<SwitchCause> {
-        wait::try_lock(&self.tally)?.as_ref()?.reached()
+    pub(crate) fn reached_limit(&self) -> Option<SwitchCause> {
+        wait::try_lock(&self.tally)?.as_ref()?.reached_limit()
     }
 
     /// Locks the file if no thread is writing.
@@ -156,7 +156,10 @@ impl Fragment {
 
     /// Closes the deleted segments if no thread is writing.
     pub(crate) fn close_removed(&self) {
-        let doomed = self.try_lock().map(|mut active| active.take_doomed());
-        doomed.into_iter().flatten().for_each(Doomed::close);
+        let unlinked = self.try_lock().map(|mut active| active.drain_unlinked());
+        unlinked
+            .into_iter()
+            .flatten()
+            .for_each(UnlinkedSegment::close);
     }
 }

@@ -12,7 +12,7 @@ use crate::text::record::{process_name_line, thread_name_line, track_line};
 use sa_format::{LANE_BASE, TRACK_BASE, TrackRecord};
 
 /// Maximum time in ns to wait for a thread that is looking up a name or track.
-const MOMENT_NS: u64 = 1_000_000;
+const LOCK_WAIT_NS: u64 = 1_000_000;
 /// Maximum number of tracks of a process.
 const MAX_TRACKS: usize = 1 << 16;
 
@@ -22,7 +22,7 @@ pub(crate) struct Names {
     pub(crate) process: Mutex<String>,
     /// Name of the process that forked this one, as in the header.
     pub(crate) forked_from: Option<String>,
-    pub(crate) lanes: Named,
+    pub(crate) lanes: LaneNames,
     pub(crate) tracks: Tracks,
     /// Line with the settings of the engine, or an empty line.
     pub(crate) engine_settings: Mutex<Vec<u8>>,
@@ -64,9 +64,9 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
 
 /// Latest name of each lane, readable without waiting for the lock on the lanes.
 #[derive(Debug, Default)]
-pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
+pub(crate) struct LaneNames(Mutex<Vec<Option<LaneName>>>);
 
-impl Named {
+impl LaneNames {
     /// Stores the name of a lane.
     pub(crate) fn set(&self, lane: u32, name: &LaneName) {
         let Some(mut names) = wait::lock(&self.0) else {
@@ -83,7 +83,7 @@ impl Named {
 
     /// Returns the names of all named lanes as lines, or nothing if another thread keeps the lock.
     fn lines(&self, pid: u32) -> Vec<u8> {
-        let names = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
+        let names = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
         let names = names.iter().flat_map(|names| names.iter());
         let line = |(lane, name): (u32, &Option<LaneName>)| {
             Some(lane_name_line(pid, lane, name.as_ref()?))
@@ -107,29 +107,29 @@ impl Tracks {
     /// Returns the tid of a track, and its line if the track is new. Returns `None` if there are
     /// too many tracks.
     pub(crate) fn number(&self, pid: u32, record: TrackRecord) -> Option<(u32, Option<Vec<u8>>)> {
-        let mut known = wait::lock(&self.0)?;
-        let at = known.iter().position(|one| *one == record);
-        let (at, new) = (at.unwrap_or(known.len()), at.is_none());
+        let mut tracks = wait::lock(&self.0)?;
+        let at = tracks.iter().position(|one| *one == record);
+        let (at, new) = (at.unwrap_or(tracks.len()), at.is_none());
         if at >= MAX_TRACKS {
             return None;
         }
         if new {
-            if !reserve(&mut known, 1) {
+            if !reserve(&mut tracks, 1) {
                 return None;
             }
-            known.push(record);
+            tracks.push(record);
         }
         let tid = TRACK_BASE + u32::try_from(at).ok()?;
-        let line = known.get(at).filter(|_| new);
+        let line = tracks.get(at).filter(|_| new);
         Some((tid, line.map(|record| track_line(pid, tid, record))))
     }
 
     /// Returns the records of all tracks as lines. A thread that looks up a track holds the lock
     /// only for a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
-        let known = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
-        let known = known.iter().flat_map(|known| known.iter());
+        let tracks = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
+        let tracks = tracks.iter().flat_map(|tracks| tracks.iter());
         let lines = |(record, tid)| track_line(pid, tid, record);
-        known.zip(TRACK_BASE..).flat_map(lines).collect()
+        tracks.zip(TRACK_BASE..).flat_map(lines).collect()
     }
 }

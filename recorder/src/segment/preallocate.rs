@@ -23,7 +23,7 @@ pub(crate) struct Preallocation {
 impl Preallocation {
     /// Returns the state for a new file. If it `follows` another segment of its fragment, blocks
     /// are reserved from the beginning.
-    pub(crate) fn of(file: RawFd, follows: bool) -> Preallocation {
+    pub(crate) fn new(file: RawFd, follows: bool) -> Preallocation {
         let end = match fd::is_on_ext4(file) {
             true if follows => 0,
             true => STEP_BYTES,
@@ -38,7 +38,7 @@ impl Preallocation {
     /// Prepares for a write from `from` to `to`, and reserves blocks up to `limit` at most. Returns
     /// true if that took time. If it fails, the write reports the problem, and the next step tries
     /// again.
-    pub(crate) fn reach(&mut self, file: RawFd, from: u64, to: u64, limit: u64) -> bool {
+    pub(crate) fn extend(&mut self, file: RawFd, from: u64, to: u64, limit: u64) -> bool {
         if to <= self.end {
             return false;
         }
@@ -53,7 +53,7 @@ impl Preallocation {
     }
 
     /// Releases the blocks beyond the end of the file, `size`.
-    pub(crate) fn give_back(&mut self, file: RawFd, size: u64) {
+    pub(crate) fn release(&mut self, file: RawFd, size: u64) {
         if std::mem::take(&mut self.reserved) {
             let _ = fd::set_end(file, size); // remaining blocks are freed with the file
         }
@@ -73,19 +73,19 @@ mod tests {
     /// before and after the rest is released.
     fn grown(file: &mut File, limit: u64) -> (u64, u64) {
         let number = file.as_raw_fd();
-        let mut preallocated = Preallocation::of(number, false);
+        let mut preallocated = Preallocation::new(number, false);
         let piece = [b'x'; 32 << 10];
         let mut size = 0;
         while size < STEP_BYTES * 3 / 2 {
             let to = size + piece.len() as u64;
-            preallocated.reach(number, size, to, limit);
+            preallocated.extend(number, size, to, limit);
             file.write_all(&piece).unwrap();
             size = to;
         }
         file.sync_all().unwrap(); // written blocks are allocated only by this
         let allocated = |file: &File| file.metadata().unwrap().blocks() * 512;
         let before = allocated(file);
-        preallocated.give_back(number, size);
+        preallocated.release(number, size);
         assert_eq!(file.metadata().unwrap().size(), size);
         (before - size, allocated(file) - size)
     }

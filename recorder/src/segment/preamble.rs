@@ -65,9 +65,9 @@ pub(crate) fn preamble(
 }
 
 fn streams(removed: &Removed) -> RemovedStreams {
-    let reached = removed.contents.reached.iter().zip(0..);
-    let reached = reached.filter(|(reached, _)| **reached > 0);
-    let streams = reached.map(|(reached, slot)| (slot, GENERATION, *reached));
+    let slot_ends = removed.contents.slot_ends.iter().zip(0..);
+    let slot_ends = slot_ends.filter(|(slot_ends, _)| **slot_ends > 0);
+    let streams = slot_ends.map(|(slot_ends, slot)| (slot, GENERATION, *slot_ends));
     RemovedStreams {
         first: removed.first,
         events: removed.contents.events,

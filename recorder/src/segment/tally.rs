@@ -18,7 +18,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Returns the counts that a control file asks for, if it asks for any.
-    pub(crate) fn of(control: &Control) -> Option<Tally> {
+    pub(crate) fn from_control(control: &Control) -> Option<Tally> {
         let events = control.events;
         let steps = control.steps.as_ref();
         let steps = steps.and_then(|steps| Some((finder(steps)?, steps.count)));
@@ -31,13 +31,15 @@ impl Tally {
             *missing = missing.saturating_sub(bytecount::count(lines, b'\n') as u64);
         }
         if let Some((finder, missing)) = &mut self.steps {
-            let steps = finder.find_iter(lines).filter(|at| is_of_span(lines, *at));
+            let steps = finder
+                .find_iter(lines)
+                .filter(|at| is_in_span_line(lines, *at));
             *missing = missing.saturating_sub(steps.count() as u64);
         }
     }
 
     /// Returns which of the numbers was reached, if any.
-    pub(crate) fn reached(&self) -> Option<SwitchCause> {
+    pub(crate) fn reached_limit(&self) -> Option<SwitchCause> {
         match (self.events, &self.steps) {
             (Some(0), _) => Some(SwitchCause::Events),
             (_, Some((_, 0))) => Some(SwitchCause::Steps),
@@ -58,7 +60,7 @@ fn finder(steps: &Steps) -> Option<memmem::Finder<'static>> {
     Some(memmem::Finder::new(any_category.unwrap_or(&text)).into_owned())
 }
 
-fn is_of_span(lines: &[u8], at: usize) -> bool {
+fn is_in_span_line(lines: &[u8], at: usize) -> bool {
     let start = memrchr(b'\n', &lines[..at]).map_or(0, |newline| newline + 1);
     lines[start..].starts_with(SPAN_START)
 }
@@ -97,16 +99,17 @@ mod tests {
             (Some("b"), 1, true),
             (Some("b"), 2, false),
         ] {
-            let mut tally = Tally::of(&control(None, steps("step", category, count))).unwrap();
+            let mut tally =
+                Tally::from_control(&control(None, steps("step", category, count))).unwrap();
             tally.add(lines);
             let expected = reached.then_some(SwitchCause::Steps);
-            assert_eq!(tally.reached(), expected, "{category:?} {count}");
+            assert_eq!(tally.reached_limit(), expected, "{category:?} {count}");
         }
         for (events, reached) in [(6, None), (5, Some(SwitchCause::Events))] {
-            let mut tally = Tally::of(&control(Some(events), None)).unwrap();
+            let mut tally = Tally::from_control(&control(Some(events), None)).unwrap();
             tally.add(lines);
-            assert_eq!(tally.reached(), reached, "{events}");
+            assert_eq!(tally.reached_limit(), reached, "{events}");
         }
-        assert!(Tally::of(&control(None, None)).is_none());
+        assert!(Tally::from_control(&control(None, None)).is_none());
     }
 }

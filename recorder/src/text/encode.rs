@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use crate::sys::memory::note;
+use crate::sys::memory::count_loss;
 use sa_format::loss::Cause;
 
 /// A text whose start is padded to 64 bytes, so that copying it takes a few vector moves instead of
@@ -93,7 +93,7 @@ impl<'a> Line<'a> {
             *room = *block;
             self.len += len.min(N); // tells the compiler the maximum length of a short line
         } else {
-            self.len = slow(self.out, self.len, &block[..len]);
+            self.len = copy_slow(self.out, self.len, &block[..len]);
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Line<'a> {
         if text.len() <= 32 && self.short(text) {
             return;
         }
-        self.len = slow(self.out, self.len, text);
+        self.len = copy_slow(self.out, self.len, text);
     }
 
     /// Copies up to 32 bytes as two overlapping parts: two moves for any length.
@@ -126,9 +126,9 @@ impl<'a> Line<'a> {
             return false;
         };
         match text.len() {
-            16..=32 => halves::<16>(room, text),
-            8..=15 => halves::<8>(room, text),
-            4..=7 => halves::<4>(room, text),
+            16..=32 => copy_overlapping::<16>(room, text),
+            8..=15 => copy_overlapping::<8>(room, text),
+            4..=7 => copy_overlapping::<4>(room, text),
             _ => room.iter_mut().zip(text).for_each(|(to, from)| *to = *from),
         }
         self.len += text.len();
@@ -154,13 +154,13 @@ impl<'a> Line<'a> {
     #[inline(always)]
     fn register(&mut self, text: u128, len: usize) {
         let Some(room) = self.room::<16>() else {
-            self.len = slow(self.out, self.len, &text.to_le_bytes()[..len]);
+            self.len = copy_slow(self.out, self.len, &text.to_le_bytes()[..len]);
             return;
         };
-        let half = |text: u128| u64::try_from(text & u128::from(u64::MAX)).unwrap_or(0);
+        let low_u64 = |text: u128| u64::try_from(text & u128::from(u64::MAX)).unwrap_or(0);
         if let ([front, ..], [back]) = room.as_chunks_mut::<8>().0.split_at_mut(1) {
-            *front = half(text).to_le_bytes();
-            *back = half(text >> 64).to_le_bytes();
+            *front = low_u64(text).to_le_bytes();
+            *back = low_u64(text >> 64).to_le_bytes();
         }
         self.len += len;
     }
@@ -214,7 +214,7 @@ impl<'a> Line<'a> {
 /// passed on is kept in memory instead of registers.
 #[cold]
 #[inline(never)]
-fn slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
+fn copy_slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
     let end = at + text.len();
     if let Some(room) = out.get_mut(at..end) {
         room.copy_from_slice(text);
@@ -233,7 +233,7 @@ fn long_micros(out: &mut [u8], at: usize, ns: u64) -> usize {
 }
 
 #[inline(always)]
-fn halves<const N: usize>(room: &mut [u8], text: &[u8]) {
+fn copy_overlapping<const N: usize>(room: &mut [u8], text: &[u8]) {
     if let (Some(to), Some(from)) = (room.first_chunk_mut::<N>(), text.first_chunk::<N>()) {
         *to = *from;
     }
@@ -342,7 +342,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
         _ => escape(out, kept),
     }
     if cut < text.len() {
-        note(Cause::Cut);
+        count_loss(Cause::Cut);
         let _ = write!(out, "…[+{} bytes]", text.len() - cut); // writing to a `Vec` cannot fail
     }
     out.push(b'"');
@@ -377,8 +377,8 @@ fn is_plain(text: &[u8]) -> bool {
     let (Some(front), Some(back)) = (text.first_chunk(), text.last_chunk()) else {
         return false;
     };
-    let halves = [front, back].map(|half| u64::from(u32::from_le_bytes(*half)));
-    is_plain_word(halves[0] | halves[1] << 32)
+    let parts = [front, back].map(|part| u64::from(u32::from_le_bytes(*part)));
+    is_plain_word(parts[0] | parts[1] << 32)
 }
 
 /// Returns true if no byte of these words is escaped. For longer texts, such as ids.

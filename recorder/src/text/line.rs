@@ -49,33 +49,33 @@ const INSTANT: &[u8] = br#"{"ph":"i""#;
 
 /// Counts the events of a block. If `plain` is true, every line is one event and the lines are not
 /// examined.
-pub(crate) fn events_in(lines: &[u8], plain: bool) -> u64 {
+pub(crate) fn count_events(lines: &[u8], plain: bool) -> u64 {
     if plain {
         return bytecount::count(lines, b'\n') as u64;
     }
-    lines.split(|byte| *byte == b'\n').map(events_of).sum()
+    lines.split(|byte| *byte == b'\n').map(events_in_line).sum()
 }
 
 /// Counts the events that one line stands for: 0 for metadata, and the reported events for a loss
 /// record.
-pub(crate) fn events_of(line: &[u8]) -> u64 {
+pub(crate) fn events_in_line(line: &[u8]) -> u64 {
     if line.is_empty() || is_metadata(line) {
         return 0;
     }
-    told(line).unwrap_or(1)
+    reported_loss(line).unwrap_or(1)
 }
 
 /// Counts the events that are lost if a block is lost. Events that its loss records report are lost
 /// already and do not count.
-pub(crate) fn own_events(lines: &[u8]) -> u64 {
+pub(crate) fn count_unreported_events(lines: &[u8]) -> u64 {
     let lines = lines.split(|byte| *byte == b'\n');
-    let own = lines.filter(|line| told(line).is_none());
-    own.map(events_of).sum()
+    let own = lines.filter(|line| reported_loss(line).is_none());
+    own.map(events_in_line).sum()
 }
 
 /// Returns the number of events that a loss record reports as lost, or `None` for other lines.
 /// Changed events, such as those with a shortened text, do not count.
-fn told(line: &[u8]) -> Option<u64> {
+fn reported_loss(line: &[u8]) -> Option<u64> {
     if !line.starts_with(INSTANT) {
         return None;
     }
@@ -95,11 +95,11 @@ mod tests {
     use sa_format::loss::{Cause, CountedLoss};
 
     #[test]
-    fn losses_count_as_what_they_tell() {
+    fn a_loss_counts_the_events_that_it_reports() {
         let span = "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"dur\":1.000}\n";
         let own = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"s\":\"t\",\"name\":\"sa_losses\",\"cat\":\"\"}\n";
         let name = "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\"}\n";
-        let loss = Loss::of_lines(Cause::DiskFull, 5, span.repeat(12).as_bytes(), 1);
+        let loss = Loss::from_lines(Cause::DiskFull, 5, span.repeat(12).as_bytes(), 1);
         let loss = String::from_utf8(loss.line(1, 0, 0)).unwrap();
         let counted = |cause, count| {
             let record = CountedLoss {
@@ -125,12 +125,12 @@ mod tests {
             (&counted(Cause::ChildrenRefused, 9), 0),
             ("\n", 0),
         ] {
-            assert_eq!(events_in(line.as_bytes(), false), count, "{line}");
+            assert_eq!(count_events(line.as_bytes(), false), count, "{line}");
         }
         let all = [span, name, &loss, own].concat();
-        assert_eq!(events_in(all.as_bytes(), false), 14);
+        assert_eq!(count_events(all.as_bytes(), false), 14);
         // The events of the loss record are lost already.
-        assert_eq!(own_events(all.as_bytes()), 2);
-        assert_eq!(events_in([span, own].concat().as_bytes(), true), 2);
+        assert_eq!(count_unreported_events(all.as_bytes()), 2);
+        assert_eq!(count_events([span, own].concat().as_bytes(), true), 2);
     }
 }

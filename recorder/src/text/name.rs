@@ -1,6 +1,6 @@
 //! Names: the name and category of an event as text, and the maximum length of a name.
 
-use crate::sys::memory::{leave_out, reserve};
+use crate::sys::memory::{count_out_of_memory, reserve};
 use crate::text::encode::{string, string_bytes};
 use crate::text::value::MAX_STRING_BYTES;
 use sa_format::try_visible;
@@ -13,7 +13,7 @@ const MAX_NAME_BYTES: usize = 1024;
 /// Appends `"name":"…","cat":"…"`. If there is not enough memory, counts that and returns false.
 pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) -> bool {
     let Some(name) = try_visible(name) else {
-        leave_out();
+        count_out_of_memory();
         return false;
     };
     let bytes = |text: &str| string_bytes(text, MAX_STRING_BYTES);

@@ -1,6 +1,6 @@
 //! The recorder's own records as lines of JSON: names, anchors, removed segments.
 
-use crate::sys::memory::leave_out;
+use crate::sys::memory::count_out_of_memory;
 use sa_format::{Name, PROCESS_NAME, Record, THREAD_NAME, try_visible, write_metadata};
 
 /// Returns the line of a record about process `pid`, or an empty line if there is not enough
@@ -40,7 +40,7 @@ impl Growing {
     /// Returns the text. If a part of it is missing, counts that and returns an empty text.
     pub(crate) fn into_line(self) -> Vec<u8> {
         if self.is_cut {
-            leave_out();
+            count_out_of_memory();
             return Vec::new();
         }
         self.text
@@ -75,7 +75,7 @@ fn name_line(thread: (u32, u32), record: &str, name: &str) -> Vec<u8> {
         return Vec::new();
     }
     let Some(name) = try_visible(name) else {
-        leave_out();
+        count_out_of_memory();
         return Vec::new();
     };
     named_line(thread, record, &Name { name })

@@ -1,7 +1,7 @@
 //! The series of a counter: args whose values are finite numbers. A boolean counts as 0 or 1. Any
 //! other value is left out and counted.
 
-use crate::sys::memory::{copied, note};
+use crate::sys::memory::{copy_or_empty, count_loss};
 use crate::text::value::Args;
 use sa_format::loss::Cause;
 
@@ -10,7 +10,7 @@ const SHORT_NUMBER: usize = 300;
 
 /// Returns the args that are series of a counter, or `None` if there are none.
 pub(crate) fn numbers(args: &Args) -> Option<Args> {
-    let mut text = copied(args.text());
+    let mut text = copy_or_empty(args.text());
     keep_numbers(&mut text, 0);
     (!text.is_empty()).then(|| Args::from_text(text))
 }
@@ -40,7 +40,7 @@ pub(crate) fn keep_numbers(text: &mut Vec<u8>, from: usize) {
                 text[end..end + digit.len()].copy_from_slice(digit);
                 end += digit.len();
             }
-            None => note(Cause::BadSeries),
+            None => count_loss(Cause::BadSeries),
         }
         at += member.len + 1;
     }

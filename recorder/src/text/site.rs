@@ -4,7 +4,7 @@ mod interned;
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use crate::sys::memory::{boxed, leave_out, reserve};
+use crate::sys::memory::{count_out_of_memory, reserve, try_box};
 use crate::text::encode::Padded;
 use crate::text::name::write_name;
 use sa_format::Level;
@@ -97,16 +97,16 @@ impl Site {
 
     #[cold]
     fn make_text(&'static self) -> &'static SiteText {
-        let Some(made) = SiteText::new(self.category, self.name) else {
+        let Some(text) = SiteText::new(self.category, self.name) else {
             return &NAMELESS; // the next event tries again
         };
-        let Ok(made) = boxed(made) else {
-            leave_out();
+        let Ok(text) = try_box(text) else {
+            count_out_of_memory();
             return &NAMELESS;
         };
-        let (none, made) = (std::ptr::null_mut(), Box::into_raw(made));
-        let stored = (self.text).compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
-        let winner = stored.map_or_else(|other| other, |_| made); // if another thread was faster, ours is leaked once
+        let (none, new) = (std::ptr::null_mut(), Box::into_raw(text));
+        let stored = (self.text).compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire);
+        let winner = stored.map_or_else(|other| other, |_| new); // if another thread was faster, ours is leaked once
         // SAFETY: both candidates came from `Box::into_raw` and are never freed.
         unsafe { &*winner }
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::sys::memory::{note, reserve};
+use crate::sys::memory::{count_loss, reserve};
 use crate::text::encode::{SMALL_NUMBERS, small_number, string, string_bytes};
 use sa_format::loss::Cause;
 
@@ -72,7 +72,7 @@ fn append_checked(out: &mut Vec<u8>, bytes: usize, write: &mut dyn FnMut(&mut Ve
         write(&mut own);
         let is_json = is_json(&own);
         if !is_json {
-            note(Cause::BadValue);
+            count_loss(Cause::BadValue);
         } else if reserve(out, own.len()) {
             return out.extend_from_slice(&own);
         }
@@ -215,7 +215,7 @@ impl<T: Value> Value for [T] {
             append(out, value);
         }
         if self.len() > MAX_LIST {
-            note(Cause::Cut);
+            count_loss(Cause::Cut);
             let _ = write!(out, ",\"…[+{} more]\"", self.len() - MAX_LIST); // writing to a `Vec` cannot fail
         }
         out.push(b']');

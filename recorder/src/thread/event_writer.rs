@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::process::flush::{self, Extent, Outcome, STEP_BYTES};
 use crate::process::state::Process;
-use crate::process::visit::HELPER_LATE_NS;
+use crate::process::upkeep::HELPER_LATE_NS;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::Slot;
 use crate::sys::cancel::Uncancelled;
 use crate::sys::clock;
-use crate::sys::memory::{leave_out, zeros};
+use crate::sys::memory::{count_out_of_memory, try_zeros};
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::encode::{Line, SLACK};
 use crate::text::site::SiteText;
@@ -172,7 +172,7 @@ impl EventWriter {
     #[inline(always)]
     pub(crate) fn write_on(
         &mut self,
-        row: Option<u32>,
+        tid: Option<u32>,
         phase: u8,
         ts_ns: u64,
         body: &Body<'_>,
@@ -181,15 +181,15 @@ impl EventWriter {
         let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
         if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
             let body = *body; // a copy, so that the original can stay in registers
-            return self.large_event(row, phase, ts_ns, need, &body);
+            return self.large_event(tid, phase, ts_ns, need, &body);
         }
         // SAFETY: positions from `head` on belong to this thread until published, and there is room
         // for `need`.
         let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
-        self.enter_second(row, ts_ns);
+        self.enter_second(tid, ts_ns);
         let len = match room.first_chunk_mut::<SHORT_LINE>() {
-            Some(room) if body.is_short() => self.compose(Line::new(room), row, phase, ts_ns, body),
-            _ => self.compose_long(room, row, phase, ts_ns, &{ *body }), // a copy, as above
+            Some(room) if body.is_short() => self.compose(Line::new(room), tid, phase, ts_ns, body),
+            _ => self.compose_long(room, tid, phase, ts_ns, &{ *body }), // a copy, as above
         };
         self.head += len as u64;
         if let Some(entry) = closing {
@@ -201,9 +201,9 @@ impl EventWriter {
     /// Updates the prefix to the second of an event. An event with another tid only moves it
     /// forward: if such an event began earlier, the thread's next event would move the prefix back.
     #[inline(always)]
-    fn enter_second(&mut self, row: Option<u32>, ts_ns: u64) {
+    fn enter_second(&mut self, tid: Option<u32>, ts_ns: u64) {
         let part = ts_ns.wrapping_sub(self.second_ns);
-        if part >= SECOND_NS && (row.is_none() || ts_ns > self.second_ns) {
+        if part >= SECOND_NS && (tid.is_none() || ts_ns > self.second_ns) {
             self.change_second(ts_ns / SECOND_NS);
         }
     }
@@ -220,7 +220,7 @@ impl EventWriter {
         };
         self.prefix_len = self.fixed_len + digits.len();
         self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
-        self.process.come_by(self.second_ns);
+        self.process.upkeep_if_due(self.second_ns);
     }
 
     /// Writes the line of an event. Returns the length, or 0 if the line does not fit.
@@ -228,18 +228,18 @@ impl EventWriter {
     fn compose(
         &self,
         mut line: Line<'_>,
-        row: Option<u32>,
+        tid: Option<u32>,
         phase: u8,
         ts_ns: u64,
         body: &Body<'_>,
     ) -> usize {
         let part = ts_ns.wrapping_sub(self.second_ns);
-        let is_in_second = self.second_ns > 0 && (row.is_none() || part < SECOND_NS);
-        match row {
+        let is_in_second = self.second_ns > 0 && (tid.is_none() || part < SECOND_NS);
+        match tid {
             None => line.block(&self.prefix, self.prefix_len),
-            Some(row) => {
+            Some(tid) => {
                 line.block(&self.prefix, self.tid_at);
-                line.number(row);
+                line.number(tid);
                 if is_in_second {
                     let time_at = self.fixed_len - TIME_KEY.len();
                     line.text(&self.prefix[time_at..self.prefix_len]);
@@ -264,12 +264,12 @@ impl EventWriter {
     fn compose_long(
         &self,
         room: &mut [u8],
-        row: Option<u32>,
+        tid: Option<u32>,
         phase: u8,
         ts_ns: u64,
         body: &Body<'_>,
     ) -> usize {
-        self.compose(Line::new(room), row, phase, ts_ns, body)
+        self.compose(Line::new(room), tid, phase, ts_ns, body)
     }
 
     /// Makes room for `need` bytes. Flushes if the ring is more than three quarters full, or step
@@ -280,7 +280,7 @@ impl EventWriter {
         let _uncancelled = Uncancelled::keep();
         let (size, flushed) = (self.slot.bytes, self.slot.flushed().load(Ordering::Acquire));
         if self.process.switches.is_late(HELPER_LATE_NS) {
-            self.process.visit();
+            self.process.do_upkeep();
         }
         if need > size / 2 {
             return false;
@@ -342,20 +342,20 @@ impl EventWriter {
     #[inline(never)]
     fn large_event(
         &mut self,
-        row: Option<u32>,
+        tid: Option<u32>,
         phase: u8,
         ts_ns: u64,
         need: usize,
         body: &Body<'_>,
     ) {
         if need as u64 > self.slot.bytes / 2 {
-            self.enter_second(row, ts_ns);
-            match zeros(need) {
+            self.enter_second(tid, ts_ns);
+            match try_zeros(need) {
                 Ok(mut bytes) => {
-                    let len = self.compose_long(&mut bytes, row, phase, ts_ns, body);
+                    let len = self.compose_long(&mut bytes, tid, phase, ts_ns, body);
                     self.write_through(bytes.get(..len).unwrap_or_default());
                 }
-                Err(_) => leave_out(),
+                Err(_) => count_out_of_memory(),
             }
         }
         self.publish();

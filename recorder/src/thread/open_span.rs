@@ -69,10 +69,10 @@ impl SpanIds {
 
     /// Removes a span, which is usually the last one.
     #[inline]
-    pub(crate) fn take(&mut self, id: u64) -> Option<OpenSpan> {
+    pub(crate) fn remove(&mut self, id: u64) -> Option<OpenSpan> {
         let last = self.open.pop_if(|(last, _)| *last == id);
-        let taken = last.or_else(|| Some(self.open.remove(self.position(id)?)));
-        taken.map(|(_, open)| open)
+        let removed = last.or_else(|| Some(self.open.remove(self.position(id)?)));
+        removed.map(|(_, open)| open)
     }
 
     #[inline(always)] // otherwise the span is copied while its stores are in flight, which stalls

@@ -8,7 +8,7 @@ use crate::process::state::Process;
 use crate::ring::open_entry::{EntryName, LANE_NAME, OpenEntry, STACK_NAME};
 use crate::ring::slot::Slot;
 use crate::sys::cancel::Uncancelled;
-use crate::sys::memory::{copied, out_of_memory, reserve};
+use crate::sys::memory::{copy_or_empty, out_of_memory, reserve};
 use crate::thread::event_writer::EventWriter;
 use crate::thread::open_span::{OpenSpan, Piece, SpanIds};
 use sa_format::ring as layout;
@@ -41,7 +41,9 @@ pub(crate) struct SlotWriter {
 impl SlotWriter {
     /// Creates the writer of thread `tid` in `slot`.
     ///
-    /// # Errors Returns an error if there is not enough memory.
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub(crate) fn new(
         process: &'static Process,
         slot: &'static Slot,
@@ -73,12 +75,12 @@ impl SlotWriter {
             EntryName::Text(_) => piece.len,
         };
         if let Some(entry) = self.slot.stack_entry(depth as usize) {
-            self.show(entry, depth, names, piece);
-            let number = self.process.ring.number_of(name, entry, STACK_NAME);
+            self.store_text(entry, depth, names, piece);
+            let number = self.process.ring.site_number(name, entry, STACK_NAME);
             entry.site().store(number, Ordering::Relaxed);
             entry.start().store(start_ns, Ordering::Relaxed);
         } else {
-            self.show_deep(depth, (names, piece), name, start_ns);
+            self.store_deep(depth, (names, piece), name, start_ns);
         }
         self.events.depth = depth + 1;
         self.events.publish();
@@ -88,12 +90,12 @@ impl SlotWriter {
     /// Stores a piece of the text in the ring, where readers find it after the text of the span
     /// below. The piece begins with `names` bytes of name and category.
     #[inline(always)]
-    fn show(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
+    fn store_text(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
         let below = depth.checked_sub(1).and_then(|below| self.entry(below));
         let word = |below: OpenEntry| below.text().load(Ordering::Relaxed);
         let at = below.map_or(0, |below| layout::SpanText::of_word(word(below)).args().end);
         let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it is the last piece that was written
-        self.slot.text.show(entry, at, names as usize, text);
+        self.slot.text.store(entry, at, names as usize, text);
     }
 
     #[inline(always)]
@@ -106,7 +108,7 @@ impl SlotWriter {
     /// piece are name and category.
     #[cold]
     #[inline(never)]
-    fn show_deep(
+    fn store_deep(
         &self,
         depth: u32,
         (names, piece): (u32, Piece),
@@ -126,14 +128,14 @@ impl SlotWriter {
         entry.start().store(0, Ordering::Relaxed);
         if let Some(area) = slot.deeper.text(nth) {
             let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it is the last piece that was written
-            area.show(entry, 0, names as usize, text);
+            area.store(entry, 0, names as usize, text);
         }
-        let number = ring.number_of(name, entry, LANE_NAME);
+        let number = ring.site_number(name, entry, LANE_NAME);
         entry.open(number, None, start_ns);
     }
 
     /// Clears the entry of a span that [`SlotWriter::pop_any`] removed, after its line was written.
-    pub(crate) fn note_end(&self, depth: u32) {
+    pub(crate) fn clear_entry(&self, depth: u32) {
         let depth = depth & !OWN_ARGS;
         let Some(entry) = self.entry(depth) else {
             return self.process.lost.end_hidden();
@@ -234,7 +236,7 @@ impl SlotWriter {
             let area = self.slot.text_area(*depth as usize);
             if let Some((entry, area)) = self.entry(*depth).zip(area) {
                 let args = self.text.get(piece.range()).unwrap_or_default();
-                area.show_more(entry, old, args);
+                area.store_more(entry, old, args);
             }
         }
     }
@@ -262,7 +264,7 @@ impl SlotWriter {
 
     /// Drops the args of the innermost span from byte `kept` on, except in the ring, where readers
     /// still find them.
-    pub(crate) fn keep_args(&mut self, depth: u32, piece: &mut Piece, kept: usize) {
+    pub(crate) fn truncate_args(&mut self, depth: u32, piece: &mut Piece, kept: usize) {
         let kept = u32::try_from(kept).unwrap_or(u32::MAX);
         if kept < piece.len && depth & OWN_ARGS == 0 && self.is_last(depth, *piece) {
             piece.len = kept;
@@ -291,7 +293,7 @@ impl SlotWriter {
             if !reserve(&mut self.own_args, 1) {
                 return;
             }
-            let args = copied(self.text.get(piece.range()).unwrap_or_default());
+            let args = copy_or_empty(self.text.get(piece.range()).unwrap_or_default());
             *depth |= OWN_ARGS;
             self.own_args.push((*depth, args));
         }
@@ -303,7 +305,7 @@ impl SlotWriter {
     }
 
     /// Removes and returns the args that are not in the text.
-    pub(crate) fn take_own_args(&mut self, depth: u32) -> Option<Vec<u8>> {
+    pub(crate) fn remove_own_args(&mut self, depth: u32) -> Option<Vec<u8>> {
         let at = self.own_args.iter().rposition(|own| own.0 == depth)?;
         Some(self.own_args.swap_remove(at).1)
     }

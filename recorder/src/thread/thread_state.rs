@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fen
 
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
-use crate::process::{errand, open_spans, start};
+use crate::process::{offload, open_spans, start};
 use crate::ring::slot::{Slot, ThreadName};
 use crate::sys::epoch::EpochWords;
-use crate::sys::memory::{boxed, owned};
+use crate::sys::memory::{try_box, try_to_owned};
 use crate::sys::{self, clock};
 use crate::text::name::cut_name;
 use crate::text::record::thread_name_line;
@@ -32,7 +32,7 @@ pub(crate) struct ThreadState {
     /// True while the thread is between the first and the last store of an event.
     busy: AtomicBool,
     /// True while a thread has the state.
-    taken: AtomicBool,
+    in_use: AtomicBool,
     /// Process whose thread has the state. The child of a fork cannot know where its copy of an
     /// interrupted event of the parent would continue.
     pid: AtomicU32,
@@ -61,7 +61,7 @@ thread_local! {
 
 /// Returns the state of the calling thread.
 #[inline(always)]
-fn own() -> Option<&'static ThreadState> {
+fn current() -> Option<&'static ThreadState> {
     // SAFETY: a thread state is never freed.
     unsafe { STATE.get().as_ref() }
 }
@@ -73,7 +73,7 @@ fn own() -> Option<&'static ThreadState> {
 pub(crate) fn with<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
 ) -> Option<R> {
-    let thread = match own() {
+    let thread = match current() {
         Some(thread) if thread.epochs.is_recording(thread.epoch()) => thread,
         _ => attach(None)?,
     };
@@ -86,13 +86,13 @@ pub(crate) fn with<R>(
 pub(crate) fn with_ready<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
 ) -> Option<Option<R>> {
-    let thread = own().filter(|thread| thread.epochs.is_recording(thread.epoch()))?;
+    let thread = current().filter(|thread| thread.epochs.is_recording(thread.epoch()))?;
     Some(enter(thread, thread.epoch(), record))
 }
 
 /// Runs `record` with the calling thread's writer if it has one.
-pub(crate) fn with_own<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R> {
-    let thread = own()?;
+pub(crate) fn with_attached<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R> {
+    let thread = current()?;
     with_same(thread, thread.epoch(), record)
 }
 
@@ -162,14 +162,14 @@ fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
     if ATTACHING.replace(true) {
         return None; // a signal handler, or an event recorded by a function called below
     }
-    let thread = take_state(name);
+    let thread = acquire_state(name);
     ATTACHING.set(false);
     thread
 }
 
-fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
+fn acquire_state(name: Option<&str>) -> Option<&'static ThreadState> {
     let process = start::current().filter(|process| !process.is_finished())?;
-    let thread = own_state().ok()?;
+    let thread = rebindable_state().ok()?;
     let now_ns = clock::now_ns();
     let (retry_at_ns, cause) = RETRY.get();
     if now_ns < retry_at_ns {
@@ -181,7 +181,7 @@ fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
         process.lost.count(cause);
         None
     };
-    let slot = match process.ring.take_slot() {
+    let slot = match process.ring.acquire_slot() {
         Ok(slot) => slot,
         Err(error) => {
             return refuse(match error.raw_os_error() {
@@ -192,16 +192,16 @@ fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
         }
     };
     let Ok(thread) = bind(&process, slot, thread) else {
-        process.ring.free_slot(slot);
+        process.ring.release_slot(slot);
         return refuse(Cause::OutOfMemory);
     };
     if let Some(name) = name {
-        thread.keep_name(name);
+        thread.set_name(name);
     }
     let given = thread.name.try_borrow().ok();
-    let given = given.and_then(|name| owned(name.as_deref()?).ok());
-    tell_name(&given.unwrap_or_else(|| sys::thread::name().unwrap_or_default()));
-    process.visit(); // this may be the second thread
+    let given = given.and_then(|name| try_to_owned(name.as_deref()?).ok());
+    record_name(&given.unwrap_or_else(|| sys::thread::name().unwrap_or_default()));
+    process.do_upkeep(); // this may be the second thread
     Some(thread)
 }
 
@@ -218,8 +218,8 @@ fn bind(
     let thread = match thread {
         Some(thread) => thread,
         None => {
-            let thread = claim(process.epochs)?;
-            sys::thread::call_at_end(std::ptr::from_ref(thread).cast_mut().cast(), detach);
+            let thread = reuse_or_create(process.epochs)?;
+            sys::thread::call_at_thread_end(std::ptr::from_ref(thread).cast_mut().cast(), detach);
             thread
         }
     };
@@ -231,10 +231,10 @@ fn bind(
 
 /// Returns the state that the calling thread already has. Returns an error if a signal handler
 /// interrupted an event, because then the state cannot be rebound.
-fn own_state() -> Result<Option<&'static ThreadState>, ()> {
+fn rebindable_state() -> Result<Option<&'static ThreadState>, ()> {
     let is_busy = |thread: &&ThreadState| thread.busy.load(Ordering::Relaxed);
-    match own().filter(is_busy) {
-        None => Ok(own()),
+    match current().filter(is_busy) {
+        None => Ok(current()),
         // In the child of a fork, the interrupted event belongs to the parent. The child continues
         // with another thread state.
         Some(thread) if thread.pid.load(Ordering::Relaxed) != std::process::id() => Ok(None),
@@ -243,19 +243,19 @@ fn own_state() -> Result<Option<&'static ThreadState>, ()> {
 }
 
 /// Returns a thread state that no thread has, or creates one.
-fn claim(epochs: EpochWords) -> io::Result<&'static ThreadState> {
+fn reuse_or_create(epochs: EpochWords) -> io::Result<&'static ThreadState> {
     let free = states().find(|thread| {
-        !thread.taken.load(Ordering::Relaxed) && !thread.taken.swap(true, Ordering::Acquire)
+        !thread.in_use.load(Ordering::Relaxed) && !thread.in_use.swap(true, Ordering::Acquire)
     });
-    free.map_or_else(|| add(epochs), Ok)
+    free.map_or_else(|| create(epochs), Ok)
 }
 
-fn add(epochs: EpochWords) -> io::Result<&'static ThreadState> {
-    let mut thread = boxed(ThreadState {
+fn create(epochs: EpochWords) -> io::Result<&'static ThreadState> {
+    let mut thread = try_box(ThreadState {
         epochs,
         epoch: AtomicU32::new(UNBOUND),
         busy: AtomicBool::new(false),
-        taken: AtomicBool::new(true),
+        in_use: AtomicBool::new(true),
         pid: AtomicU32::new(0),
         writer: UnsafeCell::new(None),
         name: RefCell::new(None),
@@ -296,13 +296,13 @@ impl ThreadState {
 
     /// Stores the name that the program gives its thread. Called outside events. Returns true if
     /// the name has changed.
-    fn keep_name(&self, name: &str) -> bool {
+    fn set_name(&self, name: &str) -> bool {
         let Ok(mut kept) = self.name.try_borrow_mut() else {
             return false; // a signal handler, or an allocator that records
         };
         let is_new = kept.as_deref() != Some(name);
         if is_new {
-            *kept = owned(name).ok(); // without memory, the next recording uses the kernel's name
+            *kept = try_to_owned(name).ok(); // without memory, the next recording uses the kernel's name
         }
         is_new
     }
@@ -316,7 +316,7 @@ impl ThreadState {
 /// Releases the state when its thread ends. Unflushed lines stay in the slot until they are
 /// flushed.
 unsafe extern "C" fn detach(thread: *mut libc::c_void) {
-    errand::note_end();
+    offload::record_first_thread_end();
     // SAFETY: the value was set from a thread state, which is never freed.
     let thread = unsafe { &*thread.cast_const().cast::<ThreadState>() };
     if STATE.replace(std::ptr::null()) != std::ptr::from_ref(thread) {
@@ -327,7 +327,7 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
             let (process, slot) = (writer.process, writer.slot);
             open_spans::close_stack(process, slot);
             slot.tid().store(0, Ordering::Release);
-            process.ring.free_slot(slot);
+            process.ring.release_slot(slot);
         });
     }
     thread.epoch.store(UNBOUND, Ordering::Release);
@@ -336,16 +336,16 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
     if let Ok(mut name) = thread.name.try_borrow_mut() {
         *name = None;
     }
-    thread.taken.store(false, Ordering::Release);
+    thread.in_use.store(false, Ordering::Release);
 }
 
 /// Names the calling thread, in this recording and in later ones.
 pub(crate) fn set_thread_name(name: &str) {
     let name = cut_name(name);
-    match own() {
+    match current() {
         Some(thread) if thread.epochs.is_recording(thread.epoch()) => {
-            if thread.keep_name(name) {
-                tell_name(name);
+            if thread.set_name(name) {
+                record_name(name);
             }
         }
         _ => {
@@ -354,11 +354,11 @@ pub(crate) fn set_thread_name(name: &str) {
     }
 }
 
-fn tell_name(name: &str) {
+fn record_name(name: &str) {
     with(|_, writer| {
         let (process, slot) = (writer.process, writer.slot);
         let tid = slot.tid().load(Ordering::Relaxed);
-        let Ok(kept) = owned(name) else {
+        let Ok(kept) = try_to_owned(name) else {
             return; // the thread stays without a name
         };
         let mut own = slot
@@ -376,6 +376,6 @@ fn tell_name(name: &str) {
 }
 
 /// Returns true if no thread is inside an event of a recording that accepts no more events.
-pub(crate) fn are_out_of(epoch: u32) -> bool {
+pub(crate) fn no_thread_inside(epoch: u32) -> bool {
     states().all(|thread| !thread.is_inside(epoch))
 }

@@ -83,19 +83,19 @@ impl AsyncSpanId {
         }
     }
 
-    fn take(self) -> Option<AsyncSpan> {
-        let open = self.process()?.async_ids.take(self.0)?;
+    fn remove(self) -> Option<AsyncSpan> {
+        let open = self.process()?.async_ids.remove(self.0)?;
         Some(AsyncSpan(Some(open)))
     }
 
     /// Ends the span.
     pub fn end(self) {
-        drop(self.take()); // after the lock is released, because ending writes
+        drop(self.remove()); // after the lock is released, because ending writes
     }
 
     /// Removes a span whose id the caller cannot store. It is not recorded, and counted as lost.
     pub fn abandon(self) {
-        if let Some(span) = self.take() {
+        if let Some(span) = self.remove() {
             span.abandon(Cause::TooManyOpen);
         }
     }

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use crate::event::span::mark_stopped;
 use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
-use crate::process::open_spans::name_row;
+use crate::process::open_spans::record_lane_name;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
-use crate::ring::lanes::{Ended, OwnText, Taken};
+use crate::ring::lanes::{Allocated, Ended, OwnText};
 use crate::ring::open_entry::{EntryName, LANE_NAME, OpenEntry};
-use crate::sys::memory::{copied, leave_out};
+use crate::sys::memory::{copy_or_empty, count_out_of_memory};
 use crate::sys::{clock, epoch};
 use crate::text::site::Site;
 use crate::text::value;
@@ -32,7 +32,7 @@ const NAMELESS: &[u8] = br#""name":"","cat":"""#;
 
 /// Where a span is to be shown.
 #[derive(Default)]
-pub(super) struct Spot<'a> {
+pub(super) struct Placement<'a> {
     /// Lane of the parent span.
     pub(super) parent: Option<u32>,
     /// Name of its lane if it has no parent.
@@ -43,23 +43,23 @@ impl OpenAsync {
     /// Opens a span. A span without a site has `names`: `"name":"…","cat":"…"`. Returns `None` if
     /// there is no lane for it, which is counted.
     #[inline(never)]
-    pub(super) fn start(
+    pub(super) fn open(
         process: &Process,
         (name, names): (EntryName<'_>, &[u8]),
         args: &[u8],
-        spot: &Spot<'_>,
+        placement: &Placement<'_>,
     ) -> Option<OpenAsync> {
         let site = match name {
             EntryName::Site(site) => Some(site),
             EntryName::Text(_) => None,
         };
-        let (taken, start_ns) = begin(process, site, spot)?;
+        let (allocated, start_ns) = allocate_lane(process, site, placement)?;
         let mut is_whole = args.is_empty();
-        let mut lane = taken.lane;
-        if let Some(entry) = process.ring.lane_entry_for_use(taken.lane) {
-            let number = process.ring.number_of(name, entry, LANE_NAME);
-            is_whole |= show(process, taken.lane, entry, names, args);
-            entry.open(number, taken.parent, start_ns);
+        let mut lane = allocated.lane;
+        if let Some(entry) = process.ring.lane_entry_or_add(allocated.lane) {
+            let number = process.ring.site_number(name, entry, LANE_NAME);
+            is_whole |= store_text(process, allocated.lane, entry, names, args);
+            entry.open(number, allocated.parent, start_ns);
         } else {
             lane |= HIDDEN;
             process.lost.begin_hidden();
@@ -70,7 +70,7 @@ impl OpenAsync {
             start_ns,
         };
         if site.is_none() || !is_whole {
-            open.keep(process, names, args);
+            open.store_own_text(process, names, args);
         }
         Some(open)
     }
@@ -78,8 +78,8 @@ impl OpenAsync {
     /// Stores a text of the span's own in its lane.
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, process: &Process, names: &[u8], args: &[u8]) {
-        let mut text = copied(names);
+    fn store_own_text(&mut self, process: &Process, names: &[u8], args: &[u8]) {
+        let mut text = copy_or_empty(names);
         let names = text.len();
         value::raw_after(&mut text, true, args);
         self.set_own(process, OwnText { text, names });
@@ -142,12 +142,12 @@ impl OpenAsync {
             if args.is_empty() || area.append(entry, args) {
                 return;
             }
-            own.text = copied(area.args(entry));
+            own.text = copy_or_empty(area.args(entry));
         }
         let old = own.args().len();
         value::raw_after(&mut own.text, old == 0, args);
         if let Some((entry, area)) = place {
-            area.show_more(entry, old, own.args());
+            area.store_more(entry, old, own.args());
         }
         self.set_own(process, own);
     }
@@ -163,11 +163,11 @@ impl OpenAsync {
                 return process.lost.count(Cause::Busy);
             };
             if !ended.is_named {
-                name_row(process, self.lane());
+                record_lane_name(process, self.lane());
             }
             let entry = self.entry(process);
             self.write(writer, &ended, own.as_ref(), entry);
-            self.leave(process, entry);
+            self.free_lane(process, entry);
         });
         // In a signal handler no line can be written, but the lane is freed all the same. After the
         // end of recording, the span is reported as unfinished.
@@ -182,7 +182,7 @@ impl OpenAsync {
     #[cold]
     fn end_unwritten(&self, process: &Process, now_ns: u64) {
         if self.end(process, now_ns).is_some() {
-            self.leave(process, self.entry(process));
+            self.free_lane(process, self.entry(process));
         }
     }
 
@@ -193,21 +193,21 @@ impl OpenAsync {
 
     /// Returns the span's recorder if it still accepts events.
     pub(super) fn process(&self) -> Option<ProcessRef> {
-        let of_it =
+        let is_recorder =
             |process: &ProcessRef| process.epoch() == self.epoch() && process.is_recording();
-        reclaim::existing().filter(of_it)
+        reclaim::existing().filter(is_recorder)
     }
 
     /// Frees the lane of a span that is not recorded after all.
     pub(super) fn abandon(&self, process: &Process, now_ns: u64) {
-        let leave = || self.end_unwritten(process, now_ns);
-        let left = thread_state::with(|thread, _| {
+        let free = || self.end_unwritten(process, now_ns);
+        let freed = thread_state::with(|thread, _| {
             if thread.epoch() == self.epoch() {
-                leave();
+                free();
             }
         });
-        if left.is_none() && process.is_recording() {
-            leave(); // as in `close`
+        if freed.is_none() && process.is_recording() {
+            free(); // as in `close`
         }
     }
 
@@ -225,7 +225,7 @@ impl OpenAsync {
             entry.parent().store(0, Ordering::Relaxed);
         }
         if self.lane & HIDDEN == 0 {
-            lanes.give_back(lane);
+            lanes.release(lane);
         }
         Some((ended, own))
     }
@@ -259,29 +259,29 @@ impl OpenAsync {
         };
         let mut marked;
         if mask::stopped_since(self.start_ns) {
-            marked = copied(args);
+            marked = copy_or_empty(args);
             mark_stopped(&mut marked);
             body.args = &marked;
         }
         if entry.is_none() {
-            process.open_horizon.note(self.start_ns); // more spans are open than the ring can show
+            process.open_horizon.observe(self.start_ns); // more spans are open than the ring can show
         }
-        let row = LANE_BASE + ended.row;
+        let tid = LANE_BASE + ended.shown_lane;
         let events = &mut writer.events;
-        events.write_on(Some(row), b'X', self.start_ns, &body, entry);
-        process.come_by(ended.end_ns);
+        events.write_on(Some(tid), b'X', self.start_ns, &body, entry);
+        process.upkeep_if_due(ended.end_ns);
     }
 
     /// Frees the lane after the span's line was written.
     #[inline]
-    fn leave(&self, process: &Process, entry: Option<OpenEntry>) {
+    fn free_lane(&self, process: &Process, entry: Option<OpenEntry>) {
         if let Some(entry) = entry {
             entry.start().store(0, Ordering::Release);
             return;
         }
         process.lost.end_hidden();
         if let Some(mut lanes) = process.lanes.lock() {
-            lanes.give_back(self.lane()); // there is no entry that would show when it is vacant
+            lanes.release(self.lane()); // there is no entry that would show when it is vacant
         }
     }
 }
@@ -289,7 +289,11 @@ impl OpenAsync {
 /// Allocates a lane and begins its span. If other threads keep the lock on the lanes, or there is
 /// no memory for another lane, counts that and returns `None`.
 #[inline(always)]
-fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Option<(Taken, u64)> {
+fn allocate_lane(
+    process: &Process,
+    site: Option<&'static Site>,
+    placement: &Placement<'_>,
+) -> Option<(Allocated, u64)> {
     let is_vacant = |lane| {
         let entry = process.ring.lane_entry(lane);
         entry.is_none_or(|entry| entry.start().load(Ordering::Acquire) == 0)
@@ -299,33 +303,33 @@ fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Opt
         process.lost.count(Cause::Busy);
         return None;
     };
-    let Some(taken) = lanes.take(spot.parent, spot.lane, is_vacant) else {
-        leave_out();
+    let Some(allocated) = lanes.allocate(placement.parent, placement.lane, is_vacant) else {
+        count_out_of_memory();
         return None;
     };
-    if !taken.is_named {
+    if !allocated.is_named {
         drop(lanes); // recording the name may wait for the disk
-        name_row(process, taken.lane);
-        let Some(again) = process.lanes.lock() else {
+        record_lane_name(process, allocated.lane);
+        let Some(locked) = process.lanes.lock() else {
             process.lost.count(Cause::Busy);
             return None;
         };
-        lanes = again;
+        lanes = locked;
     }
-    let start_ns = lanes.begin(taken.lane, site, now_ns);
-    Some((taken, start_ns))
+    let start_ns = lanes.begin(allocated.lane, site, now_ns);
+    Some((allocated, start_ns))
 }
 
 /// Stores the span's args in the ring, and its names if it has no site. Returns false if not all
 /// args fit.
 #[inline(always)]
-fn show(process: &Process, lane: u32, entry: OpenEntry, names: &[u8], args: &[u8]) -> bool {
+fn store_text(process: &Process, lane: u32, entry: OpenEntry, names: &[u8], args: &[u8]) -> bool {
     let Some(area) = process.ring.lane_text(lane) else {
         entry.text().store(0, Ordering::Relaxed);
         return false;
     };
     if names.is_empty() {
-        return area.show(entry, 0, 0, args);
+        return area.store(entry, 0, 0, args);
     }
-    area.show(entry, 0, names.len(), names) && area.show_more(entry, 0, args)
+    area.store(entry, 0, names.len(), names) && area.store_more(entry, 0, args)
 }

@@ -23,7 +23,7 @@ pub struct SpanId(u64);
 
 /// Adds the span that `open` opens, if there is room for one more.
 #[inline(always)]
-fn hold(
+fn add_span(
     writer: &mut SlotWriter,
     level: Level,
     open: impl FnOnce(&mut SlotWriter) -> Option<OpenSpan>,
@@ -56,7 +56,7 @@ impl SpanId {
         }
         let site = Site::intern(level, category, name);
         let begun = thread_state::with(|thread, writer| {
-            hold(writer, level, |writer| match site {
+            add_span(writer, level, |writer| match site {
                 Some(site) => OpenSpan::open(thread, writer, site, |text| text.raw(args.text())),
                 None if mask::wants(level) => {
                     let mut open = OpenSpan::open_named(thread, writer, category, name)?;
@@ -79,7 +79,7 @@ impl SpanId {
     #[inline(always)]
     pub fn begin_site(site: &'static Site, args: Option<&Args>) -> Option<SpanId> {
         let begun = thread_state::with_ready(|thread, writer| {
-            hold(writer, site.level(), |writer| {
+            add_span(writer, site.level(), |writer| {
                 OpenSpan::open(thread, writer, site, |text| {
                     if let Some(args) = args {
                         text.raw(args.text());
@@ -127,7 +127,7 @@ impl SpanId {
     #[inline]
     fn add(self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         if self.is_some() {
-            thread_state::with_own(|writer| self.add_in(writer, add));
+            thread_state::with_attached(|writer| self.add_in(writer, add));
         }
     }
 
@@ -149,8 +149,8 @@ impl SpanId {
             return;
         }
         let end_ns = now_ns();
-        thread_state::with_own(|writer| {
-            if let Some(open) = writer.by_id.take(self.0) {
+        thread_state::with_attached(|writer| {
+            if let Some(open) = writer.by_id.remove(self.0) {
                 open.close(writer, end_ns, &[]);
             }
         });

@@ -20,11 +20,11 @@ pub(super) fn read(directory: &Dir) -> Option<RunFile> {
 /// Returns true if the main process of `run` is about to begin `next`: only the id of the run
 /// differs.
 pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
-    let of_main = RunFile {
+    let next_of_main = RunFile {
         run: next.run.clone(),
         ..run.clone()
     };
-    *next == of_main
+    *next == next_of_main
 }
 
 /// Joins the run that `main` is about to begin, and names that run if no process has done so.

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::Site;
-use crate::sys::memory::{boxed, owned};
+use crate::sys::memory::{try_box, try_to_owned};
 use sa_format::Level;
 
 /// Maximum number of sites. A host that puts numbers into its names must not make the table grow
@@ -38,13 +38,13 @@ impl Site {
     }
 
     #[inline(always)]
-    fn is(&self, level: Level, category: &str, name: &str) -> bool {
-        self.level == level && are_same(self.name, name) && are_same(self.category, category)
+    fn matches(&self, level: Level, category: &str, name: &str) -> bool {
+        self.level == level && is_equal(self.name, name) && is_equal(self.category, category)
     }
 
     fn leak(level: Level, category: &str, name: &str) -> io::Result<&'static mut Site> {
-        let (category, name) = (owned(category)?, owned(name)?);
-        let mut site = boxed(Site::new(level, "", ""))?;
+        let (category, name) = (try_to_owned(category)?, try_to_owned(name)?);
+        let mut site = try_box(Site::new(level, "", ""))?;
         (site.category, site.name) = (category.leak(), name.leak());
         Ok(Box::leak(site))
     }
@@ -58,7 +58,13 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    fn get(&self, level: Level, category: &str, name: &str, most: u32) -> Option<&'static Site> {
+    fn get(
+        &self,
+        level: Level,
+        category: &str,
+        name: &str,
+        max_sites: u32,
+    ) -> Option<&'static Site> {
         if category.len() + name.len() > MAX_NAME_BYTES {
             return None;
         }
@@ -66,9 +72,9 @@ impl<const N: usize> Table<N> {
             // SAFETY: a non-null pointer came from `Box::leak` and is never freed.
             let mut site = unsafe { place.load(Ordering::Acquire).as_ref() };
             if site.is_none() {
-                site = Some(self.fill(place, level, category, name, most)?);
+                site = Some(self.fill(place, level, category, name, max_sites)?);
             }
-            if let Some(site) = site.filter(|site| site.is(level, category, name)) {
+            if let Some(site) = site.filter(|site| site.matches(level, category, name)) {
                 return Some(site);
             }
         }
@@ -90,20 +96,20 @@ impl<const N: usize> Table<N> {
         level: Level,
         category: &str,
         name: &str,
-        most: u32,
+        max_sites: u32,
     ) -> Option<&'static Site> {
-        if self.count.fetch_add(1, Ordering::Relaxed) >= most {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= max_sites {
             self.count.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let Ok(made) = Site::leak(level, category, name) else {
+        let Ok(new) = Site::leak(level, category, name) else {
             self.count.fetch_sub(1, Ordering::Relaxed);
             return None;
         };
-        let made = std::ptr::from_mut(made);
+        let new = std::ptr::from_mut(new);
         let none = std::ptr::null_mut();
-        let stored = place.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
-        let site = stored.map_or_else(|other| other, |_| made); // if another thread was faster, ours is leaked once and counted
+        let stored = place.compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire);
+        let site = stored.map_or_else(|other| other, |_| new); // if another thread was faster, ours is leaked once and counted
         // SAFETY: both candidates came from `Box::leak`.
         Some(unsafe { &*site })
     }
@@ -121,7 +127,7 @@ fn hash(level: Level, category: &str, name: &str) -> u64 {
 #[inline(always)]
 fn mix(sum: u64, text: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let step = |sum: u64, word: u64| halves(u128::from(sum ^ word) * u128::from(ODD));
+    let step = |sum: u64, word: u64| fold_product(u128::from(sum ^ word) * u128::from(ODD));
     let (first, last) = ends(text);
     let mut sum = step(sum ^ text.len() as u64, first);
     if text.len() > 16 {
@@ -136,12 +142,12 @@ fn mix(sum: u64, text: &[u8]) -> u64 {
 /// its factors.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "each half fits")]
-const fn halves(product: u128) -> u64 {
+const fn fold_product(product: u128) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
 #[inline(always)]
-fn are_same(one: &str, other: &str) -> bool {
+fn is_equal(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     one.len() == other.len() && ends(one) == ends(other) && (one.len() <= 16 || one == other)
 }
@@ -186,7 +192,7 @@ mod tests {
             let name = "n".repeat(len);
             let others = (0..len).map(|at| [&name[..at], "m", &name[at + 1..]].concat());
             for other in others.chain([name.clone() + "n"]) {
-                assert!(!are_same(&name, &other), "{name} {other}");
+                assert!(!is_equal(&name, &other), "{name} {other}");
             }
         }
         let long = "n".repeat(MAX_NAME_BYTES);

@@ -23,8 +23,8 @@ fn shown(writer: &SlotWriter) -> usize {
 /// Returns the number of open spans that a reader of the ring finds, and the number counted as
 /// hidden.
 fn shown_and_hidden() -> (usize, u64) {
-    thread_state::with_own(|writer| {
-        let hidden = writer.process.lost.untold(Cause::OpenSpans);
+    thread_state::with_attached(|writer| {
+        let hidden = writer.process.lost.unreported(Cause::OpenSpans);
         (shown(writer), hidden.map_or(0, |hidden| hidden.loss.count))
     })
     .unwrap()
@@ -36,7 +36,7 @@ fn record(directory: &std::path::Path, is_refused: bool) -> Recorder {
     let recorder = Recorder::start_with(lookup).unwrap();
     SpanId::begin(Level::E2e, "test", "first").end();
     if is_refused {
-        thread_state::with_own(|writer| writer.slot.deeper.give_up(0)).unwrap();
+        thread_state::with_attached(|writer| writer.slot.deeper.give_up(0)).unwrap();
     }
     recorder
 }
@@ -116,7 +116,7 @@ fn spans_without_an_entry_are_counted_until_they_end() {
 /// Ends the span at a depth below later ones step by step. Returns the number of open spans that a
 /// reader finds before its line is published, after that, and at the end.
 fn open_around_end(depth: u32) -> [usize; 3] {
-    let ended = thread_state::with_own(|writer| {
+    let ended = thread_state::with_attached(|writer| {
         writer.pop_any(depth, u32::MAX);
         let before = shown(writer);
         let body = Body {
@@ -127,7 +127,7 @@ fn open_around_end(depth: u32) -> [usize; 3] {
         };
         writer.events.write(b'X', 1, &body);
         let published = shown(writer);
-        writer.note_end(depth);
+        writer.clear_entry(depth);
         assert_eq!(writer.slot.ending().load(Ordering::Relaxed), 0);
         [before, published, shown(writer)]
     });
@@ -165,7 +165,7 @@ fn issue_47_open_spans_that_have_no_room_at_the_end_are_counted_once_each() {
     for at in [280, 100, 3] {
         open.remove(at).end();
     }
-    let slot = thread_state::with_own(|writer| writer.slot).unwrap();
+    let slot = thread_state::with_attached(|writer| writer.slot).unwrap();
     let turn = std::iter::repeat_with(|| slot.try_turn()).find_map(|turn| turn);
     for _ in 0..2 {
         assert!(slot.try_turn().is_none(), "one that fails takes nothing");
@@ -175,7 +175,7 @@ fn issue_47_open_spans_that_have_no_room_at_the_end_are_counted_once_each() {
         recorder.instant(Level::E2e, "test", "fill", &fill);
     }
     let before = recorder.dropped();
-    thread_state::with_own(|writer| close_stack(writer.process, writer.slot)).unwrap();
+    thread_state::with_attached(|writer| close_stack(writer.process, writer.slot)).unwrap();
     assert_eq!(recorder.dropped() - before, open.len() as u64);
     drop(turn);
     recorder.finish();

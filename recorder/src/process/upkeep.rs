@@ -12,16 +12,16 @@ use std::sync::atomic::Ordering;
 use crate::process::flush::{self, Extent};
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
-use crate::process::{errand, helper};
+use crate::process::{helper, offload};
 use crate::run::config::Threads;
 use crate::sys::{clock, wait};
 use sa_format::RingKind;
 
 /// Time in ns for which a process with one thread records before it gets the helper.
-const WHILE_NS: u64 = 5_000_000_000;
+const HELPER_AFTER_NS: u64 = 5_000_000_000;
 /// Number of times that its ring fills up before it gets the helper. A short-lived thread for each
 /// time costs more.
-const OFTEN: u32 = 16;
+const MANY_FULL_RINGS: u32 = 16;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Delay in ns after which the helper must be waiting for the disk. A recording thread then applies
 /// the switch.
@@ -30,48 +30,48 @@ pub(crate) const HELPER_LATE_NS: u64 = 20_000_000;
 impl Process {
     /// Does the upkeep if it is due at the time of this event.
     #[inline(always)]
-    pub(crate) fn come_by(&self, at_ns: u64) {
-        if at_ns >= self.visits.next_ns.load(Ordering::Relaxed) {
-            self.visit();
+    pub(crate) fn upkeep_if_due(&self, at_ns: u64) {
+        if at_ns >= self.upkeep.next_ns.load(Ordering::Relaxed) {
+            self.do_upkeep();
         }
     }
 
     /// Does the upkeep, inside an event of the calling thread or outside any event.
     #[cold]
     #[inline(never)]
-    pub(crate) fn visit(&self) {
-        errand::wait_until_kept();
+    pub(crate) fn do_upkeep(&self) {
+        offload::wait_until_kept_loaded();
         let now_ns = clock::now_ns();
         let next_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
-        let is_first = self.visits.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;
+        let is_first = self.upkeep.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;
         if self.has_helper() {
             if self.switches.is_late(HELPER_LATE_NS) {
-                self.follow_within(now_ns);
+                self.apply_switches_within(now_ns);
             }
             return;
         }
-        self.follow_within(now_ns);
+        self.apply_switches_within(now_ns);
         if !self.start_helper(now_ns)
             && is_first
             && (self.config.threads == Threads::Never || self.ring.kind != RingKind::File)
         {
             let end_ns = now_ns + wait::PATIENCE_NS;
-            self.on_errand_or_here(end_ns, move |process| process.make_rounds(now_ns));
+            self.offload_or_run(end_ns, move |process| process.do_helper_work(now_ns));
         }
     }
 
     /// Checks the control file. Like a write, that may hang. Then no thread tries again.
-    fn follow_within(&self, now_ns: u64) {
-        if errand::is_hanging() || !self.switches.is_late(0) {
+    fn apply_switches_within(&self, now_ns: u64) {
+        if offload::is_hanging() || !self.switches.is_late(0) {
             return;
         }
-        let follow = |process: &Process| process.switches.follow(process);
-        self.on_errand_or_here(now_ns + wait::PATIENCE_NS, follow);
+        let apply = |process: &Process| process.switches.apply_due(process);
+        self.offload_or_run(now_ns + wait::PATIENCE_NS, apply);
     }
 
     /// Counts that the calling thread's ring is full in a process without a helper.
-    pub(crate) fn come_by_full(&self) {
-        if self.visits.full.fetch_add(1, Ordering::Relaxed) == OFTEN {
+    pub(crate) fn count_full_ring(&self) {
+        if self.upkeep.full.fetch_add(1, Ordering::Relaxed) == MANY_FULL_RINGS {
             self.start_helper(clock::now_ns());
         }
     }
@@ -81,8 +81,8 @@ impl Process {
         if self.config.threads == Threads::Never || !self.may_have_helper(now_ns) {
             return false;
         }
-        let of_it = |process: &ProcessRef| process.epoch() == self.epoch();
-        if let Some(process) = reclaim::existing().filter(of_it) {
+        let is_self = |process: &ProcessRef| process.epoch() == self.epoch();
+        if let Some(process) = reclaim::existing().filter(is_self) {
             helper::start(process);
         }
         true
@@ -91,18 +91,18 @@ impl Process {
     fn may_have_helper(&self, now_ns: u64) -> bool {
         self.config.threads == Threads::AtOnce
             || self.switches.need_a_thread()
-            || now_ns >= self.visits.began_ns + WHILE_NS
-            || self.visits.full.load(Ordering::Relaxed) > OFTEN
-            || !errand::has_one_thread()
+            || now_ns >= self.upkeep.began_ns + HELPER_AFTER_NS
+            || self.upkeep.full.load(Ordering::Relaxed) > MANY_FULL_RINGS
+            || !offload::has_one_thread()
     }
 
     /// Does the work of a helper, as far as that requires no waiting.
-    fn make_rounds(&self, now_ns: u64) {
+    fn do_helper_work(&self, now_ns: u64) {
         for slot in self.ring.slots() {
             flush::try_flush(slot, self, Extent::All);
         }
-        if let Some(mut rounds) = wait::try_lock(&self.visits.rounds) {
-            rounds.make(self, now_ns);
+        if let Some(mut periodic) = wait::try_lock(&self.upkeep.periodic) {
+            periodic.record_due(self, now_ns);
         }
     }
 }

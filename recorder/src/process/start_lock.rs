@@ -8,35 +8,35 @@ use crate::sys::{self, clock, wait};
 
 /// `pid << 32 | tid`, or 0 if no thread has the right. The pid of another process is the parent's,
 /// copied by a fork.
-static STARTING: AtomicU64 = AtomicU64::new(0);
+static HOLDER: AtomicU64 = AtomicU64::new(0);
 
 /// The right to start a recording.
-pub(crate) struct Starting;
+pub(crate) struct StartLock;
 
-impl Starting {
+impl StartLock {
     /// Acquires the right, even if a fork interrupted the thread that had it. Returns `None` if
     /// another thread keeps it for longer than `patience_ns`, because that thread may hang in a
     /// file system. Also returns `None` if this very thread has it, because something is recorded
     /// while the recorder starts, for example by an allocator hook.
-    pub(crate) fn take(patience_ns: u64) -> Option<Starting> {
+    pub(crate) fn acquire(patience_ns: u64) -> Option<StartLock> {
         let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
-        if STARTING.load(Ordering::Acquire) == me {
+        if HOLDER.load(Ordering::Acquire) == me {
             return None;
         }
         let is_free = |other: u64| other == 0 || other >> 32 != me >> 32; // or left by a fork
-        let take = |other: u64| is_free(other).then_some(me);
-        let has_it = || {
-            let taken = STARTING.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
-            taken.is_ok()
+        let acquire = |other: u64| is_free(other).then_some(me);
+        let try_acquire = || {
+            let acquired = HOLDER.fetch_update(Ordering::AcqRel, Ordering::Acquire, acquire);
+            acquired.is_ok()
         };
         let end_ns = clock::now_ns() + patience_ns;
-        wait::until_true(end_ns, has_it).then(|| Starting) // not `then_some`: dropping an unused right would release that of the other thread
+        wait::until_true(end_ns, try_acquire).then(|| StartLock) // not `then_some`: dropping an unused right would release that of the other thread
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartLock {
     fn drop(&mut self) {
-        STARTING.store(0, Ordering::Release);
+        HOLDER.store(0, Ordering::Release);
     }
 }
 
@@ -45,16 +45,16 @@ static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Keeps the configuration of a recording that is about to begin, so that a child that is forked
 /// before then finds it.
-pub(crate) struct Pending;
+pub(crate) struct PendingConfig;
 
-impl Pending {
-    pub(crate) fn set(config: Config) -> Pending {
+impl PendingConfig {
+    pub(crate) fn set(config: Config) -> PendingConfig {
         PENDING.store(Box::into_raw(Box::new(config)), Ordering::Release);
-        Pending
+        PendingConfig
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingConfig {
     fn drop(&mut self) {
         let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !config.is_null() {
@@ -68,12 +68,12 @@ impl Drop for Pending {
 /// Returns the configuration of the recording that is about to begin. Only the thread that starts
 /// the recorder may call this. Only the child of a fork finds one, because in the process that
 /// begins the recording no other thread can start.
-pub(crate) fn pending() -> Option<Config> {
+pub(crate) fn pending_config() -> Option<Config> {
     // SAFETY: only the thread that starts the recorder frees it, and that is the calling thread.
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
 }
 
 /// Returns true if a recording is about to begin. Async-signal-safe.
-pub(crate) fn is_under_way() -> bool {
+pub(crate) fn is_restart_pending() -> bool {
     !PENDING.load(Ordering::Acquire).is_null()
 }

@@ -25,7 +25,7 @@ const ENDING_NS: u64 = 50_000_000;
 const LOADING_NS: u64 = 30_000_000;
 
 /// True once this library can no longer be unloaded.
-static IS_KEPT: AtomicBool = AtomicBool::new(false);
+static IS_KEPT_LOADED: AtomicBool = AtomicBool::new(false);
 /// Tid of the thread that requested that; 0 as long as none has.
 static KEEPER: AtomicU32 = AtomicU32::new(0);
 /// True if the first thread has ended through `pthread_exit`. The C library counts the threads that
@@ -33,16 +33,16 @@ static KEEPER: AtomicU32 = AtomicU32::new(0);
 /// a thread of ours would be the last one again.
 static FIRST_HAS_ENDED: AtomicBool = AtomicBool::new(false);
 /// Number of threads that no thread waits for any more.
-static LEFT: AtomicU32 = AtomicU32::new(0);
+static ABANDONED_JOBS: AtomicU32 = AtomicU32::new(0);
 
-const WAITED_FOR: u32 = 0;
-const LEFT_ALONE: u32 = 1;
+const AWAITED: u32 = 0;
+const ABANDONED: u32 = 1;
 const DONE: u32 = 2;
 
 /// State that both threads share.
-struct Errand<R> {
+struct Job<R> {
     tid: AtomicU32,
-    /// [`WAITED_FOR`], [`LEFT_ALONE`] or [`DONE`].
+    /// [`AWAITED`], [`ABANDONED`] or [`DONE`].
     state: AtomicU32,
     result: Mutex<Option<R>>,
     bell: Bell,
@@ -52,15 +52,17 @@ impl Process {
     /// Runs `work` on a thread of ours and waits for its result until `end_ns`. Returns `None` if
     /// it takes longer.
     ///
-    /// # Errors Returns an error if there may be no such thread, or if none is needed because the
-    /// calling thread is one of ours. Then the caller does the work itself.
-    pub(crate) fn on_errand<R: Send + 'static>(
+    /// # Errors
+    ///
+    /// Returns an error if there may be no such thread, or if none is needed because the calling
+    /// thread is one of ours. Then the caller does the work itself.
+    pub(crate) fn offload<R: Send + 'static>(
         &self,
         end_ns: u64,
         work: impl FnOnce(&Process) -> R + Send + 'static,
     ) -> io::Result<Option<R>> {
-        let may_not = self.config.threads == Threads::Never || thread::is_ours();
-        if may_not || FIRST_HAS_ENDED.load(Ordering::Relaxed) {
+        let is_forbidden = self.config.threads == Threads::Never || thread::is_ours();
+        if is_forbidden || FIRST_HAS_ENDED.load(Ordering::Relaxed) {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
         let own = reclaim::existing().filter(|process| process.epoch() == self.epoch());
@@ -68,19 +70,19 @@ impl Process {
         run(end_ns, move || work(&process))
     }
 
-    /// Runs `work` like [`Process::on_errand`], or on the calling thread if there may be no other.
-    pub(crate) fn on_errand_or_here<R: Send + 'static>(
+    /// Runs `work` like [`Process::offload`], or on the calling thread if there may be no other.
+    pub(crate) fn offload_or_run<R: Send + 'static>(
         &self,
         end_ns: u64,
         work: impl Fn(&Process) -> R + Copy + Send + 'static,
     ) -> Option<R> {
-        let done = self.on_errand(end_ns, work);
+        let done = self.offload(end_ns, work);
         done.unwrap_or_else(|_| Some(work(self)))
     }
 }
 
 /// Records that the calling thread ends through `pthread_exit` or an equivalent.
-pub(crate) fn note_end() {
+pub(crate) fn record_first_thread_end() {
     if thread::tid() == std::process::id() {
         FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
     }
@@ -88,24 +90,24 @@ pub(crate) fn note_end() {
 
 /// Ends the calling thread of ours as the last one. The C library may run the exit handlers on it,
 /// and must not run them again on another one.
-pub(crate) fn end_as_the_last(code: i32) {
+pub(crate) fn exit_as_last_thread(code: i32) {
     FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
-    thread::end_as_the_last(code);
+    thread::exit_as_last_thread(code);
 }
 
 /// Returns true if work of this process hangs.
 pub(crate) fn is_hanging() -> bool {
-    LEFT.load(Ordering::Relaxed) > 0
+    ABANDONED_JOBS.load(Ordering::Relaxed) > 0
 }
 
 /// Returns true if the process has only one thread, except for those that hang.
 pub(crate) fn has_one_thread() -> bool {
-    threads::is_only_one(LEFT.load(Ordering::Relaxed))
+    threads::is_alone_except(ABANDONED_JOBS.load(Ordering::Relaxed))
 }
 
 /// Resets the state in the child of a fork, which has one thread.
-pub(crate) extern "C" fn forget_in_child() {
-    LEFT.store(0, Ordering::Relaxed);
+pub(crate) extern "C" fn reset_in_child() {
+    ABANDONED_JOBS.store(0, Ordering::Relaxed);
     FIRST_HAS_ENDED.store(false, Ordering::Relaxed);
 }
 
@@ -120,90 +122,90 @@ pub(crate) extern "C" fn forget_in_child() {
 /// waits for it. Only a host that loads and closes a library in one go, or that forbids a thread of
 /// ours, may be faster.
 pub(crate) fn keep_library_loaded(threads: Threads) {
-    if IS_KEPT.load(Ordering::Acquire) {
+    if IS_KEPT_LOADED.load(Ordering::Acquire) {
         return;
     }
-    let may_not = threads == Threads::Never || thread::is_ours();
+    let is_forbidden = threads == Threads::Never || thread::is_ours();
     if !module::may_be_unloaded() {
-        IS_KEPT.store(true, Ordering::Release);
-    } else if may_not {
-        keep();
+        IS_KEPT_LOADED.store(true, Ordering::Release);
+    } else if is_forbidden {
+        keep_loaded();
     } else {
         KEEPER.store(thread::tid(), Ordering::Relaxed);
-        if run(clock::now_ns() + LOADING_NS, keep).is_err() {
-            keep();
+        if run(clock::now_ns() + LOADING_NS, keep_loaded).is_err() {
+            keep_loaded();
         }
     }
 }
 
 /// Waits a moment for the thread that keeps this library loaded, unless the calling thread
 /// requested that itself.
-pub(crate) fn wait_until_kept() {
+pub(crate) fn wait_until_kept_loaded() {
     let keeper = KEEPER.load(Ordering::Relaxed);
     if keeper == 0 || keeper == thread::tid() {
         return;
     }
     let end_ns = clock::now_ns() + LOADING_NS;
-    if !wait::until_true(end_ns, || IS_KEPT.load(Ordering::Acquire)) {
+    if !wait::until_true(end_ns, || IS_KEPT_LOADED.load(Ordering::Acquire)) {
         KEEPER.store(0, Ordering::Relaxed); // no thread waits again
     }
 }
 
-fn keep() {
+fn keep_loaded() {
     module::keep_loaded();
-    IS_KEPT.store(true, Ordering::Release);
+    IS_KEPT_LOADED.store(true, Ordering::Release);
 }
 
 fn run<R: Send + 'static>(
     end_ns: u64,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<Option<R>> {
-    let errand = Shared::new(Errand {
+    let job = Shared::new(Job {
         tid: AtomicU32::new(0),
-        state: AtomicU32::new(WAITED_FOR),
+        state: AtomicU32::new(AWAITED),
         result: Mutex::new(None),
         bell: Bell::default(),
     })?;
-    let other = errand.clone();
+    let other = job.clone();
     thread::spawn_quiet(thread::HELPER, move || {
         other.tid.store(thread::tid(), Ordering::Relaxed);
-        let ending = Ending(other);
+        let ending = JobEnd(other);
         let result = work();
         if let Some(mut place) = wait::try_lock(&ending.0.result) {
             *place = Some(result);
         }
     })?;
-    if !errand.wait(end_ns) {
+    if !job.wait(end_ns) {
         return Ok(None);
     }
-    let tid = errand.tid.load(Ordering::Relaxed);
-    wait::until_true(clock::now_ns() + ENDING_NS, || !thread::is_there(tid));
-    Ok(wait::try_lock(&errand.result).and_then(|mut result| result.take()))
+    let tid = job.tid.load(Ordering::Relaxed);
+    wait::until_true(clock::now_ns() + ENDING_NS, || !thread::exists(tid));
+    Ok(wait::try_lock(&job.result).and_then(|mut result| result.take()))
 }
 
 /// Ends the work and its thread, even after a panic.
-struct Ending<R>(Shared<Errand<R>>);
+struct JobEnd<R>(Shared<Job<R>>);
 
-impl<R> Drop for Ending<R> {
+impl<R> Drop for JobEnd<R> {
     fn drop(&mut self) {
-        let is_left = self.0.state.swap(DONE, Ordering::AcqRel) == LEFT_ALONE;
+        let is_abandoned = self.0.state.swap(DONE, Ordering::AcqRel) == ABANDONED;
         self.0.bell.ring();
-        if is_left {
-            LEFT.fetch_sub(1, Ordering::Relaxed);
+        if is_abandoned {
+            ABANDONED_JOBS.fetch_sub(1, Ordering::Relaxed);
             if let Some(code) = threads::only_helpers_are_left() {
-                end_as_the_last(code);
+                exit_as_last_thread(code);
             }
         }
     }
 }
 
-impl<R> Errand<R> {
+impl<R> Job<R> {
     /// Waits until the work is done. Returns false if it is not done by `end_ns`.
     fn wait(&self, end_ns: u64) -> bool {
         while self.state.load(Ordering::Acquire) != DONE {
             let left_ns = end_ns.saturating_sub(clock::now_ns());
             if left_ns == 0 {
-                return !self.leave();
+                return !self.abandon();
             }
             self.bell.wait(Duration::from_nanos(left_ns));
         }
@@ -211,14 +213,14 @@ impl<R> Errand<R> {
     }
 
     /// Stops waiting. Returns false if the work is already done.
-    fn leave(&self) -> bool {
-        LEFT.fetch_add(1, Ordering::Relaxed);
+    fn abandon(&self) -> bool {
+        ABANDONED_JOBS.fetch_add(1, Ordering::Relaxed);
         let orders = (Ordering::AcqRel, Ordering::Acquire);
-        let left = (self.state).compare_exchange(WAITED_FOR, LEFT_ALONE, orders.0, orders.1);
-        if left.is_err() {
-            LEFT.fetch_sub(1, Ordering::Relaxed);
+        let abandoned = (self.state).compare_exchange(AWAITED, ABANDONED, orders.0, orders.1);
+        if abandoned.is_err() {
+            ABANDONED_JOBS.fetch_sub(1, Ordering::Relaxed);
         }
-        left.is_ok()
+        abandoned.is_ok()
     }
 }
 
@@ -230,8 +232,8 @@ mod tests {
     const THREADS: &str = "threads without the C library";
 
     #[test]
-    fn what_takes_long_is_not_waited_for() {
-        if lacks(THREADS, "what_takes_long_is_not_waited_for") {
+    fn a_long_job_is_not_waited_for() {
+        if lacks(THREADS, "a_long_job_is_not_waited_for") {
             return;
         }
         let start_ns = clock::now_ns();
@@ -241,8 +243,8 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_the_errand_alone() {
-        if lacks(THREADS, "a_panic_ends_the_errand_alone") {
+    fn a_panic_ends_only_the_job() {
+        if lacks(THREADS, "a_panic_ends_only_the_job") {
             return;
         }
         let end_ns = clock::now_ns() + 60_000_000_000;

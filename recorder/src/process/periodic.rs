@@ -13,15 +13,15 @@ const LOSSES_NS: u64 = 1_000_000_000;
 
 /// Times of the next records.
 #[derive(Debug)]
-pub(crate) struct Rounds {
+pub(crate) struct PeriodicRecords {
     next_anchor_ns: u64,
     next_losses_ns: u64,
 }
 
-impl Rounds {
+impl PeriodicRecords {
     /// Returns the times for a process whose first anchor is from now.
-    pub(crate) fn new(now_ns: u64) -> Rounds {
-        Rounds {
+    pub(crate) fn new(now_ns: u64) -> PeriodicRecords {
+        PeriodicRecords {
             next_anchor_ns: now_ns + ANCHOR_NS,
             next_losses_ns: now_ns + LOSSES_NS,
         }
@@ -29,16 +29,16 @@ impl Rounds {
 
     /// Writes the records that are due. While the file cannot be written, slot 0 must not fill up,
     /// or it would drop its oldest records. Losses wait as sums in their slots.
-    pub(crate) fn make(&mut self, process: &Process, now_ns: u64) {
-        if now_ns < self.next_losses_ns.min(self.next_anchor_ns) || process.is_refused() {
+    pub(crate) fn record_due(&mut self, process: &Process, now_ns: u64) {
+        if now_ns < self.next_losses_ns.min(self.next_anchor_ns) || process.is_write_failing() {
             return;
         }
         if now_ns >= self.next_losses_ns {
-            process.tell_losses(now_ns + LOSSES_NS);
+            process.report_losses(now_ns + LOSSES_NS);
             self.next_losses_ns = now_ns + LOSSES_NS;
         }
         if now_ns >= self.next_anchor_ns {
-            process.tell(&metadata_line(process.pid, &clock::anchor()));
+            process.append_own(&metadata_line(process.pid, &clock::anchor()));
             self.next_anchor_ns = now_ns + ANCHOR_NS;
         }
     }
@@ -46,23 +46,23 @@ impl Rounds {
 
 /// State of the upkeep that recording threads do.
 #[derive(Debug)]
-pub(crate) struct Visits {
+pub(crate) struct Upkeep {
     pub(super) began_ns: u64,
     pub(super) next_ns: AtomicU64,
     /// Number of times that a ring was full and was flushed.
     pub(super) full: AtomicU32,
     /// Times of the records that a helper would write, for a process without one.
-    pub(super) rounds: Mutex<Rounds>,
+    pub(super) periodic: Mutex<PeriodicRecords>,
 }
 
-impl Default for Visits {
-    fn default() -> Visits {
+impl Default for Upkeep {
+    fn default() -> Upkeep {
         let now_ns = clock::now_ns();
-        Visits {
+        Upkeep {
             began_ns: now_ns,
             next_ns: AtomicU64::new(0),
             full: AtomicU32::new(0),
-            rounds: Mutex::new(Rounds::new(now_ns)),
+            periodic: Mutex::new(PeriodicRecords::new(now_ns)),
         }
     }
 }
