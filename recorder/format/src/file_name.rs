@@ -103,8 +103,9 @@ pub fn ring_name(stem: &str) -> String {
 /// Splits a fragment's file name into the stem, which its ring shares, and the segment number.
 /// Returns `None` for any other name.
 pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
-    let whole = name.strip_suffix(FRAGMENT_SUFFIX);
-    let whole = whole.filter(|_| is_fragment_name(name))?;
+    let whole = name
+        .strip_suffix(FRAGMENT_SUFFIX)
+        .filter(|_| is_fragment_name(name))?;
     let split = whole.rsplit_once(".s").and_then(|(stem, digits)| {
         let number: u32 = digits.parse().ok()?;
         (number > 0 && number.to_string() == digits && stem.len() > FRAGMENT_PREFIX.len())

@@ -198,8 +198,9 @@ impl<'a> Placement<'a> {
         parent: Option<&AsyncSpan>,
         lane: Option<&'a str>,
     ) -> Placement<'a> {
-        let open = parent.and_then(|parent| parent.0.as_ref());
-        let open = open.filter(|open| open.epoch() == process.epoch()); // only a span of this recording
+        let open = parent
+            .and_then(|parent| parent.0.as_ref())
+            .filter(|open| open.epoch() == process.epoch()); // only a span of this recording
         Placement {
             parent: open.map(OpenAsync::lane),
             lane: lane.map(cut_name),

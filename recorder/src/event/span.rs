@@ -278,8 +278,11 @@ impl OpenSpan {
     #[inline(never)]
     fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         let pieces = [self.name, self.args].into_iter();
-        let text_from = pieces.filter(|piece| piece.len > 0).map(|piece| piece.from);
-        let text_from = text_from.min().unwrap_or(u32::MAX);
+        let text_from = pieces
+            .filter(|piece| piece.len > 0)
+            .map(|piece| piece.from)
+            .min()
+            .unwrap_or(u32::MAX);
         let mut own_args = writer.remove_own_args(self.depth);
         if mask::stopped_since(self.start_ns) {
             let args = self.args_of_line(&writer.text, more_args);

@@ -52,8 +52,10 @@ impl Places {
         if at >= MAX_OPEN {
             return Err(Cause::TooManyOpen);
         }
-        let room = self.all.try_reserve(1);
-        let room = room.and_then(|()| self.free.try_reserve(at + 1));
+        let room = self
+            .all
+            .try_reserve(1)
+            .and_then(|()| self.free.try_reserve(at + 1));
         room.map_err(|_| Cause::OutOfMemory)?;
         self.all.push((0, None));
         Ok(at)

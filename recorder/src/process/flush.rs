@@ -191,8 +191,9 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
     // SAFETY: we have the turn, and `head` was read from the state.
     let lines = unsafe { slot.published(from, head) };
-    let quarter = usize::try_from(slot.bytes / 4).unwrap_or(0);
-    let quarter = quarter.min(lines.len());
+    let quarter = usize::try_from(slot.bytes / 4)
+        .unwrap_or(0)
+        .min(lines.len());
     let newline = memchr(b'\n', &lines[quarter..]);
     let end = newline.map_or(lines.len(), |at| quarter + at + 1);
     let loss = Loss::from_lines(cause, from, &lines[..end], clock::now_ns());

@@ -67,8 +67,10 @@ fn run(process: &Process) {
 /// Sleeps until there is something to do.
 fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     let least_ns = if crowded { LONG_NS } else { 0 };
-    let pause_ns = rates.pause_ns().max(least_ns);
-    let pause_ns = pause_ns.min(process.switches.pause_ns());
+    let pause_ns = rates
+        .pause_ns()
+        .max(least_ns)
+        .min(process.switches.pause_ns());
     match pause_ns {
         pause_ns if crowded => sys::thread::park_timeout(Duration::from_nanos(pause_ns)),
         pause_ns if pause_ns < SHORTEST_NS => {

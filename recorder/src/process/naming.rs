@@ -47,8 +47,8 @@ impl Process {
     /// if another thread of the parent was changing the name, the lock stays taken.
     pub(crate) fn name_of_fork(&self) -> ProcessName {
         let own = wait::try_lock(&self.names.process)
-            .and_then(|name| try_visible(&name).map(Cow::into_owned));
-        let own = own.filter(|name| !name.is_empty());
+            .and_then(|name| try_visible(&name).map(Cow::into_owned))
+            .filter(|name| !name.is_empty());
         let parent = own.or_else(|| self.names.forked_from.clone());
         ProcessName {
             own: String::new(),

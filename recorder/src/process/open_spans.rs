@@ -26,8 +26,9 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     while depth > 0 {
         let (from, lines) = innermost(process, slot, depth);
         if !process.make_room(slot, lines.len() as u64) {
-            let open = (0..depth).filter_map(|at| Some((at, slot.open_entry(at)?)));
-            let open = open.filter(|(at, entry)| slot.is_open(*at, *entry));
+            let open = (0..depth)
+                .filter_map(|at| Some((at, slot.open_entry(at)?)))
+                .filter(|(at, entry)| slot.is_open(*at, *entry));
             open.for_each(|_| process.lost.count(Cause::Busy));
             return;
         }

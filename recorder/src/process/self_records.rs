@@ -81,8 +81,10 @@ impl Process {
     /// records.
     pub(crate) fn report_hidden_spans(&self) {
         if let Some(_turn) = wait::lock(&self.own) {
-            let hidden = self.lost.unreported(Cause::OpenSpans);
-            let hidden = hidden.map_or(0, |hidden| hidden.loss.count);
+            let hidden = self
+                .lost
+                .unreported(Cause::OpenSpans)
+                .map_or(0, |hidden| hidden.loss.count);
             self.lost.add_total(hidden);
             self.report_count(Cause::OpenSpans);
         }

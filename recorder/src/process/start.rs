@@ -157,8 +157,8 @@ impl Process {
         };
         let lock = run.lock;
         let name = origin.process_name();
-        let created = Process::create(config, identity, run, &folder, (in_force, name));
-        let created = created.inspect_err(|_| lock.into_iter().for_each(Numbered::close));
+        let created = Process::create(config, identity, run, &folder, (in_force, name))
+            .inspect_err(|_| lock.into_iter().for_each(Numbered::close));
         let process = created.map_err(at)?;
         activate(process, &warnings);
         Ok(())

@@ -233,8 +233,9 @@ impl Schedule {
     /// Replaces the plan from the control file's instant on.
     fn plan(&mut self, control: &Control, configured: Levels, now: Anchor) {
         let at_ns = monotonic_ns(control.from_realtime_ns, now);
-        let until_ns = control.until_realtime_ns;
-        let until_ns = until_ns.map_or(0, |until| monotonic_ns(until, now));
+        let until_ns = control
+            .until_realtime_ns
+            .map_or(0, |until| monotonic_ns(until, now));
         self.due.retain(|due| due.at_ns < at_ns);
         let levels = control.levels.as_ref();
         let id = Some(control.id.clone());

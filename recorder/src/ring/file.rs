@@ -192,8 +192,10 @@ impl Ring {
     fn new_slot(&self) -> io::Result<&'static Slot> {
         let mut growth = self.lock_growth()?;
         let index = self.used.load(Ordering::Relaxed) as usize;
-        let place = self.slots.get(index);
-        let place = place.ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
+        let place = self
+            .slots
+            .get(index)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
         let is_large = (1..=LARGE_SLOTS).contains(&index);
         let least = if is_large { LARGE } else { SMALL };
         let bytes = least.next_multiple_of(page_bytes()).next_power_of_two();

@@ -75,9 +75,10 @@ fn earliest_open_ns(ring: &Ring) -> Option<u64> {
     for slot in ring.slots() {
         earliest_ns = earliest_ns.min(earliest_on_stack(slot)?);
     }
-    let lanes = ring.lane_entries();
-    let lanes = lanes.map(|(_, entry)| entry.start().load(Ordering::Acquire));
-    let lanes = lanes.filter(|start_ns| *start_ns != 0);
+    let lanes = ring
+        .lane_entries()
+        .map(|(_, entry)| entry.start().load(Ordering::Acquire))
+        .filter(|start_ns| *start_ns != 0);
     Some(lanes.fold(earliest_ns, u64::min))
 }
 

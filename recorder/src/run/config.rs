@@ -145,9 +145,9 @@ impl RunPaths {
         if extension.is_none_or(|extension| extension != "json") {
             return RunPaths::in_directory(output);
         }
-        let mut folder = output.clone().into_os_string();
-        folder.push(".fragments");
-        let folder = PathBuf::from(folder);
+        let mut folder_name = output.clone().into_os_string();
+        folder_name.push(".fragments");
+        let folder = PathBuf::from(folder_name);
         RunPaths {
             fragments: folder.clone(),
             trace: output,
@@ -168,11 +168,13 @@ impl Config {
             return None;
         }
         let paths = variables.paths(directory, output);
-        let paused = variables.choice(START, "\"paused\"", &[("paused", ())]);
-        let paused = paused.is_some();
-        let threads = [("0", Threads::Never), ("1", Threads::AtOnce)];
-        let threads = variables.choice(THREADS, "0 or 1", &threads);
-        let threads = threads.unwrap_or_default();
+        let paused = variables
+            .choice(START, "\"paused\"", &[("paused", ())])
+            .is_some();
+        let choices = [("0", Threads::Never), ("1", Threads::AtOnce)];
+        let threads = variables
+            .choice(THREADS, "0 or 1", &choices)
+            .unwrap_or_default();
         if paused && threads == Threads::Never {
             variables.warnings.push(format!(
                 "{START}=paused with {THREADS}=0: nothing will see that recording is switched on"

@@ -15,8 +15,9 @@ const MAX_BYTES: usize = 1 << 20;
 /// Returns a header with the identity of the calling process. The fields that depend on the recording have their defaults.
 pub(crate) fn read() -> FragmentHeader {
     let pid = std::process::id();
-    let exe = fs::read_link("/proc/self/exe");
-    let exe = exe.map(|path| file_name(&path)).unwrap_or_default();
+    let exe = fs::read_link("/proc/self/exe")
+        .map(|path| file_name(&path))
+        .unwrap_or_default();
     FragmentHeader {
         host: text("/proc/sys/kernel/hostname"),
         boot_id: text("/proc/sys/kernel/random/boot_id"),
@@ -32,8 +33,9 @@ pub(crate) fn read() -> FragmentHeader {
 }
 
 fn text(path: &str) -> String {
-    let text = read::file(path, MAX_BYTES).ok();
-    let text = text.and_then(|text| String::from_utf8(text).ok());
+    let text = read::file(path, MAX_BYTES)
+        .ok()
+        .and_then(|text| String::from_utf8(text).ok());
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
@@ -87,8 +89,10 @@ fn script(exe: &str) -> Option<String> {
     let mut interpreters = INTERPRETERS.iter();
     interpreters.find(|name| exe.starts_with(**name))?;
     let command = read::file("/proc/self/cmdline", MAX_BYTES).ok()?;
-    let words = command.split(|byte| *byte == 0).skip(1);
-    let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
+    let words = command
+        .split(|byte| *byte == 0)
+        .skip(1)
+        .map(|word| String::from_utf8_lossy(word).into_owned());
     find_script(&words.collect::<Vec<String>>())
 }
 

@@ -291,9 +291,10 @@ impl Entrance<'_> {
             };
             return next::join(config, &self.directory, &main, None);
         }
-        let ahead = next::read(&self.directory).filter(is_me);
-        let ahead = ahead.map(|next| next.run);
-        let ahead = ahead.filter(|run| before.is_none_or(|before| before.run.id != *run));
+        let ahead = next::read(&self.directory)
+            .filter(is_me)
+            .map(|next| next.run)
+            .filter(|run| before.is_none_or(|before| before.run.id != *run));
         self.begin(ahead.unwrap_or_else(new_run_id))
     }
 }

@@ -94,8 +94,8 @@ impl OldRun {
         let folder = previous.open_folder(&name.to_string_lossy()).ok()?;
         let mut names = folder.names().ok()?;
         let is_ring = |name: &&OsString| is_ring_name(&name.to_string_lossy());
-        let ring_bytes = |name| Some(folder.open_linked(name).ok()?.1.disk_bytes);
-        let ring_bytes = names.iter().filter(is_ring).filter_map(ring_bytes).sum();
+        let disk_bytes = |name| Some(folder.open_linked(name).ok()?.1.disk_bytes);
+        let ring_bytes = names.iter().filter(is_ring).filter_map(disk_bytes).sum();
         names.retain(|name| is_fragment_name(&name.to_string_lossy()));
         names.sort_unstable();
         // Reading every header of every run would delay the host at each start. If the first one of
@@ -129,8 +129,10 @@ impl OldRun {
     }
 
     fn disk_bytes(&self) -> u64 {
-        let fragments = self.fragments.iter();
-        let fragments = fragments.map(|fragment| fragment.status.disk_bytes);
+        let fragments = self
+            .fragments
+            .iter()
+            .map(|fragment| fragment.status.disk_bytes);
         fragments.sum::<u64>().saturating_add(self.ring_bytes)
     }
 
@@ -138,9 +140,12 @@ impl OldRun {
     /// removal interrupted by a kill is still found through the fragment. What is removed is first
     /// counted and reported to `removed`.
     fn keep_newest(&self, count: usize, host: &str, removed: &mut Removed<'_>) {
-        let gone = self.fragments.iter().skip(count);
-        let gone = gone.filter_map(|old| fragment_of_host(&self.folder, old.name.clone(), host));
-        let gone: Vec<OldFragment> = gone.collect();
+        let gone: Vec<OldFragment> = self
+            .fragments
+            .iter()
+            .skip(count)
+            .filter_map(|old| fragment_of_host(&self.folder, old.name.clone(), host))
+            .collect();
         let files = gone.iter().filter_map(|old| {
             let (file, _) = self.folder.open_linked(&old.name).ok()?;
             let has_ring = self.folder.has(segment_ring_name(&old.name));

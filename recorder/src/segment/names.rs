@@ -83,8 +83,8 @@ impl LaneNames {
 
     /// Returns the names of all named lanes as lines, or nothing if another thread keeps the lock.
     fn lines(&self, pid: u32) -> Vec<u8> {
-        let names = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
-        let names = names.iter().flat_map(|names| names.iter());
+        let lock = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
+        let names = lock.iter().flat_map(|names| names.iter());
         let line = |(lane, name): (u32, &Option<LaneName>)| {
             Some(lane_name_line(pid, lane, name.as_ref()?))
         };
@@ -127,8 +127,8 @@ impl Tracks {
     /// Returns the records of all tracks as lines. A thread that looks up a track holds the lock
     /// only for a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
-        let tracks = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
-        let tracks = tracks.iter().flat_map(|tracks| tracks.iter());
+        let lock = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
+        let tracks = lock.iter().flat_map(|tracks| tracks.iter());
         let lines = |(record, tid)| track_line(pid, tid, record);
         tracks.zip(TRACK_BASE..).flat_map(lines).collect()
     }

@@ -65,8 +65,12 @@ pub(crate) fn preamble(
 }
 
 fn streams(removed: &Removed) -> RemovedStreams {
-    let slot_ends = removed.contents.slot_ends.iter().zip(0..);
-    let slot_ends = slot_ends.filter(|(slot_ends, _)| **slot_ends > 0);
+    let slot_ends = removed
+        .contents
+        .slot_ends
+        .iter()
+        .zip(0..)
+        .filter(|(slot_ends, _)| **slot_ends > 0);
     let streams = slot_ends.map(|(slot_ends, slot)| (slot, GENERATION, *slot_ends));
     RemovedStreams {
         first: removed.first,

@@ -20,8 +20,10 @@ impl Tally {
     /// Returns the counts that a control file asks for, if it asks for any.
     pub(crate) fn from_control(control: &Control) -> Option<Tally> {
         let events = control.events;
-        let steps = control.steps.as_ref();
-        let steps = steps.and_then(|steps| Some((finder(steps)?, steps.count)));
+        let steps = control
+            .steps
+            .as_ref()
+            .and_then(|steps| Some((finder(steps)?, steps.count)));
         (events.is_some() || steps.is_some()).then_some(Tally { events, steps })
     }
 

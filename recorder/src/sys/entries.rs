@@ -21,8 +21,8 @@ pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     loop {
         let (fd, place, bytes) = (directory.as_raw_fd(), room.as_mut_ptr(), size_of_val(&room));
         // SAFETY: the buffer is valid for its length.
-        let filled = unsafe { libc::syscall(libc::SYS_getdents64, fd, place, bytes) };
-        let filled = usize::try_from(filled).map_err(|_| Error::last_os_error())?;
+        let result = unsafe { libc::syscall(libc::SYS_getdents64, fd, place, bytes) };
+        let filled = usize::try_from(result).map_err(|_| Error::last_os_error())?;
         if filled == 0 {
             return Ok(names);
         }

@@ -314,8 +314,8 @@ pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Ve
     let file = open_if_same(path, id, libc::O_RDONLY)?;
     let mut start = vec![0; bytes];
     // SAFETY: the buffer is valid for its length. A closed number is an error.
-    let read = unsafe { libc::pread(file.number, start.as_mut_ptr().cast(), bytes, 0) };
-    let read = usize::try_from(read).map_err(|_| Error::last_os_error());
+    let result = unsafe { libc::pread(file.number, start.as_mut_ptr().cast(), bytes, 0) };
+    let read = usize::try_from(result).map_err(|_| Error::last_os_error());
     file.close();
     start.truncate(read?);
     Ok(start)

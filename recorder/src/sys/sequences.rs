@@ -64,8 +64,8 @@ fn registered_size() -> Option<u32> {
     use super::image::Image;
 
     // SAFETY: takes a number and no lock.
-    let base = unsafe { libc::getauxval(libc::AT_BASE) };
-    let base = usize::try_from(base).ok().filter(|base| *base != 0)?;
+    let address = unsafe { libc::getauxval(libc::AT_BASE) };
+    let base = usize::try_from(address).ok().filter(|base| *base != 0)?;
     // SAFETY: the kernel mapped the linker there, and it stays mapped as long as the process lives.
     let image = unsafe { Image::at(base) };
     let symbol = image.symbol(c"__rseq_size")?;

@@ -444,8 +444,12 @@ mod tests {
 
     #[test]
     fn a_character_is_escaped_wherever_it_stands() {
-        let odd = (0..=0x100).filter_map(char::from_u32);
-        let odd = odd.chain(['\u{7ff}', '界', '\u{fffd}', '\u{1f600}']);
+        let odd = (0..=0x100).filter_map(char::from_u32).chain([
+            '\u{7ff}',
+            '界',
+            '\u{fffd}',
+            '\u{1f600}',
+        ]);
         for odd in odd.map(String::from).chain([String::new()]) {
             for len in 0..40 {
                 for at in 0..=len {

@@ -37,8 +37,10 @@ pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
 /// in ns.
 pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, key)? + key.len();
-    let digits = line[at..].iter().filter(|byte| **byte != b'.');
-    let mut digits = digits.take_while(|byte| byte.is_ascii_digit());
+    let mut digits = line[at..]
+        .iter()
+        .filter(|byte| **byte != b'.')
+        .take_while(|byte| byte.is_ascii_digit());
     digits.try_fold(0u64, |value, digit| {
         value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
     })

@@ -43,8 +43,9 @@ fn record(directory: &std::path::Path, is_refused: bool) -> Recorder {
 
 /// Returns the names of the spans that the recording in this directory contains as unfinished.
 fn unfinished(directory: &std::path::Path) -> Vec<String> {
-    let files = std::fs::read_dir(directory.join("fragments")).unwrap();
-    let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    let files = std::fs::read_dir(directory.join("fragments"))
+        .unwrap()
+        .map(|file| std::fs::read(file.unwrap().path()).unwrap());
     let text = String::from_utf8_lossy(&files.collect::<Vec<_>>().concat()).into_owned();
     let lines = text
         .lines()
