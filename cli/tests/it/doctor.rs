@@ -266,7 +266,7 @@ fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
         "{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{pid},\"ts\":1.000,\"s\":\"p\",\"name\":\"sa_reach\",\"cat\":\"sa_profile\",\"args\":{reach}}}\n"
     );
     fs::write(path, text + &record).unwrap();
-    let words = "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so";
+    let words = "graph replays and other functions found with dlsym on a library's handle may not be visible: the program calls the dlsym of /opt/libhook.so instead of the one in libsa_profile_preload.so";
     let doctor = ground.run(&["doctor", "out"]);
     let line = of(&doctor, "reach").join("\n");
     let expected = format!("warn  reach           process {pid}: {words}");

@@ -42,7 +42,7 @@ impl Reach {
         let of_handles = (self.by_handle == Some(false)).then(|| {
             let dlsym = path(self.dlsym.as_deref());
             format!(
-                "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of {dlsym} stands before that of libsa_profile_preload.so"
+                "graph replays and other functions found with dlsym on a library's handle may not be visible: the program calls the dlsym of {dlsym} instead of the one in libsa_profile_preload.so"
             )
         });
         let of_names = (!self.interposed.is_empty()).then(|| self.interposed_words());
@@ -54,10 +54,10 @@ impl Reach {
         let name = first.rsplit('/').next().unwrap_or_default();
         match name.starts_with("libmspti.so") {
             true => format!(
-                "some calls of {what} go to {first} first, and past libsa_profile_preload.so, which must stand before it in LD_PRELOAD"
+                "some calls of {what} go to {first} first and bypass libsa_profile_preload.so, which must come before it in LD_PRELOAD"
             ),
             false => format!(
-                "some calls of {what} go to {first} first, and are not visible if it keeps them to itself"
+                "some calls of {what} go to {first} first, and are not visible unless it passes them on"
             ),
         }
     }

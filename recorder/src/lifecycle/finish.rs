@@ -148,8 +148,9 @@ impl Process {
     fn warn_of_lost_events(&self, cause: Cause) {
         let (events, pid, cause) = (self.lost.total(), self.pid, cause.name());
         if events > 0 && check_room(MESSAGE_BYTES).is_ok() {
+            let s = if events == 1 { "" } else { "s" };
             sys::warn_once(&format!(
-                "{events} events of process {pid} were lost, which its fragment does not say: it could not be written ({cause})"
+                "lost {events} event{s} of process {pid}; its fragment does not report this, because it could not be written ({cause})"
             ));
         }
     }
@@ -161,8 +162,9 @@ impl Process {
         let is_lost = |slot: &&Slot| !slot.in_file && !slot.is_empty();
         let (threads, pid) = (self.ring.slots().filter(is_lost).count(), self.pid);
         if threads > 0 && check_room(MESSAGE_BYTES).is_ok() {
+            let s = if threads == 1 { "" } else { "s" };
             sys::warn_once(&format!(
-                "events of {threads} thread(s) of process {pid} are lost, which its fragment does not say: its file system hangs, and its ring had no room on the disk"
+                "lost events of {threads} thread{s} of process {pid}; its fragment does not report this, because its file system hangs and its ring was not on disk"
             ));
         }
     }

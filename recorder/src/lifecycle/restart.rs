@@ -21,7 +21,7 @@ use crate::thread::thread_state;
 #[non_exhaustive]
 pub enum StartError {
     /// None of the variables that turn recording on is set. The previous recording continues.
-    #[error("nothing asks for recording: expected {DIR}, {OUTPUT} or {LEVEL}")]
+    #[error("nothing requests recording: expected {DIR}, {OUTPUT} or {LEVEL} to be set")]
     NotAsked,
     /// Another thread is starting the recorder, or this call came from within the recorder. The
     /// previous recording continues.

@@ -252,7 +252,9 @@ impl Ring {
 
     /// Returns the process's own slot.
     pub(crate) fn own_slot(&self) -> &'static Slot {
-        self.slots().next().expect("slot 0 is made with the ring")
+        self.slots()
+            .next()
+            .expect("slot 0 is created with the ring")
     }
 
     /// Assigns a number to a call site; 0 if the table has no room for it.

@@ -154,7 +154,7 @@ impl TextArea {
     #[inline(always)]
     #[expect(
         clippy::mut_from_ref,
-        reason = "the memory is the ring's, and its one writer is the caller"
+        reason = "the memory belongs to the ring, and the caller is its only writer"
     )]
     fn room(&self, at: usize) -> Option<&mut [u8]> {
         // SAFETY: the caller is the only thread that writes here.

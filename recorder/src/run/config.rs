@@ -177,7 +177,7 @@ impl Config {
             .unwrap_or_default();
         if paused && threads == Threads::Never {
             variables.warnings.push(format!(
-                "{START}=paused with {THREADS}=0: nothing will see that recording is switched on"
+                "{START}=paused with {THREADS}=0: no thread checks the control file, so recording cannot be switched on"
             ));
         }
         Some(Config {
@@ -285,7 +285,7 @@ impl Variables<'_> {
         let mebibytes = self.number(MAX_MB).unwrap_or(DEFAULT_MAX_MB);
         if mebibytes < MIN_MAX_MB {
             self.warnings.push(format!(
-                "{MAX_MB}: expected {MIN_MAX_MB} or more, which is taken, found {mebibytes}"
+                "{MAX_MB}: expected {MIN_MAX_MB} or more, found {mebibytes}, using {MIN_MAX_MB}"
             ));
         }
         u64::from(mebibytes.max(MIN_MAX_MB)) << 20

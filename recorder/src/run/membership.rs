@@ -184,7 +184,7 @@ impl Entrance<'_> {
             return Some(Run::joined(id, main_pid));
         }
         self.warnings.push(format!(
-            "{}={id} of process {main_pid} is ignored: it is no ancestor and nothing of that run is live here",
+            "{}={id} of process {main_pid} is ignored: that process is not an ancestor, and no process of that run records here",
             crate::run::config::RUN
         ));
         None

@@ -287,8 +287,8 @@ mod tests {
         let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
         assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
         // The contents of the ring are not counted.
-        let words = test_dir.forget(Some(1)).unwrap();
-        assert!(words.contains("run-01: about 7 events"), "{words}");
+        let message = test_dir.forget(Some(1)).unwrap();
+        assert!(message.contains("run-01: about 7 events"), "{message}");
     }
 
     #[test]

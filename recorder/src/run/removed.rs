@@ -116,16 +116,18 @@ impl<'a> Removed<'a> {
         let events: u64 = self.runs.iter().map(|run| run.events).sum();
         let run = |run: &RemovedRun| {
             let about = if run.estimated { "about " } else { "" };
-            format!("{}: {about}{} events", run.run, run.events)
+            let s = if run.events == 1 { "" } else { "s" };
+            format!("{}: {about}{} event{s}", run.run, run.events)
         };
         let mut named: Vec<String> = self.runs.iter().take(MAX_IN_MESSAGE).map(run).collect();
         if self.runs.len() > MAX_IN_MESSAGE {
             named.push(format!("{} more", self.runs.len() - MAX_IN_MESSAGE));
         }
         Some(format!(
-            "removed {} earlier run{} with {events} events from {} ({}); {} keeps more, {REMOVED_FILE} in it names those that follow",
+            "removed {} earlier run{} with {events} event{} from {} ({}); set {} to keep more; further removals are only listed in the file {REMOVED_FILE} there",
             self.runs.len(),
             if self.runs.len() == 1 { "" } else { "s" },
+            if events == 1 { "" } else { "s" },
             self.directory.path().display(),
             named.join(", "),
             crate::run::config::OLD_RUNS

@@ -122,7 +122,7 @@ impl Dir {
         let status = fd::status(fd.as_raw_fd())?;
         if !status.is_regular() || status.owner != effective_user() || status.links > max_links {
             let name = name.to_string_lossy();
-            return Err(permission_denied(&name, "is no plain file of this user"));
+            return Err(permission_denied(&name, "is not a plain file of this user"));
         }
         Ok((fd, status))
     }
@@ -250,7 +250,7 @@ fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
         let path = path.to_string_lossy();
         return Err(permission_denied(
             &path,
-            "is a link that belongs to another user",
+            "is a symlink that belongs to another user",
         ));
     }
     target.truncate(length);

@@ -139,7 +139,7 @@ impl Map {
 #[cold]
 #[inline(never)]
 fn out_of_range(at: usize, bytes: usize) -> ! {
-    panic!("no {bytes} bytes at {at} of a mapping")
+    panic!("{bytes} bytes at offset {at} are outside the mapping")
 }
 
 /// `N` bytes of a mapping. Accesses inside this range need no bounds check at run time.

@@ -240,7 +240,7 @@ fn a_process_goes_from_one_directory_to_another_and_back_and_to_none() {
     let exports = host.ask("exports");
     assert!(exports.contains(&one.path().display().to_string()));
     let said = host.ask("start ");
-    assert!(said.starts_with("nothing asks for recording"), "{said}");
+    assert!(said.starts_with("nothing requests recording"), "{said}");
     host.ask("spans d 10");
     let file = other.path().join("run");
     let said = host.ask(&format!("start {}/below", file.display()));

@@ -174,7 +174,7 @@ fn events_that_end_with_the_process_are_said() {
         stalled.hold(2);
         std::thread::sleep(rest);
         let (outcome, dir) = stalled.end(7);
-        if !outcome.stderr.contains("of 1 thread(s) of process") {
+        if !outcome.stderr.contains("of 1 thread of process") {
             found(&dir).assert_accounted(20); // ten of either thread
         }
     }

@@ -57,7 +57,7 @@ fn what_another_library_hides_is_said_and_nothing_else() {
         let hook = ground.path(name);
         let expected = json!({"by_linking": true, "by_handle": by_handle, "dlsym": hook});
         let words = format!(
-            "may not be visible: the dlsym of {} stands before that of libsa_profile_preload.so",
+            "may not be visible: the program calls the dlsym of {} instead of the one in libsa_profile_preload.so",
             hook.display()
         );
         let words: &[&str] = if by_handle { &[] } else { &[&words] };
@@ -65,8 +65,8 @@ fn what_another_library_hides_is_said_and_nothing_else() {
     }
     let calls = "some calls of kernels and waits go to ";
     for (name, words) in [
-        ("libinterposer.so", "not visible if it keeps them to itself"),
-        ("libmspti.so", "must stand before it in LD_PRELOAD"),
+        ("libinterposer.so", "not visible unless it passes them on"),
+        ("libmspti.so", "must come before it in LD_PRELOAD"),
     ] {
         ground.library(name, "interposer.c", &NONE);
         let other = ground.path(name);
