@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_none() {
+    fn inconsistent_controls_are_rejected() {
         let nonsense: [fn(&mut Control); 7] = [
             |control| control.version = 2,
             |control| control.id = "x".to_owned(),

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_runs_are_known_by_their_names() {
+    fn run_folders_are_recognised_by_their_names() {
         let named = run_folder_name("20260102-030405-1a2b3c4d");
         assert_eq!(named, "20260102-030405");
         assert_eq!(run_folder_name("some-job-of-mine-7"), "some-job-of-mine-7");

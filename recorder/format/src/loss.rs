@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_are_found_again() {
+    fn causes_round_trip_by_number_and_name() {
         for (cause, number) in Cause::ALL.into_iter().zip(1..) {
             assert_eq!(cause.number(), number);
             assert_eq!(Cause::from_number(number), Some(cause));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn issue_19_what_nobody_sees_is_spelled_out() {
+    fn issue_19_invisible_characters_are_spelled_out() {
         for (text, shown) in [
             ("wörker-0 · 東京 👩", "wörker-0 · 東京 👩"),
             ("", ""),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_lines_and_json_stay_what_they_are() {
+    fn issue_19_lines_and_json_keep_their_structure() {
         assert_eq!(visible_lines("a\u{202e}b\nc\t"), "a<U+202E>b\nc<U+0009>");
         assert_eq!(visible_lines("a\nb"), "a\nb");
         let json = "{\"a\":\"\u{202e}x\u{e0041}\",\n\"b\":1}";

@@ -1,6 +1,6 @@
 //! The only permanent thread of ours in a process. It flushes what the others recorded, so that
 //! they rarely have to write. It also repeats anchors, reports losses, and follows the control
-//! file. The module `process/visit.rs` decides when a process gets it.
+//! file. The module `process/upkeep.rs` decides when a process gets it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -26,11 +26,11 @@ impl Process {
     /// Names the process. A later name replaces it.
     pub(crate) fn set_name(&self, name: &str) {
         let name = cut_name(name);
-        let Ok(kept) = check_room(NAME_BYTES).and_then(|()| try_to_owned(name)) else {
+        let Ok(stored) = check_room(NAME_BYTES).and_then(|()| try_to_owned(name)) else {
             return count_out_of_memory();
         };
         if let Some(mut name) = wait::lock(&self.names.process) {
-            *name = kept;
+            *name = stored;
         }
         self.append_own(&process_name_line(self.pid, name));
     }
@@ -73,8 +73,8 @@ impl Process {
         if check_room(line.len()).is_err() {
             return count_out_of_memory();
         }
-        if let Some(mut kept) = wait::lock(&self.names.engine_settings) {
-            kept.clone_from(&line);
+        if let Some(mut stored) = wait::lock(&self.names.engine_settings) {
+            stored.clone_from(&line);
         }
         self.append_own(&line);
     }

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_control_takes_the_place_of_what_was_planned_after_it() {
+    fn a_later_control_replaces_the_plan_from_its_instant_on() {
         use SwitchCause::{For, Start};
         let named = |at: u64, cause, id: &str| (at, cause, id.to_owned());
         let (begun, over) = (named(2_000, Start, "a"), named(3_000, For, "a"));

@@ -475,7 +475,7 @@ mod tests {
     use crate::sys::clock;
 
     #[test]
-    fn a_file_that_cannot_grow_is_waited_for_once() {
+    fn a_thread_waits_once_for_a_file_that_cannot_grow() {
         let file = fd::memory_file().unwrap();
         let ring = Ring::new(file, RingKind::Heap, 1, 1, 1).unwrap();
         let held = ring.growth.lock().unwrap();

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_not_there() {
+    fn text_without_room_is_not_stored() {
         let (entry, area) = entry_and_area();
         for at in [ROOM - 2, ROOM, ROOM + 1, 1 << 20] {
             area.store(entry, at, 2, b"nn\"a\":1");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_ends_inside() {
+    fn texts_of_every_length_end_inside_the_area() {
         let (entry, area) = entry_and_area();
         for at in [0, 1, 100, ROOM - 50] {
             for len in 0..ROOM + 20 {

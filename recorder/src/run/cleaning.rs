@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_is_no_orphan_while_any_segment_is_there() {
+    fn a_ring_is_not_an_orphan_while_any_segment_exists() {
         for (segment, stays) in [
             (Some("trace.5.s7.jsonl"), true),
             (Some("trace.55.jsonl"), false),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_control_of_the_run_is_seen_once() {
+    fn each_control_of_the_run_is_returned_once() {
         let dir = tempfile::tempdir().unwrap();
         let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
         assert_eq!(watch.poll(), None);

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_counts_unless_its_process_is_seen_to_be_gone() {
+    fn a_lock_counts_unless_its_process_is_known_to_be_gone() {
         let here = identity::read();
         let nowhere = FragmentHeader {
             host: String::new(),

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_of_no_known_run_are_bounded_and_push_no_run_out() {
+    fn fragments_of_unknown_runs_are_limited_and_displace_no_run() {
         let test_dir = TestDir::new();
         test_dir.write("previous/run/trace.1.jsonl", Some(&header("run")), 5000);
         for age in 0..20 {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_cut_after_the_ring_goes_on_beside_it() {
+    fn an_interrupted_move_continues_next_to_the_ring() {
         let test_dir = TestDir::new();
         let header = header("old");
         test_dir.write("fragments/trace.5.jsonl", Some(&header), 100);

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_lines_that_are_no_metadata() {
+    fn events_are_lines_that_are_not_metadata() {
         let text = concat!(
             "{\"ph\":\"M\",\"name\":\"sa_fragment\"}\n",
             "{\"ph\":\"X\",\"ts\":1}\n\n\n",

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_a_sixteenth_between_their_bounds() {
+    fn segments_are_a_sixteenth_of_the_limit_within_bounds() {
         for (max_mib, limit, expected) in [
             (4, u64::MAX, MIB),
             (160, u64::MAX, 10 * MIB),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_larger_than_the_bound_goes_itself() {
+    fn a_segment_larger_than_the_limit_is_removed_itself() {
         let mut bound = Bound::new(4 * MIB, Keep::Last);
         let current = Contents {
             bytes: 16 * MIB,

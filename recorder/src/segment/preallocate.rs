@@ -91,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_reserved_and_given_back() {
+    fn blocks_are_reserved_and_released() {
         let mut file = tempfile::tempfile().unwrap();
         let (before, after) = grown(&mut file, u64::MAX);
         if fd::is_on_ext4(file.as_raw_fd()) {
             assert!(before >= STEP_BYTES / 4, "{before}");
         } else {
             println!(
-                "SKIPPED blocks_are_reserved_and_given_back: the folder for temporary files is not on ext4"
+                "SKIPPED blocks_are_reserved_and_released: the folder for temporary files is not on ext4"
             );
         }
         assert!(after < 64 << 10, "{after}");

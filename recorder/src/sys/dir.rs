@@ -296,6 +296,6 @@ pub(super) fn open_at(
     let name = c_name(path)?;
     // SAFETY: the name is a C string; the mode is read only with O_CREAT.
     let fd = unsafe { libc::openat(dir, name.as_ptr(), flags | libc::O_CLOEXEC, mode) };
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor that nothing else owns.
     unsafe { fd::owned(fd) }
 }

@@ -51,7 +51,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_entry_of_a_large_directory_comes_once() {
+    fn every_entry_of_a_large_directory_is_returned_once() {
         let dir = tempfile::tempdir().unwrap();
         let made: BTreeSet<String> = (0..700).map(|at| format!("{at:0>40}")).collect();
         for name in &made {

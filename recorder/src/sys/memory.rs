@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn a_failed_allocation_is_an_error() {
         assert_eq!(*try_box([7u8; 40]).unwrap(), [7; 40]);
         assert_eq!(*try_box(()).unwrap(), ());
         assert!(check_room(1 << 20).is_ok());

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_up_to_the_bound() {
+    fn a_file_is_read_up_to_the_limit() {
         let file_of = tempfile::NamedTempFile::new().unwrap();
         let text = b"0123456789".repeat(1000);
         std::fs::write(file_of.path(), &text).unwrap();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interruption_each_time_is_an_error() {
+    fn a_call_that_is_always_interrupted_fails() {
         let mut calls = 0;
         let outcome = retry_interrupted(|| -> io::Result<()> {
             calls += 1;

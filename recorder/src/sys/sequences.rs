@@ -16,9 +16,9 @@ pub(super) fn would_end_the_process() -> bool {
     }
     // SAFETY: without an area the call registers nothing and leaves an existing registration in
     // place.
-    let asked = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
     let error = io::Error::last_os_error().raw_os_error();
-    asked < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
+    result < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
 }
 
 /// Returns true if glibc registers restartable sequences. The dynamic linker's variable decides,
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn the_linkers_table_says_what_dlsym_finds() {
+    fn the_linkers_table_agrees_with_dlsym() {
         // SAFETY: the name is a C string.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
         // SAFETY: null, or the C library's constant of this type.

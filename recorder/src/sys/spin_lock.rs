@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_stays_taken_is_given_up() {
+    fn waiting_for_a_lock_ends_after_the_limit() {
         let lock = SpinLock::<u32>::default();
         let held = lock.lock().unwrap();
         assert!(lock.try_lock().is_none());

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_away_before_the_write_kills_nobody() {
+    fn a_reader_that_closes_before_the_write_does_not_kill_the_process() {
         // SAFETY: sets the default action, as in a host that is not written in Rust. Restored
         // below.
         let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };

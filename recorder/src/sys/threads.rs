@@ -121,6 +121,6 @@ mod tests {
             .unwrap();
         assert_eq!(counts, (Some(alone + 1), alone + 1));
         let is_alone_except = std::thread::spawn(|| is_alone_except(0)).join().unwrap();
-        assert!(!is_alone_except, "a thread beside that of the test");
+        assert!(!is_alone_except, "a thread besides the test's own");
     }
 }

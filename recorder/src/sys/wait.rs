@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_stays_taken_is_given_up() {
+    fn waiting_for_a_lock_ends_after_the_limit() {
         let lock = Mutex::new(7);
         let held = lock.lock().unwrap();
         let start_ns = clock::now_ns();

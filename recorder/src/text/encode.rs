@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_noticed_and_writes_nothing_outside() {
+    fn text_that_does_not_fit_is_detected_and_nothing_is_written_outside() {
         let mut buffer = [b'.'; 20];
         let mut line = Line::new(&mut buffer[..10]);
         line.text(b"0123456");
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_a_last_backslash_is_one_that_viewers_read_and_a_cut_is_at_a_character() {
+    fn issue_19_a_trailing_backslash_is_readable_and_cuts_keep_characters_whole() {
         for (text, bound, json) in [
             ("C:\\", 64, r#""C:\u005c""#),
             ("\\\\", 64, r#""\\\u005c""#),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_args_without_a_number() {
+    fn args_without_a_number_are_dropped() {
         let args = Args::new().with("a", f64::NAN).with("b", f32::INFINITY);
         assert!(numbers(&args).is_none() && numbers(&Args::new()).is_none());
         let args = args.with("c", true);

@@ -213,8 +213,8 @@ fn bind(
 ) -> io::Result<&'static ThreadState> {
     let tid = sys::thread::tid();
     // SAFETY: the state only uses it inside events of its epoch, and the reaper checks for those.
-    let kept = unsafe { process.for_thread() };
-    let writer = SlotWriter::new(kept, slot, tid)?;
+    let recorder = unsafe { process.for_thread() };
+    let writer = SlotWriter::new(recorder, slot, tid)?;
     let thread = match thread {
         Some(thread) => thread,
         None => {
@@ -223,7 +223,7 @@ fn bind(
             thread
         }
     };
-    thread.bind(kept, writer);
+    thread.bind(recorder, writer);
     STATE.set(thread);
     slot.tid().store(tid, Ordering::Release);
     Ok(thread)
@@ -297,12 +297,12 @@ impl ThreadState {
     /// Stores the name that the program gives its thread. Called outside events. Returns true if
     /// the name has changed.
     fn set_name(&self, name: &str) -> bool {
-        let Ok(mut kept) = self.name.try_borrow_mut() else {
+        let Ok(mut stored) = self.name.try_borrow_mut() else {
             return false; // a signal handler, or an allocator that records
         };
-        let is_new = kept.as_deref() != Some(name);
+        let is_new = stored.as_deref() != Some(name);
         if is_new {
-            *kept = try_to_owned(name).ok(); // without memory, the next recording uses the kernel's name
+            *stored = try_to_owned(name).ok(); // without memory, the next recording uses the kernel's name
         }
         is_new
     }
@@ -358,14 +358,17 @@ fn record_name(name: &str) {
     with(|_, writer| {
         let (process, slot) = (writer.process, writer.slot);
         let tid = slot.tid().load(Ordering::Relaxed);
-        let Ok(kept) = try_to_owned(name) else {
+        let Ok(owned_name) = try_to_owned(name) else {
             return; // the thread stays without a name
         };
         let mut own = slot
             .thread_name
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *own = ThreadName { tid, name: kept };
+        *own = ThreadName {
+            tid,
+            name: owned_name,
+        };
         drop(own);
         slot.named_until.store(u64::MAX, Ordering::Relaxed);
         let line = thread_name_line(process.pid, tid, name);
