@@ -1,10 +1,11 @@
 //! The macros. Each use has one static [`Site`](crate::Site) and typed args, and evaluates nothing
 //! while its level is off.
 
-/// Opens a span of the calling thread that ends when the returned [`SpanGuard`](crate::SpanGuard) is dropped.
+/// Opens a span of the calling thread that ends when the returned [`SpanGuard`](crate::SpanGuard)
+/// is dropped.
 ///
-/// `span!([level,] category, name, key = value, …)`; the level is `e2e` (default), `kernel` or `verbose`. Values are not evaluated while the
-/// level is off.
+/// `span!([level,] category, name, key = value, …)`; the level is `e2e` (default), `kernel` or
+/// `verbose`. Values are not evaluated while the level is off.
 ///
 /// ```
 /// # let (prefill, decode) = (1, 7);

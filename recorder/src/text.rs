@@ -1,4 +1,5 @@
-//! The text of events and records: numbers, strings and args as JSON, the names of call sites, and whole lines.
+//! The text of events and records: numbers, strings and args as JSON, the names of call sites, and
+//! whole lines.
 
 pub(crate) mod encode;
 pub(crate) mod line;

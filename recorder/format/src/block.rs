@@ -1,4 +1,5 @@
-//! Blocks: lines reach a fragment in blocks, each with a header line and a checksum (FORMAT.md §2.2).
+//! Blocks: lines reach a fragment in blocks, each with a header line and a checksum (FORMAT.md
+//! §2.2).
 
 use serde::Deserialize;
 use std::io::Write;

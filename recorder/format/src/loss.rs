@@ -41,7 +41,8 @@ pub enum Cause {
     OpenSpans,
     /// Not lost: a text or a list exceeded its limit and was cut.
     Cut,
-    /// Not lost: the program's implementation of `Value` wrote invalid JSON, which was replaced with `null`.
+    /// Not lost: the program's implementation of `Value` wrote invalid JSON, which was replaced
+    /// with `null`.
     BadValue,
     /// Not lost: a value in a counter's series was not a finite number and was left out.
     BadSeries,
@@ -106,7 +107,8 @@ impl Cause {
         !matches!(self, Cause::ChildrenRefused) && !self.changes_events()
     }
 
-    /// Returns true if the cause counts events that were recorded with a change, such as a shortened text.
+    /// Returns true if the cause counts events that were recorded with a change, such as a
+    /// shortened text.
     pub fn changes_events(self) -> bool {
         matches!(
             self,
@@ -193,7 +195,8 @@ impl<'a> LossRecord<'a> {
         Some(((self.slot?, self.generation?), self.from?..self.to?))
     }
 
-    /// Returns true if the record counts events that were recorded with a change, such as a shortened text.
+    /// Returns true if the record counts events that were recorded with a change, such as a
+    /// shortened text.
     pub fn changes_events(&self) -> bool {
         Cause::from_name(&self.cause).is_some_and(Cause::changes_events)
     }

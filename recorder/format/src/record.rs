@@ -202,7 +202,8 @@ impl Exit {
     }
 }
 
-/// Reads how a process ended. Returns `None` for a value that this version does not know, so that the rest of the record can still be read.
+/// Reads how a process ended. Returns `None` for a value that this version does not know, so that
+/// the rest of the record can still be read.
 fn known_exit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Exit>, D::Error> {
     let value = Value::deserialize(from)?;
     Ok(serde_json::from_value(value).ok())

@@ -1,4 +1,5 @@
-//! Spans on the calling thread: a guard that ends at drop, begin/end for callers without guards, and spans by id.
+//! Spans on the calling thread: a guard that ends at drop, begin/end for callers without guards,
+//! and spans by id.
 
 mod by_id;
 

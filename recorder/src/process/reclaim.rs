@@ -116,9 +116,9 @@ fn shells() -> impl Iterator<Item = &'static Shell> {
     std::iter::successors(first, |shell| unsafe { shell.next.as_ref() })
 }
 
-/// Frees the recorders of this process that have ended and have no users any more. `no_thread_inside`
-/// returns true if no thread is inside an event of a recording. Callers make sure that only one
-/// thread at a time calls this.
+/// Frees the recorders of this process that have ended and have no users any more.
+/// `no_thread_inside` returns true if no thread is inside an event of a recording. Callers make
+/// sure that only one thread at a time calls this.
 pub(crate) fn reap(no_thread_inside: impl Fn(u32) -> bool) {
     let pid = std::process::id();
     let current = CURRENT.load(Ordering::SeqCst).cast_const();

@@ -91,8 +91,8 @@ pub(crate) struct Ended {
     pub(crate) site: Option<&'static Site>,
     /// Lane of the span's child, which no longer has a parent.
     pub(crate) orphan: Option<u32>,
-    /// True if the lane's name is in the trace. Otherwise [`Lanes::unwritten_name`] returns the name, which
-    /// must be written before anything is shown on the lane.
+    /// True if the lane's name is in the trace. Otherwise [`Lanes::unwritten_name`] returns the
+    /// name, which must be written before anything is shown on the lane.
     pub(crate) is_named: bool,
 }
 

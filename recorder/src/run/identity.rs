@@ -12,7 +12,8 @@ use sa_format::FragmentHeader;
 /// Maximum number of bytes read from a kernel file.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Returns a header with the identity of the calling process. The fields that depend on the recording have their defaults.
+/// Returns a header with the identity of the calling process. The fields that depend on the
+/// recording have their defaults.
 pub(crate) fn read() -> FragmentHeader {
     let pid = std::process::id();
     let exe = fs::read_link("/proc/self/exe")
@@ -155,7 +156,8 @@ mod tests {
             ("-m vllm.entrypoints.cli", Some("vllm.entrypoints.cli")),
             ("-um vllm", Some("vllm")),
         ];
-        // An argument after one of these options can be a secret, and so can one that names no file.
+        // An argument after one of these options can be a secret, and so can one that names no
+        // file.
         let none = "|- SCRIPT|-m sk-123|/gone.py --key secret|-c secret SCRIPT|-uc secret SCRIPT|-lc secret SCRIPT|-csecret SCRIPT|-pe secret SCRIPT|--eval secret SCRIPT|--eval=secret SCRIPT|--print secret SCRIPT|--command secret SCRIPT";
         for (line, expected) in scripts
             .into_iter()

@@ -102,7 +102,8 @@ impl Map {
         if !at.is_multiple_of(8) || at + 8 > self.bytes {
             out_of_range(at, 8);
         }
-        // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
+        // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an
+        // atomic.
         unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
     }
 
@@ -112,7 +113,8 @@ impl Map {
         if !at.is_multiple_of(4) || at + 4 > self.bytes {
             out_of_range(at, 4);
         }
-        // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
+        // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an
+        // atomic.
         unsafe { AtomicU32::from_ptr(self.at(at).cast()) }
     }
 

@@ -1,8 +1,8 @@
 //! `<dir>/run.next`: the run that a main process is about to begin, named by a process that began
 //! anew before it.
 //!
-//! Each process receives its own request to begin anew. The first one that does so must not join the run
-//! that is about to end.
+//! Each process receives its own request to begin anew. The first one that does so must not join
+//! the run that is about to end.
 
 use std::io;
 
