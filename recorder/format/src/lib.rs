@@ -11,7 +11,7 @@
 //! - [`loss`], [`control`], [`reach`]: the recorder's own instants, and the control file.
 //! - [`phase`]: the kinds of events.
 //! - [`ring`]: the layout of the ring file.
-//! - [`visible`]: spells out invisible characters.
+//! - [`mod@visible`]: spells out invisible characters.
 
 pub mod block;
 pub mod control;

@@ -86,9 +86,9 @@ pub const COUNT_ERROR_AT: usize = 56;
 
 /// Size of a slot directory entry: u64 offset, u32 ring size, u32 [`entry_sum`].
 pub const DIRECTORY_ENTRY_BYTES: usize = 16;
-/// Offset in an entry of the u32 checksum.
+/// Offset in an entry of the u32 ring size.
 pub const ENTRY_SIZE_AT: usize = 8;
-/// Offset in an entry of the u32 sum.
+/// Offset in an entry of the u32 checksum.
 pub const ENTRY_SUM_AT: usize = 12;
 
 /// Offset in a slot of the u64 [`state`].

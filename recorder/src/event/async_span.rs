@@ -52,8 +52,8 @@ impl AsyncSpan {
         AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }
 
-    /// Opens a span inside `parent`, or on a lane of its own with the name `lane` followed by `
-    /// (async)`.
+    /// Opens a span inside `parent`, or on a lane of its own with the name `lane` and the suffix
+    /// ` (async)`.
     ///
     /// The span is shown on the lane of `parent` if it ends before `parent` does. Otherwise it is
     /// shown on a lane of its own, which gets the name that the lane of `parent` had when the span

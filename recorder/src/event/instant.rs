@@ -43,7 +43,7 @@ impl FlowId {
 pub enum FlowPhase {
     /// The first event.
     Start,
-    /// An event on the way.
+    /// An event in between.
     Step,
     /// The last event.
     End,

@@ -20,7 +20,7 @@ use sa_format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 /// on the test machine. Appends of 32 KiB take 26 ns, and those of 16 KiB 37 ns. Others take up to
 /// 270 ns, because the page cache then uses pieces of many sizes.
 pub(crate) const STEP_BYTES: usize = 64 << 10;
-/// Time in ns for a thread that waited in vain to count that.
+/// Time in ns that a thread needs to count a line after it has waited in vain.
 const COUNT_NS: u64 = 50_000_000;
 /// Size in bytes of a remaining step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
@@ -29,7 +29,7 @@ const HEADER_ROOM: usize = CACHE_LINE_BYTES + MAX_HEADER_BYTES;
 /// Fills up a step. Empty lines have no meaning.
 static PADDING: [u8; 4096] = [b'\n'; 4096];
 
-/// How much is flushed.
+/// The amount that a flush writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Everything that is published.

@@ -13,7 +13,7 @@ use crate::process::{flush, offload};
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::sys::{self, clock};
 
-/// Sleep in ns from which on a thread may wake the helper when its ring fills up.
+/// Minimum length in ns of a sleep that a thread may end when its ring fills up.
 const LONG_NS: u64 = 2_000_000;
 /// Time in ns for which threads that recorded at full speed together are expected to do so again.
 const CROWDED_NS: u64 = 1_000_000_000;
@@ -77,8 +77,7 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
             wait::until_true(clock::now_ns() + pause_ns, || false); // a wait this short only yields
         }
         pause_ns if sleep(process, pause_ns) => {
-            // Woken by a thread in a hurry: measuring the next moment shows how fast it is, the
-            // whole sleep would not.
+            // Woken by a thread in a hurry. Its speed shows in the next moment, not in the whole sleep.
             flush_all(process, |_| false);
             let rates = Rates::new(&process.ring);
             sys::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));

@@ -23,7 +23,8 @@ static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// Time when each level was last switched off.
 static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-/// Returns true if events of this level are recorded, and before the environment was read.
+/// Returns true if events of this level are recorded. Also returns true before the environment was
+/// read.
 #[inline(always)]
 pub(crate) fn wants(level: Level) -> bool {
     MASK.load(Ordering::Relaxed) & level.bit() != 0

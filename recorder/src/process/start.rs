@@ -183,7 +183,7 @@ impl Process {
             levels: Some(in_force.levels().list()),
             ..identity
         };
-        let epochs = EpochWords::of_process()?;
+        let epochs = EpochWords::get()?;
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
         let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, pid);
         let (fragment, ring) = fragment::create_files(folder, &config, &header, lay_out)?;

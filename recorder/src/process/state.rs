@@ -23,7 +23,7 @@ use crate::sys::wait::PATIENCE_NS;
 /// The recorder of one process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// Show if the recorder belongs to this process, and if it accepts events.
+    /// Epochs that show if the recorder belongs to this process and accepts events.
     pub(crate) epochs: EpochWords,
     pub(crate) config: Config,
     pub(crate) in_force: InForce,

@@ -60,7 +60,7 @@ impl Process {
         }
     }
 
-    /// Checks the control file. Like a write, that may hang. Then no thread tries again.
+    /// Checks the control file. That may hang, as a write may. Then no thread tries again.
     fn apply_switches_within(&self, now_ns: u64) {
         if offload::is_hanging() || !self.switches.is_late(0) {
             return;

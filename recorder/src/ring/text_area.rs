@@ -122,8 +122,8 @@ impl TextArea {
         text_word(at, names, self.copy_members(at + names, args))
     }
 
-    /// Copies the args that fit to `at`, followed by the number of those that do not. Returns the
-    /// length of the result.
+    /// Copies to `at` the args that fit, followed by the number of the ones that do not. Returns
+    /// the length of the result.
     #[cold]
     #[inline(never)]
     fn copy_members(&self, at: usize, args: &[u8]) -> usize {

@@ -75,7 +75,7 @@ pub enum Keep {
     First,
 }
 
-/// When the recorder gets a thread of its own in a process.
+/// The time at which the recorder gets a thread of its own in a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
     /// When the process has several threads anyway, has recorded for a while, or is switched by a
@@ -111,7 +111,7 @@ pub struct Config {
     pub mode: u32,
     /// True if spans carry thread CPU time.
     pub cpu: bool,
-    /// When the recorder gets a thread of its own.
+    /// Time at which the recorder gets a thread of its own.
     pub threads: Threads,
     /// Problems with the variables, for one line on stderr.
     pub warnings: Vec<String>,

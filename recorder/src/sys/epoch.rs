@@ -29,7 +29,7 @@ pub(crate) struct EpochWords {
 impl EpochWords {
     /// Returns the numbers of this process. The first call maps the page. Callers make sure that
     /// only one thread at a time calls this.
-    pub(crate) fn of_process() -> io::Result<EpochWords> {
+    pub(crate) fn get() -> io::Result<EpochWords> {
         // SAFETY: a non-null pointer came from `Box::leak`.
         let map = match unsafe { PAGE.load(Ordering::Acquire).as_ref() } {
             Some(map) => map,

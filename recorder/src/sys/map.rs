@@ -28,9 +28,9 @@ impl Map {
     /// Maps `bytes` of a file twice in a row, so that any range of up to `bytes` is contiguous.
     pub(crate) fn shared_twice(fd: RawFd, offset: usize, bytes: usize) -> io::Result<Map> {
         let whole = map_anonymous(2 * bytes, libc::MAP_NORESERVE)?;
-        for half in 0..2 {
+        for copy in 0..2 {
             // SAFETY: within the range just reserved.
-            let at = unsafe { whole.base.as_ptr().add(half * bytes) };
+            let at = unsafe { whole.base.as_ptr().add(copy * bytes) };
             let flags = libc::MAP_SHARED | libc::MAP_FIXED;
             map_at(at.cast(), bytes, flags, fd, offset).inspect_err(|_| whole.unmap())?;
         }
@@ -167,7 +167,7 @@ impl<const N: usize> Part<N> {
 /// Address space in bytes that is left to the host if it is limited. A failed allocation ends most
 /// programs, no matter who used up the space. The C library may take 64 MiB for the heap of a
 /// thread that the host starts later.
-const LEFT_BYTES: usize = 72 << 20;
+const HOST_RESERVE_BYTES: usize = 72 << 20;
 
 /// Returns an error if `bytes` more would leave the host too little of a limited address space.
 /// Computes this instead of trying a mapping: during the attempt, an allocation of the host could
@@ -177,7 +177,7 @@ pub(super) fn check_address_space(bytes: usize) -> io::Result<()> {
     if limit == libc::RLIM_INFINITY {
         return Ok(());
     }
-    let wanted = bytes.saturating_add(LEFT_BYTES);
+    let wanted = bytes.saturating_add(HOST_RESERVE_BYTES);
     let used = used_pages()?.saturating_mul(super::page_bytes());
     let after = u64::try_from(used.saturating_add(wanted)).unwrap_or(u64::MAX);
     if after <= limit {

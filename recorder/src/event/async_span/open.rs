@@ -30,7 +30,7 @@ const HIDDEN: u32 = 1 << 30;
 /// Names of a span whose own names were lost.
 const NAMELESS: &[u8] = br#""name":"","cat":"""#;
 
-/// Where a span is to be shown.
+/// The place where a span is to be shown.
 #[derive(Default)]
 pub(super) struct Placement<'a> {
     /// Lane of the parent span.
