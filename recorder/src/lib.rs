@@ -50,7 +50,7 @@
 //! itself. It waits as long as the file system makes it wait.
 //!
 //! **Signal handlers** should not record. The first event of a thread, of a name and of a call site
-//! allocates memory, and so do many args. That deadlocks if the handler interrupted the allocator.
+//! allocates memory, and so do many args. This deadlocks if the handler interrupted the allocator.
 //! An event in a handler that interrupted an event of the same thread is dropped and counted.
 //!
 //! **Cost.** `cargo bench -p sa-recorder --bench record` prints it: about two clock reads plus

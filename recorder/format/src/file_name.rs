@@ -75,14 +75,14 @@ pub struct RemovedRuns {
     pub older_events: u64,
 }
 
-/// Returns true if a file name is that of a fragment: `trace.*.jsonl`.
+/// Returns true for the file name of a fragment: `trace.*.jsonl`.
 pub fn is_fragment_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX)
         && name.ends_with(FRAGMENT_SUFFIX)
         && name.len() > FRAGMENT_PREFIX.len() + FRAGMENT_SUFFIX.len() - 1
 }
 
-/// Returns true if a file name is that of a ring: `trace.*.ring`.
+/// Returns true for the file name of a ring: `trace.*.ring`.
 pub fn is_ring_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX) && name.ends_with(RING_SUFFIX)
 }
@@ -121,9 +121,9 @@ pub fn run_folder_name(run: &str) -> &str {
     time.filter(|time| is_run_time(time)).unwrap_or(run)
 }
 
-/// Returns true if `sa-profile run` could have given this name to a folder: that of a run with this
-/// id, or any such time. If a name is already in use, the folder's name gets a number:
-/// `20260102-030405-2`.
+/// Returns true if `sa-profile run` could have given this name to a folder: for a run with this id,
+/// or for a run that began at any time. If a name is already in use, the folder's name gets a
+/// number: `20260102-030405-2`.
 pub fn is_run_folder_name(name: &str, run: &str) -> bool {
     let is_number = |rest: &str| {
         let digits = rest.strip_prefix('-').unwrap_or_default();

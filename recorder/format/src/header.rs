@@ -75,7 +75,7 @@ impl FragmentHeader {
         self.script.as_deref().unwrap_or(&self.exe)
     }
 
-    /// Returns the name of a process that has not named itself: `worker-0 fork 4711` if it was
+    /// Returns the name of a process without a name of its own: `worker-0 fork 4711` if it was
     /// forked, otherwise its program.
     pub fn default_name(&self) -> Cow<'_, str> {
         match self.forked_from.as_deref() {
@@ -107,6 +107,6 @@ pub enum RingKind {
     /// A file next to the fragment, which survives a kill.
     #[default]
     File,
-    /// Anonymous memory. What was not flushed is lost when the process dies.
+    /// Anonymous memory. Unflushed lines are lost when the process dies.
     Heap,
 }

@@ -123,7 +123,7 @@ pub struct LossRecord<'a> {
     /// True if all lost events belong to the record's thread.
     #[serde(skip)]
     pub of_thread: bool,
-    /// Name of the cause: that of a [`Cause`], or one that this version does not know.
+    /// Name of the cause: the name of a [`Cause`], or one that this version does not know.
     #[serde(borrow)]
     pub cause: Cow<'a, str>,
     /// Number of lost events, or of changed events if the cause only changes them.

@@ -240,7 +240,7 @@ impl Record for Anchor {
     const NAME: &'static str = "sa_anchor";
 }
 
-/// The args of the `sa_track` record: what the record's `tid` stands for.
+/// The args of the `sa_track` record: the meaning of the record's `tid`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrackRecord {
     /// The group of tracks it belongs to, shown as a process.

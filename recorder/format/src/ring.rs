@@ -42,11 +42,11 @@ pub const MORE_LANES_SEED: u32 = u32::MAX;
 pub const CHUNK_HEAD_BYTES: usize = 64;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 60;
-/// Offset of the u32 offset of the loss table; 0 if there is none.
+/// Offset of the u32 offset of the loss table; 0 if the file has no such table.
 pub const LOSSES_OFFSET_AT: usize = 64;
 /// Offset of the u32 number of entries in the loss table: one for each slot.
 pub const LOSSES_COUNT_AT: usize = 68;
-/// Offset of the u32 offset of the count table; 0 if there is none.
+/// Offset of the u32 offset of the count table; 0 if the file has no such table.
 pub const COUNTS_OFFSET_AT: usize = 72;
 /// Offset of the u32 number of entries in the count table: one for each cause, by its number.
 pub const COUNTS_COUNT_AT: usize = 76;
@@ -57,7 +57,7 @@ pub const TABLES_SUM_AT: usize = 80;
 pub const LOSS_ENTRY_BYTES: usize = 64;
 /// Offset in a loss entry of the u64 number of events lost before the last time.
 pub const LOSS_BEFORE_AT: usize = 0;
-/// Offset in a loss entry of the u64 number of events lost, including those of the last time.
+/// Offset in a loss entry of the u64 number of events lost, including the last ones.
 pub const LOSS_EVENTS_AT: usize = 8;
 /// Offset in a loss entry of the u64 first position.
 pub const LOSS_FROM_AT: usize = 16;

@@ -77,7 +77,8 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
             wait::until_true(clock::now_ns() + pause_ns, || false); // a wait this short only yields
         }
         pause_ns if sleep(process, pause_ns) => {
-            // Woken by a thread in a hurry. Its speed shows in the next moment, not in the whole sleep.
+            // Woken by a thread in a hurry. Its speed shows in the next moment, not in the whole
+            // sleep.
             flush_all(process, |_| false);
             let rates = Rates::new(&process.ring);
             sys::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));

@@ -100,7 +100,7 @@ pub(crate) fn is_hanging() -> bool {
     ABANDONED_JOBS.load(Ordering::Relaxed) > 0
 }
 
-/// Returns true if the process has only one thread, except for those that hang.
+/// Returns true if the process has only one thread, not counting threads that hang.
 pub(crate) fn has_one_thread() -> bool {
     threads::is_alone_except(ABANDONED_JOBS.load(Ordering::Relaxed))
 }

@@ -95,7 +95,7 @@ struct OpenLane {
     lane: u32,
     entry: OpenEntry,
     start_ns: u64,
-    /// Lane that it is shown on: that of the outermost span around it.
+    /// Lane that it is shown on: the lane of the outermost span around it.
     shown_lane: u32,
 }
 

@@ -40,7 +40,7 @@ impl Drop for StartLock {
     }
 }
 
-/// Configuration of the recording that is about to begin; null if there is none.
+/// Configuration of the recording that is about to begin, or null.
 static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Keeps the configuration of a recording that is about to begin, so that a child that is forked

@@ -55,7 +55,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Returns the number of the recording among those of this process and its ancestors.
+    /// Returns the number of the recording among the recordings of this process and its ancestors.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u32 {
         self.ring.epoch

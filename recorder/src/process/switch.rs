@@ -1,7 +1,7 @@
 //! The times at which this process records which levels: the control files it was given, ordered by
 //! time, and the records that report each switch.
 //!
-//! The first thread that gets to it applies a due switch. That is the helper, which reads the
+//! The first thread that gets to it applies a due switch. This is the helper, which reads the
 //! control file four times a second, or a thread that records. Recording threads do this in a
 //! process without a helper, and if the helper is late. The helper may wait for the disk for
 //! seconds if many threads write as fast as they can, which is just when somebody stops them.
@@ -110,7 +110,8 @@ impl Switches {
         }
     }
 
-    /// Begins with the levels in force, or with those that a control file of this run requests.
+    /// Begins with the levels in force, or with the levels that a control file of this run
+    /// requests.
     pub(crate) fn begin(&self, process: &Process) {
         if let Some(mut schedule) = wait::try_lock(&self.schedule) {
             schedule.begin(process);

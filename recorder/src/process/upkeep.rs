@@ -4,8 +4,8 @@
 //! They start the helper as soon as that is allowed. A host with one thread may rely on having only
 //! one: with two, `unshare` of a user namespace fails, and so does a change of user if the threads'
 //! credentials differ. A process therefore gets the helper when it has several threads, or has
-//! recorded for so long or so much that such calls are unlikely to follow. Until then, and if the
-//! user wants no such thread, recording threads check the control file.
+//! recorded long enough or enough events that such calls are unlikely to follow. Until then, and if
+//! the user wants no such thread, recording threads check the control file.
 
 use std::sync::atomic::Ordering;
 

@@ -101,7 +101,8 @@ pub struct Config {
     pub run: Option<String>,
     /// Pid of the main process from the environment.
     pub main_pid: Option<u32>,
-    /// Number of previous runs to keep; `None` for those of the last day, up to 20 runs or 1 GiB.
+    /// Number of previous runs to keep; `None` for the runs of the last day, up to 20 runs or 1
+    /// GiB.
     pub old_runs: Option<usize>,
     /// Maximum number of bytes that all segments of a process may have together.
     pub max_bytes: u64,
@@ -225,7 +226,7 @@ impl Variables<'_> {
         parse(&text).or_else(|| self.warn(name, expected, &text))
     }
 
-    /// Returns the choice that a variable's value stands for, ignoring case.
+    /// Returns the choice that a variable's value names, ignoring case.
     fn choice<T: Copy>(&mut self, name: &str, expected: &str, words: &[(&str, T)]) -> Option<T> {
         self.parse(name, expected, |text| {
             let mut words = words.iter();

@@ -45,7 +45,7 @@ pub(crate) fn folder_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
 
-/// Returns true if one of the names is that of a segment of this stem.
+/// Returns true if one of the names belongs to a segment of this stem.
 pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
     names.iter().any(|name| {
         let name = name.to_string_lossy();

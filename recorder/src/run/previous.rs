@@ -30,7 +30,7 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// Moves a fragment and its ring into `previous/<run>/`. The ring goes first. A kill in between
 /// leaves segments, and the next cleaning moves them to their ring. A ring that stayed alone would
-/// look like that of a fragment that somebody removed.
+/// look like the ring of a fragment that somebody removed.
 pub(crate) fn move_aside(
     config: &Config,
     directory: &Dir,
@@ -121,8 +121,8 @@ impl OldRun {
         })
     }
 
-    /// Returns the time when the run last wrote something. The folder's own time is that of the
-    /// move, which many runs may share.
+    /// Returns the time when the run last wrote something. The folder's own time is the time
+    /// of the move, which many runs may share.
     fn last_written_ns(&self) -> Option<u64> {
         let newest = self.fragments.first();
         newest.map(|fragment| fragment.status.modified_ns)
@@ -177,9 +177,9 @@ fn fragment_of_host(folder: &Dir, name: OsString, host: &str) -> Option<OldFragm
     (!elsewhere && !not_ours).then_some(OldFragment { status, name })
 }
 
-/// Keeps the `SA_PROFILE_OLD_RUNS` most recently written runs, or by default those of the last day.
-/// Fragments of unknown runs are limited separately, so that they cannot displace a run. Removed
-/// runs are listed in `<dir>/removed`. Returns a message about them.
+/// Keeps the `SA_PROFILE_OLD_RUNS` most recently written runs, or by default the runs of the last
+/// day. Fragments of unknown runs are limited separately, so that they cannot displace a run.
+/// Removed runs are listed in `<dir>/removed`. Returns a message about them.
 pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> Option<String> {
     let previous = directory.open_folder(PREVIOUS_DIR).ok()?;
     let names = previous.names().unwrap_or_default();

@@ -70,8 +70,8 @@ impl SpanText {
 pub struct TextAreas {
     /// Size of the area directly before each slot.
     pub slot_bytes: u32,
-    /// Offset of the directory of the lanes' areas. Its entries are like those of the slot
-    /// directory, and each covers several lanes.
+    /// Offset of the directory of the lanes' areas. Its entries are laid out as in the
+    /// slot directory, and each covers several lanes.
     pub lanes_offset: u32,
     /// Number of entries in that directory.
     pub lanes_count: u32,
