@@ -164,8 +164,8 @@ impl ActiveSegment {
         block.len() + u64::from(self.segment.torn)
     }
 
-    /// Returns true if a full segment may be followed by another one. This does not apply to a
-    /// segment with little more than its first lines, and for a while after an attempt has failed.
+    /// Returns true if a full segment may be followed by another one. Returns false for a
+    /// segment with little more than its first lines, and for a while after a failed attempt.
     fn may_roll(&self) -> bool {
         let has_events = self.contents.events > 0 || !self.contents.slot_ends.is_empty();
         let is_large = self.segment.size / 2 >= self.segment.preamble_bytes;
