@@ -11,10 +11,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The lines of each recording, in the order in which they were written. What is noted of blocks goes to one of the `folders` if it is much.
+/// Decides for all recordings which parts count. The results use files in one of the `folders` if they are large.
 ///
 /// # Errors
-/// If a temporary file cannot be read back.
+/// Returns an error if a temporary file cannot be read back.
 pub fn assemble_all(
     recordings: &[Recording],
     folders: &[PathBuf],
@@ -38,10 +38,10 @@ pub fn assemble_all(
     Ok(assemblies)
 }
 
-/// Start and end of a piece, and what it is.
+/// Begin, end and kind of a piece.
 type FiledPiece = (usize, usize, Piece);
 
-/// The pieces of all fragments, and which are those of each fragment of each recording.
+/// Splits all fragments into pieces. Returns the lists of pieces by recording and fragment, and the storage that contains them.
 fn split_all(
     recordings: &[Recording],
     folders: &[PathBuf],
@@ -56,7 +56,7 @@ fn split_all(
             sums.add(&range, piece);
             writer.push((range.start, range.end, piece));
         });
-        let _ = fragment.watch.blocks.set(sums.sum()); // the first ones are those that count
+        let _ = fragment.watch.blocks.set(sums.sum()); // only the first result is kept
         writer.end()
     };
     let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();

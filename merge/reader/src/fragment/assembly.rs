@@ -1,4 +1,4 @@
-//! Segments and ring of a recorder put together, each position once (FORMAT.md §4).
+//! Puts segments and ring of a recorder together. Each position counts once (FORMAT.md §4).
 
 mod missing;
 mod open;
@@ -10,7 +10,7 @@ use crate::store::spill_vec::{List, Spilled};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A slot's stream: slot and generation.
+/// Slot and generation of a stream.
 pub type StreamKey = (u32, u32);
 
 /// Missing positions of a stream.
@@ -22,46 +22,46 @@ pub struct Gap {
     pub range: Range<u64>,
     /// Segment and offset where the bytes should have been.
     pub place: (usize, u64),
-    /// Segment and end of the last block of the stream before them.
+    /// Segment and end offset of the stream's last block before the gap.
     pub before: Option<(usize, usize)>,
-    /// Segment and begin of the first one behind them.
+    /// Segment and begin offset of the stream's first block after the gap.
     pub after: Option<(usize, usize)>,
 }
 
-/// Which parts of a recording count.
+/// The parts of a recording that count.
 #[derive(Default)]
 pub struct Assembly {
-    /// What counts of each segment.
+    /// The parts of each segment that count.
     segments: Vec<Kept>,
-    /// Where the parts of the segments are.
+    /// Storage of the segments' parts.
     pub parts: Option<Arc<Spilled<Part>>>,
-    /// Ring slots: index into the ring's slots, and the parts of their bytes that count.
+    /// Index of each of the ring's slots, with the parts of its bytes that count.
     pub tail: Vec<(usize, Vec<Part>)>,
     /// The spans that were open, as `B` lines.
     pub open_lines: Vec<u8>,
-    /// What the ring says was lost and no record tells, as records.
+    /// Loss records for losses in the ring's tables that no record reports.
     pub loss_lines: Vec<u8>,
     /// Positions that nothing covers.
     pub gaps: Vec<Gap>,
-    /// A loss record for each gap that no record explains, once it is known which these are.
+    /// A loss record for each gap that no record explains. Set once these gaps are known.
     pub gap_lines: OnceLock<Vec<u8>>,
-    /// Broken blocks that nothing else covers, with the positions they claim.
+    /// Broken blocks whose content is not found elsewhere, with the positions that they claim.
     pub bad_blocks: Vec<Gap>,
-    /// Whether the fragment already goes beyond what the ring held of slot 0, as it does once it is settled.
+    /// True if the fragment contains more of slot 0 than the copy of the ring, for example after it was settled.
     pub(crate) beyond_ring: bool,
 }
 
 /// The parts of a segment that count.
 #[derive(Default)]
 struct Kept {
-    /// Of lines and complete blocks, in order.
+    /// Parts in plain lines and complete blocks, in order.
     whole: List,
-    /// Of broken blocks.
+    /// Parts in broken blocks.
     broken: Vec<Part>,
 }
 
 impl Assembly {
-    /// The parts of a segment that count, in order. Untrusted ones that touch are one, so that no line is cut where two pieces meet.
+    /// Returns the parts of a segment that count, in order. Adjacent untrusted parts are joined, so that no line is cut where two pieces meet.
     pub fn parts(&self, segment: usize) -> impl Iterator<Item = Part> + '_ {
         let kept = self.segments.get(segment).zip(self.parts.as_deref());
         let whole = kept.map(|(kept, parts)| parts.list(&kept.whole));
@@ -101,7 +101,7 @@ mod tests {
     use crate::fragment::settle;
     use sa_format::RingKind;
 
-    /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
+    /// Returns lines of four bytes. Line `k` is at position `4 * k`.
     fn lines(range: Range<usize>) -> Vec<u8> {
         range
             .flat_map(|number| format!("l{number:02}\n").into_bytes())
@@ -151,7 +151,7 @@ mod tests {
         Recording::new(vec![fragment], Some(place), ring, false)
     }
 
-    /// Decides what counts of the one fragment.
+    /// Returns what counts of the only fragment.
     fn assembled(recording: &Recording) -> Assembly {
         recording.assemble(&[split(recording.fragments[0].content.bytes())])
     }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(bytes[kept[0].start..kept[0].end], lines(0..2));
         assert_eq!(assembly.tail, [(0, vec![Part::of(0..4, false)])]);
         assert!(assembly.bad_blocks.is_empty());
-        // Of one that was dead before, the ring knows all.
+        // If the process was dead before, its ring is complete.
         recording.was_dead = true;
         assert_eq!(assembled(&recording).bad_blocks.len(), 1);
     }

@@ -1,4 +1,4 @@
-//! Where a fragment's blocks are, and which positions of each slot's stream they cover (FORMAT.md §2.2, §4).
+//! Finds the blocks of a fragment, and the positions of each slot's stream that they cover (FORMAT.md §2.2, §4).
 
 use crate::event::scan::line_start;
 use memchr::memmem;
@@ -6,21 +6,21 @@ use sa_format::{BLOCK_START, BlockHeader, block_sum};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What a stretch of a fragment is.
+/// Kind of a range of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Lines outside of any block.
     Plain,
     /// The bytes of a complete block.
     Complete(BlockHeader),
-    /// What is there of a block that is incomplete or does not match.
+    /// The remaining bytes of a block that is incomplete or does not match its checksum.
     Broken(BlockHeader),
 }
 
-/// Bytes after which it is told how far the splitting is.
+/// Number of bytes after which progress is reported.
 const STRETCH: usize = 1 << 20;
 
-/// Splits a fragment into its pieces, in order. Block header lines belong to none.
+/// Splits a fragment into its pieces, in order. The header lines of blocks belong to no piece.
 pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
     let mut pieces = Vec::new();
     let found = |range, piece| pieces.push((range, piece));
@@ -28,8 +28,8 @@ pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
     pieces
 }
 
-/// Splits a stretch of a fragment, which starts and ends with a line: `found` gets its pieces, in order, and `count` the length of each part of it
-/// that is done.
+/// Splits a range of a fragment that begins and ends at line boundaries. Calls `found` for each piece, in order, and `count` with the number of bytes
+/// processed since the last call.
 pub(crate) fn split_range(
     bytes: &[u8],
     range: Range<usize>,
@@ -61,10 +61,10 @@ pub(crate) fn split_range(
 struct Splitter<'a> {
     bytes: &'a [u8],
     finder: memmem::Finder<'a>,
-    /// Where the blocks that did not match claim to end: below it a block is hashed only if no header stands in it. So no byte is hashed
-    /// more than twice, however headers are nested.
+    /// End that the mismatched blocks claim. A block below it is hashed only if it contains no other header. Thus no byte is hashed more than twice,
+    /// however deeply headers are nested.
     suspect_end: usize,
-    /// Those that were found since they were last taken.
+    /// Pieces that were found and not yet passed on.
     pieces: Vec<(Range<usize>, Piece)>,
 }
 
@@ -78,7 +78,8 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The next line that starts like a block header, from the line start `at` on; `tell` gets how far it has looked.
+    /// Returns the next line at or after the line start `at` that starts like a block header. Calls `report` with the offset that the search has
+    /// passed.
     fn next_header_counting(&self, at: usize, tell: &mut impl FnMut(usize)) -> Option<usize> {
         let mut from = at;
         loop {
@@ -95,7 +96,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The next line that starts like a block header, from `at` on and before `end`.
+    /// Returns the next line that starts like a block header, at or after `at` and before `end`.
     fn next_header(&self, at: usize, end: usize) -> Option<usize> {
         let bytes = &self.bytes[..end.saturating_add(BLOCK_START.len()).min(self.bytes.len())];
         let mut from = at;
@@ -111,7 +112,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Takes lines outside of blocks. The first bytes of a header directly before a block are of a write that was repeated.
+    /// Adds lines outside of blocks. The beginning of a header directly before a block is left out: it comes from a write that was repeated.
     fn plain(&mut self, range: Range<usize>, before_block: bool) {
         let lines = self.bytes[range.clone()].strip_suffix(b"\n");
         let torn = lines
@@ -124,7 +125,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Takes the block whose header line starts at `start`; gives where the next line starts.
+    /// Adds the block whose header line starts at `start`. Returns where the next line starts.
     fn one_block(&mut self, start: usize) -> usize {
         let bytes = self.bytes;
         let Some(newline) = memchr::memchr(b'\n', &bytes[start..]) else {
@@ -133,7 +134,7 @@ impl<'a> Splitter<'a> {
         };
         let body = start + newline + 1;
         let Some(header) = BlockHeader::parse(&bytes[start..body - 1]) else {
-            // A header that a short write tore is followed by another try; any other is a damaged line.
+            // After a short write the recorder writes the header again. Any other invalid header is a damaged line.
             if !bytes[body..].starts_with(BLOCK_START) {
                 self.pieces.push((start..body, Piece::Plain));
             }
@@ -152,7 +153,7 @@ impl<'a> Splitter<'a> {
         end
     }
 
-    /// Where a broken block ends: at the next header, else with the line in which its claimed bytes end.
+    /// Returns where a broken block ends: at the next header, or after the line in which its claimed bytes end.
     fn broken_end(&self, body: usize, claimed: Option<usize>) -> usize {
         let len = self.bytes.len();
         let claimed = claimed.map_or(len, |end| end.max(body + 1).min(len));
@@ -184,7 +185,7 @@ impl<'a> Splitter<'a> {
 pub struct Positions(BTreeMap<u64, u64>);
 
 impl Positions {
-    /// Adds a range; gives the parts of it that were not there yet.
+    /// Adds a range. Returns the parts of it that were not in the set before.
     pub fn add(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
         let fresh = self.missing(range.clone());
         if range.start >= range.end {
@@ -203,12 +204,12 @@ impl Positions {
         fresh
     }
 
-    /// How many ranges it has.
+    /// Returns the number of disjoint ranges.
     pub fn stretches(&self) -> usize {
         self.0.len()
     }
 
-    /// Keeps the last ranges of many, and takes all that lies before them for a part of it.
+    /// Keeps the last `most` ranges, and treats everything before them as covered.
     pub fn forget_oldest(&mut self, most: usize) {
         while self.0.len() > most.max(1) {
             self.0.pop_first();
@@ -218,7 +219,7 @@ impl Positions {
         }
     }
 
-    /// The parts of a range that are not in the set.
+    /// Returns the parts of a range that are not in the set.
     pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
         let mut at = range.start;
         if let Some((_, &end)) = self.0.range(..=range.start).next_back() {
@@ -257,12 +258,12 @@ mod tests {
             bytes.extend_from_slice(&header);
             assert_eq!(kinds(&bytes), "pc", "{before}");
         }
-        // In the middle of a line it is none, also where a stretch begins.
+        // In the middle of a line it is not a header, even if progress is reported there.
         let bytes = [vec![b'x'; STRETCH], header].concat();
         assert_eq!(split(&bytes).len(), 1);
     }
 
-    /// The pieces of some bytes, a letter each: plain, complete, broken.
+    /// Returns the kinds of the pieces of some bytes, one letter each: plain, complete, broken.
     fn kinds(bytes: &[u8]) -> String {
         let kind = |(_, piece): &(_, Piece)| match piece {
             Piece::Plain => 'p',

@@ -3,15 +3,15 @@
 pub use sa_format::Exit;
 use sa_format::visible;
 
-/// Maximum number of processes that a line names.
+/// Maximum number of processes that one line names.
 const NAMED: usize = 8;
 
-/// Facts about the end of a process that did not close its recording.
+/// End of a process that did not close its recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Death {
-    /// Number of spans that it left open; `None` if that is not known, because its ring is gone or cannot be read.
+    /// Number of spans that it left open; `None` if that is unknown because its ring is gone or cannot be read.
     pub open_spans: Option<u64>,
-    /// How it ended, where somebody waited for it and saw.
+    /// Exit code or signal, if some process waited for it and recorded the result.
     pub exit: Option<Exit>,
     /// Time of its last event, on one clock for all processes.
     pub last_ns: Option<i64>,
@@ -20,23 +20,23 @@ pub struct Death {
 /// How a process ended that did not close its recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeathKind {
-    /// It was killed: by a signal that no program is ended with in good order, or in open spans.
+    /// It was killed by a signal that means a crash, or while spans were open.
     Killed,
-    /// It ended by itself, with an exit code, and left spans open.
+    /// It ended by itself with an exit code and left spans open.
     Exited,
-    /// It left no span open, as after `_exit` or a signal between two spans.
+    /// It left no span open, for example because of `_exit` or a signal between two spans.
     Idle,
-    /// It is not known whether it left spans open.
+    /// It is not known if it left spans open.
     Unknown,
 }
 
 impl Death {
-    /// Returns true if a signal ended it that programs are ended with in good order.
+    /// Returns true if the process is known to have exited with a code, or by a signal that is used for a normal shutdown.
     pub fn is_orderly(&self) -> bool {
         self.exit.as_ref().is_some_and(|exit| !exit.is_crash())
     }
 
-    /// Returns how the process ended. If nobody saw its end, open spans mean that it was killed.
+    /// Returns how the process ended. If nobody recorded its exit status, open spans mean that it was killed.
     pub fn kind(&self) -> DeathKind {
         let left_open = self.open_spans.is_some_and(|open| open > 0);
         match &self.exit {
@@ -54,8 +54,8 @@ impl Death {
     }
 }
 
-/// Returns the processes that were killed, with the first one to die at the front. Its last event is the earliest, because the others went on recording.
-/// Processes that a signal ended as programs are ended in good order (SIGTERM, SIGINT) come after all others.
+/// Returns the processes that were killed, with the first one to die at the front: the one whose last event is the earliest, because the others kept
+/// recording. Processes that ended by a normal shutdown signal (SIGTERM, SIGINT) come last.
 pub fn first_killed<T>(processes: impl IntoIterator<Item = (T, Death)>) -> Vec<(T, Death)> {
     let killed = processes.into_iter().filter(|(_, death)| death.is_kill());
     let mut killed: Vec<(T, Death)> = killed.collect();
@@ -63,7 +63,6 @@ pub fn first_killed<T>(processes: impl IntoIterator<Item = (T, Death)>) -> Vec<(
     killed
 }
 
-/// Returns the sort key of a death.
 fn order(death: &Death) -> (bool, i64) {
     (death.is_orderly(), death.last_ns.unwrap_or(i64::MAX))
 }
@@ -71,16 +70,16 @@ fn order(death: &Death) -> (bool, i64) {
 /// A process that did not close its recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadProcess {
-    /// Its name, as it was recorded.
+    /// Name of the process as it was recorded.
     pub name: String,
-    /// Its process id, where it ran.
+    /// Process id on the host where it ran.
     pub pid: i64,
-    /// Facts about its end.
+    /// End of the process.
     pub death: Death,
 }
 
 impl DeadProcess {
-    /// Returns its name and pid, and how it ended: `worker-0 (pid 4711), by SIGKILL, in 4 open spans`.
+    /// Describes the process and how it ended: `worker-0 (pid 4711), by SIGKILL, in 4 open spans`.
     fn words(&self) -> String {
         let mut words = format!("{} (pid {})", visible(&self.name), self.pid);
         if let Some(exit) = &self.death.exit {
@@ -95,7 +94,7 @@ impl DeadProcess {
     }
 }
 
-/// The processes that did not close their recordings. The one that died first is at the front.
+/// Processes that did not close their recordings. The one that died first is at the front.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deaths(Vec<DeadProcess>);
 
@@ -118,7 +117,7 @@ impl Deaths {
         self.0.iter().find(|process| process.death.is_kill())
     }
 
-    /// Says which processes were killed, with the one that died first at the front; `None` if there is none.
+    /// Lists the processes that were killed, with the first one to die at the front; `None` if there are none.
     pub fn killed_words(&self) -> Option<String> {
         let killed = self.of_kind(DeathKind::Killed);
         let (first, others) = killed.split_first()?;
@@ -129,7 +128,7 @@ impl Deaths {
         })
     }
 
-    /// Says which processes ended by themselves and left spans open; `None` if there is none.
+    /// Lists the processes that ended by themselves and left spans open; `None` if there are none.
     pub fn exited_words(&self) -> Option<String> {
         let (group, names) = self.group(DeathKind::Exited)?;
         let themselves = if group.len() == 1 {
@@ -140,7 +139,7 @@ impl Deaths {
         Some(format!("ended by {themselves} with spans open: {names}"))
     }
 
-    /// Says which processes ended with no span open, or it is not known whether they left any open. Returns a line for each kind that there is.
+    /// Lists the processes that ended with no span open, and those for which it is unknown. Returns one line for each kind.
     pub fn other_words(&self) -> Vec<String> {
         let kinds = [
             (
@@ -173,14 +172,14 @@ impl Deaths {
         (!group.is_empty()).then_some((group, names))
     }
 
-    /// Returns all that there is to say, a line for each kind of end.
+    /// Returns all lines, one for each kind of end.
     pub fn lines(&self) -> Vec<String> {
         let first = self.killed_words().into_iter().chain(self.exited_words());
         first.chain(self.other_words()).collect()
     }
 }
 
-/// Lists processes, at most so many by name.
+/// Lists processes. At most `most` of them are named.
 fn listed(processes: &[&DeadProcess], most: usize) -> String {
     let named = processes.iter().take(most);
     let mut words: Vec<String> = named.map(|process| process.words()).collect();

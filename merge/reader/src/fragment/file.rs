@@ -1,4 +1,4 @@
-//! A fragment or ring file, opened and read.
+//! Opens and reads a fragment or a ring file.
 
 use crate::base::access::Access;
 use crate::base::file_status::{FileId, FileStatus};
@@ -18,38 +18,38 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of lines in which the first anchor of a segment is looked for; it is the second one.
+/// Number of lines that are searched for the first anchor of a segment. It is normally the second line.
 const FIRST_LINES: usize = 16;
 
 /// An opened fragment.
 pub struct Fragment {
-    /// Its path, as it was found.
+    /// Path as it was found.
     pub path: PathBuf,
-    /// Where it lies, if it lies there as it is.
+    /// Folder that contains the file; `None` if the content was unpacked.
     pub folder: Option<Folder>,
     /// Permissions of the file.
     pub access: Access,
-    /// Identity of the file that was opened.
+    /// Identity of the opened file.
     pub id: FileId,
-    /// Its bytes.
+    /// Content of the file.
     pub content: Content,
-    /// Its first record; absent in files of other programs.
+    /// The first record; `None` in files of other programs.
     pub header: Option<FragmentHeader>,
-    /// What it says of removed segments.
+    /// Its record of removed segments.
     pub removal: Option<Removal>,
-    /// The anchor that was read when the segment began.
+    /// The anchor that was read when the segment was begun.
     pub begin: Option<Anchor>,
-    /// Detects changes that other programs make while it is read.
+    /// State of the file when it was opened, to detect changes by other programs.
     pub watch: FileWatch,
 }
 
-/// What lay beside a fragment.
+/// Result of reading the ring that belongs to a fragment.
 pub enum RingFile {
-    /// No file has the name of a ring.
+    /// There is no ring file.
     Absent,
-    /// The file is not a valid ring, with the reason.
+    /// The file is not a valid ring; contains the reason.
     Bad(String),
-    /// A copy of the ring, and the file that it came from.
+    /// A copy of the ring, and the identity of its file.
     Read(Ring, FileId),
 }
 
@@ -57,7 +57,7 @@ impl Fragment {
     /// Opens a fragment and reads its header.
     ///
     /// # Errors
-    /// If it cannot be opened, or is not a regular file.
+    /// Returns an error if the file cannot be opened or is not a regular file.
     pub fn open(input: &Input) -> io::Result<Fragment> {
         let place = &input.place;
         let file = place.open_regular(input.named)?;
@@ -72,7 +72,7 @@ impl Fragment {
         })
     }
 
-    /// Creates a fragment from its bytes, for example unpacked ones, and reads its header.
+    /// Creates a fragment from its content, for example from unpacked bytes, and reads its header.
     pub fn of(path: PathBuf, id: FileId, access: Access, content: Content) -> Fragment {
         let header = read_header(content.bytes());
         let header_of = header.as_ref();
@@ -91,7 +91,7 @@ impl Fragment {
         }
     }
 
-    /// Returns true if others may have written the file since it was opened. It may still be what it was, or have grown.
+    /// Returns true if another program may have written to the file since it was opened. The content may still be the same, or only have grown.
     pub fn may_have_changed(&self) -> bool {
         if !self.content.is_watched() {
             return false;
@@ -101,51 +101,51 @@ impl Fragment {
         self.content.is_cut() || self.watch.has_moved(status)
     }
 
-    /// Returns true if the blocks differ from the noted ones.
+    /// Returns true if the blocks differ from the ones that were found first.
     pub fn blocks_have_changed(&self) -> bool {
         let Some(noted) = self.watch.blocks.get() else {
-            return false; // they were never looked for
+            return false; // the blocks were never searched for
         };
         let mut sums = BlockSums::default();
         self.pieces(|_| {}, |range, piece| sums.add(&range, piece));
         sums.sum() != *noted
     }
 
-    /// Returns the number of the segment, if it has a header.
+    /// Returns the segment number, if there is a header.
     pub(crate) fn segment(&self) -> Option<u32> {
         self.header.as_ref().map(|header| header.segment)
     }
 
-    /// Returns when the segment began, in the recording's own time.
+    /// Returns when the segment was begun, on the recording's own clock.
     pub fn begin_ns(&self) -> Option<i64> {
         i64::try_from(self.begin?.monotonic_ns).ok()
     }
 
-    /// Its name in the folder it lies in, if it lies there as it is.
+    /// Returns the location of the file; `None` if its content was unpacked.
     pub fn place(&self) -> Option<Place> {
         let name = self.path.file_name()?;
         self.folder.as_ref().map(|folder| folder.place(name))
     }
 
-    /// Its size.
+    /// Returns the size of the content in bytes.
     pub fn bytes(&self) -> u64 {
         self.content.bytes().len() as u64
     }
 
-    /// Calls `found` with its pieces, in order, and `count` with the length of each part that is done.
+    /// Splits the content into pieces. Calls `found` for each piece, in order, and `count` with the number of bytes processed since the last call.
     pub fn pieces(&self, count: impl FnMut(usize), found: impl FnMut(Range<usize>, Piece)) {
         let bytes = self.content.bytes();
         split_range(bytes, 0..bytes.len(), count, found);
     }
 }
 
-/// Returns the first anchor of a segment, which was read when the segment began. It is among the first lines.
+/// Returns the anchor that was read when the segment was begun. It is among the first lines.
 pub(crate) fn first_anchor(bytes: &[u8]) -> Option<Anchor> {
     let mut lines = bytes.split(|byte| *byte == b'\n').take(FIRST_LINES);
     lines.find_map(Anchor::parse)
 }
 
-/// Reads the header from the first line; `None` if there is none that this version understands.
+/// Reads the header from the first line; `None` if there is no header of a version that is supported.
 pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let front = &bytes[..bytes.len().min(1 << 16)];
@@ -153,12 +153,12 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
     FragmentHeader::parse(line).filter(|header| header.version == VERSION)
 }
 
-/// Reads only the header of a file. The file may be a link if `follow` is true.
+/// Reads only the header of a file. A link is followed if `follow` is true.
 pub(crate) fn header_at(place: &Place, follow: bool) -> Option<FragmentHeader> {
     read_header(&place.read_front(follow).ok()?)
 }
 
-/// The place of the ring beside a fragment: `<stem>.ring`, without the number of the segment.
+/// Returns where the ring of a fragment is: `<stem>.ring`, without a segment number.
 pub fn ring_place(fragment: &Place) -> Option<Place> {
     let (stem, _) = stem_and_segment(fragment.name().to_str()?)?;
     Some(fragment.beside(ring_name(stem)))
@@ -174,12 +174,12 @@ impl RingBytes for File {
     }
 }
 
-/// The latest records of the process itself in a ring, flushed or not.
+/// Returns the latest records of the process's own stream from a ring, flushed or not.
 pub(crate) fn own_records(ring: &Place) -> Option<Vec<u8>> {
     crate::fragment::ring::own_records(&ring.open_regular(false).ok()?)
 }
 
-/// Reads a ring, which may be in use.
+/// Reads a ring, which its process may still be using.
 pub(crate) fn read_ring(place: &Place) -> RingFile {
     let file = match place.open_regular(false) {
         Ok(file) => file,
@@ -198,9 +198,9 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
 #[derive(Debug, Default)]
 pub struct FileWatch {
     status: Option<FileStatus>,
-    /// Set if the file was written just before it was opened: another change might not alter its times.
+    /// True if the file was written just before it was opened. Another change might then leave its modification time as it is.
     was_recent: bool,
-    /// The sum of its blocks when they were found first.
+    /// Hash over the blocks when they were first found.
     pub(super) blocks: OnceLock<u64>,
     /// Number of lines that were no longer valid events when they were copied to the trace.
     removed_lines: AtomicU64,
@@ -217,14 +217,14 @@ impl FileWatch {
         }
     }
 
-    /// Returns true if the file at this place was truncated or rewritten since. A file that is gone was not: what was read of it is whole.
+    /// Returns true if the file was truncated or rewritten since it was opened. A deleted file counts as unchanged, because the opened one is still complete.
     pub(crate) fn was_rewritten(&self, place: &Place) -> bool {
         let now = place.status().ok().as_ref().map(FileStatus::of_stat);
         let both = now.zip(self.status);
         both.is_some_and(|(now, then)| now.was_rewritten_since(&then))
     }
 
-    /// Returns true if the file may have been written since, given its current status.
+    /// Returns true if the file may have been written to since it was opened, given its current status.
     pub(crate) fn has_moved(&self, now: Option<FileStatus>) -> bool {
         self.was_recent || now != self.status
     }

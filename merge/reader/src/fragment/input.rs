@@ -1,4 +1,4 @@
-//! Paths → the fragments to merge, by run.
+//! Resolves paths to the fragments that a merge reads, grouped by run.
 
 use crate::base::folder::{Folder, Place};
 use crate::fragment::file::{first_anchor, header_at, read_header};
@@ -13,24 +13,24 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Which runs of a directory to merge.
+/// Selection of the runs of a directory to merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Runs {
-    /// The newest one.
+    /// The newest run.
     #[default]
     Newest,
-    /// The newest one but one.
+    /// The run before the newest one.
     Previous,
-    /// The one with this id.
+    /// The run with this id.
     Named(String),
-    /// All of them.
+    /// All runs.
     All,
-    /// Fragments of any run that are still in the folder `fragments`, and none that were moved to `previous/`.
+    /// Fragments of any run that are still in the folder `fragments`. Fragments that were moved to `previous/` are left out.
     InPlace,
 }
 
 impl Runs {
-    /// Returns the runs that `--run`, `--previous` or `--all-runs` ask for.
+    /// Returns the runs that `--run`, `--previous` or `--all-runs` select.
     pub fn of(run: Option<String>, is_previous: bool, are_all: bool) -> Runs {
         match run {
             Some(run) => Runs::Named(run),
@@ -41,28 +41,28 @@ impl Runs {
     }
 }
 
-/// A run that was there and not asked for.
+/// A run that was found but not selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Run id, empty where the fragments name none.
+    /// Run id; empty if the fragments do not contain one.
     pub run: String,
-    /// Its fragments.
+    /// Number of its fragments.
     pub fragments: usize,
 }
 
 /// A fragment to merge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Input {
-    /// The file.
+    /// Location of the file.
     pub place: Place,
-    /// Whether it was named itself; a link among listed files is not followed.
+    /// True if the user named this file. Only then is a link followed.
     pub named: bool,
-    /// Whether it was found in a directory: then all segments of its fragment are wanted.
+    /// True if the file was found in a directory. Then all segments of its fragment are wanted.
     pub in_directory: bool,
 }
 
 impl Input {
-    /// Returns the input of a file that was found in a directory.
+    /// Creates the input for a file that was found in a directory.
     pub fn in_directory(place: Place) -> Input {
         Input {
             place,
@@ -72,27 +72,27 @@ impl Input {
     }
 }
 
-/// What the paths led to.
+/// Everything that was found under the given paths.
 #[derive(Debug, Default)]
 pub struct Inputs {
     /// Files to merge, sorted by path.
     pub files: Vec<Input>,
     /// Paths that could not be read, each with the reason.
     pub unreadable: Vec<(PathBuf, String)>,
-    /// Runs that were not asked for.
+    /// Runs that were not selected.
     pub left_out: Vec<LeftOut>,
-    /// Runs that were there and are removed.
+    /// Runs that have been removed from the directory.
     pub removed: RemovedRuns,
-    /// Directory that the trace goes to by default.
+    /// Directory to which the trace is written by default.
     pub run_directory: Option<Folder>,
 }
 
 /// A fragment found in a directory.
 struct RunCandidate {
-    /// `None` if its run cannot be the one that is wanted: a folder for each of many earlier runs is not held open.
+    /// Location; `None` if its run cannot be selected. Otherwise a folder of each of many earlier runs would be held open.
     place: Option<Place>,
     run: Option<String>,
-    /// Wall time of its first anchor, else of its last change, in ns.
+    /// Wall time in ns of its first anchor, or of its last change if it has none.
     time_ns: u64,
     live: bool,
 }
@@ -118,14 +118,15 @@ pub fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
     inputs
 }
 
-/// The matches of a pattern that no shell expanded, and the folder that it names in full; `None` for a path that stands for itself.
+/// Expands a pattern that no shell has expanded. Returns its matches and the longest parent folder without wildcards; `None` if the path is not a
+/// pattern.
 fn matches(path: &Path) -> Option<(&Path, Vec<PathBuf>)> {
     let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
     if path.exists() || !is_pattern(path) {
         return None;
     }
     let fixed = path.ancestors().find(|path| !is_pattern(path))?;
-    let fixed = fixed.strip_prefix(".").unwrap_or(fixed); // as what is found begins
+    let fixed = fixed.strip_prefix(".").unwrap_or(fixed); // glob returns matches without "./", too
     let found = glob::glob(&path.to_string_lossy());
     let wanted: Vec<_> = found
         .into_iter()
@@ -136,7 +137,7 @@ fn matches(path: &Path) -> Option<(&Path, Vec<PathBuf>)> {
     (!wanted.is_empty()).then_some((fixed, wanted))
 }
 
-/// Whether a pattern asks for files that are called like traces of other profilers, not just for whatever lies there.
+/// Returns true if the file name of a pattern ends like a trace of another profiler. Such files are only matched if the pattern asks for them.
 fn names_traces(pattern: &Path) -> bool {
     let name = pattern.file_name().unwrap_or_default().to_string_lossy();
     [".json", ".json.gz", ".log"]
@@ -155,21 +156,21 @@ fn is_fragments(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == FRAGMENTS_DIR)
 }
 
-/// The path of the folder that a path lies in; the present one is empty.
+/// Returns the parent folder of a path; empty for the current directory.
 fn parent_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// What the paths led to so far.
+/// State of the search for inputs.
 struct InputSearch<'a> {
     runs: &'a Runs,
     inputs: Inputs,
-    /// Folders in which something was found already.
+    /// Folders that were opened already, by path.
     parents: BTreeMap<PathBuf, Folder>,
 }
 
 impl InputSearch<'_> {
-    /// A path as the user named it: all of it may lead through links.
+    /// Adds a path that the user named. Links are followed in every part of it.
     fn named(&mut self, path: &Path) {
         match Folder::open(path) {
             Ok(folder) => {
@@ -201,7 +202,7 @@ impl InputSearch<'_> {
         Ok(folder)
     }
 
-    /// A match of a pattern. What it finds through a link is not taken: only the folder that is named in full may be one.
+    /// Adds a match of a pattern. Links are only followed in `fixed`, the part without wildcards.
     fn found(&mut self, fixed: &Path, path: &Path) {
         let parent = parent_of(path);
         let above = match self.folder(parent, || Folder::open_below(fixed, parent)) {
@@ -227,7 +228,7 @@ impl InputSearch<'_> {
         self.inputs.unreadable.push(why);
     }
 
-    /// A directory; if it is a run's `fragments`, also the run's.
+    /// Adds a directory. `above` is its run directory if it is a `fragments` folder.
     fn directory(&mut self, folder: Folder, above: Option<Folder>) {
         let run = above.as_ref().unwrap_or(&folder);
         if let Err(error) = self.directory_files(&folder, run) {
@@ -239,7 +240,7 @@ impl InputSearch<'_> {
     }
 
     fn file(&mut self, place: Place, named: bool) {
-        // Beside another profiler's trace nothing is written that was not asked for: its neighbour may be called like ours.
+        // The default output must not land next to another profiler's trace: a file there could have the name of our own trace.
         if self.inputs.run_directory.is_none() && is_of_a_run(&place, named) {
             let folder = place.folder();
             let above = is_fragments(folder.path())
@@ -287,7 +288,7 @@ impl InputSearch<'_> {
         Ok(())
     }
 
-    /// Finds the fragments of earlier runs. One that cannot be read keeps nobody from the others.
+    /// Finds the fragments of earlier runs. If one run cannot be read, the others are still found.
     fn list_previous(&mut self, run: &Folder, into: &mut Vec<RunCandidate>) {
         let entries = run.folder(PREVIOUS_DIR).and_then(|previous| {
             let entries = previous.entries()?;
@@ -348,12 +349,12 @@ impl InputSearch<'_> {
     }
 }
 
-/// Returns true if a file is a fragment by its name or its first line.
+/// Returns true if a file is a fragment by its name or by its first line.
 fn is_of_a_run(place: &Place, named: bool) -> bool {
     place.exists() && (is_fragment(place.path()) || header_at(place, named).is_some())
 }
 
-/// Whether there is no folder of that name, or a link, through which nothing is found.
+/// Returns true if the error means that there is no such folder, or that it is a link, which is not followed.
 fn is_none(error: &io::Error) -> bool {
     let kinds = [ErrorKind::NotFound, ErrorKind::NotADirectory];
     kinds.contains(&error.kind()) || error.raw_os_error() == Some(libc::ELOOP)
@@ -386,7 +387,7 @@ fn list(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> io::Result
     Ok(())
 }
 
-/// Returns when a fragment began, in ns of wall time.
+/// Returns when a fragment was begun, as wall time in ns.
 pub fn began_ns(place: &Place) -> u64 {
     time_ns(place, &place.read_front(false).unwrap_or_default())
 }
@@ -403,7 +404,7 @@ fn changed(place: &Place) -> Option<u64> {
     whole_ns.checked_add(status.st_mtime_nsec)
 }
 
-/// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
+/// Returns the id of the live run: the one in `<dir>/run` if it has fragments, otherwise the run with the newest fragment.
 fn newest_run(directory: &Folder, candidates: &[RunCandidate]) -> Option<String> {
     let live = || candidates.iter().filter(|candidate| candidate.live);
     let stated = read_json(directory, RUN_FILE).map(|stated: RunFile| stated.run);
@@ -411,19 +412,20 @@ fn newest_run(directory: &Folder, candidates: &[RunCandidate]) -> Option<String>
     stated.filter(has_fragments).or_else(|| latest(live()))
 }
 
-/// The run of the newest of these fragments.
+/// Returns the run of the newest of these fragments.
 fn latest<'a>(candidates: impl Iterator<Item = &'a RunCandidate>) -> Option<String> {
     let of_runs = candidates.filter(|candidate| candidate.run.is_some());
     of_runs.max_by_key(|c| (c.time_ns, &c.run))?.run.clone()
 }
 
-/// Reads a file of the directory that says something of its runs.
+/// Reads a JSON file that describes the runs of a directory.
 fn read_json<T: DeserializeOwned>(directory: &Folder, name: &str) -> Option<T> {
     let text = directory.place(name).read_front(false).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// The run that the main process of the live run is about to begin, if another process was faster: until then both are one.
+/// Returns the id in `next-run` if the main process of the live run is about to begin that run. Another process was faster to use it, and until the
+/// main process follows, both ids mean one run.
 fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
     let now: RunFile = read_json(directory, RUN_FILE)?;
     let next: RunFile = read_json(directory, NEXT_RUN_FILE)?;
@@ -482,12 +484,12 @@ mod tests {
                 (newest.into(), previous.into())
             );
         }
-        // The main process has begun it.
+        // The main process has now begun the next run.
         store(RUN_FILE, "next", 7);
         assert_eq!(found(&Runs::Newest), "2");
     }
 
-    /// The pid in the name of a fragment.
+    /// Returns the pid in the name of a fragment.
     fn segment_pid(place: &Place) -> String {
         let name = place.name().to_string_lossy();
         name.split('.').nth(1).unwrap().to_owned()

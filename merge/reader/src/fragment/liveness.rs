@@ -1,4 +1,4 @@
-//! The boot in which a recording was made, and whether its process is alive, as far as that can be seen from here.
+//! The boot in which a recording was made, and whether its process is still alive, as far as this host can tell.
 
 use crate::align::Reading;
 use crate::base::folder::Place;
@@ -17,28 +17,28 @@ pub fn boot(header: &FragmentHeader) -> Boot {
     (header.host.clone(), header.boot_id.clone())
 }
 
-/// A process: its boot, pid namespace, pid and start time.
+/// Identity of a process: its boot, pid namespace, pid and start time.
 pub(crate) type ProcessIdentity = (Boot, u64, u32, u64);
 
-/// Returns the process that recorded a fragment.
+/// Returns the identity of the process that recorded a fragment.
 pub(crate) fn identity(header: &FragmentHeader) -> ProcessIdentity {
     (boot(header), header.pid_ns, header.pid, header.start_time)
 }
 
-/// Returns the wall time at the host's monotonic zero.
+/// Returns the wall time at the zero of the host's monotonic clock.
 pub fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> i64 {
     Reading::of(anchor, header.monotonic_offset_ns).ahead_ns
 }
 
-/// Whether the process ran under this boot and pid namespace and does not any more.
+/// Returns true if the process ran in this boot and pid namespace and has ended.
 pub(crate) fn is_dead_here(header: &FragmentHeader) -> bool {
     is_alive_here(header) == Some(false)
 }
 
-/// Returns true if the process is alive; `None` if that cannot be seen, because it ran under another boot or in another pid namespace.
+/// Returns true if the process is alive; `None` if that is unknown because it ran in another boot or pid namespace.
 pub fn is_alive_here(header: &FragmentHeader) -> Option<bool> {
     let namespace = fs::metadata("/proc/self/ns/pid").map(|metadata| metadata.ino());
-    // Another /proc than our own namespace's would call everybody dead.
+    // In the `/proc` of another pid namespace every process would seem to be dead.
     let proc_is_ours = fs::read_link("/proc/self")
         .is_ok_and(|own| own == Path::new(&std::process::id().to_string()));
     let is_here =
@@ -46,14 +46,14 @@ pub fn is_alive_here(header: &FragmentHeader) -> Option<bool> {
     (is_here && proc_is_ours).then(|| is_alive(header.pid, header.start_time))
 }
 
-/// Returns true if a recorder holds the lock of a fragment's file, as it does while it lives.
+/// Returns true if a recorder holds the lock on a fragment's file, which it does as long as it lives.
 pub fn is_locked(place: &Place) -> bool {
     let file = place.open_regular(false).ok();
     file.and_then(|file| has_exclusive_lock(&file)) == Some(true)
 }
 
-/// Returns true if another open file holds the exclusive lock, as a recorder does while it lives. Asks for a shared lock, which other readers do not notice.
-/// `None` if the file system has no locks.
+/// Returns true if another open file holds the exclusive lock, which a recorder holds as long as it lives. Tries to get a shared lock, which does not
+/// disturb other readers. `None` if the file system does not support locks.
 pub fn has_exclusive_lock(file: &File) -> Option<bool> {
     match file.try_lock_shared() {
         Ok(()) => Some(false),
@@ -62,26 +62,26 @@ pub fn has_exclusive_lock(file: &File) -> Option<bool> {
     }
 }
 
-/// Returns the id of this boot, empty if the kernel does not give it.
+/// Returns the id of this boot; empty if the kernel does not provide it.
 pub(crate) fn boot_id_here() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
-/// Returns the time now by this host's monotonic clock, as the initial time namespace shows it.
+/// Returns the current time of this host's monotonic clock, as seen in the initial time namespace.
 pub(crate) fn monotonic_here() -> Option<i64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
     let now_ns = now.tv_sec().saturating_mul(1_000_000_000) + now.tv_nsec();
     Some(now_ns.saturating_sub(clock_offset_ns("monotonic")))
 }
 
-/// Whether a process of this pid and start time still runs; a zombie does not, unless other threads of it do.
+/// Returns true if a process with this pid and start time is still running. A zombie is not, unless it has other threads that are.
 fn is_alive(pid: u32, start_time: u64) -> bool {
     let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat,
         Err(error) => return error.kind() != io::ErrorKind::NotFound,
     };
-    // The name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain any character.
     let Some((_, fields)) = stat.rsplit_once(')') else {
         return true;
     };
@@ -93,7 +93,7 @@ fn is_alive(pid: u32, start_time: u64) -> bool {
     started_at(started) == Some(start_time) && (!matches!(*state, "Z" | "X") || threads > 1)
 }
 
-/// Converts a start time from `/proc`, in clock ticks, to the one that the initial time namespace shows.
+/// Converts a start time from `/proc`, in clock ticks, to the one in the initial time namespace.
 fn started_at(ticks: &str) -> Option<u64> {
     let offset = clock_offset_ns("boottime").div_euclid(10_000_000);
     u64::try_from(ticks.parse::<i64>().ok()? - offset).ok()
@@ -120,14 +120,14 @@ mod tests {
         let [held, asked] = [(); 2].map(|()| File::open(named.path()).unwrap());
         assert_eq!(has_exclusive_lock(&asked), Some(false));
         asked.unlock().unwrap();
-        // Another reader asks at the same time.
+        // Another reader may ask at the same time.
         held.lock_shared().unwrap();
         assert_eq!(has_exclusive_lock(&asked), Some(false));
         asked.unlock().unwrap();
         held.unlock().unwrap();
         held.lock().unwrap();
         assert_eq!(has_exclusive_lock(&asked), Some(true));
-        // A path descriptor has no locks, like a file of some network file systems.
+        // A descriptor opened with `O_PATH` does not support locks, like files of some network file systems.
         let path_only = File::options()
             .read(true)
             .custom_flags(libc::O_PATH)

@@ -1,4 +1,4 @@
-//! The found files → recordings: each ring copied before its segments are opened, and those that come and go meanwhile.
+//! Opens the files that were found, as recordings. Each ring is copied before its segments are opened, and segments may come and go meanwhile.
 
 use crate::base::file_status::FileId;
 use crate::base::folder::{Folder, Place};
@@ -13,23 +13,25 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
+/// How often segments are listed again because one of them was removed meanwhile. A recorder at full speed removes them quickly.
 const TRIES: u32 = 100;
 
-/// What was opened, and what could not be read and why.
+/// Opened recordings, and the files that could not be read.
 pub struct Loaded {
-    /// One for each recorder.
+    /// One recording for each recorder.
     pub recordings: Vec<Recording>,
     /// Paths that could not be read, each with the reason.
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
-/// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
-/// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
-/// `unpacked` are fragments that were compressed, and have no ring. The bytes of small files go to one temporary file in the first of `folders` that takes it.
+/// Opens all inputs. Each ring is copied before its fragments are opened, because data that is flushed meanwhile is then in the fragment. Before a
+/// ring is copied, its process is checked: a process that dies later may have recorded more than the copy contains.
+///
+/// `unpacked` are fragments that were compressed and have no ring. The content of small files goes to one temporary file, in the first of the
+/// `folders` that accepts it.
 ///
 /// # Errors
-/// If a temporary file cannot be read back.
+/// Returns an error if a temporary file cannot be read back.
 pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>, folders: &[PathBuf]) -> io::Result<Loaded> {
     let mut unreadable = inputs.unreadable.clone();
     let mut groups = Groups::new(folders);
@@ -50,25 +52,25 @@ pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>, folders: &[PathBuf]) -> io
     })
 }
 
-/// A fragment and its ring.
+/// A fragment and its ring, opened.
 #[derive(Default)]
 pub struct Opened {
-    /// Its segments, sorted.
+    /// Segments, sorted.
     pub fragments: Vec<Fragment>,
     /// Segments that could not be opened.
     pub failed: Vec<(Place, io::Error)>,
-    /// Path of its ring.
+    /// Location of the ring.
     pub ring_place: Option<Place>,
-    /// Its ring, copied before the segments were opened.
+    /// Copy of the ring, made before the segments were opened.
     pub ring: Option<RingFile>,
-    /// The recorder, if its process was dead before the ring was copied.
+    /// Key of the recorder, if its process was dead before the ring was copied.
     pub dead: Option<String>,
-    /// The newest segment that was there before the ring was copied.
+    /// Number of the newest segment that existed before the ring was copied.
     pub live: Option<u32>,
 }
 
 impl Opened {
-    /// Opens the files of one fragment; again if meanwhile its recorder has removed what it wrote after its ring was copied.
+    /// Opens the files of one fragment. Opens them again if the recorder has meanwhile removed data that it wrote after its ring was copied.
     pub fn of(stem: &Place, files: &[Input]) -> Opened {
         let mut opened = Opened::once(stem, files);
         for _ in 0..TRIES {
@@ -97,7 +99,7 @@ impl Opened {
         }
     }
 
-    /// Whether segments with lines that came after the copy of the ring are removed.
+    /// Returns true if removed segments contain lines that were written after the ring was copied.
     fn is_outlived(&self) -> bool {
         let Some(RingFile::Read(ring, _)) = &self.ring else {
             return false;
@@ -115,7 +117,7 @@ impl Opened {
     }
 }
 
-/// The files by their fragment, named by its first segment.
+/// Groups the files by fragment. The key is the location of the fragment's first segment.
 pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
     let mut groups: BTreeMap<Place, Vec<Input>> = BTreeMap::new();
     for file in files {
@@ -127,22 +129,23 @@ pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
     groups
 }
 
-/// Returns the recordings of one fragment: more than one if its name was taken again. Small files share one in the first of `folders` that takes it.
+/// Returns the recordings of one fragment. There are several if its name was reused. Small files share a temporary file in the first of the `folders`
+/// that accepts it.
 ///
 /// # Errors
-/// If a temporary file cannot be read back.
+/// Returns an error if a temporary file cannot be read back.
 pub fn recordings(opened: Opened, folders: &[PathBuf]) -> io::Result<Vec<Recording>> {
     let mut groups = Groups::new(folders);
     groups.add(opened);
     groups.recordings()
 }
 
-/// Stem and segment of a fragment's file.
+/// Returns the stem and the segment number of a fragment's file name.
 fn segment_of(place: &Place) -> Option<(&str, u32)> {
     stem_and_segment(place.name().to_str()?)
 }
 
-/// What tells recorders apart; fragments without a header stand for themselves.
+/// Returns a key that is unique to a recorder. Fragments without a header have no key and are not grouped.
 pub fn recorder_key(header: &FragmentHeader) -> String {
     let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
     format!(
@@ -152,8 +155,8 @@ pub fn recorder_key(header: &FragmentHeader) -> String {
 }
 
 impl Opened {
-    /// Opens the files. Those that were found in a directory are listed again if more of them are there by now, and whenever one has gone that no newer
-    /// one tells of: its recorder goes on.
+    /// Opens the files. If they were found in a directory, they are listed again when a newer segment exists by now, and as long as one has
+    /// disappeared without a newer segment that records its removal: its recorder is still running.
     fn segments(stem: &Place, mut files: Vec<Input>) -> Opened {
         let is_gone = |(_, error): &(Place, io::Error)| error.kind() == io::ErrorKind::NotFound;
         let in_directory = files.iter().all(|file| file.in_directory);
@@ -190,16 +193,17 @@ impl Opened {
         segments
     }
 
-    /// The first segment that counts of each recorder, as its newest says.
+    /// Returns the first segment that counts for each recorder, according to its newest segment.
     fn firsts(&self) -> HashMap<String, u32> {
         let told = self.fragments.iter().filter_map(|fragment| {
             let header = fragment.header.as_ref()?;
             Some((recorder_key(header), fragment.removal.as_ref()?.first))
         });
-        told.collect() // of several of one recorder the last, for they are sorted
+        told.collect() // the segments are sorted, so the newest one of a recorder wins
     }
 
-    /// Those that count: the recorder was about to remove the others, and tells of them as lost; and one that has no first line yet is being made.
+    /// Drops the segments that do not count: older ones that the recorder has reported as removed, although they still exist, and new ones without a
+    /// complete first line.
     fn with_those_that_count(mut self) -> Opened {
         let firsts = self.firsts();
         let first = |header: &FragmentHeader| firsts.get(&recorder_key(header)).copied();
@@ -215,20 +219,20 @@ impl Opened {
     }
 }
 
-/// The number of the newest segment among the files.
+/// Returns the number of the newest segment among the files.
 fn newest(files: &[Input]) -> Option<u32> {
     let numbers = files.iter().filter_map(|file| segment_of(&file.place));
     numbers.map(|(_, number)| number).max()
 }
 
-/// The segment that would come after the files.
+/// Returns where the next segment after these files would be.
 fn next(stem: &Place, files: &[Input]) -> Option<Place> {
     let (stem_name, _) = segment_of(stem)?;
     let next = newest(files)?.checked_add(1)?;
     Some(stem.beside(segment_name(stem_name, next)))
 }
 
-/// The segments that are there now.
+/// Lists the segments that exist now.
 pub fn list(stem: &Place) -> Option<Vec<Input>> {
     let (name, _) = segment_of(stem)?;
     let mut files = list_stems(stem.folder()).ok()?;
@@ -236,7 +240,7 @@ pub fn list(stem: &Place) -> Option<Vec<Input>> {
     Some(files)
 }
 
-/// The fragments' files in a folder, sorted.
+/// Lists the fragment files in a folder, sorted.
 pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
     let mut files = Vec::new();
     for entry in folder.entries()? {
@@ -249,9 +253,9 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
     Ok(files)
 }
 
-/// What was opened, by recorder.
+/// Opened files, grouped by recorder.
 struct Groups<'f> {
-    /// One for each recorder, with all of its segments.
+    /// One entry for each recorder, with all of its segments.
     groups: Vec<Opened>,
     small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,
@@ -268,7 +272,7 @@ impl<'f> Groups<'f> {
         }
     }
 
-    /// Adds the segments of a fragment and its ring; a recorder that has others already has a ring.
+    /// Adds the segments and the ring of a fragment. The ring is ignored if its recorder already has an entry.
     fn add(&mut self, mut opened: Opened) {
         let ring_place = opened.ring_place.clone();
         for mut fragment in std::mem::take(&mut opened.fragments) {
@@ -285,7 +289,7 @@ impl<'f> Groups<'f> {
                 self.by_recorder.extend(recorder.map(|key| (key, group)));
                 let new = Opened {
                     ring_place: ring_place.clone(),
-                    fragments: Vec::with_capacity(1), // most have no more, and they may be many
+                    fragments: Vec::with_capacity(1), // most have only one segment, and there may be many of them
                     ..std::mem::take(&mut opened)
                 };
                 self.groups.push(new);

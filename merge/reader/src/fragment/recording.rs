@@ -1,4 +1,4 @@
-//! What one recorder left behind: its segments and its ring.
+//! The files that one recorder left behind: its segments and its ring.
 
 use crate::base::file_status::FileId;
 use crate::base::folder::Place;
@@ -13,43 +13,43 @@ use sa_format::{FragmentHeader, RingKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Maximum time in ns between the moment at which a line is recorded, or a gap begins, and the moment at which the line, or what explains the gap, is
-/// written. A stopped process or a hanging disk may take longer.
+/// Maximum time in ns from the moment when a line is recorded to the moment when it is written, and from the begin of a gap to the record that
+/// explains it. It may be longer if the process is stopped or the disk hangs.
 pub const UNWRITTEN_NS: i64 = 2_000_000_000;
 
 /// A place between the segments of a recording where others are left out.
 pub struct SkippedSegments {
-    /// The index of the segment after it.
+    /// Index of the segment after it.
     pub before: usize,
-    /// When the first segment that is left out began, in the recording's own time.
+    /// Time at which the first of these segments was begun, on the recording's own clock.
     pub begin_ns: Option<i64>,
 }
 
-/// The fragments of one recorder, in the order of their segments, and its ring.
+/// The fragments of one recorder, sorted by segment, and its ring.
 #[derive(Default)]
 pub struct Recording {
     /// Segments of its fragment, sorted.
     pub fragments: Vec<Fragment>,
-    /// Copy of its ring, and the file that it came from.
+    /// Copy of its ring, and the identity of the ring's file.
     pub ring: Option<(Ring, FileId)>,
-    /// Path of its ring.
+    /// Location of its ring.
     pub ring_place: Option<Place>,
-    /// Whether something lay in the ring's place that is no ring of this recorder.
+    /// Reason why the file in the ring's location is not a ring of this recorder, if there is such a file.
     pub bad_ring: Option<String>,
-    /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
+    /// True if its process was dead before the ring was copied. Only then is the copy complete.
     pub was_dead: bool,
-    /// The newest segment when the ring was copied, as an index of `fragments`.
+    /// Index in `fragments` of the segment that was the newest when the ring was copied.
     pub newest_at_copy: Option<usize>,
     /// The places where segments are left out.
     pub left_out: Vec<SkippedSegments>,
-    /// The files of these segments.
+    /// Identities of the segments that are left out.
     pub left_out_files: Vec<FileId>,
-    /// What it is if another profiler wrote it.
+    /// Details of the trace, if another profiler wrote it.
     pub foreign: Option<Box<ForeignTrace>>,
 }
 
 impl Recording {
-    /// Puts a recorder's fragments and its ring together.
+    /// Puts the fragments and the ring of a recorder together.
     pub fn new(
         fragments: Vec<Fragment>,
         ring_place: Option<Place>,
@@ -64,7 +64,7 @@ impl Recording {
                 (None, Some("ring of another recorder".to_owned()))
             }
             Some(RingFile::Read(ring, id)) => (Some((ring, id)), None),
-            // If its ring is in memory, it could neither use nor remove the file.
+            // A recorder whose ring is in memory could neither use nor remove the file.
             Some(RingFile::Bad(why)) if !is_in_memory => (None, Some(why)),
             Some(RingFile::Bad(_) | RingFile::Absent) | None => (None, None),
         };
@@ -99,7 +99,7 @@ impl Recording {
         self.newest_at_copy = None;
     }
 
-    /// Returns true if what explains a gap in a segment may be in a segment that is left out.
+    /// Returns true if the record that explains a gap in this segment may be in a segment that is left out.
     pub(crate) fn may_be_explained_elsewhere(&self, segment: usize) -> bool {
         let end_ns = self.fragments.get(segment + 1).and_then(Fragment::begin_ns);
         let mut next = self.left_out.iter().filter(|place| place.before > segment);
@@ -109,7 +109,7 @@ impl Recording {
         })
     }
 
-    /// Another profiler's trace, as lines.
+    /// Creates the recording of another profiler's trace, converted to lines.
     pub(crate) fn of_foreign(fragment: Fragment, foreign: ForeignTrace) -> Recording {
         Recording {
             foreign: Some(Box::new(foreign)),
@@ -117,14 +117,14 @@ impl Recording {
         }
     }
 
-    /// The header that says whose clock its times are of.
+    /// Returns the header of the process whose clock the times use.
     pub fn clock_header(&self) -> Option<&FragmentHeader> {
         let foreign = self.foreign.as_ref();
         self.header()
             .or(foreign.and_then(|foreign| foreign.clock.as_ref()))
     }
 
-    /// The path of its first fragment.
+    /// Returns the path of its first fragment.
     pub fn path(&self) -> Option<&Path> {
         Some(&self.fragments.first()?.path)
     }
@@ -134,19 +134,20 @@ impl Recording {
         self.fragments.first()?.header.as_ref()
     }
 
-    /// Whether its process still runs, as far as that can be seen from here.
+    /// Returns true if its process is known to be running. It is unknown if the process ran in another boot or pid namespace.
     pub fn is_alive(&self) -> bool {
         self.header().and_then(is_alive_here) == Some(true)
     }
 
-    /// Up to which position a stream was in removed segments, as the newest one that tells of any says.
+    /// Returns the position up to which a stream was in removed segments, according to the newest segment that records a removal.
     pub(crate) fn removed_to(&self, stream: StreamKey) -> u64 {
         let mut removals = self.fragments.iter().rev();
         let newest = removals.find_map(|fragment| fragment.removal.as_ref());
         newest.map_or(0, |removal| removal.removed_to(stream))
     }
 
-    /// Whether lines that came after the copy of the ring are in segments that are removed by now: then what was open in it may have ended there.
+    /// Returns true if lines that were written after the ring was copied are in segments that are removed by now. Spans that are open in the copy may
+    /// have ended there.
     pub(crate) fn has_outlived_ring(&self) -> bool {
         let slots = self.ring.iter().flat_map(|(ring, _)| &ring.slots);
         slots
@@ -154,7 +155,7 @@ impl Recording {
             .any(|slot| self.removed_to(slot.stream()) > slot.head)
     }
 
-    /// Whether a ring should be there unless the recording was ended.
+    /// Returns true if a ring should exist unless the recording was ended, and none was found.
     pub fn expects_ring(&self) -> bool {
         let has_none = self.ring.is_none() && self.bad_ring.is_none();
         let header = self.header().filter(|_| has_none);
@@ -165,25 +166,25 @@ impl Recording {
 /// Number of bytes at the start of a file from which its format is detected.
 pub const FRONT_BYTES: usize = 4096;
 
-/// The part of a name that is different for each trace.
+/// The part of a trace's name that differs from the names of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distinction {
-    /// In words: `rank 3`, or a part of its path.
+    /// Text such as `rank 3`, or a part of the path.
     pub text: String,
     /// True if it is a rank, which all names show.
     pub is_rank: bool,
 }
 
-/// Details of a recording that was another profiler's trace, apart from its lines.
+/// Details of a recording that was another profiler's trace, in addition to its lines.
 #[derive(Default)]
 pub struct ForeignTrace {
     /// Name in labels and reports.
     pub name: String,
     /// The part of its name that the other traces do not have. `None` if it is the only one.
     pub distinction: Option<Distinction>,
-    /// The rank of its process in a distributed program, if it says so.
+    /// The rank of its process in a distributed program, if the trace contains it.
     pub rank: Option<u64>,
-    /// Which of these traces it is.
+    /// Number of the trace among all traces of other profilers.
     pub number: usize,
     /// Header of the process whose clock its times use; `None` if it needs none.
     pub clock: Option<FragmentHeader>,
@@ -191,11 +192,11 @@ pub struct ForeignTrace {
     pub joined: BTreeMap<i64, FragmentHeader>,
     /// Ids that are strings, by the numbers that replace them.
     pub texts: BTreeMap<i64, String>,
-    /// Categories of the spans on its rows, by pid and tid.
+    /// Categories of the spans on its tracks, by pid and tid.
     pub rows: BTreeMap<(i64, i64), RowCategories>,
-    /// Set if its spans have categories of Kineto. Not set for merged traces, which may contain traces of several profilers.
+    /// True if its spans have categories of Kineto. False for merged traces, which may contain traces of several profilers.
     pub is_kineto: bool,
-    /// Set if a merge wrote it.
+    /// True if a merge wrote it.
     pub is_merged: bool,
     /// Damage found in it.
     pub places: Places,
@@ -203,12 +204,12 @@ pub struct ForeignTrace {
     pub repairs: Repairs,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Its text's first bytes, [`FRONT_BYTES`] at most.
+    /// The first bytes of its text, at most [`FRONT_BYTES`].
     pub front: Vec<u8>,
 }
 
 impl ForeignTrace {
-    /// Returns true if the file was empty or had only white space.
+    /// Returns true if the file was empty or contained only white space.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
             || self.front.len() < FRONT_BYTES && self.front.trim_ascii_start().is_empty()

@@ -1,23 +1,23 @@
-//! What a segment's first lines say of segments that were removed before it was begun (FORMAT.md §2.5).
+//! Records at the beginning of a segment about earlier segments that were removed (FORMAT.md §2.5).
 
 use crate::fragment::assembly::StreamKey;
 use sa_format::loss::LossRecord;
 use sa_format::{BLOCK_START, FragmentHeader, Record, RemovedStreams};
 use std::ops::Range;
 
-/// The removal that a segment tells of.
+/// Removal of older segments, as a segment reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// The first segment that is not removed.
+    /// Number of the first segment that was not removed.
     pub first: u32,
-    /// The line of the loss record, with its newline.
+    /// Byte range of the loss record's line, including its newline.
     pub line: Range<usize>,
-    /// Slot, generation, and the position up to which it was in removed segments.
+    /// Slot and generation of each stream, and the position up to which its bytes were in removed segments.
     pub streams: Vec<(u32, u32, u64)>,
 }
 
 impl Removal {
-    /// Returns the position up to which a stream was in removed segments; 0 if it was in none.
+    /// Returns the position up to which a stream was in removed segments; 0 if no removed segment contained it.
     pub(crate) fn removed_to(&self, stream: StreamKey) -> u64 {
         let mut streams = self.streams.iter();
         let found = streams.find(|(slot, generation, _)| (*slot, *generation) == stream);
@@ -25,7 +25,8 @@ impl Removal {
     }
 }
 
-/// Reads the first lines of a segment. Both records must say the same, and nothing that cannot be: a changed byte must not make segments go.
+/// Reads the removal from the first lines of a segment. The two records about it must agree and be plausible, so that a single changed byte cannot
+/// make segments disappear.
 pub fn removal(bytes: &[u8], header: &FragmentHeader) -> Option<Removal> {
     let (mut start, mut streams) = (0, None);
     for newline in memchr::memchr_iter(b'\n', bytes) {

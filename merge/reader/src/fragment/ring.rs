@@ -1,6 +1,6 @@
-//! The ring beside a fragment: what its process had not flushed yet, and the spans it was in (FORMAT.md §3).
+//! The ring next to a fragment: the data that its process had not flushed yet, and the spans that were open (FORMAT.md §3).
 //!
-//! Everything in a ring is hostile until checked: offsets, sizes, counts, texts. Nothing is written.
+//! Nothing in a ring is trusted until it was checked: offsets, sizes, counts and texts may all be hostile. A ring is never written here.
 
 mod lanes;
 mod losses;
@@ -19,24 +19,24 @@ use sa_format::ring as layout;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
-/// Most slots a ring is believed to have.
+/// Maximum number of slots. A ring that claims more is rejected.
 const MAX_SLOTS: u32 = 1 << 20;
-/// Most lanes a ring is believed to have.
+/// Maximum number of lanes. A ring that claims more is rejected.
 const MAX_LANES: u32 = 1 << 20;
-/// Largest ring of one slot that is believed.
+/// Maximum size of one slot's ring. A larger one is rejected.
 const MAX_RING_BYTES: u64 = 1 << 28;
-/// No record of a recorder about itself is longer.
+/// Upper bound for the length of a record that a recorder writes about itself.
 const MAX_OWN_RECORD_BYTES: usize = 4096;
-/// How often a slot that keeps changing is read again.
+/// Maximum number of times that a slot is read again because it keeps changing.
 const TRIES: u32 = 64;
 
 /// Bytes of a ring that may change while they are read.
 pub trait RingBytes {
-    /// Fills `buffer` from `offset`; `None` if the ring is not that long.
+    /// Fills `buffer` from `offset`; `None` if the ring is too short.
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()>;
-    /// Length in bytes now: a live ring grows.
+    /// Returns the current length in bytes. A live ring may grow.
     fn len(&self) -> u64;
-    /// Tells whether there is nothing at all.
+    /// Returns true if the ring has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -54,67 +54,67 @@ impl RingBytes for &[u8] {
     }
 }
 
-/// What one slot still held.
+/// Unflushed bytes and open spans of one slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// Its number.
+    /// Slot number.
     pub slot: u32,
-    /// Its generation.
+    /// Generation of the slot.
     pub generation: u32,
     /// Position of the first byte of `bytes`.
     pub from: u64,
-    /// Position after the last whole line.
+    /// Position after the last complete line.
     pub head: u64,
     /// The lines from `from` to `head`.
     pub bytes: Vec<u8>,
     /// Spans open on its thread, outermost first.
     pub open: Vec<OpenSpan>,
-    /// Where its ring bytes lie in the file, and how many they are.
+    /// Offset and size of its ring bytes in the file.
     pub place: (u64, u64),
 }
 
 impl Slot {
-    /// The stream of its bytes.
+    /// Returns the stream of its bytes.
     pub(crate) fn stream(&self) -> StreamKey {
         (self.slot, self.generation)
     }
 
-    /// Where in the ring's file the byte at `index` of `bytes` lies.
+    /// Returns the offset in the ring's file of the byte at `index` of `bytes`.
     pub fn file_offset(&self, index: u64) -> u64 {
         let (data, size) = self.place;
         data + (self.from + index) % size.max(1)
     }
 }
 
-/// A consistent copy of what a ring held.
+/// A consistent copy of a ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
-    /// The nonce, as the header's hex digits spell it.
+    /// Nonce of the recorder, the number that the hex digits in the header stand for.
     pub nonce: u64,
-    /// The process.
+    /// Pid of the process.
     pub pid: u32,
-    /// The slots that could be read.
+    /// Slots that could be read.
     pub slots: Vec<Slot>,
     /// Spans open on virtual lanes.
     pub lanes: Vec<OpenLane>,
-    /// Offsets of slots that made no sense.
+    /// Offsets of the slots that were invalid.
     pub bad_slots: Vec<u64>,
-    /// What it says was lost, that no record told when slot 0 had reached `told_to`.
+    /// Losses in its tables that no record had reported when slot 0 was at `losses_read_at`.
     pub losses: Vec<CountedLoss>,
-    /// Position of slot 0: records from there on may tell of those losses.
+    /// Position of slot 0 when the loss tables were read. Records after it may report these losses.
     pub(crate) told_to: u64,
-    /// Offsets of the texts of open spans that are none.
+    /// Offsets of invalid texts of open spans.
     pub bad_texts: Vec<u64>,
 }
 
 impl Ring {
-    /// Returns true if the recorder that wrote this header has the ring.
+    /// Returns true if the recorder that wrote this header owns the ring.
     pub(crate) fn belongs_to(&self, header: &FragmentHeader) -> bool {
         u64::from_str_radix(&header.nonce, 16) == Ok(self.nonce) && self.pid == header.pid
     }
 }
 
-/// Copies what a ring holds; `None` if it is no ring at all.
+/// Copies a ring; `None` if the source is not a ring.
 pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let head = RingHead::read(source)?;
     let mut reader = RingReader {
@@ -133,13 +133,13 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         ..Ring::default()
     };
     let mut lost = Vec::new();
-    // Of slots that overlap the first one counts.
+    // If slots overlap, only the first one is used.
     let mut first = reader.place_of(0);
-    // Slot 0 last: a record that told meanwhile what an entry says no more is in its copy.
+    // Slot 0 comes last. If a loss is reported while the slots are copied, its table entry is cleared, but the record is then in the copy of slot 0.
     let count = reader.head.directory_count;
     for slot in (1..count).chain(0..count.min(1)) {
         let entry = reader.head.entry(slot);
-        // Not used, or in the writer's memory only.
+        // The slot is unused, or exists only in the writer's memory.
         if u64_at(source, entry) == Some(0) {
             let entry = reader.tables.entry(source, slot);
             lost.extend(entry.map(|entry| (slot, entry)));
@@ -165,7 +165,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         let loss = losses::of_slot(&entry, number, copy, pid, first_head);
         ring.losses.extend(loss);
     }
-    // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
+    // Lanes are read after the slots: a span whose closing line is below some `head` then counts as closed.
     let link = layout::MORE_LANES_AT as u64;
     let text_bytes = usize::try_from(reader.head.texts.lane_bytes).unwrap_or(0);
     let more = reader.chain(link, layout::MORE_LANES_SEED, text_bytes);
@@ -174,7 +174,8 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     Some(ring)
 }
 
-/// The ring bytes of the process's own slot as they lie, what was flushed too: its latest records, wherever one of them wraps in one piece.
+/// Returns the raw ring bytes of the process's own slot, including flushed ones. The beginning is repeated at the end, so that a record that wraps
+/// around is contiguous, too.
 pub(crate) fn own_records(source: &impl RingBytes) -> Option<Vec<u8>> {
     let head = RingHead::read(source)?;
     let (offset, size) = read_entry(source, 0, head.entry(0))?;
@@ -196,7 +197,7 @@ struct RingHead {
     lane_count: u32,
     directory: u64,
     directory_count: u32,
-    /// Where the text of open spans is; nowhere in older rings.
+    /// Location of the texts of open spans; empty in older rings.
     texts: layout::TextAreas,
 }
 
@@ -232,18 +233,18 @@ impl RingHead {
         (head.entry(directory_count) <= source.len()).then_some(head)
     }
 
-    /// Where the directory entry of a slot is.
+    /// Returns the offset of a slot's directory entry.
     fn entry(&self, slot: u32) -> u64 {
         self.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64
     }
 }
 
-/// What slots have taken of the file: no two of a ring overlap, so all their bytes together are no more than the file's.
+/// File ranges that slots already use. Slots of a valid ring do not overlap, so all copies together are no larger than the file.
 #[derive(Default)]
 struct Extents(Positions);
 
 impl Extents {
-    /// Takes a range that nobody has.
+    /// Claims a range; `None` if part of it is in use already.
     fn take(&mut self, range: Range<u64>) -> Option<()> {
         let is_free = self.0.missing(range.clone()) == [range.clone()];
         is_free.then(|| drop(self.0.add(range)))
@@ -256,7 +257,7 @@ fn bytes_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; 
     Some(bytes)
 }
 
-/// Reads bytes that their writer may be storing: until it reads the same twice.
+/// Reads bytes that their writer may be changing, until two reads return the same.
 fn whole_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; N]> {
     let mut last = None;
     for _ in 0..TRIES {
@@ -278,7 +279,7 @@ fn u64_at(source: &dyn RingBytes, offset: u64) -> Option<u64> {
     whole_at(source, offset).map(u64::from_ne_bytes)
 }
 
-/// Offset and ring size of a slot; `None` if its directory entry does not match its sum.
+/// Returns offset and ring size of a slot; `None` if its directory entry does not match the checksum.
 fn read_entry(source: &dyn RingBytes, slot: u32, entry: u64) -> Option<(u64, u64)> {
     let bytes: [u8; layout::DIRECTORY_ENTRY_BYTES] = bytes_at(source, entry)?;
     let (offset, size) = (
@@ -289,9 +290,9 @@ fn read_entry(source: &dyn RingBytes, slot: u32, entry: u64) -> Option<(u64, u64
     (layout::entry_sum(slot, offset, size) == sum).then_some((offset, size.into()))
 }
 
-/// Where a slot lies.
+/// Location of a slot in the file.
 struct SlotPlace {
-    /// The entries of the spans that are deeper than its stack.
+    /// Entries of the spans that do not fit on the slot's stack.
     deeper: Chain,
     slot: u32,
     offset: u64,
@@ -306,7 +307,7 @@ impl SlotPlace {
     }
 }
 
-/// A ring while it is copied.
+/// State of copying a ring.
 struct RingReader<'a> {
     source: &'a dyn RingBytes,
     head: RingHead,
@@ -316,7 +317,7 @@ struct RingReader<'a> {
 }
 
 impl RingReader<'_> {
-    /// Returns the place of a slot, unless its directory entry is wrong or another slot has taken the place.
+    /// Returns the location of a slot; `None` if its directory entry is invalid or the range is already in use.
     fn place_of(&mut self, slot: u32) -> Option<SlotPlace> {
         let entry = self.head.entry(slot);
         let (offset, size) = (0..TRIES).find_map(|_| read_entry(self.source, slot, entry))?;
@@ -338,7 +339,7 @@ impl RingReader<'_> {
         })
     }
 
-    /// The copy of a slot, and its entry of the loss table at that moment.
+    /// Copies a slot, together with its loss table entry at that moment.
     fn slot(&mut self, place: &SlotPlace) -> Option<(Slot, Option<losses::Entry>)> {
         let mut last = None;
         for _ in 0..TRIES {
@@ -346,7 +347,7 @@ impl RingReader<'_> {
             let Some(copy) = self.copy(place) else {
                 continue;
             };
-            // Events that the thread gave up between the two readings would be in the copy and counted as lost.
+            // Otherwise events that the thread dropped in between would be in the copy and also be counted as lost.
             let entry = self.tables.entry(self.source, place.slot);
             if entry == before {
                 return Some((copy, entry));
@@ -356,11 +357,11 @@ impl RingReader<'_> {
         last
     }
 
-    /// One attempt; `None` if the slot made no sense or changed hands meanwhile.
+    /// Tries to copy a slot; `None` if it was invalid or another thread took it over in the meantime.
     fn copy(&mut self, place: &SlotPlace) -> Option<Slot> {
         let source = self.source;
         let field = |at: usize| u64_at(source, place.field(at));
-        // One word holds tid and generation.
+        // One 64-bit word contains tid and generation.
         let of_identity =
             |identity: u64, at: usize| entry_u32(&identity.to_ne_bytes(), at - layout::SLOT_TID_AT);
         let identity = field(layout::SLOT_TID_AT)?;
@@ -385,7 +386,7 @@ impl RingReader<'_> {
         if of_identity(identity_after, layout::SLOT_GENERATION_AT) != generation {
             return None;
         }
-        // Below the second value the writer may have overwritten what was copied; the fragment has it.
+        // The writer may have overwritten bytes below `flushed_after` while they were copied. The fragment contains them.
         let from = flushed_after.clamp(flushed, head);
         bytes.drain(..usize::try_from(from - flushed).ok()?);
         Some(Slot {
@@ -409,7 +410,7 @@ impl RingReader<'_> {
         Some(bytes)
     }
 
-    /// Reads the entries of the open spans of a stream that ends at `head`, with their texts.
+    /// Reads the entries of a slot's open spans and their texts. `head` is the end of the copied stream.
     fn entries(&mut self, place: &SlotPlace, depth: u64, head: u64) -> Vec<OpenEntry> {
         let area = Area {
             at: place.offset - place.text_bytes,
@@ -422,10 +423,10 @@ impl RingReader<'_> {
         let deeper = place.deeper.entries();
         let deeper = deeper.map(|place| (place.at, layout::LANE_NAME_AT, place.text));
         let stored = match usize::try_from(depth).unwrap_or(0) {
-            layout::MAX_DEPTH => usize::MAX, // and any that is deeper
+            layout::MAX_DEPTH => usize::MAX, // the depth is capped, so all deeper entries may be in use
             depth => depth,
         };
-        // Before the entries: once the word is 0 again, the entry has no start.
+        // This is read before the entries: once the word is 0 again, the ended entry has no start time.
         let ending = u64_at(self.source, place.field(layout::SLOT_ENDING_AT)).unwrap_or(0);
         let ended = layout::ended_depth(ending, head);
         fence(Ordering::Acquire);

@@ -1,8 +1,8 @@
-//! Settling a dead process's fragment: what its ring held is appended as blocks, then the ring goes (FORMAT.md §4).
+//! Settles the fragment of a dead process: the contents of its ring are appended as blocks, and then the ring is removed (FORMAT.md §4).
 //!
-//! The process must be of this boot and pid namespace, and must have been dead before its ring was copied. The files must be regular ones of our own, and
-//! still as they were read. No link is followed, and any failure leaves the ring where it is. Two who settle at once write the same positions, which a
-//! reader takes once.
+//! The process must have run in this boot and pid namespace, and must have been dead before its ring was copied. The files must be regular files that
+//! we own and must not have changed since they were read. No link is followed, and after any failure the ring is left in place. Two programs that
+//! settle at once append the same positions, and a reader uses each position once.
 
 use crate::base::file_status::FileId;
 use crate::base::folder::Place;
@@ -17,18 +17,18 @@ use rustix::process::geteuid;
 use sa_format::{BlockHeader, End, FragmentHeader, Record, block_sum};
 use std::io::{self, Write};
 
-/// The known facts about the end of a recording.
+/// What is known about the end of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastKnown<'a> {
     /// Time of its last event.
     pub last_ns: i64,
-    /// How its process ended, if somebody saw that.
+    /// How its process ended, if some process recorded that.
     pub exit: Option<&'a Exit>,
     /// True if the process was running when the recording was read.
     pub is_running: bool,
 }
 
-/// Settles a recording if nobody owns it. Returns whether its ring is gone.
+/// Settles a recording if its process is dead. Returns true if the ring was removed.
 pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) -> bool {
     let (Some(header), Some((ring, ring_id)), Some(ring_place), Some(fragment)) = (
         recording.header(),
@@ -49,7 +49,7 @@ pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) 
     is_still() && append(fragment, &blocks).is_ok() && is_still() && ring_place.remove().is_ok()
 }
 
-/// Returns the blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
+/// Returns the blocks that settling appends, each with its header; `None` if the ring contains anything other than events.
 pub fn blocks(
     header: &FragmentHeader,
     ring: &Ring,
@@ -58,7 +58,7 @@ pub fn blocks(
 ) -> Option<Vec<Vec<u8>>> {
     let first = ring.slots.iter().find(|slot| slot.slot == 0)?;
     let mut blocks = Vec::new();
-    // The bytes of slot 0 that reach its head share a block with what follows them.
+    // If bytes of slot 0 are left up to its head, they share a block with the records that follow.
     let (mut last_from, mut last_body) = (first.head, Vec::new());
     for (index, parts) in &assembly.tail {
         let slot = ring.slots.get(*index)?;
@@ -119,7 +119,7 @@ fn append(fragment: &Fragment, blocks: &[Vec<u8>]) -> io::Result<()> {
     let place = fragment.place().ok_or(io::ErrorKind::NotFound)?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
     let mut file = place.open(flags, false)?;
-    // Whoever holds the lock writes the same; holding it spares the reader the repetition.
+    // Another holder of the lock appends the same data. The lock only avoids duplicates in the file, so failing to get it does no harm.
     let _ = file.try_lock();
     let (status, read) = (fstat(&file)?, fragment.content.bytes());
     let is_as_long = u64::try_from(status.st_size) == Ok(read.len() as u64);
@@ -141,7 +141,7 @@ fn is_ours(status: &Stat) -> bool {
     is_file && status.st_nlink == 1 && status.st_uid == geteuid().as_raw()
 }
 
-/// Returns true if the ring's place still holds the file that was read.
+/// Returns true if the ring's location still contains the file that was read.
 fn is_still(place: &Place, id: FileId) -> bool {
     let status = place.status();
     status.is_ok_and(|status| is_ours(&status) && FileId::of_status(&status) == id)
@@ -161,7 +161,7 @@ mod tests {
     const LINE: &str =
         "{\"ph\":\"i\",\"pid\":7,\"tid\":7,\"ts\":5.000,\"s\":\"t\",\"name\":\"a\",\"cat\":\"\"}\n";
 
-    /// A fragment of a dead process with a header only, and a ring that holds `text` and an open span.
+    /// Creates the fragment of a dead process, which has only a header, and a ring with `text` and an open span.
     fn recording(dir: &Path, text: &str) -> Recording {
         let path = dir.join("trace.7.jsonl");
         if !path.exists() {
@@ -193,7 +193,8 @@ mod tests {
         Recording::new(vec![fragment], Some(ring_place), Some(ring), true)
     }
 
-    /// Settles after `change` was made to what had been read. Returns whether it did, by how much the fragment grew, and whether a ring is there.
+    /// Calls `change` on the files after they were read, and then settles. Returns if it settled, by how much the fragment grew, and if there still
+    /// is a ring.
     fn settle_after(text: &str, change: impl Fn(&Path)) -> (bool, u64, bool) {
         let dir = tempfile::tempdir().unwrap();
         let recording = recording(dir.path(), text);

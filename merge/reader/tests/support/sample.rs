@@ -2,7 +2,7 @@
 
 use sa_format::{Anchor, FragmentHeader, VERSION};
 
-/// A header of process `pid`, with its nonce spelled by its pid.
+/// Creates the header of process `pid`, with the pid as its nonce.
 pub(crate) fn header(pid: u32) -> FragmentHeader {
     FragmentHeader {
         version: VERSION,
@@ -20,7 +20,7 @@ pub(crate) fn header(pid: u32) -> FragmentHeader {
     }
 }
 
-/// Two readings that are 40 ns apart.
+/// Creates an anchor whose two readings are 40 ns apart.
 pub(crate) fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
     Anchor {
         monotonic_ns,

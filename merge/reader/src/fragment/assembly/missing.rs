@@ -9,13 +9,13 @@ use std::ops::Range;
 #[derive(Default)]
 pub(super) struct Missing(BTreeMap<StreamKey, Vec<Hole>>);
 
-/// Positions of one stream that nothing covers.
+/// A range of positions of one stream that nothing covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hole {
     pub(super) range: Range<u64>,
-    /// The last block before them, by its end.
+    /// End of the last block before the range.
     pub(super) before: Option<Edge>,
-    /// Begin of the body of the first block after them.
+    /// Begin of the body of the first block after the range.
     pub(super) after: Option<Edge>,
 }
 
@@ -38,7 +38,7 @@ impl Missing {
         }
     }
 
-    /// Notes a block at the last hole before it and at the first one behind it.
+    /// Enters a block as neighbour of the last hole before it and of the first hole after it.
     pub(super) fn note(&mut self, header: &BlockHeader, segment: usize, body: &Range<usize>) {
         let Some(holes) = self.0.get_mut(&header.stream()) else {
             return;
@@ -55,7 +55,7 @@ impl Missing {
         }
     }
 
-    /// Each hole with the blocks next to it, be they beyond other holes.
+    /// Returns each hole with the nearest blocks on both sides. Other holes may lie in between.
     pub(super) fn into_holes(self) -> impl Iterator<Item = (StreamKey, Hole)> {
         self.0.into_iter().flat_map(|(key, mut holes)| {
             let (mut before, mut after) = (None, None);

@@ -1,4 +1,4 @@
-//! Spans that were open at the end.
+//! Spans that were open at the end of a recording.
 
 use crate::event::line::parse_canonical;
 use crate::fragment::ring::OpenSpan;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub(super) struct EndedSpans(HashSet<(i64, i64)>);
 
 impl EndedSpans {
-    /// Beyond the ring's snapshot the fragment has moved on: spans that stand there are not open any more.
+    /// Adds the spans in lines that were written after the ring was copied. They are not open any more.
     pub(super) fn note(&mut self, lines: &[u8]) {
         let spans = lines
             .split(|byte| *byte == b'\n')
@@ -26,13 +26,14 @@ impl EndedSpans {
     }
 }
 
-/// What tells a span from others of its process. Those on lanes by their start alone: the row of one may change until it ends.
+/// Returns the key of a span within its process. Spans on lanes are identified by their start time only, because a span may be shown on another lane
+/// until it ends.
 fn key(tid: i64, start_ns: i64) -> (i64, i64) {
     let is_lane = (i64::from(LANE_BASE)..i64::from(TRACK_BASE)).contains(&tid);
     (if is_lane { LANE_BASE.into() } else { tid }, start_ns)
 }
 
-/// Open spans as canonical lines of unfinished spans.
+/// Formats open spans as canonical lines of unfinished spans.
 pub(super) fn open_lines<'a>(pid: u32, open: impl Iterator<Item = &'a OpenSpan>) -> Vec<u8> {
     let mut lines = Vec::new();
     for span in open {
@@ -64,7 +65,7 @@ mod tests {
             (2, 1500, true),
             (3, 1500, false),
             (2, 1501, false),
-            // It may be shown on the row of another lane.
+            // It may be shown on another lane.
             (LANE_BASE + 7, 1500, true),
             (LANE_BASE + 7, 1501, false),
         ] {

@@ -1,4 +1,4 @@
-//! What is known of the stream of a slot.
+//! Positions of one slot's stream that a recording contains.
 
 use crate::event::line::parse;
 use crate::fragment::blocks::Positions;
@@ -9,18 +9,18 @@ use std::ops::Range;
 #[derive(Default)]
 pub(crate) struct Stream {
     pub(super) covered: Positions,
-    /// Whole lines that incomplete blocks gave.
+    /// Positions of whole lines that were found in incomplete blocks.
     saved: Positions,
-    /// What incomplete blocks were to hold: told as bad blocks, so no gaps.
+    /// Positions that incomplete blocks claim. They are reported as bad blocks and not as gaps.
     pub(super) claimed: Vec<Range<u64>>,
-    /// Positions that should be covered, from what complete blocks and the ring say.
+    /// End of the positions that complete blocks and the ring show to exist.
     pub(super) expected: u64,
-    /// First and last position of its blocks between two places where segments are left out, by the number of such places before them.
+    /// First and last position of its blocks between two places where segments are left out. The key is the number of such places before them.
     pub(super) runs: BTreeMap<usize, Range<u64>>,
 }
 
 impl Stream {
-    /// Returns a stream whose whole blocks contain these positions.
+    /// Creates a stream whose complete blocks contain these positions.
     pub(crate) fn covered(covered: Positions) -> Stream {
         Stream {
             covered,
@@ -33,8 +33,8 @@ impl Stream {
         missing(&self.covered).is_empty() || missing(&self.saved).is_empty()
     }
 
-    /// Returns the positions that an incomplete block claims below position `bound`, and which of its bytes are lines that nothing else holds. `None` if
-    /// whole blocks hold all the positions.
+    /// Returns the positions below `bound` that an incomplete block claims, and the ranges of those of its lines that nothing else contains. `None`
+    /// if complete blocks contain all the positions.
     pub(crate) fn broken(
         &mut self,
         bytes: &[u8],
@@ -51,7 +51,7 @@ impl Stream {
         Some((claimed, kept))
     }
 
-    /// The lines of an incomplete block that nothing else holds, below position `bound`.
+    /// Returns the ranges of the lines of an incomplete block that nothing else contains, below position `bound`.
     fn save(
         &mut self,
         bytes: &[u8],
@@ -66,7 +66,7 @@ impl Stream {
             let end = memchr::memchr(b'\n', &bytes[start..body.end])
                 .map_or(body.end, |at| start + at + 1);
             let positions = position(start).min(claimed.end)..position(end).min(claimed.end);
-            // What stands behind the claimed bytes has no position of its own.
+            // Lines after the claimed bytes have no positions of their own.
             if positions.is_empty() || !self.holds(&positions) {
                 keep(&mut kept, start..end);
                 if parse(bytes[start..end].trim_ascii()).is_ok() {
@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-/// Adds lines that nobody vouches for to those before, of which there may be very many.
+/// Adds an unverified range of lines. Adjacent ranges are joined, because there may be very many.
 fn keep(kept: &mut Vec<Range<usize>>, lines: Range<usize>) {
     match kept.last_mut() {
         Some(last) if last.end == lines.start => last.end = lines.end,

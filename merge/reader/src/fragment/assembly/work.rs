@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Recording {
-    /// Decides what counts, in memory. `pieces` are those of each segment.
+    /// Decides which parts count, and keeps them in memory. `pieces` contains the pieces of each segment.
     pub fn assemble(&self, pieces: &[Vec<(Range<usize>, Piece)>]) -> Assembly {
         let parts = Spill::new(&[]);
         let of = |segment: usize| pieces[segment].iter().cloned();
@@ -25,7 +25,7 @@ impl Recording {
         assembly
     }
 
-    /// Decides what counts; `pieces` gives those of each of the `segments`. The caller says where the `parts` are once these are written.
+    /// Decides which parts count. `pieces` returns the pieces of a segment. The caller sets `parts` of the result when the spill is finished.
     pub(crate) fn assemble_to<I: Iterator<Item = (Range<usize>, Piece)>>(
         &self,
         parts: &Spill<'_, Part>,
@@ -68,15 +68,15 @@ impl Recording {
 
 struct Work<'a, 's, 'f> {
     recording: &'a Recording,
-    /// Parts of the segment that is looked at.
+    /// Parts of the current segment.
     whole: Writer<'s, 'f, Part>,
     streams: BTreeMap<StreamKey, Stream>,
     heads: BTreeMap<StreamKey, u64>,
-    /// Number of places up to each segment where segments are left out.
+    /// For each segment, the number of places before it where segments are left out.
     left_out_before: Vec<usize>,
     /// Spans that ended after the ring was read.
     ended: EndedSpans,
-    /// Losses that were told after the ring was read.
+    /// Losses that were reported after the ring was read.
     told: LossCounts,
     result: Assembly,
 }
@@ -109,7 +109,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
     }
 
-    /// The next parts are of the next segment.
+    /// Completes the current segment. Later parts belong to the next one.
     fn end_segment(&mut self) {
         self.result.segments.push(Kept {
             whole: self.whole.end(),
@@ -117,7 +117,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         });
     }
 
-    /// Lines outside of blocks, but for what a newer segment tells better: of several records of removed segments the newest has them all.
+    /// Keeps lines outside of blocks. A record of removed segments is dropped if a newer segment has one, which then includes all that were removed
+    /// earlier.
     fn outside(&mut self, segment: usize, range: Range<usize>) {
         let fragments = &self.recording.fragments;
         let removal = fragments[segment].removal.as_ref();
@@ -133,8 +134,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
     }
 
-    /// Keeps lines. With a ring, the first bytes of a block header at the end of the file are a write that was under way, and so is a torn line among
-    /// the first lines of the newest segment.
+    /// Keeps lines. If there is a ring, the beginning of a block header at the end of the file is a write in progress, and so is an incomplete line
+    /// among the first lines of the newest segment.
     fn plain(&mut self, segment: usize, range: Range<usize>) {
         let bytes = self.bytes(segment);
         let last = line_start(bytes, range.end, range.start);
@@ -171,7 +172,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
     }
 
-    /// Notes the positions of a block among those between the same segments that are left out.
+    /// Extends the range of positions of the run of segments that a block belongs to.
     fn note_run(&mut self, segment: usize, header: &BlockHeader) {
         if self.recording.left_out.is_empty() {
             return;
@@ -183,7 +184,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         *run = run.start.min(positions.start)..run.end.max(positions.end);
     }
 
-    /// Marks as covered what lies between the blocks on both sides of segments that are left out, and what the ring does not hold any more.
+    /// Marks positions as covered that may be in the segments that are left out: those between the blocks before and after them, and those before the
+    /// oldest one in the ring.
     fn cover_left_out(&mut self) {
         if self.recording.left_out.is_empty() {
             return;
@@ -240,8 +242,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         self.result.open_lines = open_lines(pid, open);
     }
 
-    /// Keeps what a broken block still holds, line by line: whole events once per position, damage where it stands. Of the last block
-    /// of a file what lies beyond the ring's snapshot is being written right now: it does not count.
+    /// Keeps the content of a broken block line by line: events whose positions nothing else contains, and damage where it is. In the last block of a
+    /// file, everything after the end of the ring's copy is a write in progress and does not count.
     fn broken(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
         let bytes = self.bytes(segment);
         let key = header.stream();
@@ -265,19 +267,19 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         });
     }
 
-    /// Up to which position the ring's copy has a stream: nothing of one that began after it was taken.
+    /// Returns the position up to which the ring's copy contains a stream; 0 if the stream began after the ring was copied.
     fn copied_to(&self, (slot, generation): StreamKey) -> Option<u64> {
         let mut copies = self.heads.range((slot, 0)..=(slot, u32::MAX));
         let is_later = match copies.next_back() {
             Some((copy, head)) if copy.1 == generation => return Some(*head),
             Some((copy, _)) => copy.1 < generation && !self.recording.was_dead,
-            // Of a process that is gone the slot may have lain in its memory, or be damaged.
+            // If the process is gone, its slot may have been in memory only, or be damaged.
             None => self.recording.ring.is_some() && self.recording.is_alive(),
         };
         is_later.then_some(0)
     }
 
-    /// What nothing covers, and no incomplete block claims.
+    /// Returns the positions that nothing covers and no incomplete block claims.
     fn missing(&mut self) -> Missing {
         let mut missing = Missing::default();
         for (key, stream) in &mut self.streams {
@@ -297,7 +299,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         for (stream, hole) in missing.into_holes() {
             let place = |edge: Edge| edge.1;
             let after = hole.after.map(place);
-            // The record that explains a gap comes after it.
+            // A record that explains a gap comes after the gap.
             let segment = after.map(|(segment, _)| segment);
             if segment.is_some_and(|segment| self.recording.may_be_explained_elsewhere(segment)) {
                 continue;
@@ -315,7 +317,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     }
 }
 
-/// Returns for each segment how many of the places where segments are left out come before it.
+/// Returns for each segment the number of places before it where segments are left out.
 fn left_out_before(recording: &Recording) -> Vec<usize> {
     let segments = 0..recording.fragments.len();
     let left_out = &recording.left_out;
@@ -323,12 +325,12 @@ fn left_out_before(recording: &Recording) -> Vec<usize> {
     segments.map(before).collect()
 }
 
-/// Returns the range of the whole lines of a slot that have `wanted` positions.
+/// Returns the byte range of the whole lines of a slot at the `wanted` positions.
 fn within_slot(slot: &Slot, wanted: &Range<u64>) -> Range<usize> {
     within(&slot.bytes, &(0..slot.bytes.len()), slot.from, wanted)
 }
 
-/// The whole lines of a block's bytes that lie in `wanted` positions.
+/// Returns the byte range of the whole lines of a block at the `wanted` positions.
 fn within(bytes: &[u8], body: &Range<usize>, from: u64, wanted: &Range<u64>) -> Range<usize> {
     let place = |position: u64| {
         body.start + usize::try_from(position - from).unwrap_or(usize::MAX - body.start)

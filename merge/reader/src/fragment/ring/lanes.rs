@@ -1,4 +1,4 @@
-//! The lane table of a ring: which async spans were open, and on which row each is shown.
+//! The lane table of a ring: which async spans were open, and on which lane each of them is shown.
 
 use super::open::{Chain, EntryPlace};
 use super::{Area, OpenEntry, OpenSpan, RingBytes, RingReader, Slot, read_entry};
@@ -9,16 +9,16 @@ use std::collections::HashMap;
 /// A span that was open on a virtual lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenLane {
-    /// The span on its own lane.
+    /// The span, on its own lane.
     pub span: OpenSpan,
-    /// The lane of the span that it lay in.
+    /// Lane of its parent span.
     pub parent: Option<u32>,
 }
 
-/// What is open, as it is shown: in the order in which it began, each span that lies in another open one on that one's row.
+/// Returns the open spans in the order in which they began. A span with an open parent is shown on its parent's lane.
 ///
-/// A lane is taken again when its span has ended. Who has begun later than the span that names it as parent is therefore not meant; so
-/// there is no circle either, whatever the ring says.
+/// A lane is reused when its span has ended. Therefore a span on the parent's lane that began later than the child is not its parent. This also rules
+/// out cycles, whatever the ring contains.
 pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
     let mut open: Vec<&OpenLane> = open.collect();
     open.sort_by_key(|lane| lane.span.start_ns);
@@ -38,7 +38,7 @@ pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
 }
 
 impl RingReader<'_> {
-    /// Reads the spans that are open on lanes; `more` has the lanes beyond the table.
+    /// Reads the spans that are open on lanes. `more` contains the lanes beyond the table.
     pub(super) fn lanes(&mut self, more: &Chain, slots: &[Slot]) -> Vec<OpenLane> {
         let (source, table, areas) = (self.source, self.head.lanes, self.head.texts);
         let of_group = self.head.lane_count.checked_div(areas.lanes_count);
@@ -71,11 +71,11 @@ fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
     closing.is_some_and(|slot| entry.is_closed_at(slot.head))
 }
 
-/// A group of lanes, and the offset and size of its texts.
+/// Number of a lane group, and the offset and size of its texts.
 type Group = (u32, Option<(u64, u64)>);
 
-/// Returns the area of the text of a lane's span, which the directory entry of the lane's group leads to. It has no bytes if there is no text. The entry is
-/// read once for all lanes of a group: `last` has the last one.
+/// Returns where the text of a lane's span is: in the area that the directory entry of its group refers to. The area is empty if there is no text. An
+/// entry is read once for all lanes of a group, because `last` caches it.
 fn text(
     source: &dyn RingBytes,
     areas: layout::TextAreas,

@@ -1,4 +1,4 @@
-//! What a ring says was lost and no record tells yet: its loss table and its count table (FORMAT.md §3).
+//! Losses in a ring's tables that no record has reported yet: its loss table and its count table (FORMAT.md §3).
 
 use super::{RingBytes, RingHead, Slot, TRIES, bytes_at, entry_u32, entry_u64, read_entry};
 use super::{u32_at, u64_at, whole_at};
@@ -9,14 +9,14 @@ use std::ops::Range;
 
 pub(super) type Entry = [u8; layout::LOSS_ENTRY_BYTES];
 
-/// Where the tables are, if the writer has any.
+/// Location of the tables; zero if the writer does not have them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LossTables {
     losses: u64,
     slots: u32,
     counts: u64,
     causes: u32,
-    /// Position of slot 0 up to which its records were written when the counts were read.
+    /// Position of slot 0 up to which records were written when the counts were read.
     pub(super) read_at: u64,
 }
 
@@ -37,12 +37,12 @@ impl LossTables {
         }
     }
 
-    /// The loss table's entry of a slot.
+    /// Returns the loss table's entry for a slot.
     pub(super) fn entry(&self, source: &dyn RingBytes, slot: u32) -> Option<Entry> {
         (slot < self.slots).then(|| whole_entry(source, self.losses, slot))?
     }
 
-    /// What was counted without a position, as it was when slot 0 had reached `read_at`.
+    /// Returns the losses that have a count but no positions. `read_at` becomes the position of slot 0 at that moment.
     pub(super) fn counts(&mut self, source: &dyn RingBytes, head: &RingHead) -> Vec<CountedLoss> {
         let mut counts = Vec::new();
         for _ in 0..TRIES {
@@ -81,8 +81,8 @@ impl LossTables {
     }
 }
 
-/// What a slot gave up, by its entry, when slot 0 had reached `first_head`. Of a slot that is not in the file nobody knows how far it was flushed:
-/// what its thread was about to give up is gone with it.
+/// Returns the losses of a slot, by its table entry, when slot 0 was at `first_head`. If the slot is not in the file, it is unknown how far it was
+/// flushed. Then everything that its thread was about to drop is lost.
 pub(super) fn of_slot(
     entry: &Entry,
     number: u32,
@@ -114,7 +114,7 @@ pub(super) fn of_slot(
         place: Some((number, generation, from, to.min(flushed))),
         error: 0,
     };
-    // A line has more bytes than it stands for events, but for the records of slot 0.
+    // A line is longer than the number of events that it counts for, except for the records in slot 0.
     let fits = |range: Range<u64>| {
         let bytes = range.end.checked_sub(range.start);
         bytes.is_some_and(|bytes| bytes > 0 && (number == 0 || loss.count < bytes))
@@ -127,7 +127,7 @@ fn is_told(entry: &Entry, first_head: u64) -> bool {
     told_at != 0 && told_at <= first_head
 }
 
-/// Whether its numbers may be true.
+/// Returns true if the numbers are plausible.
 fn is_possible(loss: &CountedLoss) -> bool {
     loss.first_ns <= loss.last_ns
         && loss.last_ns >> 60 == 0
@@ -135,7 +135,7 @@ fn is_possible(loss: &CountedLoss) -> bool {
         && i32::try_from(loss.error).is_ok()
 }
 
-/// An entry that did not change while it was read.
+/// Reads an entry that did not change while it was read.
 fn whole_entry(source: &dyn RingBytes, table: u64, number: u32) -> Option<Entry> {
     if table == 0 || !table.is_multiple_of(8) {
         return None;
@@ -144,7 +144,7 @@ fn whole_entry(source: &dyn RingBytes, table: u64, number: u32) -> Option<Entry>
     whole_at(source, at)
 }
 
-/// How far slot 0 is.
+/// Returns the current head of slot 0.
 pub(super) fn first_head(source: &dyn RingBytes, head: &RingHead) -> Option<u64> {
     let (offset, _) = read_entry(source, 0, head.entry(0))?;
     let state = u64_at(source, offset + layout::SLOT_STATE_AT as u64)?;
@@ -152,7 +152,7 @@ pub(super) fn first_head(source: &dyn RingBytes, head: &RingHead) -> Option<u64>
     Some(layout::head_and_depth(state, layout::key(0, generation))?.0)
 }
 
-/// What loss records tell that were written after the ring was read.
+/// Losses that records reported after the ring was read.
 #[derive(Default)]
 pub(crate) struct LossCounts {
     slots: BTreeMap<(u32, u32), u64>,
@@ -160,7 +160,7 @@ pub(crate) struct LossCounts {
 }
 
 impl LossCounts {
-    /// Notes the loss records among lines of slot 0.
+    /// Adds the loss records among lines of slot 0.
     pub(crate) fn note(&mut self, lines: &[u8]) {
         let lines = lines.split(|byte| *byte == b'\n');
         let name = LossRecord::NAME.as_bytes();
@@ -192,7 +192,8 @@ impl LossCounts {
 mod tests {
     use super::*;
 
-    /// A loss entry of 5 events in positions 10 to 90, of which 3 were lost before the last time, told by a record that ends at `told_at`.
+    /// Creates an entry for 5 lost events at positions 10 to 90. Of these, 3 were lost before the last time. A record that ends at `reported_at`
+    /// reports them.
     fn entry(told_at: u64) -> Entry {
         let mut entry = [0; layout::LOSS_ENTRY_BYTES];
         let words = [
@@ -212,7 +213,7 @@ mod tests {
         entry
     }
 
-    /// Events and the end of the positions, of a slot that is flushed up to here and whose process's own one has its head there.
+    /// Returns the number of lost events and the end of their positions, for a slot that is flushed up to `flushed` while slot 0 is at `first_head`.
     fn lost(entry: &Entry, flushed: Option<u64>, first_head: u64) -> Option<(u64, u64)> {
         let copy = flushed.map(|from| Slot {
             from,
@@ -229,7 +230,7 @@ mod tests {
         for (told_at, flushed, first_head, expected) in [
             (0, Some(90), 0, Some((5, 90))),
             (0, Some(60), 0, Some((3, 60))),
-            // Nothing is given up yet, and the slot is not in the file.
+            // Nothing is dropped yet, or the slot is not in the file.
             (0, Some(10), 0, None),
             (0, None, 0, Some((5, 90))),
             (400, Some(90), 399, Some((5, 90))),
@@ -238,7 +239,7 @@ mod tests {
             let found = lost(&entry(told_at), flushed, first_head);
             assert_eq!(found, expected, "{told_at} {flushed:?} {first_head}");
         }
-        // Numbers that cannot be.
+        // Impossible numbers.
         for (at, byte) in [
             (layout::LOSS_CAUSE_AT, 99),
             (layout::LOSS_EVENTS_AT, 200),

@@ -1,13 +1,13 @@
-//! Entries of a ring's open spans: when each began, what it is called, and its args.
+//! Entries of open spans in a ring: start time, name and args.
 
 use super::{RingBytes, RingHead, RingReader, bytes_at, entry_u32, entry_u64, read_entry};
 use sa_format::ring::{self as layout, SpanText};
 use sa_format::visible;
 use serde::de::IgnoredAny;
 
-/// Largest site table that is believed.
+/// Maximum size of the site table. A larger one is rejected.
 const MAX_SITES_BYTES: u64 = 16 << 20;
-/// Most bytes that the names and args of a ring's open spans may have together.
+/// Maximum number of bytes that the names and args of a ring's open spans may have in total.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// A span that was open.
@@ -19,20 +19,21 @@ pub struct OpenSpan {
     pub start_ns: u64,
     /// `"name":"…","cat":"…"`, valid JSON members.
     pub label: String,
-    /// The args that were known, valid JSON members; empty if there are none.
+    /// The args so far, as valid JSON members; empty if there are none.
     pub args: String,
 }
 
-/// The site table, and how much text may still be made of it: a few bytes in an entry name a text of many.
+/// The site table, and the number of bytes that may still be copied from it. Without a limit, entries of a few bytes could refer to the same long
+/// text again and again.
 pub(super) struct Sites {
     pub(super) table: Vec<u8>,
     pub(super) room: usize,
-    /// Offsets of texts that are none.
+    /// Offsets of invalid texts.
     pub(super) bad_texts: Vec<u64>,
 }
 
 impl Sites {
-    /// The site table, empty if it lies outside of the ring or is too large to be one.
+    /// Reads the site table; empty if it lies outside the ring or is too large.
     pub(super) fn read(source: &dyn RingBytes, head: &RingHead) -> Sites {
         let end = head.sites.end.min(source.len());
         let len = end.saturating_sub(head.sites.start);
@@ -48,21 +49,21 @@ impl Sites {
         }
     }
 
-    /// The members `name` and `cat` of a call site.
+    /// Returns the members `name` and `cat` of a call site.
     pub(super) fn label(&mut self, site: u32) -> String {
         let label = site_label(&self.table, site);
         let label = label.filter(|label| self.take(label.len()).is_some());
         label.unwrap_or_else(|| named(b"?", 1))
     }
 
-    /// Takes room for a text.
+    /// Reserves room for a text; `None` if there is not enough left.
     fn take(&mut self, bytes: usize) -> Option<()> {
         self.room = self.room.checked_sub(bytes)?;
         Some(())
     }
 }
 
-/// Where the text of a span may lie in the ring.
+/// Part of a ring that may contain the text of a span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) at: u64,
@@ -77,16 +78,16 @@ impl Area {
 pub(super) struct OpenEntry {
     at: u64,
     bytes: [u8; layout::OPEN_ENTRY_BYTES],
-    /// Where the name lies in the bytes.
+    /// Offset of the name in `bytes`.
     name_at: usize,
-    /// Where the text lies in the ring.
+    /// Offset of the text in the ring.
     text_at: u64,
-    /// Name and category, and args; `None` if they are not where the entry says.
+    /// Name with category, and args; `None` if the entry's location for them is invalid.
     text: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl OpenEntry {
-    /// Reads an entry and its text; `None` if it is vacant.
+    /// Reads an entry and its text; `None` if the entry is vacant.
     pub(super) fn read(
         ring: &mut RingReader<'_>,
         at: u64,
@@ -122,7 +123,7 @@ impl OpenEntry {
         Some((names, args))
     }
 
-    /// The span on row `tid`. A text that its writer may have replaced while it was read does not count.
+    /// Returns the span, shown on the track `tid`. The text is ignored if its writer may have replaced it while it was read.
     pub(super) fn span(self, ring: &mut RingReader<'_>, tid: u32) -> Option<OpenSpan> {
         let again: [u8; layout::OPEN_ENTRY_BYTES] = bytes_at(ring.source, self.at)?;
         let mut is_bad = self.text.is_none() && again == self.bytes;
@@ -152,7 +153,7 @@ impl OpenEntry {
         })
     }
 
-    /// Returns true if the span's line ends at or before this position of the slot that closes it.
+    /// Returns true if the line that closes the span ends at or before this position of its slot.
     pub(super) fn is_closed_at(&self, head: u64) -> bool {
         (1..=head).contains(&self.u64(layout::LANE_CLOSES_AT))
     }
@@ -161,9 +162,9 @@ impl OpenEntry {
         self.u64(layout::OPEN_START_AT)
     }
 
-    /// The members of the name in the entry, which has no category.
+    /// Returns the members for the name in the entry, which has no category.
     fn name(&self) -> String {
-        let name = self.bytes.get(self.name_at..); // older writers have no word behind it
+        let name = self.bytes.get(self.name_at..); // older writers leave no field after it
         named(name.unwrap_or_default(), self.u32(layout::OPEN_NAME_LEN_AT))
     }
 
@@ -184,14 +185,14 @@ fn named(name: &[u8], len: u32) -> String {
     format!(r#""name":{name},"cat":"""#)
 }
 
-/// The text of a call site, if it is what it should be.
+/// Returns the text of a call site if it is valid.
 fn site_label(sites: &[u8], site: u32) -> Option<String> {
     let at = usize::try_from(site).ok()?.checked_sub(1)?;
     let len = usize::from(u16::from_ne_bytes(*sites.get(at..)?.first_chunk()?));
     label_of(std::str::from_utf8(sites.get(at + 2..at + 2 + len)?).ok()?)
 }
 
-/// A text if it is the members `name` and `cat`, and nothing else.
+/// Returns the text if it consists of the members `name` and `cat` only.
 fn label_of(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -210,7 +211,7 @@ fn label_of(text: &str) -> Option<String> {
     Some(format!(r#""name":{name},"cat":{cat}"#))
 }
 
-/// A text if it is the members of an object, in one line.
+/// Returns the text if it consists of JSON members on one line.
 fn args_of(text: &str) -> Option<String> {
     if text.bytes().any(|byte| byte < b' ') {
         return None;
@@ -220,7 +221,7 @@ fn args_of(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Most entries that a chain is believed to have.
+/// Maximum number of entries of a chain.
 const MAX_ENTRIES: u64 = 1 << 20;
 
 /// The entries of a chain.
@@ -245,7 +246,7 @@ pub(super) struct EntryPlace {
 }
 
 impl RingReader<'_> {
-    /// Follows the links from the one at `link` on, until one is empty, makes no sense, or leads to what another part of the ring has taken.
+    /// Follows the chain that begins at `link`, until a link is empty or invalid, or points into a range that is already in use.
     pub(super) fn chain(&mut self, link: u64, seed: u32, text_bytes: usize) -> Chain {
         let (mut chunks, mut link, mut left) = (Vec::new(), link, MAX_ENTRIES);
         while let Some((offset, size)) = read_entry(self.source, seed, link) {
@@ -269,7 +270,7 @@ impl RingReader<'_> {
 }
 
 impl Chain {
-    /// Returns the places of all entries in their order.
+    /// Returns the locations of all entries, in order.
     pub(super) fn entries(&self) -> impl Iterator<Item = EntryPlace> {
         self.chunks.iter().flat_map(|chunk| {
             let first = chunk.at + layout::CHUNK_HEAD_BYTES as u64;

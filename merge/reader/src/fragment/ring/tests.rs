@@ -12,11 +12,11 @@ const STACK: usize = SLOT + layout::SLOT_STACK_AT;
 const TEXTS: usize = SLOT - 1024;
 const SITE: &str = r#""name":"step","cat":"worker""#;
 
-/// A ring with one slot and one lane, as the format describes it.
+/// A ring with one slot and one lane, as FORMAT.md describes it.
 struct Image(Vec<u8>);
 
 impl Image {
-    /// A ring with `depth` open spans in its slot.
+    /// Creates a ring with `depth` open spans in its slot.
     fn new(depth: u64) -> Image {
         let mut image = Image(vec![0; SLOT + PAGE + SIZE as usize]);
         image.put(0, layout::MAGIC);
@@ -43,7 +43,7 @@ impl Image {
         image
     }
 
-    /// The same, with texts where `areas` has them.
+    /// Creates the same ring, with texts at `areas`.
     fn with_texts(depth: u64, areas: layout::TextAreas) -> Image {
         let mut image = Image::new(depth);
         image.put(layout::TEXT_AREAS_AT, areas.fields());
@@ -77,13 +77,13 @@ impl Image {
         self.put(at + layout::OPEN_SITE_AT, site.to_ne_bytes());
     }
 
-    /// Puts a name without a site into an entry of the stack.
+    /// Puts the name of a span without a call site into an entry of the stack.
     fn name(&mut self, at: usize, name: &[u8], len: u32) {
         self.put(at + layout::OPEN_NAME_LEN_AT, len.to_ne_bytes());
         self.put(at + layout::STACK_NAME_AT, name);
     }
 
-    /// Puts name and args of a span into `area`, and their place there into the entry.
+    /// Puts name and args of a span into `area`, and refers to them in the entry.
     fn text(&mut self, entry: usize, area: usize, at: usize, (names, args): (&str, &str)) {
         self.put(area + at, [names, args].concat());
         let word = layout::text_word(at, names.len(), args.len());
@@ -94,7 +94,7 @@ impl Image {
         recover(&self.0.as_slice()).expect("a ring")
     }
 
-    /// Label and args of the spans that are open in the slot.
+    /// Returns label and args of each span that is open in the slot.
     fn open(&self) -> Vec<(String, String)> {
         let open = self.recover().slots.remove(0).open.into_iter();
         open.map(|span| (span.label, span.args)).collect()
@@ -108,7 +108,7 @@ fn of_slots() -> layout::TextAreas {
     }
 }
 
-/// A site, a name that ends within a character, and texts of names and args.
+/// The spans have a call site, a name that was cut within a character, and texts with names and args.
 #[test]
 fn issue_19_open_spans_have_their_names_and_args() {
     let mut image = Image::with_texts(4, of_slots());
@@ -126,7 +126,7 @@ fn issue_19_open_spans_have_their_names_and_args() {
     assert!(ring.bad_texts.is_empty());
     let last = &ring.slots[0].open[3];
     assert_eq!((last.tid, last.start_ns), (4712, 1003));
-    // Without texts, or with a wrong sum of where they are, the entries themselves have names.
+    // Without text areas, or with an invalid checksum, the names in the entries are used.
     let mut damaged = of_slots().fields();
     damaged[3] ^= 1;
     let none = r#""name":"","cat":"""#;
@@ -182,7 +182,7 @@ fn issue_19_open_lanes_have_their_args() {
     }
 }
 
-/// A ring whose first entry has another start each time it is read again.
+/// A ring whose first entry has a different start time when it is read again.
 struct Live(Vec<u8>, Cell<bool>);
 
 impl RingBytes for Live {
@@ -226,7 +226,7 @@ fn issue_47_a_span_below_others_is_closed_once_its_line_is_published() {
 
 #[test]
 fn a_lane_is_shown_on_the_row_of_its_outermost_parent() {
-    // Start, and number of the parent plus 1, of each lane; the rows of the spans, sorted by their starts.
+    // Start time of each lane and number of its parent plus 1; then the lanes on which the spans are shown, sorted by start time.
     for (lanes, expected) in [
         ([(1000, 0), (1001, 1), (1002, u32::MAX)], [0, 0, 2]),
         ([(1000, 2), (1000, 1), (1000, 3)], [0, 1, 2]),
