@@ -1,12 +1,14 @@
-//! A run that is being written, read as it grows: each event once, soon after its recorder wrote it.
+//! Follows a run while it is being written: reads each event once, soon after its recorder wrote it.
 //!
-//! A [`Follower`] opens the fragments of the newest run for reading, and reads of each only the whole lines and whole blocks that it has not read yet.
-//! What is not whole yet waits. A file is open only while some of it is read, so that a segment that its recorder removes takes no room. Nothing is locked, settled or changed, and rings are not looked at. So a recorder does not notice that it is followed, and what a
-//! killed process left in its ring is not seen. A merge sees it once the run is over.
+//! A [`Follower`] opens the fragments of the newest run and reads the whole lines and whole blocks that were added since the last poll. Incomplete
+//! ones are read later. A file is only open while it is read, so that a segment that its recorder removes takes no disk space. The follower locks,
+//! settles and changes nothing, and the recorder does not notice it. Rings are not read, so what a killed process left in its ring is missing until
+//! the run is merged.
 //!
-//! Events are placed as the first readings of the clocks say, those of several hosts by what their wall clocks showed. A block that does not match its checksum
-//! is counted. The events in it are read once its slot goes on or its recorder has ended, unless another block contains the same positions. Every
-//! position of a recorder's streams that is in no whole block and that no record explains is counted, too.
+//! Times use the first readings of the clocks; several hosts are related by their wall clocks.
+//!
+//! A block that does not match its checksum is counted. Its events are read when its slot has continued or its recorder has ended, unless another
+//! block contains the same positions. Positions of a recorder's streams that no whole block contains and no record explains are counted, too.
 //!
 //! ```no_run
 //! use trace_reader::follow::Follower;

@@ -1,7 +1,7 @@
-//! A run that still records, copied aside: what its processes have recorded until now. Each fragment says whether its process was running then.
+//! Copies a run that is still recording: everything its processes have recorded until now. Each copied fragment records if its process was running.
 //!
-//! Full segments never change again, and are linked. The newest one is copied as far as it goes, and what the ring held is appended to that copy as settling
-//! does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
+//! Full segments never change again, so they are linked. The newest segment is copied up to its last complete block, and the content of the ring is
+//! appended to the copy in the same way as for settling (FORMAT.md §4). The recording is not changed, and its processes do not notice.
 
 use crate::base::access::Access;
 use crate::base::file_status::FileId;
@@ -23,28 +23,28 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// How often a fragment is taken anew whose process told something of itself meanwhile.
+/// How often a fragment is read again because its process wrote records of its own meanwhile.
 const TRIES: u32 = 8;
 
-/// What a snapshot holds.
+/// Contents of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SnapshotReport {
-    /// Fragments, in one or more segments each.
+    /// Number of fragments, each with one or more segments.
     pub fragments: usize,
-    /// Segments that share their disk space with the run.
+    /// Number of segments that share their disk space with the run.
     pub linked: usize,
-    /// Segments that were copied.
+    /// Number of segments that were copied.
     pub copied: usize,
-    /// Bytes of all segments.
+    /// Size of all segments in bytes.
     pub bytes: u64,
-    /// What could not be read, in words.
+    /// Descriptions of what could not be read.
     pub unreadable: Vec<String>,
 }
 
 /// Copies the run in `directory`, which may be recording, to the new directory `out`.
 ///
 /// # Errors
-/// If there is nothing to copy, `out` holds a run already, or it cannot be written.
+/// Returns an error if there is nothing to copy, or if `out` already contains a run or cannot be written.
 pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
     let unusable =
         |error: io::Error| Error::NothingUsable(format!("{}: {error}", directory.display()));
@@ -76,7 +76,7 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
     Ok(copy.report)
 }
 
-/// Opens a folder that may be there already; a new one is for those who may use another one.
+/// Opens a folder, or creates it for the same users as `other`.
 fn make_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
     let is_new = !path.exists();
     DirBuilder::new().mode(0o700).recursive(true).create(path)?;
@@ -87,7 +87,7 @@ fn make_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
     Ok(folder)
 }
 
-/// Copies a small file, if it is there.
+/// Copies a small file if it exists.
 fn copy_front(from: &Place, to: &Place) -> io::Result<()> {
     let Ok(file) = from.open_regular(false) else {
         return Ok(());
@@ -107,7 +107,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// Copies one fragment: its ring before its segments are listed, for what is flushed meanwhile is then in them.
+    /// Copies one fragment. Its ring is copied before its segments are listed, so that data that is flushed meanwhile is in them.
     fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
         let mut taken = TakenFragment::of(stem, files);
         for _ in 0..TRIES {
@@ -128,8 +128,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Reports a fragment that another program changed before its first `len` bytes were copied to `copy`: what is gone is zeros in the copy. A recorder
-    /// that gives back blocks of a full segment changes the times of the file alone, so the copy is compared with what is there now.
+    /// Reports a fragment that another program changed before its first `len` bytes were copied to `copy`. The missing part is zeros in the copy. A
+    /// recorder that releases unused blocks of a full segment changes only the times of the file, so the copy is compared with the current content.
     fn note_change(&mut self, fragment: &Fragment, copy: &Place, len: usize) {
         let was_rewritten = || {
             let place = fragment.place();
@@ -144,7 +144,7 @@ impl Copy {
         }
     }
 
-    /// Links a segment, or copies it where that cannot be, or its name is gone or another file's by now.
+    /// Links a segment. Copies it if it cannot be linked, or if its name is gone or belongs to another file by now.
     fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
         let (place, len) = (self.place_of(fragment), fragment.content.bytes().len());
         let from = fragment.place();
@@ -190,13 +190,13 @@ fn starts_with(place: &Place, bytes: &[u8]) -> bool {
     read() == Some(true)
 }
 
-/// A fragment at one moment.
+/// Files of a fragment, read at one moment.
 struct TakenFragment {
-    /// Segments that never change again, and those of other recorders.
+    /// Segments that never change again, and segments of other recorders.
     full: Vec<Fragment>,
-    /// The newest one, and what settling would append to it.
+    /// The newest segment, and the data that settling would append to it.
     newest: Option<(Fragment, Vec<u8>)>,
-    /// The process has written records of its own after its ring was copied: what was open then is not known.
+    /// True if the process wrote records of its own after its ring was copied. Then it is unknown which spans were open.
     went_on: bool,
     unreadable: Vec<String>,
 }
@@ -213,7 +213,7 @@ impl TakenFragment {
             went_on: false,
             unreadable: unreadable.collect(),
         };
-        // What the ring holds, and what came after it was copied, is in no segment that was full before.
+        // A segment that was full before the ring was copied contains no data of the ring and nothing later.
         let is_recent = |fragment: &Fragment| fragment.segment() >= opened.live;
         let is_of_ring = |fragment: &Fragment| match (&opened.ring, &fragment.header) {
             (Some(RingFile::Read(ring, _)), Some(header)) => ring.belongs_to(header),
@@ -240,7 +240,8 @@ impl TakenFragment {
     }
 }
 
-/// Returns true if the process of a recording was running when its ring was copied. A process of another host or pid namespace is running if its fragment is locked.
+/// Returns true if the process of a recording was running when its ring was copied. A process of another host or pid namespace counts as running if
+/// its fragment is locked.
 fn is_running(recording: &Recording) -> bool {
     let place = recording.fragments.last().and_then(Fragment::place);
     let is_locked = || place.is_some_and(|place| is_locked(&place));
@@ -248,7 +249,7 @@ fn is_running(recording: &Recording) -> bool {
     header.is_some_and(|header| is_alive_here(header).unwrap_or_else(is_locked))
 }
 
-/// What settling would append to the newest segment, and whether that goes beyond the ring already.
+/// Returns what settling would append to the newest segment, and true if the segment already continues after the end of the ring's copy.
 fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     let fragments = recording.fragments.iter();
     let pieces: Vec<_> = fragments.map(|of| split(of.content.bytes())).collect();
@@ -271,7 +272,7 @@ fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     (tail.unwrap_or_default(), assembly.beyond_ring)
 }
 
-/// Where the last whole line or block ends: what comes after it is being written.
+/// Returns the end of the last whole line or block. Everything after it is being written.
 fn whole_end(bytes: &[u8]) -> usize {
     let lines_end = line_start(bytes, bytes.len(), 0);
     match split(&bytes[..lines_end]).last() {

@@ -1,4 +1,4 @@
-//! What brings the times of several hosts together while their recordings grow: their first readings of both clocks.
+//! Relates the times of several hosts while their recordings grow, by their first readings of both clocks.
 
 use crate::align::clamp;
 use crate::fragment::liveness::{Boot, boot, boot_id_here, monotonic_here, wall_clock};
@@ -6,26 +6,26 @@ use sa_format::{Anchor, FragmentHeader};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What wall clocks of two hosts may differ by, which nothing here tells: NTP keeps them within some ms.
+/// Assumed difference between the wall clocks of two hosts. It cannot be measured here; NTP keeps them within some ms.
 const WALL_ERROR_NS: u64 = 10_000_000;
 
-/// Where the times of a boot lie on the axis, which is the monotonic clock of the boot that was seen first. It stays there.
+/// Offset of a boot's times on the common axis, which is the monotonic clock of the boot that was found first. It never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BootPlace {
     shift_ns: i64,
     pub(super) uncertainty_ns: u64,
 }
 
-/// All boots of which a reading is known.
+/// All boots with a known reading.
 #[derive(Debug, Default)]
 pub(super) struct BootClocks {
-    /// Of the first one: the wall clock at its monotonic zero, and what that reading may be off.
+    /// Wall clock of the first boot at the zero of its monotonic clock, and the uncertainty of that reading.
     reference: Option<(i64, u64)>,
     places: BTreeMap<Boot, BootPlace>,
 }
 
 impl BootClocks {
-    /// Takes a reading; the first one of a boot places it.
+    /// Adds a reading. The first one of a boot determines its offset.
     pub(super) fn take(&mut self, header: &FragmentHeader, anchor: &Anchor) {
         let boot = boot(header);
         if self.places.contains_key(&boot) {
@@ -49,18 +49,18 @@ impl BootClocks {
         self.places.insert(boot, place);
     }
 
-    /// Where a boot lies, if a reading of it is known.
+    /// Returns the offset of a boot if it has a reading.
     pub(super) fn place(&self, header: &FragmentHeader) -> Option<&BootPlace> {
         self.places.get(&boot(header))
     }
 
-    /// What to add to the times of a recording with this header.
+    /// Returns the number of ns to add to the times of a recording with this header.
     pub(super) fn shift_ns(&self, header: &FragmentHeader) -> i64 {
         let of_boot = self.place(header).map_or(0, |place| place.shift_ns);
         clamp(of_boot.saturating_sub(clamp(header.monotonic_offset_ns)))
     }
 
-    /// Returns the time now on the axis: by the monotonic clock if a process of this boot has a place, else by the wall clocks of both hosts.
+    /// Returns the current time on the axis: by the monotonic clock if this boot has an offset, otherwise by the wall clocks of both hosts.
     pub(super) fn now_ns(&self) -> Option<i64> {
         let reference = self.wall_ns()?;
         let boot_id = boot_id_here();
@@ -74,7 +74,7 @@ impl BootClocks {
         Some(now_ns.saturating_sub(reference))
     }
 
-    /// Wall time at the begin of the axis.
+    /// Returns the wall time at the zero of the axis.
     pub(super) fn wall_ns(&self) -> Option<i64> {
         self.reference.map(|(wall_ns, _)| wall_ns)
     }
@@ -97,7 +97,7 @@ mod tests {
         let mut clocks = BootClocks::default();
         assert_eq!(clocks.shift_ns(&there), -30);
         clocks.take(&here, &anchor(1_000, 501_000));
-        // Its monotonic clock (as its host has it: 170) showed that 100 later.
+        // On its host the monotonic clock is 170, and it showed this value 100 later.
         clocks.take(&there, &anchor(200, 501_100));
         assert_eq!(
             (clocks.shift_ns(&here), clocks.wall_ns()),
@@ -109,11 +109,11 @@ mod tests {
             (uncertainty_ns(&here), uncertainty_ns(&there)),
             (0, 10_000_080)
         );
-        // Both boots are unknown here, so the wall clock says what time it is.
+        // This host's boot is neither of the two, so the wall clock determines the current time.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let late_ns = i64::try_from(since.as_nanos()).unwrap() - 500_000 - clocks.now_ns().unwrap();
         assert!((0..60_000_000_000).contains(&-late_ns), "{late_ns}");
-        // A later reading moves nothing.
+        // A later reading changes nothing.
         clocks.take(&there, &anchor(300, 900_000));
         assert_eq!(200 + clocks.shift_ns(&there), 1_100);
     }

@@ -1,8 +1,8 @@
-//! Blocks that are incomplete or do not match, held until it is known whether they are written again (FORMAT.md §4).
+//! Holds blocks that are incomplete or do not match their checksum until it is known whether they are written again (FORMAT.md §4).
 
 use sa_format::BlockHeader;
 
-/// Maximum number of bytes that are held. The lines of further blocks are not read.
+/// Maximum number of bytes that are held. Further blocks are dropped.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A block that is incomplete or does not match its checksum.
@@ -11,12 +11,12 @@ pub(super) struct BrokenBlock {
     pub(super) header: BlockHeader,
     /// Number of the segment that contains it.
     pub(super) segment: u32,
-    /// Bytes of the block in the file, up to the next block header, or else through the line in which the length that it claims ends. If the write was cut
-    /// short, they may also contain lines that were written after it, outside of any block.
+    /// Bytes of the block in the file: up to the next block header, or to the end of the line in which the length that it claims ends. If the write
+    /// was cut short, they may also contain lines that were written after it, outside of any block.
     pub(super) bytes: Vec<u8>,
 }
 
-/// The broken blocks of a fragment whose lines were not read yet.
+/// Broken blocks of a fragment whose lines were not read yet.
 #[derive(Debug, Default)]
 pub(super) struct BrokenBlocks {
     blocks: Vec<BrokenBlock>,
@@ -24,7 +24,7 @@ pub(super) struct BrokenBlocks {
 }
 
 impl BrokenBlocks {
-    /// Returns how many bytes are held.
+    /// Returns the number of bytes that are held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -45,7 +45,7 @@ impl BrokenBlocks {
         })
     }
 
-    /// Takes out all blocks.
+    /// Removes and returns all blocks.
     pub(super) fn take_all(&mut self) -> Vec<BrokenBlock> {
         self.take(|_| true)
     }

@@ -1,4 +1,4 @@
-//! One fragment that grows: its segments, read one after the other.
+//! Follows one growing fragment, whose segments are read one after the other.
 
 use super::broken_blocks::{BrokenBlock, BrokenBlocks};
 use super::followed_run::{FollowedEnd, FollowedRun};
@@ -19,23 +19,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Instant;
 
-/// Most bytes of lines that wait for the record of their track.
+/// Maximum number of bytes of lines that wait for the record of their track.
 const WAITING_BYTES: usize = 1 << 20;
-/// Most threads that are told apart; those beyond are one.
+/// Maximum number of distinct threads. All further threads share one entry.
 const MOST_THREADS: usize = 1 << 14;
 
-/// What could not be read.
+/// Counts of data that could not be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// Blocks that do not match their checksum, or are incomplete and were not written again.
+    /// Number of blocks that do not match their checksum, or are incomplete and were not written again.
     pub blocks: u64,
-    /// Lines outside of blocks that are no events.
+    /// Number of lines outside of blocks that are not events.
     pub lines: u64,
-    /// Events on a track that nothing described.
+    /// Number of events on tracks that no record describes.
     pub events: u64,
-    /// Segments that were removed before they were read to their end, or became shorter than what was read of them.
+    /// Number of segments that were removed before they were read completely, or became shorter than the part that was read.
     pub segments: u64,
-    /// Bytes of what recorders wrote that are nowhere, without a record that tells of a loss: damaged blocks have them too.
+    /// Number of bytes that recorders wrote, that were not found, and that no loss record explains. This includes the bytes of damaged blocks.
     pub missing_bytes: u64,
 }
 
@@ -49,50 +49,51 @@ impl Skipped {
     }
 }
 
-/// The run to which a fragment adds processes and threads, and the function that gets its events.
+/// The run to which a fragment adds processes and threads, and the function that receives its events.
 pub(super) struct Sink<'a> {
     pub(super) run: &'a mut FollowedRun,
     pub(super) of_event: &'a mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
 }
 
-/// A fragment.
+/// A fragment that is followed.
 #[derive(Debug)]
 pub(super) struct FollowedFragment {
     pub(super) process: usize,
     header: FragmentHeader,
-    /// Those that are there.
+    /// Existing segments.
     segments: BTreeMap<u32, Tail>,
     newest: u32,
-    /// The one that is read.
+    /// Number of the segment that is being read.
     reading: u32,
     streams: Streams,
     broken: BrokenBlocks,
-    /// Events that were read of each segment, with those that it says were lost; last those of removed ones.
+    /// Number of events of each segment: those that were read and those that it reports as lost. After segments were removed, entries before the
+    /// first remaining one are deleted.
     events: BTreeMap<u32, u64>,
     removed: RemovedEvents,
     is_stopped: bool,
     threads: HashMap<(i64, i64), usize>,
-    /// What stands for the threads beyond the most.
+    /// The entry that all threads above the maximum share.
     other_threads: Option<usize>,
     /// Lines of tracks that are not described yet.
     waiting: Vec<u8>,
     pub(super) skipped: Skipped,
-    /// Whether nothing is added any more.
+    /// True if nothing will be added any more.
     pub(super) is_over: bool,
     /// How its recorder ended, if it did.
     pub(super) end: Option<FollowedEnd>,
-    /// When all that was there was read last.
+    /// Last time when everything in it had been read.
     pub(super) caught_up: Instant,
 }
 
-/// What is known of removed segments.
+/// Counts for removed segments.
 #[derive(Debug, Default)]
 struct RemovedEvents {
-    /// What the first record of two said.
+    /// The first of the two records about a removal, until the second one is read.
     told: Option<RemovedStreams>,
-    /// Events that were read of them.
+    /// Number of their events that were read.
     read: u64,
-    /// Those that were not.
+    /// Number of their events that were not read.
     lost: u64,
 }
 
@@ -119,7 +120,7 @@ impl FollowedFragment {
         }
     }
 
-    /// Notes how long a segment is now, which may be a new one.
+    /// Records the current length of a segment, which may be a new one.
     pub(super) fn see(&mut self, number: u32, place: Place, id: FileId, len: u64) {
         self.newest = self.newest.max(number);
         match self.segments.get_mut(&number) {
@@ -128,26 +129,26 @@ impl FollowedFragment {
         }
     }
 
-    /// Notes that a segment is not there any more.
+    /// Records that a segment does not exist any more.
     pub(super) fn forget(&mut self, number: u32) {
         let gone = self.segments.remove(&number);
         let was_unread = gone.is_some_and(|tail| tail.unread(true) > 0);
         self.skipped.segments += u64::from(was_unread);
     }
 
-    /// Returns how many bytes are there and were not read. Broken blocks are held back until nothing is added any more.
+    /// Returns the number of bytes that exist and were not read. Broken blocks are held back until nothing will be added any more.
     pub(super) fn unread(&self) -> u64 {
         let unread = |(number, tail): (&u32, &Tail)| tail.unread(self.is_final(*number));
         let held = if self.is_over { self.broken.bytes() } else { 0 };
         self.segments.iter().map(unread).sum::<u64>() + held as u64
     }
 
-    /// Whether nothing is added to a segment any more.
+    /// Returns true if nothing will be added to a segment any more.
     fn is_final(&self, number: u32) -> bool {
         self.is_over || number < self.newest
     }
 
-    /// Reads on for some `most` bytes. Gives how many were read.
+    /// Reads about `most` bytes more. Returns the number of bytes that were read.
     pub(super) fn read(&mut self, buffer: &mut Vec<u8>, most: usize, to: &mut Sink<'_>) -> u64 {
         let is_over = self.is_over;
         let is_final = |number: &u32| is_over || *number < self.newest;
@@ -167,7 +168,7 @@ impl FollowedFragment {
                 self.forget(number);
                 return 0;
             }
-            Err(_) => return 0, // it is tried again, and unread until then
+            Err(_) => return 0, // counts as unread until another attempt succeeds
         };
         self.reading = number;
         let bytes = std::mem::take(buffer);
@@ -207,7 +208,7 @@ impl FollowedFragment {
         read.bytes
     }
 
-    /// Reads the lines of broken blocks that no other block has. Returns how many bytes the blocks have.
+    /// Reads the lines of broken blocks that no other block contains. Returns the size of the blocks in bytes.
     fn broken_lines(&mut self, blocks: &[BrokenBlock], to: &mut Sink<'_>) -> u64 {
         let reading = self.reading;
         let lines = self.streams.lines_of_broken(blocks);
@@ -261,7 +262,7 @@ impl FollowedFragment {
         }
     }
 
-    /// The thread of an event; `None` of a track that is not described yet.
+    /// Returns the thread of an event; `None` if it is a track that is not described yet.
     fn thread(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> Option<usize> {
         let key = (event.pid, event.tid);
         if let Some(thread) = self.threads.get(&key) {
@@ -278,7 +279,7 @@ impl FollowedFragment {
         Some(*self.threads.entry(key).or_insert_with(new))
     }
 
-    /// Keeps a line until its track is described: the record may stand behind it, in another block.
+    /// Keeps a line until its track is described. The record may follow later, in another block.
     fn wait(&mut self, event: &Event<'_>) {
         if self.waiting.len() + event.line.len() >= WAITING_BYTES {
             self.skipped.events += 1;
@@ -290,7 +291,7 @@ impl FollowedFragment {
 
     fn metadata(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
         let own = own_record(event);
-        // A trace has the others, and its report counts them.
+        // All other metadata is in a merged trace, too, and counts as events in its report.
         to.run.processes[self.process].events += u64::from(own.is_none());
         match (own, event.name()) {
             (Some(Anchor::NAME), _) => {
@@ -299,7 +300,7 @@ impl FollowedFragment {
                 }
             }
             (Some(End::NAME), _) => {
-                // A reader writes this record too, when it settles the fragment of a dead process or copies the fragment of a live one.
+                // A reader writes this record, too, when it settles the fragment of a dead process or copies the fragment of a live one.
                 self.end = Some(match End::parse(event.line) {
                     Some(End { running: true, .. }) => FollowedEnd::Running,
                     Some(End { open: Some(_), .. }) => FollowedEnd::Died,
@@ -365,7 +366,8 @@ impl FollowedFragment {
         true
     }
 
-    /// Takes what a segment says of those that were removed before it (FORMAT.md §2.5); gives how many more events went unread.
+    /// Processes the report of a segment about segments that were removed before it (FORMAT.md §2.5). Returns the number of additional events that
+    /// were not read.
     fn removed(&mut self, first: u32, events: u64) -> u64 {
         let is_possible = (1..=self.reading).contains(&first);
         let agrees = |told: &RemovedStreams| (told.first, told.events) == (first, events);

@@ -1,4 +1,4 @@
-//! What is known of a run that is followed: its processes and their threads.
+//! Processes and threads of a run that is followed.
 
 use super::boot_clocks::BootClocks;
 use crate::fragment::liveness::{ProcessIdentity, identity};
@@ -7,49 +7,50 @@ use sa_format::{Anchor, FragmentHeader, LANE_BASE, TrackRecord};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Most threads that are told apart; those of a process beyond that are one.
+/// Maximum number of distinct threads. All further threads of a process share one entry.
 const MOST_THREADS: usize = 1 << 16;
 
-/// The processes and threads that were seen so far. Numbers stay what they are.
+/// The processes and threads so far. Their numbers never change.
 #[derive(Debug, Default)]
 pub struct FollowedRun {
-    /// Which run of the directory it is.
+    /// Number of the run in its directory.
     pub(super) number: u64,
     pub(super) processes: Vec<FollowedProcess>,
     pub(super) threads: Vec<TraceThread>,
     pub(super) clocks: BootClocks,
     by_identity: BTreeMap<ProcessIdentity, usize>,
-    /// The groups of tracks of each process.
+    /// Number of the process for each group of tracks, by recorder and group name.
     groups: BTreeMap<(usize, String), usize>,
 }
 
 impl FollowedRun {
-    /// Which run of its directory it is, from 0: another one begins anew.
+    /// Returns the number of the run among those of its directory that were followed, from 0. Each run has its own processes and threads.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The processes, and groups of tracks as processes of their own.
+    /// Returns the processes. A group of tracks is a process of its own.
     pub fn processes(&self) -> &[FollowedProcess] {
         &self.processes
     }
 
-    /// The threads, lanes and tracks.
+    /// Returns the threads, lanes and tracks.
     pub fn threads(&self) -> &[TraceThread] {
         &self.threads
     }
 
-    /// Wall time at the begin of the axis, in ns, once it is known.
+    /// Returns the wall time at the zero of the axis, in ns, once it is known.
     pub fn wall_ns(&self) -> Option<i64> {
         self.clocks.wall_ns()
     }
 
-    /// Returns the time now on the axis, in ns, once a clock is known: exact for a run of this boot, else as exact as the wall clocks of both hosts.
+    /// Returns the current time on the axis, in ns, once a clock is known. It is exact for a run of this boot; otherwise it is as exact as the wall
+    /// clocks of both hosts.
     pub fn now_ns(&self) -> Option<i64> {
         self.clocks.now_ns()
     }
 
-    /// The number of the process that a header is of.
+    /// Returns the number of the process with this header, and adds the process if it is new.
     pub(super) fn process_of(&mut self, header: &FragmentHeader) -> usize {
         let new = self.processes.len();
         let number = *self.by_identity.entry(identity(header)).or_insert(new);
@@ -64,7 +65,7 @@ impl FollowedRun {
         number
     }
 
-    /// The number of a new thread of a process; of a process with too many the one that stands for the others.
+    /// Adds a thread to a process and returns its number. If there are too many threads, returns the last thread of the process.
     pub(super) fn add_thread(&mut self, process: usize, tid: i64) -> usize {
         if self.threads.len() >= MOST_THREADS {
             let mut threads = self.threads.iter();
@@ -85,7 +86,7 @@ impl FollowedRun {
         self.threads.len() - 1
     }
 
-    /// The number of a new thread that is a track.
+    /// Adds a track as a thread, and returns its number.
     pub(super) fn add_track(&mut self, recorder: usize, tid: i64, record: TrackRecord) -> usize {
         let new = self.processes.len();
         let group = (recorder, record.process);
@@ -104,7 +105,7 @@ impl FollowedRun {
         thread
     }
 
-    /// Takes a reading of a process's clocks.
+    /// Adds a reading of a process's clocks.
     pub(super) fn take_anchor(&mut self, process: usize, anchor: &Anchor) {
         let header = &self.processes[process].header;
         self.clocks.take(header, anchor);
@@ -116,21 +117,21 @@ impl FollowedRun {
 /// State of a followed process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FollowedEnd {
-    /// It lives, as far as that can be seen from here.
+    /// It is alive, as far as this host can tell.
     #[default]
     Alive,
-    /// It ended recording itself.
+    /// It ended the recording itself.
     Ended,
-    /// It is gone without having said so.
+    /// It died without ending the recording.
     Died,
-    /// It was running when this snapshot of its run was taken, and no more of it will come.
+    /// It was running when this snapshot of its run was taken. Nothing will be added to the snapshot.
     Running,
 }
 
 /// A process, or a group of tracks that one recorded, such as the streams of a device.
 #[derive(Clone, Debug, Default)]
 pub struct FollowedProcess {
-    /// The identity of the process, or of the one that recorded the tracks.
+    /// Header of the process, or of the process that recorded the tracks.
     pub header: FragmentHeader,
     /// Name that the process gave itself; for a group of tracks, the name of the group.
     pub name: Option<String>,
@@ -142,11 +143,11 @@ pub struct FollowedProcess {
     pub end: FollowedEnd,
     /// Number of events read from it, including the ones that name threads and processes.
     pub events: u64,
-    /// Bytes that were read of its fragments.
+    /// Number of bytes of its fragments that were read.
     pub bytes: u64,
-    /// Events that it says it lost, by cause; of `children_refused` processes that could not record.
+    /// Number of events that it reported as lost, by cause. For `children_refused` it is the number of processes that could not record.
     pub lost: BTreeMap<String, u64>,
-    /// The end of its last event, on the axis.
+    /// End of its last event, on the axis.
     pub last_ns: Option<i64>,
     /// Uncertainty of its times relative to the first host's clock; `None` if it is unknown.
     pub clock_uncertainty_ns: Option<u64>,

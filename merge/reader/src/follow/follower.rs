@@ -1,4 +1,4 @@
-//! Finds what there is of a run, again and again, and reads on.
+//! Polls the files of a run and reads what was added.
 
 use super::followed_fragment::{FollowedFragment, Sink, Skipped};
 use super::followed_run::{FollowedEnd, FollowedRun};
@@ -16,49 +16,49 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// Bytes that are read of one fragment before the next one has its turn.
+/// Number of bytes that are read of one fragment before the next one has its turn.
 const TURN_BYTES: usize = 2 << 20;
-/// How often it is asked whether processes live.
+/// Interval between checks that processes are alive.
 const LIVENESS: Duration = Duration::from_secs(1);
 
-/// The path of a file's folder, and the file's name there.
+/// Path of a file's folder, and the file's name in it.
 type Name = (PathBuf, OsString);
-/// The path of a fragment's folder, and its recorder.
+/// Path of a fragment's folder, and the key of its recorder.
 type Recorder = (PathBuf, String);
 
-/// Follows the newest run of a directory, and the next one when that begins. No file stays open between two polls, and the directory is found anew by its path with
-/// each: what is removed, moved and made again is seen as it is then.
+/// Follows the newest run of a directory, and then the next one when it begins. No file stays open between two polls, and each poll opens the
+/// directory by its path again. Thus files that were removed, moved or created in between are found in their current state.
 #[derive(Debug, Default)]
 pub struct Follower {
     directory: PathBuf,
     run: FollowedRun,
-    /// The ids that fragments of the run name: two while its main process has not said yet which it is.
+    /// Run ids of its fragments. There are two while the main process has not yet begun the next run.
     ids: BTreeSet<String>,
-    /// What the directory was like when the run was found in it.
+    /// State of the directory when the run was found in it.
     state: Option<DirectoryState>,
-    /// The folders that hold its fragments.
+    /// Folders that contain its fragments.
     folders: Vec<PathBuf>,
     known: HashMap<Name, KnownFile>,
     fragments: BTreeMap<Recorder, FollowedFragment>,
-    /// Which fragment is read first.
+    /// Index of the fragment that is read next.
     turn: usize,
     buffer: Vec<u8>,
-    /// When it was last asked who lives.
+    /// Last time when processes were checked.
     asked: Option<Instant>,
-    /// Files of the folders that cannot be opened.
+    /// Number of files in the folders that cannot be opened.
     unreadable: u64,
 }
 
-/// A file that was looked at.
+/// A file that was examined.
 #[derive(Debug)]
 struct KnownFile {
     id: FileId,
-    /// Of which fragment it is which segment; `None` if it is of another run, or of somebody else.
+    /// Fragment and number of the segment; `None` if it belongs to another run or another program.
     segment: Option<(Recorder, u32)>,
 }
 
 impl KnownFile {
-    /// Returns the fragment that it is a segment of, and the segment's number.
+    /// Returns the fragment that the file is a segment of, and the segment's number.
     fn segment_in<'a>(
         &self,
         fragments: &'a mut BTreeMap<Recorder, FollowedFragment>,
@@ -68,39 +68,39 @@ impl KnownFile {
     }
 }
 
-/// A file as it is now.
+/// Current state of a file.
 struct Listed {
     place: Place,
     id: FileId,
     len: u64,
 }
 
-/// The files that are there.
+/// The files that exist.
 struct Listing {
     files: Vec<Listed>,
-    /// Whether each that is there is among them.
+    /// True if the list is complete.
     is_whole: bool,
 }
 
-/// What a poll found.
+/// Result of a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Poll {
-    /// Whether another run has begun: everything is new, and numbers of processes and threads begin again.
+    /// True if another run has begun. Then everything is new, and processes and threads are numbered from 0 again.
     pub is_new_run: bool,
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     pub bytes: u64,
-    /// Bytes that are there and were not read.
+    /// Number of bytes that exist and were not read.
     pub unread: u64,
-    /// Since when the most belated fragment was not read to its end.
+    /// Time since the fragment that is furthest behind had been read completely.
     pub behind: Duration,
-    /// What could not be read, so far.
+    /// Counts of data that could not be read so far.
     pub skipped: Skipped,
-    /// Files that cannot be opened now.
+    /// Number of files that cannot be opened now.
     pub unreadable: u64,
 }
 
 impl Follower {
-    /// Follows the newest run of a directory, which need not be there yet.
+    /// Creates a follower for the newest run of a directory, which may not exist yet.
     pub fn new(directory: &Path) -> Follower {
         Follower {
             directory: directory.to_owned(),
@@ -108,17 +108,17 @@ impl Follower {
         }
     }
 
-    /// What is known of the run.
+    /// Returns what is known about the run.
     pub fn run(&self) -> &FollowedRun {
         &self.run
     }
 
-    /// The id of the run, empty until there is one.
+    /// Returns the id of the run; empty until there is one.
     pub fn id(&self) -> &str {
         self.ids.last().map_or("", String::as_str)
     }
 
-    /// Whether there was a process, and all have ended or died.
+    /// Returns true if there was a process and all processes have ended or died.
     pub fn is_over(&self) -> bool {
         let processes = &self.run.processes;
         !processes.is_empty()
@@ -127,8 +127,8 @@ impl Follower {
                 .all(|process| process.is_tracks || process.end != FollowedEnd::Alive)
     }
 
-    /// Reads on, some `most` bytes, and calls `of_event` with each event: those of one thread in the order in which it recorded them. A fragment that has much
-    /// keeps no other one waiting. Metadata, such as names, is told by the run.
+    /// Reads about `most` bytes more and calls `of_event` for each event. Events of one thread come in the order in which they were recorded. A large
+    /// fragment does not delay the others. Metadata, such as names, is available from the run.
     pub fn poll(
         &mut self,
         most: u64,
@@ -136,7 +136,7 @@ impl Follower {
     ) -> Poll {
         let is_new_run = self.discover();
         if self.look_who_lives() {
-            // Now nothing is missing that a dead process wrote.
+            // After this, everything that a dead process wrote is listed.
             let listed = self.list();
             self.look(listed);
         }
@@ -186,7 +186,7 @@ impl Follower {
         bytes
     }
 
-    /// A process has ended when all its recorders have.
+    /// Updates the ends of processes. A process has ended when all its recorders have.
     fn note_ends(&mut self) {
         let mut ends: BTreeMap<usize, Option<FollowedEnd>> = BTreeMap::new();
         for fragment in self.fragments.values() {
@@ -197,7 +197,7 @@ impl Follower {
             let known = &mut self.run.processes[process].end;
             match end {
                 Some(end) => *known = end,
-                // Another one began since.
+                // Another recorder of the process began since.
                 None if *known == FollowedEnd::Ended => *known = FollowedEnd::Alive,
                 None => {}
             }
@@ -207,7 +207,7 @@ impl Follower {
         }
     }
 
-    /// Asks who lives; whether somebody died since that was asked last.
+    /// Checks that processes are alive. Returns true if one has died since the last check.
     fn look_who_lives(&mut self) -> bool {
         if self.asked.is_some_and(|asked| asked.elapsed() < LIVENESS) {
             return false;
@@ -215,7 +215,7 @@ impl Follower {
         self.asked = Some(Instant::now());
         let mut has_died = false;
         for process in &mut self.run.processes {
-            // A process of another host counts as alive until it says that it ended: a look at its lock would be in its way.
+            // A process on another host counts as alive until it records its end. Checking its lock would disturb its recorder.
             let asks = process.end == FollowedEnd::Alive && !process.is_tracks;
             if asks && is_alive_here(&process.header) == Some(false) {
                 process.end = FollowedEnd::Died;
@@ -225,7 +225,7 @@ impl Follower {
         has_died
     }
 
-    /// Looks at what is there; whether it is of another run.
+    /// Examines the existing files. Returns true if they belong to another run.
     fn discover(&mut self) -> bool {
         let state = DirectoryState::of(&self.directory);
         let mut is_new_run = false;
@@ -246,7 +246,7 @@ impl Follower {
         is_new_run
     }
 
-    /// Finds the newest run; whether it is another one than so far.
+    /// Finds the newest run. Returns true if it is another run than before.
     fn find(&mut self) -> bool {
         let found = input::find(std::slice::from_ref(&self.directory), &Runs::Newest);
         let mut ids = BTreeSet::new();
@@ -261,14 +261,14 @@ impl Follower {
             return false;
         }
         let begun = !self.ids.is_empty();
-        // Of two runs that were taken for one only one may go on: what was read of the other one does not belong to it.
+        // If two runs were followed as one, and now only one of them continues, events of the other were read that do not belong to it.
         let is_same = begun && self.ids.is_subset(&ids);
         if !is_same {
             let number = self.run.number + u64::from(begun);
             *self = Follower::new(&self.directory);
             self.run.number = number;
         } else if ids != self.ids {
-            // Files of another run may be of this one now.
+            // Files that belonged to another run may now belong to this one.
             self.known.retain(|_, file| file.segment.is_some());
         }
         self.ids = ids;
@@ -276,17 +276,17 @@ impl Follower {
         begun && !is_same
     }
 
-    /// The fragments' files that are there.
+    /// Lists the fragment files that exist.
     fn list(&self) -> Listing {
         let mut listing = Listing {
             files: Vec::new(),
             is_whole: true,
         };
         for path in &self.folders {
-            // The folder may be another one by now.
+            // Another folder may have this path by now.
             let folder = Folder::open_below(&self.directory, path);
             let files = folder.and_then(|folder| list_stems(&folder));
-            // One that is gone has none.
+            // A folder that does not exist any more has no files.
             listing.is_whole &= files.as_ref().err().is_none_or(is_gone);
             for file in files.unwrap_or_default() {
                 match file.place.status() {
@@ -302,11 +302,11 @@ impl Follower {
         listing
     }
 
-    /// Looks at the files that are there; whether new ones are of another run.
+    /// Examines the existing files. Returns true if new ones belong to another run.
     fn look(&mut self, listing: Listing) -> bool {
         let Listing { files, is_whole } = listing;
         let names: HashSet<Name> = files.iter().map(|file| name(&file.place)).collect();
-        // What could not be listed now may be there at the next look.
+        // A file that could not be listed now may be listed the next time.
         let is_over = |name: &Name| is_whole && !names.contains(name);
         let gone = self.known.extract_if(|name, _| is_over(name));
         for (_, file) in gone {
@@ -322,7 +322,7 @@ impl Follower {
         is_other
     }
 
-    /// Looks at a file; whether it is a new one of another run.
+    /// Examines a file. Returns true if it is new and belongs to another run.
     fn see(&mut self, Listed { place, id, len }: Listed) -> bool {
         let name = name(&place);
         let known = self.known.get(&name);
@@ -334,7 +334,7 @@ impl Follower {
                 return false;
             }
             None if is_known => return false,
-            // Another file has the name by now.
+            // Another file has this name by now.
             Some((fragment, number)) => fragment.forget(number),
             None => {}
         }
@@ -347,7 +347,7 @@ impl Follower {
             }
         };
         let header = read_header(&front);
-        // Its first line may not be whole yet. A file of somebody else stays without a header.
+        // The first line may still be incomplete. A file of another program never has a header.
         if header.is_none() && !front.contains(&b'\n') {
             return false;
         }
@@ -368,7 +368,7 @@ impl Follower {
     }
 }
 
-/// Whether what was looked for is there no more.
+/// Returns true if the error means that the file or folder does not exist any more.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Which positions of a recorder's streams were taken.
+//! Records which positions of a recorder's streams were read.
 
 use super::broken_blocks::BrokenBlock;
 use crate::fragment::assembly::StreamKey;
@@ -8,20 +8,21 @@ use sa_format::BlockHeader;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
-/// Most stretches of one stream that are told apart: what lies before the newest of them counts as taken.
+/// Maximum number of separate ranges of one stream. Everything before the newest of them counts as read.
 const STRETCHES: usize = 64;
 /// Maximum number of damaged blocks that may still be written again, and of other streams that are kept.
 const MOST: usize = 1_024;
 
-/// The streams of one recorder, of each slot the newest generation.
+/// The streams of one recorder. For each slot, this is the newest generation.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     newest: HashMap<u32, SlotStream>,
-    /// By slot and generation: older streams that lack positions, which a loss may still explain, and losses of newer streams before their first block.
+    /// By slot and generation: older streams that lack positions, which a loss may still explain, and losses of newer streams before their first
+    /// block.
     others: BTreeMap<(u32, u32), KnownPositions>,
-    /// Blocks that did not match, and may be written again.
+    /// Blocks that did not match their checksum and may be written again.
     broken: VecDeque<BlockHeader>,
-    /// What streams lacked that are forgotten.
+    /// Number of missing bytes in streams that are not kept any more.
     forgotten: u64,
 }
 
@@ -32,21 +33,21 @@ struct SlotStream {
     known: KnownPositions,
 }
 
-/// The positions of a stream that were taken, or of which a record says that they are lost.
+/// Positions of a stream that were read or that a record reports as lost.
 #[derive(Debug, Default)]
 struct KnownPositions {
     positions: Positions,
     end: u64,
-    /// How many were missing below those that are told apart.
+    /// Number of missing bytes below the ranges that are kept.
     forgotten: u64,
 }
 
-/// What a whole block has that is new.
+/// New data in a whole block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fresh {
-    /// The parts of its bytes.
+    /// Ranges of its bytes that are new.
     pub(super) parts: Vec<Range<usize>>,
-    /// How many blocks it holds that were broken before.
+    /// Number of broken blocks that it replaces.
     pub(super) mends: u64,
 }
 
@@ -61,7 +62,7 @@ impl KnownPositions {
         }
     }
 
-    /// Those that are missing between the ones that are told apart.
+    /// Returns the number of bytes that are missing between the ranges that are kept.
     fn there(&self) -> u64 {
         let missing = self.positions.missing(0..self.end);
         missing.iter().map(|of| of.end - of.start).sum()
@@ -73,7 +74,7 @@ impl KnownPositions {
 }
 
 impl Streams {
-    /// Takes a whole block. Only such a one begins a new generation: the header of another one may say anything.
+    /// Adds a whole block. Only whole blocks begin a new generation, because the header of a broken one may contain anything.
     pub(super) fn take(&mut self, header: &BlockHeader) -> Fresh {
         let positions = header.positions();
         let before = self.broken.len();
@@ -93,7 +94,7 @@ impl Streams {
             if old.known.missing() > 0 {
                 self.others.insert((header.slot, old.generation), old.known);
             }
-            // Losses of generations that never had a block.
+            // These are losses of generations that never had a block.
             self.others.retain(|(slot, generation), known| {
                 *slot != header.slot || *generation > header.generation || known.missing() > 0
             });
@@ -116,7 +117,7 @@ impl Streams {
         }
     }
 
-    /// Returns true if whole blocks have all positions that a header claims.
+    /// Returns true if whole blocks contain all positions that a header claims.
     pub(super) fn has(&self, header: &BlockHeader) -> bool {
         self.newest.get(&header.slot).is_some_and(|stream| {
             stream.generation == header.generation
@@ -125,7 +126,7 @@ impl Streams {
         })
     }
 
-    /// Returns for each of these blocks which of its bytes are lines that count: neither whole blocks nor the broken ones before it have them.
+    /// Returns for each of these blocks the ranges of its lines that neither whole blocks nor the broken ones before it contain.
     pub(super) fn lines_of_broken(&self, blocks: &[BrokenBlock]) -> Vec<Vec<Range<usize>>> {
         let mut streams: HashMap<StreamKey, Stream> = HashMap::new();
         let lines = |BrokenBlock { header, bytes, .. }: &BrokenBlock| {
@@ -143,7 +144,7 @@ impl Streams {
         stream.map_or_else(Positions::default, |stream| stream.taken.clone())
     }
 
-    /// Notes a block that is incomplete or does not match, and whose positions no whole blocks have. Returns true if it was not known.
+    /// Adds a block that is incomplete or does not match, and whose positions no whole blocks contain. Returns true if it is new.
     pub(super) fn note_broken(&mut self, header: &BlockHeader) -> bool {
         let is_known =
             |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
@@ -157,13 +158,13 @@ impl Streams {
         true
     }
 
-    /// Notes that a record says what became of positions of a stream.
+    /// Records that the loss of positions of a stream is explained.
     pub(super) fn explain(&mut self, slot: u32, generation: u32, lost: Range<u64>) {
         if lost.is_empty() {
             return;
         }
         let Some(stream) = self.newest.get_mut(&slot) else {
-            // It has not been seen yet: what it lacks at its begin is explained.
+            // No block of this slot was read yet. Its missing beginning is explained.
             let mut stream = SlotStream {
                 generation,
                 ..SlotStream::default()
@@ -182,7 +183,7 @@ impl Streams {
         }
     }
 
-    /// How many bytes are nowhere, below the newest ones of their streams, without a record that says so.
+    /// Returns the number of missing bytes that no record explains, below the newest bytes of each stream.
     pub(super) fn missing(&self) -> u64 {
         let newest = self.newest.values().map(|stream| stream.known.missing());
         let others = self.others.values().map(KnownPositions::missing);

@@ -1,4 +1,4 @@
-//! What of a segment that grows was not read yet.
+//! The part of a growing segment that was not read yet.
 
 use crate::base::file_status::FileId;
 use crate::base::folder::Place;
@@ -8,29 +8,29 @@ use sa_format::BLOCK_START;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-/// No block or line is longer. One that says so is not waited for.
+/// Maximum length of a block or line. If a header claims a longer one, it is not waited for.
 const LONGEST: usize = 32 << 20;
 
-/// A segment, and up to where it was read. It is open only while some of it is read: when its recorder removes it, its room is free.
+/// A segment, and the offset up to which it was read. It is only open while it is read, so that its disk space is freed when its recorder removes it.
 #[derive(Debug)]
 pub(super) struct Tail {
     place: Place,
     id: FileId,
     offset: u64,
     len: u64,
-    /// How long it was when what is there behind `offset` was not whole.
+    /// Length of the segment when the data after `offset` was found to be incomplete.
     waits_at: u64,
 }
 
-/// What was read of it.
+/// Result of reading a segment.
 pub(super) struct TailPieces {
     pub(super) pieces: Vec<(Range<usize>, Piece)>,
-    /// How many bytes.
+    /// Number of bytes that were read.
     pub(super) bytes: u64,
 }
 
 impl Tail {
-    /// A segment that is to be read from its begin.
+    /// Creates the state of a segment that is read from its beginning.
     pub(super) fn new(place: Place, id: FileId, len: u64) -> Tail {
         Tail {
             place,
@@ -41,7 +41,7 @@ impl Tail {
         }
     }
 
-    /// Notes how long it is now; whether it became shorter than what was read of it. Then it is read on behind its new end.
+    /// Updates the length. Returns true if the segment became shorter than the part that was read. Then reading continues at its new end.
     pub(super) fn see(&mut self, place: Place, len: u64) -> bool {
         let is_cut = len < self.offset;
         if is_cut {
@@ -54,7 +54,7 @@ impl Tail {
         is_cut
     }
 
-    /// Bytes that were not read, as far as it was long when it was last looked at. What is not whole is waited for, unless nothing is added any more.
+    /// Returns the number of unread bytes at the last known length. Incomplete data is not counted until more is added, unless the segment is final.
     pub(super) fn unread(&self, is_final: bool) -> u64 {
         match is_final || self.len > self.waits_at {
             true => self.len.saturating_sub(self.offset),
@@ -62,11 +62,10 @@ impl Tail {
         }
     }
 
-    /// Reads some `most` bytes, and more where one block or line has more. Of a segment to which nothing is added any more the last bytes count as well,
-    /// whole or not.
+    /// Reads about `most` bytes, and more if a block or line is longer. At the end of a final segment incomplete data is read, too.
     ///
     /// # Errors
-    /// `NotFound` if it was removed, or another file has its name.
+    /// Returns `NotFound` if the segment was removed or another file has its name.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -83,7 +82,7 @@ impl Tail {
             buffer.clear();
             file.seek(SeekFrom::Start(self.offset))?;
             let read = (&file).take(wanted).read_to_end(buffer)?;
-            // It may have become shorter meanwhile, which the next look tells.
+            // The file may have become shorter meanwhile. The next update detects that.
             let reaches_end = (read as u64) < wanted || self.offset + read as u64 >= self.len;
             let is_all = reaches_end && is_final || read >= LONGEST;
             let (pieces, used) = whole_pieces(buffer, is_all);
@@ -103,8 +102,8 @@ impl Tail {
     }
 }
 
-/// The pieces that are whole, and how many bytes they and what stands between them have. What is being written waits: a line without its end, a block that has
-/// not all its bytes, and a header that may be torn and written again.
+/// Returns the complete pieces, and the number of bytes up to the end of the last one. Data that is being written waits: a line without a newline, a
+/// block that is shorter than it claims, and a header that may be torn and written again.
 fn whole_pieces(bytes: &[u8], is_all: bool) -> (Vec<(Range<usize>, Piece)>, usize) {
     if is_all {
         return (split(bytes), bytes.len());
@@ -137,7 +136,7 @@ fn whole_pieces(bytes: &[u8], is_all: bool) -> (Vec<(Range<usize>, Piece)>, usiz
     (pieces, from)
 }
 
-/// Where the line begins whose newline stands before `end`.
+/// Returns the begin of the line whose newline is the last one before `end`.
 fn line_before(bytes: &[u8], end: usize) -> usize {
     memrchr(b'\n', &bytes[..end.saturating_sub(1)]).map_or(0, |at| at + 1)
 }
