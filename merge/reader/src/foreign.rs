@@ -1,8 +1,8 @@
-//! Traces of other profilers, as inputs beside fragments.
+//! Reads the traces of other profilers, which can be merged together with fragments.
 //!
-//! A document may hold many events on one line, or one on many, and may be compressed. Each is read once, front to back. Its events go to a temporary file
-//! without a name, a line each. That file is then a recording like any other, with processes and flow ids of its own. What is wrong in the document is told
-//! by the document's own offsets.
+//! A document may contain many events on one line or one event on many lines, and it may be compressed. Each document is read once from beginning to
+//! end. Its events are written to an unnamed temporary file, one per line. This file is then a recording like any other, with its own processes and
+//! flow ids. Damage is reported with offsets in the document.
 
 mod clock;
 mod content_sum;

@@ -1,8 +1,8 @@
-//! The meaning of the event categories of Kineto, the profiler of torch.profiler.
+//! The meaning of the event categories of Kineto, the profiler in PyTorch (torch.profiler).
 
 use memchr::memmem;
 
-/// Accelerators whose names begin the categories of Kineto and of its branches.
+/// Accelerators whose names begin the categories of Kineto and its forks.
 const ACCELERATORS: [&str; 15] = [
     "gpu",
     "cuda",
@@ -29,17 +29,17 @@ const LONGEST: usize = 32;
 pub enum CategoryUse {
     /// A device worked.
     Work,
-    /// A device worked, if the row belongs to one: some profilers use this category on the host as well.
+    /// A device worked if the track belongs to one. Some profilers use this category on the host as well.
     WorkOnDevice,
-    /// A region of the program, repeated on the rows of a device: it lasts from the first kernel launched in it to the end of the last one.
+    /// A region of the program, repeated on the tracks of a device. It lasts from the first kernel launched in it to the end of the last one.
     Annotation,
-    /// The host did something.
+    /// The host worked.
     Host,
-    /// Something else on a device or on the host, such as waiting for an event.
+    /// Anything else on a device or on the host, such as waiting for an event.
     Other,
 }
 
-/// Returns the meaning of a category, and true if only Kineto uses that category. `None` for categories that Kineto does not use.
+/// Returns the meaning of a category, and true if only Kineto uses it. `None` for categories that Kineto does not use.
 fn kineto(category: &str) -> Option<(CategoryUse, bool)> {
     use CategoryUse::{Annotation, Host, Other, Work, WorkOnDevice};
     let mut lower = [0; LONGEST];
@@ -72,12 +72,12 @@ fn kineto(category: &str) -> Option<(CategoryUse, bool)> {
     })
 }
 
-/// Returns the meaning of a category of Kineto, `None` for other categories.
+/// Returns the meaning of a category of Kineto; `None` for other categories.
 pub fn category_use(category: &str) -> Option<CategoryUse> {
     kineto(category).map(|(category_use, _)| category_use)
 }
 
-/// Returns true for the category of a call into a runtime, which may launch something.
+/// Returns true for the category of a call into a runtime, which may launch work.
 pub fn is_runtime(category: &str) -> bool {
     let is = |end: &str| {
         let start = category.len().checked_sub(end.len());
@@ -86,7 +86,7 @@ pub fn is_runtime(category: &str) -> bool {
     is("_runtime") || is("_driver") || category.eq_ignore_ascii_case("runtime")
 }
 
-/// Returns true for the category of arrows from launches to what devices did for them, in traces of torch.
+/// Returns true for the category of arrows from launches to the work of devices, in PyTorch's traces.
 pub(crate) fn is_launch_arrow(category: &str) -> bool {
     const ARROWS: [&str; 5] = [
         "ac2g",
@@ -98,7 +98,7 @@ pub(crate) fn is_launch_arrow(category: &str) -> bool {
     ARROWS.contains(&category)
 }
 
-/// A summary of the categories of the spans on a row, which shows if the row belongs to a device or to the host.
+/// Summary of the categories of a track's spans, which shows if the track belongs to a device or to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCategories(u8);
 
@@ -160,7 +160,7 @@ impl RowCategories {
         self.has_host() && !self.has_work() && !self.has(RowCategories::ANNOTATION)
     }
 
-    /// Returns true if a span is work, provided that the row belongs to a device.
+    /// Returns true if a span is work, provided that the track belongs to a device.
     pub fn has_work(self) -> bool {
         self.has(RowCategories::WORK | RowCategories::ON_DEVICE)
     }
@@ -170,35 +170,35 @@ impl RowCategories {
         self.has(RowCategories::HOST)
     }
 
-    /// Returns true if the row belongs to a device for certain, whatever its process is called. The category `kernel` is not enough: spans that launch
-    /// kernels on the host use it as well.
+    /// Returns true if the track certainly belongs to a device, whatever the name of its process. The category `kernel` is not enough, because spans
+    /// that launch kernels on the host use it as well.
     pub fn is_device(self, is_kineto: bool) -> bool {
         self.has(RowCategories::LAUNCHED)
             || self.has(RowCategories::WORK) && is_kineto && !self.has_host()
     }
 }
 
-/// The part that the events of a row have in the work of a device.
+/// How the events of a track count as work of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowUse {
-    /// A row of the host.
+    /// A track of the host.
     #[default]
     Host,
     /// All events are work.
     Work,
     /// Events are work if their category says so.
     ByCategory,
-    /// Tasks of an NPU: all are work, except for tasks that only wait for an event, record or reset one, or mark a place.
+    /// Tasks of an NPU. All are work, except for tasks that only wait for an event, record or reset one, or mark a place.
     Tasks {
-        /// False if the collectives have rows of their own.
+        /// False if the collectives have their own tracks.
         shows_collectives: bool,
     },
     /// Whole collectives.
     Collectives,
     /// Parts of collectives.
     CollectiveParts,
-    /// Sampled launches: work, except while another trace has all kernels.
+    /// Sampled launches. They are work, except while another trace contains all kernels.
     Sampled,
-    /// Regions: annotations, steps, or rows that repeat the work or were computed from it.
+    /// Regions: annotations, steps, or tracks that repeat the work or were computed from it.
     Regions,
 }

@@ -1,15 +1,16 @@
-//! The groups of rows that torch_npu and msprof write, and the rows that XLA writes for a device. Both vendors show an NPU as several processes with the same label.
+//! The groups of tracks that torch_npu and msprof write, and the tracks that XLA writes for a device. Both Ascend profilers show an NPU as several
+//! processes with the same label.
 
 use super::label::without_pid;
 
-/// A group of rows, by the name of its process.
+/// A group of tracks, by the name of its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VendorGroup {
     /// The tasks of an NPU's streams.
     Hardware,
     /// The collectives of an NPU, and their parts.
     Communication,
-    /// Rows computed from the tasks, and samples of the hardware.
+    /// Tracks computed from the tasks, and samples of the hardware.
     Derived,
     /// Calls of the runtime on the host.
     Host,
@@ -53,9 +54,9 @@ const HOST: [&str; 7] = [
     "OS Runtime API",
 ];
 
-/// Returns the group that a process of this name is, if it is one.
+/// Returns the group that a process with this name is, if it is one.
 pub fn vendor_group(name: &str) -> Option<VendorGroup> {
-    // A merge of several traces adds the rank to a name, and puts the label of the device before it.
+    // A merge of several traces appends the rank to a name and prepends the label of the device.
     without_pid(name).split(" · ").find_map(group)
 }
 
@@ -69,36 +70,36 @@ fn group(name: &str) -> Option<VendorGroup> {
     }
 }
 
-/// msprof packs the number of the device and the pid of the process into the pid of a group.
+/// Number of bits for the device in the pid that msprof gives a group. The remaining bits contain the process's own pid.
 const DEVICE_BITS: u32 = 5;
 const PID_BITS: u32 = 10;
-/// The number of the device in the pids of groups without one.
+/// Device number in the pids of groups without a device.
 const NO_DEVICE: u32 = 31;
 
-/// Unpacks the pid of the process from the pid of its group. `None` if the pid is not packed, or does not agree with the label of the group.
+/// Returns the process's pid from the pid of its group. `None` if the pid is not packed, or does not agree with the label of the group.
 pub fn packed_pid(group: i64, device: Option<u32>) -> Option<i64> {
     let (pid, number) = (group >> PID_BITS, group & ((1 << DEVICE_BITS) - 1));
     let is_packed = pid > 0 && number == i64::from(device.unwrap_or(NO_DEVICE));
     is_packed.then_some(pid)
 }
 
-/// Returns true if a row of a device that we recorded has the records of MSPTI. They show once more what the rows of the launches show, by a clock without
-/// a known bound.
+/// Returns true if a track of a device contains records of MSPTI. They repeat what the tracks of the launches show, with times of a clock whose error
+/// is unknown.
 pub fn is_of_mspti(thread: &str) -> bool {
     thread.ends_with(" (MSPTI)") || thread.contains(" (MSPTI) (overlapping ")
 }
 
-/// Returns true if the spans of a row in [`VendorGroup::Hardware`] are iterations, not tasks.
+/// Returns true if the spans of a track in [`VendorGroup::Hardware`] are iterations and not tasks.
 pub fn is_step_row(thread: &str) -> bool {
     thread.starts_with("Step Trace")
 }
 
-/// Returns true if a row in [`VendorGroup::Communication`] shows parts of collectives.
+/// Returns true if a track in [`VendorGroup::Communication`] shows parts of collectives.
 pub fn is_plane(thread: &str) -> bool {
     thread.starts_with("Plane ")
 }
 
-/// Returns true for types of tasks in which a stream only waits for an event, records or resets one, or marks a place.
+/// Returns true for task types in which a stream only waits for an event, records or resets one, or marks a place.
 pub fn is_idle_task(task_type: &str) -> bool {
     const IDLE: [&str; 5] = [
         "WAIT",
@@ -111,7 +112,7 @@ pub fn is_idle_task(task_type: &str) -> bool {
     IDLE.iter().any(|idle| task_type.contains(idle))
 }
 
-/// Returns true if a task without a type has the name of such a type. Kernels may have names like `RecordScatter`.
+/// Returns true if a task without a type has the name of an idle one. Kernels may have names like `RecordScatter`.
 pub fn is_idle_name(name: &str) -> bool {
     const IDLE: [&str; 5] = [
         "EVENT_",
@@ -124,8 +125,8 @@ pub fn is_idle_name(name: &str) -> bool {
     IDLE.iter().any(|idle| name.starts_with(idle))
 }
 
-/// Returns a function that finds the rows with work among the rows that XLA writes for a device. If there are streams, it is these, otherwise the
-/// operations. XLA computes the other rows from them.
+/// Returns a function that finds the tracks with work among the tracks that XLA writes for a device. These are the streams if there are any,
+/// otherwise the operations. XLA computes the other tracks from them.
 pub fn xla_work<'a>(threads: impl Iterator<Item = &'a str> + Clone) -> fn(&str) -> bool {
     const DERIVED: [&str; 9] = [
         "Steps",

@@ -6,22 +6,22 @@ use std::fmt;
 const KINDS: [&str; 12] = [
     "NPU", "GPU", "TPU", "XPU", "HPU", "MTIA", "MLU", "MUSA", "GCU", "DCU", "IPU", "AIU",
 ];
-/// The label of processes of the host.
+/// Label of processes on the host.
 const HOST: &str = "CPU";
-/// Begins the name of a device in traces of XLA, before its kind and its number.
+/// Prefix of the name of a device in traces of XLA, before its kind and number.
 const XLA: &str = "/device:";
 /// Kinds in names of XLA that are not accelerators.
 const XLA_HOSTS: [&str; 2] = ["CPU", "CUSTOM"];
-/// Begins the note of a merge that has the pid of a process.
+/// Prefix of the label with the pid of a process, which a merge writes.
 const PID: &str = "pid ";
-/// Begins the note of a merge that says which trace has all kernels of a sampled device.
+/// Prefix of a merge's label that names the trace with all kernels of a sampled device.
 const SAMPLED: &str = "sampled; all kernels in ";
-/// Begins the note of a merge about a killed process. One of [`ENDS`] may follow.
+/// Prefix of a merge's label for a killed process. One of [`ENDS`] may follow.
 const KILLED: &str = "killed";
 const ENDS: [&str; 2] = [" by ", " with exit code "];
-/// The note of a merge about a process whose ring was in memory.
+/// A merge's label for a process whose ring was in memory.
 const RING: &str = "ring in memory";
-/// Begins the note of a merge about the clock of a process. [`CLOCK_ERROR`] follows.
+/// Prefix of a merge's label about the clock of a process. [`CLOCK_ERROR`] follows.
 const CLOCK: &str = "clock ";
 const CLOCK_ERROR: &str = " ±";
 
@@ -30,7 +30,7 @@ const CLOCK_ERROR: &str = " ±";
 pub struct DeviceLabel {
     /// Kind of the device, such as `NPU`.
     pub kind: String,
-    /// The number; some profilers write none if there is one device.
+    /// Number of the device. Some profilers do not write it if there is only one device.
     pub number: Option<u32>,
 }
 
@@ -40,19 +40,19 @@ impl DeviceLabel {
         parts(labels).find_map(of_device)
     }
 
-    /// Finds the device in the name of a process. A name without a number is not enough, since programs have such names, too.
+    /// Finds the device in the name of a process. The name must have a number, because programs may be called `GPU`, too.
     pub fn in_name(name: &str) -> Option<DeviceLabel> {
         let name = without_pid(name);
         of_xla(name).or_else(|| parts(name).find_map(DeviceLabel::numbered))
     }
 
-    /// Returns true if this label can mean the other device: a profiler may leave out the number.
+    /// Returns true if this label may mean the other device, because a profiler may omit the number.
     pub fn names(&self, other: &DeviceLabel) -> bool {
         let is_number = self.number.is_none() || self.number == other.number;
         self.kind == other.kind && is_number
     }
 
-    /// Reads a text whose last words are a kind and a number.
+    /// Parses a text whose last words are a kind and a number.
     fn numbered(text: &str) -> Option<DeviceLabel> {
         let mut words = text.rsplit(' ');
         let number = words.next()?.parse().ok()?;
@@ -77,14 +77,14 @@ impl fmt::Display for DeviceLabel {
     }
 }
 
-/// Reads the label that a trace gives the processes of a device.
+/// Parses the label of a device's processes.
 fn of_device(text: &str) -> Option<DeviceLabel> {
     let is_kind = KINDS.contains(&text);
     let bare = || is_kind.then(|| DeviceLabel::of(text, None));
     DeviceLabel::numbered(text).or_else(bare)
 }
 
-/// Reads the name that XLA gives a device. TensorFlow writes a host before it.
+/// Parses the name that XLA gives a device. TensorFlow writes a host before it.
 fn of_xla(name: &str) -> Option<DeviceLabel> {
     let (_, device) = name.split_once(XLA)?;
     let (kind, number) = device.split_once(':')?;
@@ -110,24 +110,24 @@ pub(crate) fn without_pid(name: &str) -> &str {
     }
 }
 
-/// Returns true if the labels say that the process is one of the host.
+/// Returns true if the labels mark a process of the host.
 pub fn is_of_host(labels: &str) -> bool {
     parts(labels).any(|part| part == HOST)
 }
 
-/// LabelNotes that a merge adds to the labels of a process.
+/// Parts of the labels of a process that a merge added.
 #[derive(Debug, Default)]
 pub struct LabelNotes<'a> {
-    /// Text after `pid `: the pid, or the text that the trace has in its place. The host follows if there were several.
+    /// Text after `pid `: the pid, or the text that the trace contains in its place. The host follows if there were several.
     pub pid: Option<&'a str>,
-    /// Input trace that the process comes from. Empty for processes recorded here.
+    /// Input trace from which the process comes. Empty for processes recorded by us.
     pub trace: String,
-    /// Input trace that has all kernels of this sampled device. Empty for other processes.
+    /// Input trace that contains all kernels of this sampled device. Empty for other processes.
     pub sampled_from: String,
 }
 
 impl<'a> LabelNotes<'a> {
-    /// Reads the notes in the labels of a process. A merge of merged traces adds notes to notes: the first pid is that of the input.
+    /// Parses the labels of a process. A merge of merged traces adds labels to earlier ones: the first pid is the one in the original input.
     pub fn of(labels: &'a str) -> LabelNotes<'a> {
         let has_pid = parts(labels).any(|part| part.starts_with(PID));
         // Names of traces may contain commas.
@@ -162,7 +162,7 @@ impl<'a> LabelNotes<'a> {
     }
 }
 
-/// Returns true for notes about the recording of a process, which say how it ended, where its ring was, and what its clock may be off.
+/// Returns true for a label about the recording of a process: how it ended, that its ring was in memory, or how uncertain its clock is.
 fn is_of_recording(part: &str) -> bool {
     let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
     let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn notes_of_a_merge_are_read_back() {
-        // Labels, each with its pid, its trace and the trace that has all its kernels. In the last two, a merged trace was merged again.
+        // Labels, each with its pid, its trace and the trace that contains all its kernels. In the last two, a merged trace was merged again.
         for case in include_str!("../../tests/labels.txt").lines() {
             let (labels, expected) = case.split_once(" -> ").unwrap();
             let LabelNotes {

@@ -1,7 +1,8 @@
-//! Whose clock the times of another profiler's trace are of.
+//! Determines the clock that the times of another profiler's trace use.
 //!
-//! A trace may say what its times count from, or have times since 1970. Then it is a host of its own, whose monotonic clock is that count. Anchors say
-//! when its clock showed what the wall clock showed, and it is placed as other hosts are. Any other trace is an error that names what would place it.
+//! A trace may contain the origin of its times, or have times since 1970. It is then treated as a host of its own, whose monotonic clock counts from
+//! that origin, with anchors that relate it to the wall clock. It is placed in the same way as other hosts. Any other trace is an error, which says
+//! what would place it.
 
 use super::members::DocumentMembers;
 use crate::base::duration::duration_ns;
@@ -10,26 +11,26 @@ use crate::fragment::recording::Recording;
 use sa_format::{Anchor, FragmentHeader, RingKind, VERSION};
 use std::path::PathBuf;
 
-/// Wall times that are believed, in ns: 2001 to 2043.
+/// Plausible wall times in ns: 2001 to 2043.
 const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
-/// What times that were written as microseconds may be off.
+/// Uncertainty of times that were written as microseconds.
 const UNCERTAINTY_NS: u64 = 1_000;
 /// Number of bytes at the front of a fragment that are searched for its first event.
 const FRONT_BYTES: usize = 1 << 16;
 
-/// What a trace's times count from.
+/// Origin of a trace's times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TimeOrigin {
-    /// A wall time, in ns, and what says so.
+    /// A wall time in ns, and the name of its source.
     Wall(i64, &'static str),
     /// The monotonic clock of a host whose processes are in the trace.
     Host(Box<FragmentHeader>),
-    /// Nobody knows; why not, in words.
+    /// Unknown; contains what was found instead.
     Unknown(String),
 }
 
 impl TimeOrigin {
-    /// What the members and times of a document tell.
+    /// Determines the origin from the members and times of a document.
     pub(super) fn of(members: &DocumentMembers, time: Option<(i64, i64)>) -> TimeOrigin {
         let Some((first_ns, last_ns)) = time else {
             return TimeOrigin::Unknown("no event with a time".to_owned());
@@ -54,18 +55,18 @@ impl TimeOrigin {
     }
 }
 
-/// What the clocks of a merge are placed by.
+/// The clock to which the traces in a merge are related.
 pub(super) struct ReferenceClock {
-    /// The clock that the others are brought to.
+    /// Header of a process with the reference clock.
     pub(super) reference: Option<FragmentHeader>,
-    /// Whether there are fragments, and none of them says what time it was.
+    /// True if there are fragments and none of them has an anchor.
     pub(super) lacks_wall: bool,
-    /// The least time of that clock, as far as can be seen.
+    /// The earliest time on that clock, as far as it is known.
     pub(super) start_ns: Option<i64>,
 }
 
 impl ReferenceClock {
-    /// That of the fragments.
+    /// Returns the clock of the fragments.
     pub(super) fn of(recordings: &[Recording]) -> ReferenceClock {
         let headers = || recordings.iter().filter_map(Recording::header);
         let main = headers().find(|header| header.main);
@@ -78,12 +79,12 @@ impl ReferenceClock {
     }
 }
 
-/// Its first anchor, if it has a header.
+/// Returns the first anchor of a recording, if it has a header.
 pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
     recording.fragments.first()?.begin
 }
 
-/// When its host's monotonic clock showed its beginning: its first anchor, else its first event.
+/// Returns the begin of a recording on its host's monotonic clock: the time of its first anchor, or of its first event.
 fn start_ns(recording: &Recording) -> Option<i64> {
     let first = recording.fragments.first()?;
     let ahead_ns = recording.header().map_or(0, |of| of.monotonic_offset_ns);
@@ -102,7 +103,7 @@ fn start_ns(recording: &Recording) -> Option<i64> {
     start_ns
 }
 
-/// A clock of its own: a host that is named like the trace.
+/// Creates the clock of a trace that is treated as its own host, named after the trace.
 pub(super) fn own(name: &str) -> FragmentHeader {
     FragmentHeader {
         version: VERSION,
@@ -113,7 +114,7 @@ pub(super) fn own(name: &str) -> FragmentHeader {
     }
 }
 
-/// The same clock, read by something whose times are short of it by `offset_ns`.
+/// Returns the same clock for times that are `offset_ns` less than its own.
 pub(super) fn behind(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
     FragmentHeader {
         monotonic_offset_ns: offset_ns.saturating_neg(),
@@ -121,7 +122,7 @@ pub(super) fn behind(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
     }
 }
 
-/// The anchors of a clock that counts from a wall time: one at either end, so that nobody takes it for one that drifts.
+/// Returns the anchors of a clock that counts from a wall time: one at each end, so that no drift is estimated.
 pub(super) fn anchors((first_ns, last_ns): (i64, i64), base_ns: i64) -> Vec<Anchor> {
     let at = |ns: i64| {
         Some(Anchor {
@@ -130,7 +131,7 @@ pub(super) fn anchors((first_ns, last_ns): (i64, i64), base_ns: i64) -> Vec<Anch
             uncertainty_ns: UNCERTAINTY_NS,
         })
     };
-    // Anchors know no times before 0.
+    // Anchors cannot have times before 0.
     let first_ns = first_ns.max(0);
     [first_ns, last_ns.max(first_ns + 1)]
         .into_iter()
@@ -138,7 +139,7 @@ pub(super) fn anchors((first_ns, last_ns): (i64, i64), base_ns: i64) -> Vec<Anch
         .collect()
 }
 
-/// Nanoseconds as seconds, with their sign if they have to be added.
+/// Formats nanoseconds as seconds. A negative time has its sign.
 pub(super) fn seconds(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
@@ -149,19 +150,19 @@ pub(super) fn seconds(ns: i64) -> String {
     }
 }
 
-/// Longest offset: beyond it sums of times could overflow.
+/// Maximum offset. Beyond it, sums of times could overflow.
 const LIMIT_NS: u64 = i64::MAX.cast_unsigned() / 4;
 
 /// Duration to add to the times of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// The input, as it is named among the paths.
+    /// Path of the input, as given on the command line.
     pub path: PathBuf,
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     pub ns: i64,
 }
 
-/// Reads `FILE=±DURATION`, such as `trace.json=-1.5s`.
+/// Parses `FILE=±DURATION`, such as `trace.json=-1.5s`.
 ///
 /// # Errors
 /// Returns a description of the expected form if `text` has another one.
@@ -206,7 +207,7 @@ mod tests {
         for (base_ns, first_ns, expected) in [
             (Some(base_ns), NOW_NS - base_ns, wall(base_ns, base)),
             (None, NOW_NS, wall(0, epoch)),
-            // Some versions give both.
+            // Some versions of Kineto write both.
             (Some(base_ns), NOW_NS, wall(0, epoch)),
             (Some(0), NOW_NS, wall(0, base)),
             (None, 5, None),

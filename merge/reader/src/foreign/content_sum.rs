@@ -1,4 +1,4 @@
-//! A hash of a file that is read once, from beginning to end.
+//! Hashes a file while it is read once from beginning to end.
 
 use crate::fragment::file::Content;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -37,7 +37,7 @@ impl<'a> ContentSum<'a> {
         sum.finish()
     }
 
-    /// Notes that the reader has come to `at`.
+    /// Updates the state after the reader has advanced to `at`.
     pub(super) fn passed(&mut self, at: usize) {
         if at.saturating_add(AHEAD_BYTES / 2) > self.hashed {
             self.hash_to(at.saturating_add(AHEAD_BYTES));
@@ -56,7 +56,7 @@ impl<'a> ContentSum<'a> {
         self.hasher.digest()
     }
 
-    /// Hashes the bytes up to `to`. No other program can change content that is not watched, so that needs no hash.
+    /// Hashes the bytes up to `to`. Content that is not watched cannot be changed by other programs, so it is not hashed.
     fn hash_to(&mut self, to: usize) {
         let bytes = self.content.bytes();
         let to = to.min(bytes.len());
@@ -73,7 +73,7 @@ mod tests {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
 
-    /// A change after the reader has passed a byte, and one just before it, differ from the hash.
+    /// A change after the reader has passed a byte, and one just before it, both change the hash.
     #[test]
     fn a_byte_anywhere_changes_the_sum_and_appending_does_not() {
         let named = tempfile::NamedTempFile::new().unwrap();

@@ -1,5 +1,5 @@
-//! The forms a document of trace events comes in: an object that has them in `traceEvents`, a list, a list that nobody closed, or one event after the other.
-//! Any of these may be cut off or damaged. Its events go to [`Lines`], its other members to [`DocumentMembers`].
+//! Reads a document of trace events in any form: an object with the events in `traceEvents`, a list, a list without its end, or one event after the
+//! other. Any of them may be cut off or damaged. The events are written to [`Lines`], the other members to [`DocumentMembers`].
 
 use super::lines::Lines;
 use super::members::DocumentMembers;
@@ -9,10 +9,10 @@ use crate::event::json::{Scanner, scan_object_at_front};
 use memchr::memmem;
 use std::io;
 
-/// The member that holds the events.
+/// Key of the member that contains the events.
 const EVENTS: &[u8] = b"traceEvents";
 const BOM: &[u8] = b"\xef\xbb\xbf";
-/// How far the events are looked for behind a member that is not well formed.
+/// Number of bytes after a malformed member within which the events are searched for.
 const LOOK_AHEAD: usize = 1 << 20;
 
 /// Reads a whole document and calls `passed` with the current offset from time to time. Returns its form and its members.
@@ -48,7 +48,7 @@ struct DocumentReader<'a, 'f> {
 }
 
 impl<'a> DocumentReader<'a, '_> {
-    /// Reads what stands at the top; `false` at the end.
+    /// Reads the next top-level element. Returns `false` at the end.
     fn next(&mut self) -> io::Result<bool> {
         self.skip(b" \t\r\n,");
         let Some(byte) = self.peek() else {
@@ -88,13 +88,13 @@ impl<'a> DocumentReader<'a, '_> {
         self.at += skipped.take_while(|byte| any.contains(byte)).count();
     }
 
-    /// A hole in the file.
+    /// Reports a run of zero bytes, which is a hole in the file.
     fn nuls(&mut self) {
         self.lines.damage(self.at, Kind::Nul);
         self.skip(&[0]);
     }
 
-    /// Whether the object here has its events in a member, and is none itself.
+    /// Returns true if the object here contains events in a member and is not an event itself.
     fn holds_events(&self) -> bool {
         let mut scanner = self.scanner(self.at + 1);
         loop {
@@ -111,7 +111,7 @@ impl<'a> DocumentReader<'a, '_> {
             let value = scanner.colon().and_then(|()| scanner.value(1));
             scanner.space();
             if value.is_none() || !matches!(scanner.peek(), b',' | b'}') {
-                // Some profilers write members that are not well formed before their events.
+                // Some profilers write malformed members before their events.
                 let ahead = &self.bytes[start..self.bytes.len().min(start + LOOK_AHEAD)];
                 let events = memmem::find(ahead, br#""traceEvents""#);
                 let before = &ahead[..events.unwrap_or(0)];
@@ -127,7 +127,7 @@ impl<'a> DocumentReader<'a, '_> {
         Scanner::lenient(self.bytes, at)
     }
 
-    /// The members of an object that holds events, from behind its bracket on.
+    /// Reads the members of an object that contains events, from the offset after its bracket.
     fn members(&mut self) -> io::Result<()> {
         let mut has_events = false;
         loop {
@@ -157,7 +157,7 @@ impl<'a> DocumentReader<'a, '_> {
         }
     }
 
-    /// Reads a member; `true` if the list of the events begins here. `None`, and no step, if it is not well formed.
+    /// Reads a member. Returns `true` if the list of events begins here. If the member is malformed, returns `None` and does not advance.
     fn member(&mut self) -> Option<bool> {
         let mut scanner = self.scanner(self.at);
         let start = scanner.at;
@@ -175,7 +175,7 @@ impl<'a> DocumentReader<'a, '_> {
         Some(false)
     }
 
-    /// Goes on behind a member that is not well formed, where the events are still to come; else there is nothing left to look for.
+    /// Skips a malformed member if the events are still to come. Otherwise nothing is left to be read.
     fn broken_member(&mut self, has_events: bool) -> bool {
         let start = self.at;
         let rest = &self.bytes[start + 1..];
@@ -189,13 +189,13 @@ impl<'a> DocumentReader<'a, '_> {
         events.is_some()
     }
 
-    /// Whether the member at `start` is well formed as far as it is there.
+    /// Returns true if the member at `start` is well formed up to the end of the document.
     fn fails_at_end(&self, start: usize) -> bool {
         let mut scanner = self.scanner(start);
         scanner.pair(1).is_none() && is_at_end(self.bytes, scanner.at)
     }
 
-    /// The events of a list, up to its end; `false` if the document ends before that.
+    /// Reads the events of a list up to its end. Returns `false` if the document ends before.
     fn events(&mut self) -> io::Result<bool> {
         loop {
             self.skip(b" \t\r\n,");
@@ -227,7 +227,7 @@ impl<'a> DocumentReader<'a, '_> {
         is_last
     }
 
-    /// Something in a list that is no object.
+    /// Skips an element of a list that is not an object.
     fn other(&mut self) {
         let mut scanner = self.scanner(self.at);
         if scanner.value(1).is_some() {
@@ -240,7 +240,7 @@ impl<'a> DocumentReader<'a, '_> {
         self.at = next_event(self.bytes, from, self.bytes.len()).unwrap_or(self.bytes.len());
     }
 
-    /// An object that should be an event.
+    /// Reads an object that should be an event.
     fn element(&mut self) -> io::Result<()> {
         let rest = &self.bytes[self.at..];
         match scan_object_at_front(rest) {

@@ -1,7 +1,7 @@
-//! Arrows from launches to kernels that end before they begin, because the clocks of host and device differ.
+//! Reverses arrows from launches to kernels that end before they begin because the clocks of host and device differ.
 //!
-//! Viewers drop the end of such an arrow. So the arrow is reversed: its end becomes the start, and its start becomes a step, which still leads to the other
-//! ends. This changes one byte in each of two lines that are already written.
+//! Viewers drop the end of such an arrow. So the arrow is reversed: its end becomes the start, and its start becomes a step, which still leads to the
+//! other ends. This changes one byte in each of two lines that are already written.
 
 use crate::base::number::unquoted;
 use crate::device::category::is_launch_arrow;
@@ -22,12 +22,12 @@ pub(super) struct ArrowEnd {
     key: u64,
     is_end: bool,
     ns: i64,
-    /// The offset of its phase in the file, once its line is written.
+    /// File offset of its phase, once its line is written.
     at: u64,
 }
 
 impl ArrowEnd {
-    /// Returns the start or end that an event is, if it is one of a launch arrow.
+    /// Returns the start or end of a launch arrow if the event is one.
     pub(super) fn of(event: &Event<'_>) -> Option<ArrowEnd> {
         let is_end = match event.phase {
             Phase::FlowStart => false,

@@ -1,7 +1,7 @@
-//! One event of another profiler → one line that the passes read.
+//! Converts an event of another profiler into a line that the merge passes read.
 //!
-//! The text stays as it is, with four exceptions: newlines between its members, which a line cannot hold; a pid, which viewers take for granted; what they
-//! do not take; and ids whose scope is not the whole document.
+//! The text is copied, with four exceptions: newlines between members are removed, because a line cannot contain them; a missing pid is added;
+//! members that viewers reject are repaired; and ids get the document as their scope.
 
 use super::early_arrows::ArrowEnd;
 use crate::base::number::unquoted;
@@ -16,26 +16,26 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Texts that stand in the place of others.
+/// Ranges of the text, and their replacements.
 type Edits = Vec<(Range<usize>, Vec<u8>)>;
 
-/// What a line that was written tells.
+/// Summary of a line that was written.
 pub(super) struct WrittenEvent {
-    /// From when to when it lies, unless it is metadata.
+    /// Begin and end of the event, unless it is metadata.
     pub(super) time: Option<(i64, i64)>,
-    /// Ids that are texts, and the numbers that stand for them.
+    /// Ids that are texts, with the numbers that replace them.
     pub(super) texts: [Option<(i64, String)>; 2],
-    /// Whether a name had characters that nobody sees.
+    /// True if the name contained invisible characters.
     pub(super) had_hidden: bool,
-    /// What was mended in it.
+    /// Repairs that were made.
     pub(super) repairs: BTreeSet<Repair>,
-    /// Its pid and tid, and the summary of its category.
+    /// Pid and tid of the event, and the summary of its category.
     pub(super) row: ((i64, i64), RowCategories),
-    /// Set if it is the start or end of a launch arrow.
+    /// The start or end of a launch arrow, if the event is one.
     pub(super) arrow_end: Option<ArrowEnd>,
 }
 
-/// Appends the line of an object. `None` if it is a record that only fragments may hold, or was added to a merged trace.
+/// Appends the line of an object. Returns `None` if it is a record that only fragments may contain, or was added by a merge.
 pub(super) fn write_line(
     text: &[u8],
     fields: Fields,
@@ -78,7 +78,7 @@ pub(super) fn write_line(
     }))
 }
 
-/// Returns the summary of the category of a span, which is empty for other events.
+/// Returns the summary of the category of a span; empty for other events.
 fn categories(event: &Event<'_>) -> RowCategories {
     let category = unquoted(event.fields.cat.of(event.line));
     match (event.phase, std::str::from_utf8(category)) {
@@ -89,14 +89,14 @@ fn categories(event: &Event<'_>) -> RowCategories {
     }
 }
 
-/// What viewers do not take of an event is not in its line.
+/// Writes an event without the members that viewers reject.
 fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (text, repairs) = mended_event(event.line, event.phase).ok_or(Kind::BadEvent)?;
     let written = write_text(&text, out)?;
     Ok(written.map(|written| WrittenEvent { repairs, ..written }))
 }
 
-/// Viewers take an event without a pid for one of process 0.
+/// Writes an event that has no pid. Viewers assume process 0 for it.
 fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     write_text(&[br#"{"pid":0,"#, &text[1..]].concat(), out)
 }
@@ -126,8 +126,8 @@ fn edits(event: &Event<'_>) -> Edits {
     edits
 }
 
-/// The id of an event in the scope of the document: one of a process has its pid in it, one of all processes is one of the document's, and
-/// one with a `scope` has that in it.
+/// Returns the id of an event with the document as its scope, and the range of the text that it replaces. A process-local id gets the pid as a
+/// prefix, a global id becomes local to the document, and an id with a `scope` gets that as a prefix.
 fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     let fields = &event.fields;
     let object = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
@@ -159,7 +159,7 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     Some((fields.id.start..fields.id.end, scoped.into_bytes()))
 }
 
-/// An id as a text; some write it as a number.
+/// Returns an id as a text. Some profilers write it as a number.
 fn id_text(id: &Value) -> Option<String> {
     let number = || id.as_i64().map(|number| format!("{number:#x}"));
     id.as_str().map(str::to_owned).or_else(number)
@@ -176,7 +176,7 @@ fn edited(text: &[u8], edits: &Edits) -> Vec<u8> {
     out
 }
 
-/// Appends an object without the space between its members.
+/// Appends an object without the white space between its members.
 fn write_compact(text: &[u8], out: &mut Vec<u8>) {
     let (mut at, mut copied) = (0, 0);
     while let Some(byte) = text.get(at) {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_event_becomes_one_line() {
-        // Events, each with its line below it.
+        // Pairs of lines: an event, and the expected line.
         let table = include_str!("../../tests/events.txt");
         let lines: Vec<&str> = table.lines().collect();
         let several = "{\n  \"ph\": \"i\",\n\"name\":\"a \\\" b\",\r\n\"pid\":1,\"ts\" : 2\n}";

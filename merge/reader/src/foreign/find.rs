@@ -1,4 +1,4 @@
-//! Which inputs are traces of other profilers, and what the compressed ones hold.
+//! Finds the inputs that are traces of other profilers, and unpacks the compressed ones.
 
 use super::content_sum::ContentSum;
 use crate::base::file_status::FileId;
@@ -10,27 +10,27 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// A trace of another profiler, not yet read.
+/// A trace of another profiler that has not been read yet.
 pub struct TraceCandidate {
-    /// The file, with what it holds unpacked.
+    /// The file, with its unpacked content.
     pub(super) fragment: Fragment,
-    /// Length of the file.
+    /// Length of the file in bytes.
     pub(super) bytes: u64,
     pub(super) is_packed: bool,
-    /// Where unpacking had to stop, and why.
+    /// Offset at which unpacking had to stop, and the reason.
     pub(super) failure: Option<(u64, String)>,
 }
 
 impl TraceCandidate {
-    /// Returns true if another program changed the file since it was opened. Appending is not a change. `sum` is the hash of what was read: it is
-    /// compared only if the file's size or times have changed.
+    /// Returns true if another program changed the file since it was opened. Appending is not a change. `sum` is the hash of the bytes that were
+    /// read. It is only compared if the file's size or times have changed.
     pub(super) fn has_changed(&self, sum: u64) -> bool {
         let content = &self.fragment.content;
         self.fragment.may_have_changed() && (content.is_cut() || ContentSum::of(content) != sum)
     }
 }
 
-/// What stood among the inputs beside fragments that lie there as they are.
+/// All inputs that are not uncompressed fragments.
 #[derive(Default)]
 pub struct OtherInputs {
     /// Fragments that were compressed.
@@ -39,10 +39,10 @@ pub struct OtherInputs {
     pub candidates: Vec<TraceCandidate>,
 }
 
-/// Takes them out of the inputs. What cannot be opened stays there, where that is told.
+/// Moves the other inputs out of `inputs`. Files that cannot be opened stay, because they are reported later.
 ///
 /// # Errors
-/// If there is no room to unpack one.
+/// Returns an error if there is no room to unpack a file.
 pub fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<OtherInputs, Error> {
     let mut found = OtherInputs::default();
     for input in std::mem::take(&mut inputs.files) {
@@ -63,7 +63,7 @@ pub fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<OtherInputs, Err
     Ok(found)
 }
 
-/// Whether it is neither called like a fragment nor begins like one.
+/// Returns true if a file has neither the name nor the first line of a fragment.
 fn is_foreign(input: &Input) -> bool {
     if input.in_directory || is_fragment(input.place.path()) {
         return false;
@@ -102,22 +102,22 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
     }))
 }
 
-/// Bytes unpacked at a time.
+/// Number of bytes that are unpacked at a time.
 const STEP_BYTES: usize = 1 << 17;
 
-/// Contents of a compressed file.
+/// Unpacked content of a compressed file.
 pub(super) struct Unpacked {
     pub(super) file: File,
-    /// Offset at which reading had to stop, and the reason.
+    /// Offset at which unpacking had to stop, and the reason.
     pub(super) failure: Option<(u64, String)>,
 }
 
-/// Tells whether these are the first bytes of a compressed file.
+/// Returns true if these are the first bytes of a gzip file.
 pub(super) fn is_gzip(front: &[u8]) -> bool {
     front.starts_with(b"\x1f\x8b\x08")
 }
 
-/// Unpacks a file as far as it can be. An error is one of the temporary file.
+/// Unpacks a file as far as possible. Returns an error only if the temporary file cannot be written.
 pub(super) fn unpack(packed: &File, folder: &Path) -> io::Result<Unpacked> {
     let mut packed = packed.try_clone()?;
     packed.rewind()?;

@@ -1,4 +1,4 @@
-//! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
+//! Writes the events of another profiler to a temporary file, one per line, and collects statistics about them.
 
 use super::early_arrows::EarlyArrows;
 use super::event::write_line;
@@ -30,24 +30,24 @@ pub(super) struct FirstReading {
 /// Events that have been read.
 pub(super) struct Lines<'f> {
     out: BufWriter<File>,
-    /// The number of bytes written so far.
+    /// Number of bytes written so far.
     written: u64,
     line: Vec<u8>,
-    /// What was wrong, by its offset in the input.
+    /// Damage, by its offset in the input.
     pub(super) places: Places,
     pub(super) repairs: Repairs,
-    /// From the first event to the end of the last.
+    /// Begin of the first event and end of the last one.
     pub(super) time: Option<(i64, i64)>,
-    /// When the last event began.
+    /// Begin of the last event.
     pub(super) last_begin_ns: i64,
-    /// When the events began.
+    /// Days on which the events began.
     pub(super) days: Days,
     first: FirstReading,
     pub(super) events: u64,
     pub(super) cpu_times: CpuTimes,
-    /// Ids that are texts, by the numbers that stand for them.
+    /// Ids that are texts, by the numbers that replace them.
     pub(super) texts: BTreeMap<i64, String>,
-    /// Categories of the spans on each row, by pid and tid.
+    /// Categories of the spans on each track, by pid and tid.
     pub(super) rows: BTreeMap<(i64, i64), RowCategories>,
     arrows: EarlyArrows<'f>,
     /// The processes that have events with a time.
@@ -75,7 +75,7 @@ impl<'f> Lines<'f> {
         })
     }
 
-    /// Takes an object that stood at `at`.
+    /// Adds an object that begins at offset `at` of the document.
     pub(super) fn object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
         self.cpu_times.add(text);
         if self.first.lacks_cpu_times
@@ -109,7 +109,7 @@ impl<'f> Lines<'f> {
                     self.pids.insert(row.0);
                 }
                 for (id, text) in written.texts.into_iter().flatten() {
-                    // Perfetto takes no name that is empty.
+                    // Perfetto does not accept an empty name.
                     if !text.is_empty() && self.texts.len() < MOST_TEXTS {
                         self.texts.entry(id).or_insert(text);
                     }
@@ -132,7 +132,7 @@ impl<'f> Lines<'f> {
         self.places.add(at as u64, kind);
     }
 
-    /// The input ends early. That is told once, where it was seen first.
+    /// Records that the input ends early. Only the first place is reported.
     pub(super) fn torn(&mut self, at: usize) {
         if !self.is_torn() {
             self.damage(at, Kind::TornTail);
@@ -143,14 +143,14 @@ impl<'f> Lines<'f> {
         self.places.totals.contains_key(&Kind::TornTail)
     }
 
-    /// Takes a line that is made here.
+    /// Writes a line that was created here.
     pub(super) fn made(&mut self, line: &[u8]) -> io::Result<()> {
         self.written += line.len() as u64 + 1;
         self.out.write_all(line)?;
         self.out.write_all(b"\n")
     }
 
-    /// Whether an event lies more than 30 days from all others.
+    /// Returns true if an event is more than 30 days from all others.
     pub(super) fn is_far(&self, time: Option<(i64, i64)>) -> bool {
         let is_far = |era: Era| time.is_some_and(|time| !era.holds(time));
         self.first.era.is_some_and(is_far)
@@ -165,7 +165,7 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// Notes from when to when an event lies.
+    /// Extends the time range by an event.
     pub(super) fn see(&mut self, time: Option<(i64, i64)>) {
         let Some((start, end)) = time else { return };
         self.days.see(start);

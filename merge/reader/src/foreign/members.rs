@@ -1,30 +1,30 @@
-//! What stands in a document beside its events: whose it is, and what its times count from.
+//! Members of a document other than its events: its profiler, and the origin of its times.
 
 use crate::event::mend::from_slice;
 use serde_json::Value;
 
 /// The name of the tool in traces that a merge wrote.
 pub(super) const MERGED: &str = "trace-merge";
-/// Names of members that are kept.
+/// Maximum number of member names that are kept.
 const MOST_NAMES: usize = 64;
-/// Longest member that is looked at.
+/// Maximum length of a member that is parsed.
 const MOST_BYTES: usize = 1 << 16;
 
-/// What the members of a document say.
+/// Information from the members of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct DocumentMembers {
-    /// The profiler, if it can be told.
+    /// The profiler, if it is known.
     pub(super) tool: Option<&'static str>,
-    /// Wall time in ns that times count from.
+    /// Wall time in ns that is the origin of the times.
     pub(super) base_ns: Option<i64>,
     /// The rank of its process in a distributed program.
     pub(super) rank: Option<u64>,
-    /// The names of those that are in no trace that is merged from it.
+    /// Names of the members that a merged trace does not contain.
     pub(super) left_out: Vec<String>,
 }
 
 impl DocumentMembers {
-    /// Those of something that has none.
+    /// Creates the members of a trace that has none.
     pub(super) fn of(tool: &'static str) -> DocumentMembers {
         DocumentMembers {
             tool: Some(tool),
@@ -32,7 +32,7 @@ impl DocumentMembers {
         }
     }
 
-    /// Takes one member; `key` is its name between the quotes.
+    /// Adds a member. `key` is its key without quotes.
     pub(super) fn take(&mut self, key: &[u8], value: &[u8]) {
         let is_short = value.len() <= MOST_BYTES;
         let value = || {
@@ -46,7 +46,7 @@ impl DocumentMembers {
                 self.tool.get_or_insert("kineto");
                 return;
             }
-            // How viewers shall print times; the merged trace leaves it to them.
+            // This is how viewers should print times. The merged trace does not set it.
             b"displayTimeUnit" => return,
             b"schemaVersion" => return,
             b"viztracer_metadata" => {

@@ -3,7 +3,7 @@
 use crate::fragment::recording::Distinction;
 use std::path::{Component, Path};
 
-/// Endings that say nothing.
+/// File extensions that do not distinguish traces.
 const ENDINGS: [&str; 4] = [".gz", ".json", ".trace", ".pt"];
 
 /// Returns the name of each file, or the whole path if several files share the name.
@@ -23,7 +23,7 @@ pub(super) fn file_names(paths: &[&Path]) -> Vec<String> {
         .collect()
 }
 
-/// Returns what distinguishes each trace from the others: its rank, else the part of its path that differs. A single trace needs nothing.
+/// Returns what distinguishes each trace from the others: its rank, or the part of its path that differs. A single trace needs nothing.
 pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distinction>> {
     if traces.len() < 2 {
         return vec![None; traces.len()];

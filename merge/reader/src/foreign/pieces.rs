@@ -1,20 +1,22 @@
 //! Finds traces that are pieces of one process's trace: `node_trace.1.log` and `node_trace.2.log`, `msprof_slice_0.json` and `msprof_slice_1.json`.
 //!
-//! Nothing in such files says so. Their names differ by a number of pieces that goes up by one, they have pids in common, count from the same origin, and one
-//! begins where the other ends. If only the times do not fit, or if several files fit, the report says so and the traces stay apart.
+//! The files themselves contain no hint. Two files are consecutive pieces if their names differ by a piece number that increases by one, they have
+//! pids in common, their times have the same origin, and one begins where the other ends. If only the times do not fit, or if several files fit, the
+//! traces stay separate and the report says why.
 
 use super::clock::{TimeOrigin, seconds};
 use super::read::TraceDraft;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Begins of pieces overlap by at most this part of the shorter one: a span may be written when it ends, so it may begin before the cut.
+/// Divisor of the shorter duration: consecutive pieces may overlap by at most this part of it. They may overlap because a span may be written when it
+/// ends, so that it began before the cut.
 const MOST_OVERLAP: i64 = 10;
-/// They are at most this far apart.
+/// Maximum time between two pieces.
 const MOST_APART_NS: i64 = 1_000_000_000;
-/// Words before the number of a piece. Other numbers tell ranks, devices and hosts apart.
+/// Words before the number of a piece. Numbers after other words are ranks, devices or hosts.
 const WORDS: [&str; 6] = ["trace", "slice", "piece", "part", "chunk", "segment"];
-/// Pids below it may be devices, which Kineto numbers from 0.
+/// Lower pids may be devices, which Kineto numbers from 0.
 const FIRST_HOST_PID: i64 = 64;
 
 /// A trace that may be a piece.
@@ -27,7 +29,7 @@ struct TracePiece<'a> {
     time: Option<PieceTime>,
 }
 
-/// When the events of a trace began, first and last, and when the last one ended.
+/// Begin of the first and of the last event of a trace, and end of the last one.
 #[derive(Clone, Copy, Debug)]
 struct PieceTime {
     first_ns: i64,
@@ -35,16 +37,16 @@ struct PieceTime {
     end_ns: i64,
 }
 
-/// A trace's place among pieces.
+/// Position of a trace among pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PiecePlace {
-    /// The number of the first piece, which may be the trace itself.
+    /// Number of the first piece, which may be the trace itself.
     pub(super) first: usize,
-    /// Why it may be one all the same, in words.
+    /// Description of why it may be a piece although it stays separate.
     pub(super) doubt: Option<String>,
 }
 
-/// Finds the place of each trace.
+/// Finds the first piece of each trace.
 pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     let piece = |draft| {
         let draft: &TraceDraft = draft;
@@ -104,7 +106,7 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
         }
     }
     for (number, place) in places.iter_mut().enumerate() {
-        // The numbers go up from piece to piece, so this ends.
+        // The piece numbers decrease towards the first piece, so this loop ends.
         let mut first = number;
         while let Some(before) = joined[first] {
             first = before;
@@ -114,7 +116,7 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
     places
 }
 
-/// Returns the traces that may continue others, each with those others: all that says so but the times.
+/// Returns for each trace the traces that it may continue, by everything except the times.
 fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
     let mut by_name: HashMap<PieceName, Vec<usize>> = HashMap::new();
     let names: Vec<Vec<PieceName>> = all.iter().map(|piece| names(piece.path)).collect();
@@ -141,19 +143,19 @@ fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
     found
 }
 
-/// A file's folder and name, without long numbers, which are times, and with the number of the piece apart.
+/// Folder and name of a file. Long numbers, which are times, and the piece number are removed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PieceName {
     folder: PathBuf,
-    /// Runs of digits and what is between them.
+    /// Runs of digits, and the texts between them.
     runs: Vec<String>,
-    /// Which of the runs is the number of the piece.
+    /// Index of the run that is the piece number.
     at: usize,
-    /// The number of the piece.
+    /// The piece number.
     nth: u64,
 }
 
-/// Returns what a file may be called as a piece.
+/// Returns the piece names that a file may have.
 fn names(path: &Path) -> Vec<PieceName> {
     const LONG: usize = 8;
     let mut runs = runs(path);
@@ -186,7 +188,7 @@ fn names(path: &Path) -> Vec<PieceName> {
 }
 
 impl TracePiece<'_> {
-    /// Returns true if rank, clock and processes say that this is the piece after another one.
+    /// Returns true if rank, clock and processes allow this to be the piece after `before`.
     fn may_continue(&self, before: &TracePiece<'_>) -> bool {
         let has_hosts =
             [self, before].map(|piece| piece.pids.range(FIRST_HOST_PID..).next().is_some());
@@ -201,7 +203,7 @@ impl TracePiece<'_> {
             && pids.any(|pid| before.pids.contains(pid))
     }
 
-    /// Says why this cannot be the piece after another one by their times.
+    /// Returns `Ok` if the times allow this to be the piece after `before`, and otherwise the reason.
     fn gap(&self, before: &TracePiece<'_>) -> Result<(), String> {
         let (Some(one), Some(other)) = (before.time, self.time) else {
             return Err("one of them has no event with a time".to_owned());
@@ -220,7 +222,7 @@ impl TracePiece<'_> {
     }
 }
 
-/// Returns true if the times of both count from the same moment, or if neither says from which.
+/// Returns true if both traces count their times from the same moment, or if it is unknown for both.
 fn is_same_origin(one: &TimeOrigin, other: &TimeOrigin) -> bool {
     match (one, other) {
         (TimeOrigin::Wall(one, _), TimeOrigin::Wall(other, _)) => one == other,
@@ -229,7 +231,7 @@ fn is_same_origin(one: &TimeOrigin, other: &TimeOrigin) -> bool {
     }
 }
 
-/// Returns the runs of digits in a file name, and what is between them.
+/// Splits a file name into runs of digits and the texts between them.
 fn runs(path: &Path) -> Vec<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_digit = |letter: &char| letter.is_ascii_digit();
@@ -280,7 +282,7 @@ mod tests {
         for case in include_str!("../../tests/pieces.txt").lines() {
             let (one, rest) = case.split_once(' ').unwrap();
             let (word, other) = rest.split_once(' ').unwrap();
-            let expected = [0, usize::from(word == "beside")];
+            let expected = [0, usize::from(word == "apart")];
             let (firsts, _) = found(&[(one, (0, 100)), (other, (100, 200))]);
             assert_eq!(firsts, expected, "{case}");
         }

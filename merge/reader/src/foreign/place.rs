@@ -1,4 +1,4 @@
-//! Where the times of each trace belong: by what they count from, else by what the user says, else nowhere.
+//! Places the times of each trace: by their origin if it is known, otherwise by the user's `--offset`, otherwise not at all.
 
 use super::clock::{Offset, ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
 use super::pieces::PiecePlace;
@@ -10,14 +10,14 @@ use std::fs;
 /// Places all traces.
 ///
 /// # Errors
-/// If one cannot be, or an offset is of none of them.
+/// Returns an error if a trace cannot be placed, or if no trace has the path of an offset.
 pub(super) fn place(
     drafts: &mut [TraceDraft<'_>],
     pieces: &[PiecePlace],
     axis: ReferenceClock,
     offsets: &[Offset],
 ) -> Result<(), Error> {
-    // A piece goes where the first one goes.
+    // A piece uses the offset of the first piece if it has none.
     let offset = |(draft, piece): (&TraceDraft, &PiecePlace)| {
         of(draft, offsets).or_else(|| of(&drafts[piece.first], offsets))
     };
@@ -43,7 +43,7 @@ pub(super) fn place(
     Ok(())
 }
 
-/// Without fragments the first trace that knows the time is what the others are brought to.
+/// Completes the reference clock: without fragments, the first trace with a known wall time becomes the reference for the others.
 fn with_first_wall(
     mut axis: ReferenceClock,
     drafts: &[TraceDraft],
@@ -110,7 +110,7 @@ fn one(
     Ok(())
 }
 
-/// Says what was expected and found, and what would place the trace if it began with the others.
+/// Returns the error for a trace that cannot be placed: what was expected and found, and the offset that would let it begin together with the others.
 fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
     let path = draft.fragment.path.display();
     let found = match &draft.origin {

@@ -21,20 +21,20 @@ use std::io;
 use std::mem::take;
 use std::path::{Path, PathBuf};
 
-/// What was read of traces of other profilers.
+/// Traces of other profilers after they were read.
 #[derive(Default)]
 pub struct ForeignTraces {
     /// A recording for each trace.
     pub recordings: Vec<Recording>,
     /// The report of each recording.
     pub reports: Vec<ForeignReport>,
-    /// Where compressed ones could not be unpacked any further.
+    /// Compressed files that could not be unpacked completely.
     pub bad_gzip: Vec<BadGzip>,
     /// Paths of traces that another program changed while they were read.
     pub changed: Vec<PathBuf>,
 }
 
-/// A compressed file that could not be unpacked whole.
+/// A compressed file that could not be unpacked completely.
 pub struct BadGzip {
     /// Its path.
     pub path: PathBuf,
@@ -50,14 +50,15 @@ pub struct ForeignOptions<'a> {
     pub offsets: &'a [Offset],
     /// True to keep events whose times are far from all others.
     pub keeps_times: bool,
-    /// Folders for temporary files, the first that takes one.
+    /// Folders for temporary files. The first one that accepts a file is used.
     pub folders: &'a [PathBuf],
 }
 
 /// Reads the traces and places each by its clock. `recordings` are the fragments.
 ///
 /// # Errors
-/// If one has no clock and nobody said where it belongs, an offset is of none of them, or there is no room for temporary files.
+/// Returns an error if a trace cannot be placed by its clock or by an offset, if no trace has the path of an offset, or if there is no room for
+/// temporary files.
 pub fn read(
     candidates: Vec<TraceCandidate>,
     recordings: &[Recording],
@@ -89,7 +90,7 @@ pub fn read(
     Ok(traces)
 }
 
-/// Reads one trace into a temporary file, in the first folder that takes it.
+/// Reads one trace into a temporary file, in the first folder that accepts it.
 fn draft<'f>(
     mut candidate: TraceCandidate,
     name: String,
@@ -98,7 +99,7 @@ fn draft<'f>(
 ) -> Result<TraceDraft<'f>, Error> {
     let content = &candidate.fragment.content;
     let is_log = strace::is_log(content.bytes());
-    // If it is read again, it must still be what was read first.
+    // If the trace is read a second time, it must still be the same as at first.
     let first_sum = Cell::new(None);
     let (folder, lines, read) = in_first(how.folders, |folder| {
         let read_in = |first| {
@@ -118,7 +119,7 @@ fn draft<'f>(
         .is_some_and(|sum| candidate.has_changed(sum));
     let text = content.bytes();
     let front = text[..text.len().min(FRONT_BYTES)].to_vec();
-    candidate.fragment.content = Content::Owned(Vec::new()); // what was unpacked takes no more room
+    candidate.fragment.content = Content::Owned(Vec::new()); // frees the disk space of unpacked content
     let TraceContents { form, members, log } = read;
     let (joined, origin) = match &log {
         Some(log) => strace::join(log, recordings),
@@ -154,14 +155,14 @@ fn draft<'f>(
     })
 }
 
-/// Form and members of a trace. Its events are in the lines.
+/// Form and members of a trace. Its events are written to the lines.
 struct TraceContents {
     form: &'static str,
     members: DocumentMembers,
     log: Option<StraceLog>,
 }
 
-/// Reads a trace, and returns the hash of its bytes as well.
+/// Reads a trace, and also returns the hash of its bytes.
 fn read_content(
     content: &Content,
     is_log: bool,
@@ -180,7 +181,7 @@ fn read_content(
     Ok((read, sum.finish()))
 }
 
-/// Gives all pieces of a trace the number and the names of the first one.
+/// Assigns the number and names of the first piece to all pieces of a trace.
 fn name_pieces(drafts: &mut [TraceDraft<'_>], pieces: &[PiecePlace]) {
     let firsts = (0..drafts.len()).filter(|number| pieces[*number].first == *number);
     let firsts: Vec<usize> = firsts.collect();
@@ -205,7 +206,7 @@ fn name_pieces(drafts: &mut [TraceDraft<'_>], pieces: &[PiecePlace]) {
     }
 }
 
-/// Writes what places the times, and opens the file as a recording.
+/// Writes the anchors and opens the file as a recording.
 fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
     let (mut lines, mut foreign, mut report) = (draft.lines, draft.foreign, draft.report);
     for anchor in &draft.anchors {
@@ -222,7 +223,7 @@ fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
     let Fragment {
         path, id, access, ..
     } = draft.fragment;
-    // Whatever the lines are, no recorder of ours wrote them.
+    // Even if the lines look like ours, they were not written by our recorder.
     let fragment = Fragment {
         header: None,
         removal: None,
@@ -232,19 +233,19 @@ fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
     Ok((Recording::of_foreign(fragment, foreign), report))
 }
 
-/// A trace that was read, before it is known where its times belong.
+/// A trace that was read, before its times are placed.
 pub(super) struct TraceDraft<'f> {
-    /// The file, without what it holds.
+    /// The file, without its content.
     pub(super) fragment: Fragment,
     pub(super) lines: Lines<'f>,
     /// Folder of the lines' file.
     pub(super) folder: &'f Path,
     pub(super) origin: TimeOrigin,
-    /// The readings that place its times.
+    /// Anchors that place its times.
     pub(super) anchors: Vec<Anchor>,
-    /// Set if another program changed the file while it was read.
+    /// True if another program changed the file while it was read.
     pub(super) has_changed: bool,
-    /// Facts that are known so far, for the recording and for its report.
+    /// Details for the recording and its report, filled in step by step.
     pub(super) foreign: ForeignTrace,
     pub(super) report: ForeignReport,
 }

@@ -1,4 +1,4 @@
-//! What a report says of the traces of other profilers.
+//! Report about the traces of other profilers.
 
 use super::clock::seconds;
 use crate::event::damage::{path_text, path_text_if_some};
@@ -8,39 +8,39 @@ use std::path::PathBuf;
 /// A trace of another profiler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForeignReport {
-    /// Its path.
+    /// Path of the file.
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
-    /// How its events stood in it: `object`, `list` or `lines`; `log` for one of the simpler runtime.
+    /// Form of the document: `object`, `list` or `lines`; `log` for one of the simpler runtime.
     pub form: &'static str,
-    /// Whether it was compressed.
+    /// True if it was compressed.
     pub packed: bool,
-    /// Who wrote it, if that can be told.
+    /// Profiler that wrote it, if it is known.
     pub tool: Option<&'static str>,
-    /// How its times were placed: `wall_clock`, `host_clock`, `offset`, or `none` if they need not be.
+    /// How its times were placed: `wall_clock`, `host_clock` or `offset`; `none` if this is not needed.
     pub method: &'static str,
-    /// By what, in words.
+    /// Description of the clock that was used.
     pub clock: String,
-    /// What the user asked to add to its times, in ns.
+    /// Time in ns that the user added.
     pub offset_ns: i64,
-    /// Spans on the clock of a chip that lie in no span of its host, and are not in the trace.
+    /// Number of spans on the clock of a chip that could not be placed within a span of the host. They are not in the trace.
     pub unplaced: u64,
-    /// Ends of launch arrows that come before the start, because the clocks of host and device differ. Such arrows are reversed, since viewers would drop
-    /// the ends.
+    /// Number of ends of launch arrows that come before the start, because the clocks of host and device differ. Such arrows are reversed, because
+    /// viewers would drop the ends.
     pub early_arrows: u64,
-    /// Members of the document that are not in the trace.
+    /// Members of the document that the trace does not contain.
     pub left_out: Vec<String>,
-    /// The first piece of its process's trace, if this is a further one.
+    /// Path of the first piece of its process's trace, if this is a later one.
     #[serde(serialize_with = "path_text_if_some")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continues: Option<PathBuf>,
-    /// Why it may be a further piece of another trace and was kept apart.
+    /// Reason why it may be a later piece of another trace, although it was kept separate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
 }
 
 impl ForeignReport {
-    /// One line of words.
+    /// Returns the report as one line of text.
     pub fn words(&self) -> String {
         let tool = self.tool.unwrap_or("another profiler");
         let packed = if self.packed { ", compressed" } else { "" };

@@ -1,6 +1,7 @@
-//! Where reading goes on behind an object that is not well formed.
+//! Finds where to continue after an object that is not well formed.
 //!
-//! Profilers write names with quotes they do not escape, numbers that JSON has not, lists with a comma too many. What follows such an event is good.
+//! Some profilers write names with unescaped quotes, numbers that JSON does not allow, or lists with an extra comma. The events after such an object
+//! are valid.
 
 use crate::event::damage::Kind;
 use crate::event::json::{Scanner, scan_object_at_front, string_end};
@@ -9,17 +10,17 @@ use memchr::{memchr, memchr_iter};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// Bytes in which a broken element should end; further on its brackets say nothing.
+/// Number of bytes within which a broken element should end. Its brackets are not searched beyond that.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Where the next element begins after the broken one at `at`; `None` if nothing that could be one follows.
+/// Returns where the next element begins after the broken one at `at`; `None` if no possible element follows.
 pub(super) fn behind(bytes: &[u8], at: usize) -> Option<usize> {
     let end = balanced_end(bytes, at);
     let next = next_event(bytes, at + 1, end.unwrap_or(bytes.len()));
     next.or(end)
 }
 
-/// Where the brackets that open at `at` are closed again, if what follows could be the next element or the end of the list.
+/// Returns where the bracket at `at` is closed, if the next element or the end of the list could follow.
 fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut open) = (start, Vec::new());
     let bytes = &bytes[..bytes.len().min(start + MOST_BYTES)];
@@ -30,7 +31,7 @@ fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
                 continue;
             }
             b'{' | b'[' => open.push(*byte),
-            // In ASCII a bracket closes what stands two before it.
+            // In ASCII, the code of a closing bracket is 2 more than that of the opening one.
             b'}' | b']' => _ = open.pop().filter(|open| *open + 2 == *byte)?,
             0 => return None,
             _ => {}
@@ -44,7 +45,7 @@ fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
     None
 }
 
-/// The first place from `from` on, and before `to`, at which a whole event stands.
+/// Returns where the first complete event between `from` and `to` begins.
 pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
     let (mut first, mut seen) = (None, PassedObjects::default());
     for hit in memchr_iter(b'{', bytes.get(from..to)?) {
@@ -65,7 +66,8 @@ pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
     first
 }
 
-/// Objects that have been gone over. Where a quote is missing, what one walk takes for text is none to the next, so there may be several.
+/// Starts of objects that were already examined. If a quote is missing, one pass may take for text what the next one does not, so there may be
+/// several lists.
 #[derive(Default)]
 struct PassedObjects(Vec<Peekable<IntoIter<usize>>>);
 
@@ -74,7 +76,7 @@ impl PassedObjects {
         self.0.push(starts.into_iter().peekable());
     }
 
-    /// Whether an object at `at` has been gone over; the next question is about one behind it.
+    /// Returns true if the object at `at` was examined. The next call must be for a later object.
     fn has(&mut self, at: usize) -> bool {
         let mut has = false;
         for starts in &mut self.0 {
@@ -93,46 +95,46 @@ fn is_event(bytes: &[u8]) -> bool {
     })
 }
 
-/// Behind the newline that ends the line at `at`.
+/// Returns the offset after the newline that ends the line at `at`.
 pub(super) fn next_line(bytes: &[u8], at: usize) -> usize {
     memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline + 1)
 }
 
-/// Whether what is not well formed at `stop` may only be cut off there: the longest literal or escape is shorter.
+/// Returns true if the object that is malformed at `stop` may only be cut off there. The longest literal or escape has fewer bytes than are checked.
 pub(super) fn is_at_end(bytes: &[u8], stop: usize) -> bool {
     stop + 8 > bytes.len() && !bytes[stop.min(bytes.len())..].contains(&b'\n')
 }
 
-/// Deepest nesting of an event: the scanner takes no more.
+/// Maximum nesting of an event, which is the scanner's limit.
 const MOST_LEVELS: usize = 127;
 
-/// Objects found after a bracket.
+/// Objects found inside an object, including itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Objects {
     /// Start of each object, in order.
     pub(super) starts: Vec<usize>,
-    /// Starts of the objects that are complete, not too deep and have the members of an event. Inner objects come before outer ones.
+    /// Starts of the objects that are complete, not nested too deeply, and have the members of an event. Inner objects come before outer ones.
     pub(super) events: Vec<usize>,
 }
 
-/// Object or array that is still open.
+/// An object or array that is still open.
 struct OpenObject {
     start: usize,
     is_object: bool,
     has_phase: bool,
     has_pid: bool,
-    /// Levels in it, with its own.
+    /// Nesting depth in it, including itself.
     levels: usize,
 }
 
-/// Goes over the object at `at`, up to its end or what is not well formed.
+/// Examines the object at `at`, up to its end or to the first malformed byte.
 pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
     let mut walk = ObjectWalk {
         scanner: Scanner::lenient(bytes, at),
         open: Vec::new(),
         found: Objects::default(),
     };
-    // An early stop does no harm: the objects that were complete by then count.
+    // An early stop is fine: the objects that were complete by then count.
     let _ = walk.all();
     walk.found
 }
@@ -186,7 +188,7 @@ impl ObjectWalk<'_> {
         self.scanner.space();
     }
 
-    /// The key of a member, if it is one of an object.
+    /// Reads the key of a member. Does nothing in an array.
     fn key(&mut self) -> Option<()> {
         let (inner, scanner) = (self.open.last_mut()?, &mut self.scanner);
         if !inner.is_object {

@@ -1,23 +1,23 @@
-//! What a trace says of how its rows are to be shown. Our own fragments leave that to the merge.
+//! Metadata of a trace about the display of its tracks. Our own fragments do not contain any, because the merge decides it.
 
 use crate::event::line::Event;
 use crate::event::mend::from_slice;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The last of each kind that was said of a process or thread.
+/// The last hint of each kind for a process or thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Where each process stands among the others.
+    /// Sort index of each process.
     pub process_order: HashMap<i64, i64>,
-    /// Where each thread stands in its process.
+    /// Sort index of each thread in its process.
     pub thread_order: HashMap<(i64, i64), i64>,
-    /// What stands behind the name of each process.
+    /// Labels that are shown after the name of each process.
     pub labels: HashMap<i64, String>,
 }
 
 impl Hints {
-    /// Takes a metadata record, if it is one of these.
+    /// Adds a metadata record if it is one of these.
     pub fn take(&mut self, event: &Event<'_>) {
         let arg = |name: &str| {
             from_slice::<Value>(event.line)?
@@ -39,7 +39,7 @@ impl Hints {
         }
     }
 
-    /// Adds what comes after `self`.
+    /// Adds the hints that come after `self`.
     pub fn append(&mut self, later: Hints) {
         self.process_order.extend(later.process_order);
         self.thread_order.extend(later.thread_order);

@@ -1,7 +1,8 @@
-//! The log lines of the simpler runtime, `[STRACE]` and `[CLOCK_ANCHOR]`, as a trace: what its processes measured on the host, and on the clock of their chip.
+//! Reads the log lines of the runtime `simpler`, `[STRACE]` and `[CLOCK_ANCHOR]`, as a trace: the times that its processes measured on the host and
+//! on the clock of their chip.
 //!
-//! Lines of several processes may be glued together without a newline, and any other text may stand between them. So a record begins with its marker, and
-//! ends where the next line or the next prefix begins.
+//! Lines of several processes may be joined without a newline, with any other text between them. Therefore a record begins with its marker and ends
+//! where the next line or the next prefix begins.
 
 mod chip;
 mod record;
@@ -22,21 +23,21 @@ use std::io;
 
 const SPAN: &[u8] = b"[STRACE]";
 const ANCHOR: &[u8] = b"[CLOCK_ANCHOR]";
-/// How each line begins.
+/// Prefix of each line.
 const PREFIX: &[u8] = b"[mono_ns=";
 
-/// What a log tells apart from its spans.
+/// Data in a log apart from its spans.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct StraceLog {
-    /// What the wall clock showed when the monotonic one showed 0, in ns, by process.
+    /// Wall time in ns at the zero of the monotonic clock, by process.
     pub(super) walls_ns: BTreeMap<i64, i64>,
     /// The processes that have spans.
     pub(super) pids: BTreeSet<i64>,
-    /// Spans on the clock of a chip that could not be placed.
+    /// Number of spans on the clock of a chip that could not be placed.
     pub(super) unplaced: u64,
 }
 
-/// Whether these bytes are such a log, and no document: none begins with a bracket and a word.
+/// Returns true if these bytes are such a log and not a JSON document. No JSON document begins with a bracket and a word.
 pub(super) fn is_log(bytes: &[u8]) -> bool {
     let first = bytes.trim_ascii_start();
     let is_document = match first.first() {
@@ -104,7 +105,7 @@ impl LogReader<'_, '_> {
             Some(LogRecord::Anchor { pid, wall_ns }) => {
                 self.log.walls_ns.insert(pid, wall_ns);
             }
-            // A number may be cut off and still be one.
+            // A number that was cut off may still be a valid number.
             Some(LogRecord::Span(span)) if is_whole => return self.span(&span, at),
             _ if is_whole => self.lines.damage(at, Kind::BadEvent),
             _ => self.lines.torn(at),
@@ -148,7 +149,7 @@ impl LogReader<'_, '_> {
     }
 }
 
-/// Writes a span as an event; one of a chip says how far off it can be.
+/// Writes a span as an event. A span of a chip has its uncertainty in the args.
 fn write(
     lines: &mut Lines<'_>,
     span: &LogSpan,
@@ -161,7 +162,7 @@ fn write(
     args.insert("hid".to_owned(), span.hid.clone().into());
     args.insert("depth".to_owned(), span.depth.into());
     if let Some(ns) = uncertainty_ns {
-        // Rounded up.
+        // The uncertainty is rounded up.
         args.insert(
             "uncertainty_us".to_owned(),
             (ns + 999).div_euclid(1000).into(),
@@ -183,17 +184,18 @@ fn write(
     lines.made(line.as_bytes())
 }
 
-/// Nanoseconds as microseconds, exactly.
+/// Formats nanoseconds as microseconds without rounding.
 fn micros(ns: i64) -> String {
     let mut text = Vec::new();
     write_micros(ns.max(0).unsigned_abs(), &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Two boots whose monotonic clocks began at the same wall time, to this much, are one. Setting the clock may be later than the anchor.
+/// Maximum difference between the wall times at the zero of two monotonic clocks of the same boot. It is not 0 because the wall clock may have been
+/// set before an anchor was written.
 const SAME_BOOT_NS: i64 = 1_000_000_000;
 
-/// The recorded processes of a log's pids, and what its times count from.
+/// Returns the recorded processes that the log's pids belong to, and the origin of the log's times.
 pub(super) fn join(
     log: &StraceLog,
     recordings: &[Recording],
@@ -221,13 +223,13 @@ pub(super) fn join(
     (joined, origin)
 }
 
-/// Returns the wall-clock time at the monotonic clock's 0; `None` if the log's processes do not agree.
+/// Returns the wall time at the zero of the monotonic clock; `None` if the log's processes do not agree.
 fn wall_ns(log: &StraceLog) -> Option<i64> {
     let (least, most) = (log.walls_ns.values().min()?, log.walls_ns.values().max()?);
     (most.checked_sub(*least)? < SAME_BOOT_NS).then_some(*least)
 }
 
-/// The header of a recording of one of the log's processes.
+/// Returns the header of a recording if it is of one of the log's processes.
 fn same<'a>(recording: &'a Recording, log: &StraceLog, wall_ns: i64) -> Option<&'a FragmentHeader> {
     let header = recording.header()?;
     let anchor = anchor(recording)?;

@@ -1,10 +1,10 @@
-//! Every form of a document gives the events that stand in it.
+//! Tests that all forms of a document give their events.
 
 use super::*;
 use crate::foreign::lines::FirstReading;
 use std::io::{Read as _, Seek, SeekFrom};
 
-/// Lines, and what was wrong where.
+/// Lines, and the location and kind of each damage.
 type Outcome = (Vec<String>, Vec<(u64, Kind)>);
 
 fn outcome(text: &[u8]) -> Outcome {
@@ -30,7 +30,7 @@ fn events(count: u32) -> Vec<String> {
 #[test]
 fn damage_costs_what_is_damaged() {
     let (one, two) = (event(1), event(2));
-    // Documents with two events, and damage where the arrow points.
+    // Documents with two events. The arrow marks the damage.
     for (kind, document) in [
         (
             Kind::BadJson,
@@ -59,7 +59,7 @@ fn damage_costs_what_is_damaged() {
     }
 }
 
-/// A list, an object and lines of these events.
+/// Returns a list, an object and lines with these events.
 fn forms(all: &[String]) -> [String; 3] {
     let listed = all.join(",\n");
     let object = format!("{{\"a\":{{\"b\":[1]}},\"traceEvents\":[\n{listed}\n],\"x\":null}}");
@@ -85,7 +85,7 @@ fn cut_at_every_byte_a_document_loses_at_most_its_last_event() {
     }
 }
 
-/// Mutates documents at random. Only whole events come out, and what is lost is reported as damage.
+/// Mutates documents at random. Only complete events may come out, and everything lost must be reported as damage.
 #[test]
 fn mutated_documents_give_whole_events_and_damage() {
     let all = events(6);

@@ -1,22 +1,22 @@
-//! Spans on the clock of a chip, which begins anew with each launch and has nothing to do with the host's.
+//! Converts spans on the clock of a chip, which starts anew with each launch and has no relation to the host's clock.
 //!
-//! The chip works while the host's span `runner_run` is open, for that one ends after the chip has been waited for. So `device_wall` lies somewhere within it:
-//! it is put into the middle, and half of what is left is how far off that can be.
+//! The chip works while the host's span `runner_run` is open, because that span ends after waiting for the chip. So `device_wall` is somewhere within
+//! it. It is placed in the middle, with half of the remaining time as its uncertainty.
 
 use super::record::LogSpan;
 use sa_format::{Record, TRACK_BASE, TrackRecord, write_metadata};
 use std::collections::{BTreeSet, HashMap};
 
-/// The host's span around the work of a chip.
+/// Suffix of the host's span around the work of a chip.
 const RUNNER: &str = ".runner_run";
-/// The chip's own, below it.
+/// Suffix of the chip's own span, below it.
 const WALL: &str = ".runner_run.device_wall";
-/// Launches that are kept while their end has not come.
+/// Maximum number of launches that are kept because they have not ended.
 const MOST_LAUNCHES: usize = 4096;
-/// Rows of chips come behind those of devices that were timed.
+/// Sort index that puts the tracks of chips after those of devices with measured times.
 const SORT_INDEX: u32 = 1 << 20;
 
-/// A span of a chip in the host's time.
+/// A span of a chip, converted to the host's time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) span: LogSpan,
@@ -32,18 +32,18 @@ pub(super) struct Chips {
     unplaced: u64,
 }
 
-/// What is known of one launch.
+/// State of one launch.
 #[derive(Default)]
 struct Launch {
     /// Start and length of the host's span.
     runner: Option<(i64, i64)>,
-    /// Start and length of the chip's.
+    /// Start and length of the chip's span.
     wall: Option<(i64, i64)>,
     waiting: Vec<LogSpan>,
 }
 
 impl Chips {
-    /// Takes a span of either clock; gives back those of the chip that it places.
+    /// Adds a span of either clock. Returns the spans of the chip that can now be converted.
     pub(super) fn take(&mut self, span: &LogSpan) -> Vec<Placed> {
         let key = (span.pid, span.inv);
         if !span.is_on_chip && !span.name.ends_with(RUNNER) {
@@ -71,7 +71,7 @@ impl Chips {
         placed
     }
 
-    /// A launch has ended; what of its chip has not been placed will not be.
+    /// Ends a launch. Its chip's spans that were not converted by now count as unplaced.
     fn end(&mut self, key: (i64, i64)) {
         let launch = self.launches.remove(&key);
         self.unplaced += launch.map_or(0, |launch| launch.waiting.len() as u64);
@@ -85,18 +85,18 @@ impl Chips {
         self.unplaced += waiting.sum::<u64>();
     }
 
-    /// Spans that could not be placed.
+    /// Returns the number of spans that could not be converted.
     pub(super) fn unplaced(&mut self) -> u64 {
         self.end_all();
         self.unplaced
     }
 
-    /// The row of the chip of a process.
+    /// Returns the tid of the track for the chip of a process.
     pub(super) fn track() -> i64 {
         i64::from(TRACK_BASE)
     }
 
-    /// What names the rows, by process.
+    /// Returns the records that name the tracks, one for each process.
     pub(super) fn track_records(&self) -> Vec<String> {
         let record = |pid: &i64| {
             let args = TrackRecord {
@@ -122,7 +122,7 @@ impl Launch {
         };
         let slack_ns = host_dur_ns - wall_dur_ns;
         if slack_ns < 0 {
-            // It cannot lie within: one of the two is not what it says.
+            // The chip's span cannot be inside a shorter one, so one of the two is wrong.
             return Vec::new();
         }
         let uncertainty_ns = slack_ns - slack_ns / 2;

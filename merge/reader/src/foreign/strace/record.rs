@@ -1,11 +1,11 @@
-//! One record of the log: `key=value` words, names and values percent-encoded.
+//! Parses a record of the log: `key=value` words with percent-encoded names and values.
 
 use std::collections::HashMap;
 
-/// What a record says.
+/// A record of the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LogRecord {
-    /// The wall time of a process at the zero of its monotonic clock.
+    /// Wall time of a process at the zero of its monotonic clock.
     Anchor {
         pid: i64,
         wall_ns: i64,
@@ -18,28 +18,28 @@ pub(super) enum LogRecord {
 pub(super) struct LogSpan {
     pub(super) pid: i64,
     pub(super) tid: i64,
-    /// Which launch of its process.
+    /// Number of the launch within its process.
     pub(super) inv: i64,
-    /// Hash of what was launched.
+    /// Hash of the launched program.
     pub(super) hid: String,
     pub(super) depth: i64,
     pub(super) name: String,
-    /// Monotonic, or from the beginning of the launch on the clock of the chip.
+    /// Start in ns, on the host's monotonic clock or since the beginning of the launch on the chip's clock.
     pub(super) ts_ns: i64,
     pub(super) dur_ns: i64,
     pub(super) is_on_chip: bool,
     pub(super) attributes: Vec<(String, String)>,
 }
 
-/// Largest time taken, as for events.
+/// Maximum time, the same as for events.
 const LIMIT_NS: i64 = i64::MAX / 4;
-/// The keys that are no attributes.
+/// Keys that are not attributes.
 const KNOWN: [&str; 10] = [
     "v", "pid", "tid", "inv", "hid", "depth", "name", "ts", "dur", "clk",
 ];
 
 impl LogRecord {
-    /// Reads what stands behind the marker.
+    /// Parses the text after the marker.
     pub(super) fn parse(is_anchor: bool, text: &[u8]) -> Option<LogRecord> {
         let text = std::str::from_utf8(text).ok()?;
         let words: Vec<(&str, &str)> = text
@@ -80,7 +80,7 @@ impl LogRecord {
     }
 }
 
-/// A text with its `%xx` as the bytes they stand for.
+/// Decodes the `%xx` escapes of a text.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, behind)) = rest.split_first() {

@@ -1,4 +1,4 @@
-//! The log as it comes from several processes at once.
+//! Logs of several processes at once, and text that is not a valid record.
 
 use super::*;
 use crate::foreign::lines::FirstReading;
