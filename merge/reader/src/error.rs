@@ -5,20 +5,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use trace_store::TemporaryError;
 
-/// Why there is no trace.
+/// Reason why a merge produced no trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No input could be read.
     #[error("nothing to merge: {0}")]
     NothingUsable(String),
-    /// The options make no sense.
+    /// The options contradict each other.
     #[error("{0}")]
     Usage(String),
     /// The trace could not be written.
     #[error("{}: {source}", path.display())]
     Write {
-        /// The trace.
+        /// Path of the trace.
         path: PathBuf,
         /// The cause.
         source: io::Error,
@@ -26,18 +26,18 @@ pub enum Error {
     /// A temporary file could not be read back.
     #[error("temporary file in {}: {source}", folder.display())]
     Temporary {
-        /// Its folder: `TMPDIR`, or that of the trace.
+        /// Folder of the file: `TMPDIR`, or the folder of the trace.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// The reader of the standard output went away.
+    /// The reader of standard output closed it.
     #[error("standard output was closed")]
     BrokenPipe,
 }
 
 impl Error {
-    /// Returns the error of a temporary file in `folder`, unless `source` names another one.
+    /// Returns the error for a temporary file in `folder`. If `source` names another folder, the error names that one.
     pub fn of_temporary(folder: &Path, source: io::Error) -> Error {
         let (folder, source) = match source.downcast() {
             Ok(TemporaryError { folder, source }) => (folder, source),
@@ -46,7 +46,7 @@ impl Error {
         Error::Temporary { folder, source }
     }
 
-    /// Returns the error of a trace that could not be written.
+    /// Returns the error for a trace that could not be written.
     pub fn of_write(path: &Path, source: io::Error) -> Error {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Error::BrokenPipe;
@@ -64,7 +64,7 @@ impl Error {
     }
 }
 
-/// Does something in the first of the folders in which it can be done.
+/// Tries `work` in each folder until it succeeds in one.
 ///
 /// # Errors
 /// Returns the error of the last folder.

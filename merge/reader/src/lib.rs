@@ -1,9 +1,10 @@
-//! One way to read what recorders and other profilers left.
+//! Reads what recorders and other profilers wrote.
 //!
-//! In: paths. Out: recordings ([`fragment`], [`foreign`]), what their lines hold ([`summary`]), and three readers above them: [`survey`] counts what a run
-//! has recorded so far, [`snapshot`] copies it aside, and [`follow`] reads it as it grows. A merge reads recordings too, to their end.
+//! In: paths. Out: recordings ([`fragment`], [`foreign`]) and summaries of their lines ([`summary`]). Three readers build on them: [`survey`] counts
+//! what a run has recorded so far, [`snapshot`] copies a run to another directory, and [`follow`] reads it while it grows. A merge uses the same
+//! recordings and reads them to their end.
 //!
-//! Nothing here writes to a run, except for [`fragment::settle`]. Damage is a value with a place, never an error.
+//! Only [`fragment::settle`] writes to a run. Damage is a value with a location, never an error.
 
 pub mod device;
 pub mod error;

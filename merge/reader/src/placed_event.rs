@@ -1,4 +1,4 @@
-//! An event of the trace.
+//! An event with its place in the trace.
 
 use crate::base::number::{Micros, micros};
 use crate::device::group::is_of_mspti;
@@ -11,50 +11,49 @@ use sa_format::Phase;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What stands before the values of members. A finder is made once: to make one costs as much as a search.
+/// Searchers for the keys of members. They are static because creating one takes as long as a search.
 static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","name":"#));
 static CATEGORY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","cat":"#));
 static CPU_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","tdur":"#));
 static ANY_CPU_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""tdur""#));
 static ARGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","args":"#));
 
-/// An event with its place in the trace: when, on which row, and what its line says.
+/// An event with its place in the trace: its time, its track, and access to its line.
 ///
 /// Phases are those of the [Chrome trace event format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU/preview).
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedEvent<'a> {
-    /// The phase.
+    /// Phase of the event.
     pub phase: Phase,
-    /// The thread, by its number among `TraceEvents::threads`.
+    /// Number of its thread in `TraceEvents::threads`.
     pub thread: usize,
-    /// 0 on the thread's own row, else which of the rows beside it: there lie spans that overlap others of the thread.
+    /// 0 on the thread's own track. Spans that overlap others of the thread are on additional tracks, numbered from 1.
     pub row: usize,
     /// Start, in ns from the start of the trace; 0 for metadata.
     pub ts_ns: i64,
-    /// Its duration in ns, 0 for all but `X`.
+    /// Its duration in ns; 0 for all phases except `X`.
     pub dur_ns: i64,
-    /// Of a begin when its span ends, of an end when its span began, if the other half is in the trace. Known only after
-    /// `TraceEvents::match_spans`.
+    /// End of the span for a begin, begin of the span for an end, if both are in the trace. Only set by `TraceEvents::match_spans`.
     pub other_ns: Option<i64>,
-    /// Whether it is a span that crosses an edge of the window that was asked for.
+    /// True for a span that crosses an edge of the requested window.
     pub is_cut: bool,
     ordinal: u64,
     event: &'a Event<'a>,
 }
 
-/// The row of the trace that shows the events of a thread.
+/// Track of the trace on which the events of a thread are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadRow {
-    /// The number of the thread.
+    /// Number of the thread.
     pub thread: u32,
-    /// 0 for the thread's own row, else the number of a row next to it.
+    /// 0 for the thread's own track, otherwise the number of an additional track.
     pub row: u32,
-    /// The scope of its flow ids.
+    /// Scope of its flow ids.
     pub ordinal: u64,
 }
 
 impl<'a> PlacedEvent<'a> {
-    /// Places an event; `shift_ns` brings its time to the axis.
+    /// Places an event. `shift_ns` is added to its time to get the time on the axis.
     pub fn new(event: &'a Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
         let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
         PlacedEvent {
@@ -70,7 +69,7 @@ impl<'a> PlacedEvent<'a> {
         }
     }
 
-    /// When its span ends: of an `X`, and of a `B` or `b` whose end is known.
+    /// Returns the end of a span: of an `X`, and of a `B` or `b` whose end is known.
     pub fn end_ns(&self) -> Option<i64> {
         match self.phase {
             Phase::Complete => Some(self.ts_ns.saturating_add(self.dur_ns)),
@@ -79,62 +78,63 @@ impl<'a> PlacedEvent<'a> {
         }
     }
 
-    /// Whether it is a span that its process died in, or that was open when it was read (FORMAT.md §2).
+    /// Returns true for a span that was open when its process died or when the ring was read (FORMAT.md §2).
     pub fn is_unfinished(&self) -> bool {
         self.event.is_unfinished()
     }
 
-    /// The name, empty if it has none.
+    /// Returns the name; empty if there is none.
     pub fn name(&self) -> Cow<'a, str> {
         text(self.one(What::Name))
     }
 
-    /// The category, empty if it has none.
+    /// Returns the category; empty if there is none.
     pub fn category(&self) -> Cow<'a, str> {
         text(self.one(What::Category))
     }
 
-    /// The args as JSON, empty if it has none. Nothing of them is read before this.
+    /// Returns the args as JSON; empty if there are none. They are only parsed when this is called.
     pub fn args(&self) -> &'a [u8] {
         self.one(What::Args)
     }
 
-    /// Name, category and args as JSON, in less time than one by one. The args end where their value does: more of the line may stand behind them.
+    /// Returns name, category and args as JSON, which is faster than getting them one by one. Each slice ends where its value ends, not at the end of
+    /// the line.
     pub fn what(&self) -> [&'a [u8]; 3] {
         let in_order = match self.event.fields.args.is_some() {
-            true => [&[][..]; 3], // all that it has are known
+            true => [&[][..]; 3], // the scan has found all members that there are
             false => self.event.members_up_to_args(),
         };
         [What::Name, What::Category, What::Args].map(|what| self.known_or(what, || in_order))
     }
 
-    /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
+    /// Returns the value of an arg as JSON, if there is an arg with this name. The name must not need escapes in JSON.
     pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
         arg_in(self.args(), name.as_bytes())
     }
 
-    /// The CPU time that its thread took during a span, in ns, where it was recorded (`tdur`).
+    /// Returns the CPU time of a span's thread in ns (`tdur`), if it was recorded.
     pub fn cpu_ns(&self) -> Option<i64> {
-        // Most lines have none, and a search costs less than a walk.
+        // Most lines have no CPU time, and a search is faster than parsing the members.
         ANY_CPU_TIME.find(self.event.line)?;
         let value = self.member(&CPU_TIME);
         micros(value).map(Micros::ns).filter(|ns| *ns >= 0)
     }
 
-    /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.
+    /// Returns the id of a flow or an async span. Events with equal ids and categories belong together, in the whole trace.
     pub fn id(&self) -> Option<u64> {
         let id = || Some(trace_id(self.event, self.ordinal)?.0);
         self.phase.has_id().then(id).flatten()
     }
 
-    /// The id of the flow that a span is bound to by its `bind_id`.
+    /// Returns the id of the flow to which `bind_id` binds a span.
     pub fn bind_id(&self) -> Option<u64> {
         let fields = &self.event.fields;
         let has_one = fields.bind_id.is_some();
         has_one.then(|| trace_bind_id(self.event, self.ordinal))
     }
 
-    /// The line as it was recorded, but for what no viewer takes: that is mended.
+    /// Returns the line as it was recorded, except for repairs of what viewers do not accept.
     pub fn line(&self) -> &'a [u8] {
         self.event.line
     }
@@ -161,7 +161,7 @@ impl<'a> PlacedEvent<'a> {
         }
     }
 
-    /// A member by what stands before its value in lines without white space.
+    /// Returns the value of a member, by its key as it is written in lines without white space.
     fn member(&self, start: &Finder<'_>) -> &'a [u8] {
         let line = self.event.line;
         if let Some(value) = near_front(line, start) {
@@ -174,7 +174,7 @@ impl<'a> PlacedEvent<'a> {
     }
 }
 
-/// Calls `tell` with an event as the trace has it, in which something is mended.
+/// Calls `use_event` with the repaired event.
 #[cold]
 pub fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
@@ -183,13 +183,15 @@ pub fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
     tell(&event.in_line(&line));
 }
 
-/// The value of an arg: the last one of that name, as viewers take it. A search costs less than a walk, and most events have no such arg.
+/// Returns the value of an arg. If several have this name, it is the last one, as in viewers. A search is faster than parsing, and most events do not
+/// have the arg.
 fn arg_in<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let at = memmem::find(args, name)?;
     plain_arg(args, at, name).or_else(|| last_member(args, name))
 }
 
-/// The value of the arg whose name begins at `at`, if that is plain to see: no object or list before it, no white space, and the name not again.
+/// Returns the value of the arg whose name is at `at`, if a simple check is enough: no object or list before it, no white space, and no second
+/// occurrence of the name.
 fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
     let behind = at + name.len();
     let before = args.get(at.checked_sub(2)?..at)?;
@@ -204,7 +206,8 @@ fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
     args.get(from..scanner.at)
 }
 
-/// The value of a member that stands before any object or list but the line itself. No string can hold the quotes of its name as they are, so it is a member.
+/// Returns the value of a member that comes before any nested object or list. In a string the quotes of its key would be escaped, so the match is a
+/// key.
 fn near_front<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     let at = start.find(line)?;
     if memchr::memchr2(b'{', b'[', line.get(1..at)?).is_some() {
@@ -216,7 +219,7 @@ fn near_front<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     line.get(from..scanner.at)
 }
 
-/// What a JSON string says, or the text of any other value.
+/// Returns the decoded text of a JSON string, or the text of any other value.
 fn text(value: &[u8]) -> Cow<'_, str> {
     let quoted = value
         .strip_prefix(b"\"")
@@ -232,7 +235,7 @@ fn text(value: &[u8]) -> Cow<'_, str> {
 /// A thread, a lane of async work, or a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceThread {
-    /// Its process, by its number among `TraceEvents::processes`.
+    /// Number of its process in `TraceEvents::processes`.
     pub process: usize,
     /// Its id in the trace.
     pub tid: u32,
@@ -242,7 +245,7 @@ pub struct TraceThread {
     pub is_main: bool,
     /// True for a lane of async work or a track, such as a stream of a device.
     pub is_lane: bool,
-    /// Output ids of the rows for its overlapping spans.
+    /// Output ids of the additional tracks for its overlapping spans.
     pub rows: Vec<u32>,
 }
 
@@ -253,7 +256,7 @@ impl TraceThread {
         name.unwrap_or_else(|| format!("tid {}", self.tid))
     }
 
-    /// Returns true for a row of MSPTI's records, which repeat the work that other rows of a device show.
+    /// Returns true for a track of MSPTI's records, which repeat the work on other tracks of a device.
     pub fn is_of_mspti(&self) -> bool {
         self.name.as_deref().is_some_and(is_of_mspti)
     }

@@ -1,4 +1,5 @@
-//! Sums up lines: their events, times, names, losses and damage. The report, and every decision before the trace is written, rest on these summaries.
+//! Summarizes lines: their events, times, names, losses and damage. The report, and every decision before the trace is written, are based on these
+//! summaries.
 
 pub mod chunk_summary;
 pub mod gaps;

@@ -1,7 +1,8 @@
-//! Who records in a run directory, and how much so far: what a status shows, without merging.
+//! Lists the processes that record in a run directory and counts what they have recorded so far. This is what `sa-profile status` shows, without a
+//! merge.
 //!
-//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest and counts it with the merge's own first pass, so that both always agree.
-//! [`find_runs`] finds the run that a directory means.
+//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest and counts it with the merge's own first pass, so that both always
+//! agree. [`find_runs`] finds the run for a directory.
 
 mod contents;
 mod found_runs;
@@ -26,25 +27,25 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The record of a clean end is not longer.
+/// Upper bound for the length of the record of a clean end.
 const END_BYTES: u64 = 512;
 
-/// A process of a run and where it records.
+/// A process of a run, and its fragments.
 #[derive(Clone, Debug)]
 pub struct RunProcess {
-    /// What its fragments' headers say; that of the first one.
+    /// Header of the process's first fragment.
     pub header: FragmentHeader,
-    /// Its fragments, sorted.
+    /// Paths of its fragments, sorted.
     pub fragments: Vec<PathBuf>,
-    /// The same, in the folder that was open when they were found.
+    /// The same fragments, in the folder that was open when they were found.
     files: Vec<Input>,
 }
 
-/// Finds the processes of the newest run of a directory, those of the main process first, then by pid. Fragments without a header, of other
-/// programs, are left out.
+/// Finds the processes of the newest run of a directory, the main process first, the others sorted by pid. Fragments of other programs, which have no
+/// header, are left out.
 ///
 /// # Errors
-/// [`Error::NothingUsable`] if the directory cannot be read or holds no fragment with a header.
+/// Returns [`Error::NothingUsable`] if the directory cannot be read or contains no fragment with a header.
 pub fn processes(directory: &Path) -> Result<Vec<RunProcess>, Error> {
     let found = input::find(&[directory.to_owned()], &Runs::Newest);
     let mut processes: BTreeMap<_, RunProcess> = BTreeMap::new();
@@ -84,9 +85,9 @@ fn why_none(directory: &Path, found: &Inputs) -> String {
 }
 
 impl RunProcess {
-    /// Whether it is alive. Where that cannot be seen (another host, another pid namespace), whether one of its fragments is locked.
+    /// Returns true if the process is alive. If that is unknown (other host, other pid namespace), returns true if one of its fragments is locked.
     pub fn is_alive(&self) -> bool {
-        // It may have gone on to its next segment since its fragments were listed.
+        // The process may have begun another segment since its fragments were listed.
         let is_owned = || {
             let stems = by_stem(&self.files).into_keys();
             let mut now = stems.filter_map(|stem| list(&stem)).flatten();
@@ -95,12 +96,12 @@ impl RunProcess {
         is_alive_here(&self.header).unwrap_or_else(is_owned)
     }
 
-    /// Whether it is alive and has not ended its recording.
+    /// Returns true if the process is alive and has not ended its recording.
     pub fn is_recording(&self) -> bool {
         self.is_alive() && !self.has_ended()
     }
 
-    /// Returns true if the fragment that was written last ends with the record of an end, whoever wrote that.
+    /// Returns true if the fragment that was written last ends with an end record, whether the process or a reader wrote it.
     pub fn has_ended(&self) -> bool {
         let written = |file: &&Input| {
             let status = file.place.status().ok();
@@ -110,15 +111,15 @@ impl RunProcess {
         last.is_some_and(|file| ends_with_end(&file.place).unwrap_or(false))
     }
 
-    /// Whether one of its latest records about itself holds this text, flushed or not: a look at its ring, however much it records. `None`
-    /// without a ring.
+    /// Returns true if one of the latest records of the process's own stream contains this text, flushed or not. Reads only the ring, however much is
+    /// recorded. `None` if there is no ring.
     pub fn has_told(&self, text: &[u8]) -> Option<bool> {
         let records: Vec<_> = self.ring_places().iter().filter_map(own_records).collect();
         let finder = memmem::Finder::new(text);
         (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))
     }
 
-    /// Returns the number of its rings that are left.
+    /// Returns the number of its rings that still exist.
     pub fn rings(&self) -> usize {
         let places = self.ring_places();
         places.iter().filter(|ring| ring.exists()).count()
@@ -130,13 +131,13 @@ impl RunProcess {
         rings.collect()
     }
 
-    /// Returns what it is called until it names itself.
+    /// Returns the name that is shown until the process sets one.
     pub fn default_name(&self) -> Cow<'_, str> {
         self.header.default_name()
     }
 }
 
-/// Whether the last record of a fragment is that of a clean end.
+/// Returns true if the last record of a fragment is the record of a clean end.
 fn ends_with_end(fragment: &Place) -> io::Result<bool> {
     let file = fragment.open_regular(false)?;
     let len = file.metadata()?.len();

@@ -1,4 +1,4 @@
-//! What a stretch of lines holds, as far as the second pass and the report need it before the first byte is written.
+//! Summary of a chunk of lines: everything that the second pass and the report need before the first byte is written.
 
 use crate::align::{self, Curve, Reading, drop_disordered};
 use crate::event::damage::Places;
@@ -13,15 +13,15 @@ use sa_format::{Anchor, Phase, Reach, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// Most anchors that are kept of a recording: all those of 40 minutes.
+/// Maximum number of anchors that are kept for a recording. Up to 40 minutes, this is all of them.
 const MOST_ANCHORS: usize = 512;
 
-/// Events and time range of a thread, times in ns as its lines say.
+/// Number of events and time range of a thread. Times in ns are as recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
     /// Number of events.
     pub events: u64,
-    /// Begin of the first event; the largest time if none has one.
+    /// Begin of the first event; the largest time if no event has a time.
     pub first_ns: i64,
     /// End of the last event.
     pub last_ns: i64,
@@ -45,7 +45,7 @@ impl Activity {
         self.last_ns = self.last_ns.max(other.last_ns);
     }
 
-    /// Adds the time of an event, which has been counted.
+    /// Extends the time range by an event, which is counted separately.
     #[inline(always)]
     pub fn see(&mut self, ts_ns: i64, dur_ns: i64) {
         self.first_ns = self.first_ns.min(ts_ns);
@@ -68,67 +68,67 @@ impl Activity {
 /// Positions that a loss record explains.
 pub(crate) type Explained = (StreamKey, Range<u64>);
 
-/// What a stretch of lines holds.
+/// Summary of a chunk of lines.
 #[derive(Clone, Default)]
 pub struct ChunkSummary {
     /// Activity of each thread, by pid and tid.
     pub threads: HashMap<(i64, i64), Activity>,
-    /// Whether the spans of each thread nest; taken out by whoever puts stretches together.
+    /// Nesting of the spans of each thread. Code that joins chunks takes it out before.
     pub nestings: Vec<((i64, i64), Nesting)>,
     /// Number of events by phase.
     pub phases: BTreeMap<Phase, u64>,
-    /// Objects that are no events, where they count.
+    /// Number of objects that are not events, in files where these count.
     pub objects: u64,
-    /// Whether all lines are in canonical order and a checksum vouches for them. Not asked of objects and windows.
+    /// True if all lines are in canonical order and verified by a checksum. Not determined for objects and windows.
     pub canonical: bool,
-    /// Whether there is damage, a block header, or a line that repeats a key or has an id behind its front: such lines are scanned as
-    /// carefully again.
+    /// True if there is damage, a block header, a repeated key, or an id after the front of a line. Such lines are scanned carefully in the second
+    /// pass, too.
     pub odd: bool,
     /// The last `process_name` of each pid.
     pub process_names: HashMap<i64, String>,
     /// The last `thread_name` of each thread.
     pub thread_names: HashMap<(i64, i64), String>,
-    /// What the tids of tracks stand for.
+    /// Meaning of the tids of tracks.
     pub tracks: HashMap<(i64, i64), TrackRecord>,
-    /// Hints of other profilers about their rows.
+    /// Hints of other profilers about their tracks.
     pub hints: Hints,
-    /// What the preload library says that it sees, by pid.
+    /// Calls that the preload library reports it can see, by pid.
     pub reach: HashMap<i64, Reach>,
-    /// The last switch of the recorder. Most chunks have none, and there may be many chunks.
+    /// The last switch of the recorder. It is boxed because there may be many chunks and most have none.
     pub switch: Option<Box<Switch>>,
     /// Positions that loss records explain.
     pub explained: Vec<Explained>,
-    /// Lost events, as the loss records say.
+    /// Number of lost events, according to the loss records.
     pub lost_events: u64,
     /// Losses by thread and cause.
     pub losses: Losses,
-    /// Begins of spans that did not end.
+    /// Number of begins of spans that did not end.
     pub unfinished: u64,
-    /// What both clocks showed, in the order of the lines; the most certain ones of many.
+    /// Anchors in the order of the lines. If there are many, only the most certain ones.
     pub anchors: Vec<Anchor>,
-    /// True if the recorder or a reader wrote the record of the end.
+    /// True if there is an end record, written by the recorder or a reader.
     pub ended: bool,
     /// True if a snapshot ended the recording while the process was running.
     pub was_running: bool,
-    /// How many spans were open in the ring, or were when somebody settled it.
+    /// Number of spans that were open in the ring, or when a reader settled the ring.
     pub open: Option<u64>,
-    /// How the process ended, if whoever settled it knew.
+    /// How the process ended, if the reader that settled its ring knew.
     pub exit: Option<Exit>,
-    /// The recorder has stopped keeping events.
+    /// True if the recorder has stopped recording events.
     pub stopped: bool,
     /// Damaged places.
     pub places: Places,
-    /// Mended events, by kind.
+    /// Number of repaired events, by kind.
     pub repairs: Repairs,
 }
 
 impl ChunkSummary {
-    /// Number of events, and of objects that count as such.
+    /// Returns the number of events, including objects that count as events.
     pub fn events(&self) -> u64 {
         self.phases.values().sum::<u64>() + self.objects
     }
 
-    /// Adds what comes after `self`.
+    /// Adds the summary of the lines that come after `self`.
     pub fn append(&mut self, later: ChunkSummary) {
         for (thread, activity) in &later.threads {
             self.threads.entry(*thread).or_default().add(activity);
@@ -158,7 +158,7 @@ impl ChunkSummary {
         self.repairs.append(&later.repairs);
     }
 
-    /// Moves all its times.
+    /// Converts all times with `warp`.
     pub fn warp(&mut self, warp: &Curve) {
         self.losses.warp(|ns| warp.at(ns));
         for activity in self
@@ -171,14 +171,14 @@ impl ChunkSummary {
         }
     }
 
-    /// Forgets the events, but not what it knows by them.
+    /// Removes the events, but keeps everything that was learned from them.
     pub fn forget_events(&mut self) {
         self.threads.clear();
         self.phases.clear();
         self.unfinished = 0;
     }
 
-    /// Adds the events of another summary, and nothing else.
+    /// Adds only the events of another summary.
     pub fn add_events(&mut self, other: ChunkSummary) {
         self.append(ChunkSummary {
             threads: other.threads,
@@ -188,7 +188,7 @@ impl ChunkSummary {
         });
     }
 
-    /// The end of its last event; `None` if nothing in it has a time.
+    /// Returns the end of the last event; `None` if no event has a time.
     pub fn last_ns(&self) -> Option<i64> {
         let timed = self
             .threads
@@ -197,28 +197,28 @@ impl ChunkSummary {
         timed.map(|activity| activity.last_ns).max()
     }
 
-    /// The begin of its first event and the end of its last one; `None` if nothing in it has a time.
+    /// Returns the begin of the first event and the end of the last one; `None` if no event has a time.
     pub fn range_ns(&self) -> Option<(i64, i64)> {
         let firsts = self.threads.values().map(|activity| activity.first_ns);
         let first_ns = firsts.min().filter(|first_ns| *first_ns != i64::MAX)?;
         Some((first_ns, self.last_ns()?))
     }
 
-    /// Whether begins or ends of spans are events of their own, other than spans that did not end.
+    /// Returns true if there are begin or end events, other than the begins of spans that did not end.
     pub fn has_halves(&self) -> bool {
         let count = |phase: &Phase| self.phases.get(phase).copied().unwrap_or(0);
         let has_other = |phase: &Phase| phase.is_async() || *phase == Phase::End;
         count(&Phase::Begin) > self.unfinished || self.phases.keys().any(has_other)
     }
 
-    /// Whether it has events that are shown whatever their time: metadata, CPU profiles and unfinished spans.
+    /// Returns true if there are events that are shown whatever their time: metadata, CPU profiles and unfinished spans.
     pub fn has_timeless(&self) -> bool {
         let has = |phase: &Phase| self.phases.contains_key(phase);
         self.unfinished > 0 || has(&Phase::Metadata) || has(&Phase::Sample)
     }
 }
 
-/// Keeps the most certain ones of many, all the time as dense.
+/// Drops the less certain ones if there are too many anchors, equally over the whole time.
 fn thin(anchors: &mut Vec<Anchor>) {
     if anchors.len() > MOST_ANCHORS {
         let own = |anchor: &Anchor| Reading::of(anchor, 0);
@@ -227,7 +227,7 @@ fn thin(anchors: &mut Vec<Anchor>) {
     }
 }
 
-/// Some threads of a recording: one bit for each of 64 kinds.
+/// A set of threads of a recording, as one bit for each of 64 hash values. It may contain more threads than were added.
 #[derive(Clone, Copy, Default)]
 pub struct ThreadSet(u64);
 
@@ -245,7 +245,7 @@ impl FromIterator<(i64, i64)> for ThreadSet {
     }
 }
 
-/// Which of 64 kinds a thread is of.
+/// Returns which of the 64 hash values a thread has.
 #[inline(always)]
 pub fn thread_kind((pid, tid): (i64, i64)) -> usize {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -253,5 +253,5 @@ pub fn thread_kind((pid, tid): (i64, i64)) -> usize {
     (mixed.wrapping_mul(SPREAD) >> 58) as usize
 }
 
-/// A thread of a recording, as its lines name it.
+/// Number of a recording, and the pid and tid of a thread in it, as recorded.
 pub type RecordedThread = (usize, (i64, i64));

@@ -1,4 +1,5 @@
-//! Positions of a recorder that nothing covers and no record explains: a loss record for each, on the row whose events they were.
+//! Creates loss records for gaps: positions of a recorder that nothing covers and no record explains. Each record is put on the track that lost the
+//! events.
 
 use crate::event::era::Era;
 use crate::event::line::{Event, parse};
@@ -12,14 +13,14 @@ use sa_format::loss::LossRecord;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Most lines that are looked at for an event on each side of a gap.
+/// Maximum number of lines that are searched for an event on each side of a gap.
 const MOST_LINES: usize = 64;
 
-/// The positions that the loss records of a recording explain, by stream.
+/// Positions that the loss records of a recording explain, by stream.
 pub struct Explanations(HashMap<StreamKey, Positions>);
 
 impl Explanations {
-    /// Groups what loss records explain by stream.
+    /// Groups the explained positions by stream.
     pub fn of(explained: &[Explained]) -> Explanations {
         let mut streams: HashMap<StreamKey, Positions> = HashMap::new();
         for (stream, range) in explained {
@@ -28,14 +29,14 @@ impl Explanations {
         Explanations(streams)
     }
 
-    /// The positions of a gap that no loss record explains.
+    /// Returns the positions of a gap that no loss record explains.
     pub fn missing(&self, gap: &Gap) -> Vec<Range<u64>> {
         let (none, range) = (Positions::default(), gap.range.clone());
         self.0.get(&gap.stream).unwrap_or(&none).missing(range)
     }
 }
 
-/// Returns the positions that no loss record explains, each with its gap. `stopped` is true if the recorder has said that it keeps no more events: then
+/// Returns the positions that no loss record explains, each with its gap. If `stopped` is true, the recorder has stopped recording events, and
 /// nothing is missing.
 pub fn missing<'a>(
     assembly: &'a Assembly,
@@ -53,8 +54,8 @@ pub fn missing<'a>(
     assembly.gaps.iter().flat_map(of).collect()
 }
 
-/// Returns a record for each range of missing positions, one a line. Returns nothing if no event of the recording has a time. `times_ns` is the range of all
-/// its events, and `era` limits the times that are trusted.
+/// Returns a record for each range of missing positions, one per line. Returns nothing if no event of the recording has a time. `times_ns` is the
+/// time range of all its events. Times outside of `era` are not trusted.
 pub fn gap_records(
     recording: &Recording,
     missing: &[(&Gap, Range<u64>)],
@@ -72,14 +73,14 @@ pub fn gap_records(
 
 /// The events next to a gap in its stream.
 struct Near<'a> {
-    /// True for the stream of the process itself, which has events of several rows.
+    /// True for the stream of the process itself, which contains events of several tracks.
     is_of_process: bool,
     before: Option<Event<'a>>,
     after: Option<Event<'a>>,
 }
 
 impl<'a> Near<'a> {
-    /// The nearest ones whose times are of the recording's era.
+    /// Finds the nearest events with times in the recording's era.
     fn of(recording: &'a Recording, gap: &Gap, era: Option<Era>) -> Near<'a> {
         let is_good = |event: &Event<'_>| era.is_none_or(|era| era.holds_event(event));
         let timed = |line| timed(line).filter(is_good);
@@ -104,8 +105,8 @@ impl<'a> Near<'a> {
         }
     }
 
-    /// Returns the record of missing positions; `first_ns` and `last_ns` are the times of all events of the recording. The events of a stream are in
-    /// the order of their ends.
+    /// Returns the record for a range of missing positions. `range_ns` is the time range of all events of the recording. The events of a stream are
+    /// sorted by their ends.
     fn record(&self, missing: &Range<u64>, of: &Recording, range_ns: (i64, i64)) -> Vec<u8> {
         let (first_ns, last_ns) = range_ns;
         let end = |event: &Event<'_>| event.ts_ns.saturating_add(event.dur_ns);
@@ -130,7 +131,7 @@ impl<'a> Near<'a> {
     }
 }
 
-/// The last lines of some bytes that end with one, the last one first.
+/// Iterates over the last complete lines of some bytes, from the last one backwards.
 fn backwards(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut end = bytes.len();
     let next = move || {
@@ -142,7 +143,7 @@ fn backwards(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(next).take(MOST_LINES)
 }
 
-/// The event of a line, if it has a time.
+/// Returns the event of a line if it has a time.
 fn timed(line: &[u8]) -> Option<Event<'_>> {
     let event = parse(line).ok()?;
     (!event.is_metadata()).then_some(event)

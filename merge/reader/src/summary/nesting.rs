@@ -1,32 +1,32 @@
-//! Whether the spans of a thread nest, as far as one chunk of lines tells.
+//! Checks that the spans of a thread nest, one chunk of lines at a time.
 //!
-//! Viewers drop a span that overlaps another of its thread without one holding the other. Recorders write spans when they end, or
-//! else by their begin. In either order a few spans say all about those around them, and that is what [`Nesting`] keeps.
+//! Viewers drop a span that overlaps another one of its thread without containing it or being contained. Recorders write spans in the order of their
+//! ends or of their begins. In both cases a few spans determine how the others nest with their surroundings, and [`Nesting`] keeps only these.
 
 use crate::base::span_stack::{OpenSpan, SpanStack};
 
 /// Begin and end in ns.
 pub type Span = (i64, i64);
 
-/// Unfinished spans of a thread that are looked at.
+/// Maximum number of unfinished spans of a thread that are examined.
 const UNFINISHED: usize = 1024;
 
-/// The order in which spans stand.
+/// Order of the spans of a thread in a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// None begins before the one before it has ended.
+    /// No span begins before the previous one has ended.
     #[default]
     Apart,
-    /// Each ends no earlier than the one before it, and so after all that it holds.
+    /// Each span ends no earlier than the previous one, and therefore after all spans that it contains.
     ByEnd,
-    /// Each begins no earlier than the one before it, and so after all that hold it.
+    /// Each span begins no earlier than the previous one, and therefore after all spans that contain it.
     ByBegin,
-    /// Some overlap, or they stand in no order.
+    /// Some spans overlap, or they are in no order.
     Unclear,
 }
 
 impl Order {
-    /// The order of a span and of the next one, which begins before it has ended.
+    /// Returns the order of a span and of the next one, which begins before the first has ended.
     pub fn of_two(one: Span, next: Span) -> Order {
         match (next.0 <= one.0, next.1 >= one.1) {
             (true, true) if one == next => Order::Apart,
@@ -37,20 +37,20 @@ impl Order {
     }
 }
 
-/// The spans of one thread in a chunk of lines.
+/// Nesting of the spans of one thread in a chunk of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nesting {
     /// Order of the spans.
     pub order: Order,
-    /// Those that no other holds, one after the other.
+    /// Spans that no other span contains, in order of time.
     pub outermost: Vec<Span>,
-    /// Sorted by end: spans that began before the first one ended, innermost first.
+    /// Spans that began before the first one ended, sorted by end, innermost first.
     chain: Vec<Span>,
-    /// Sorted by begin: spans that are open when the last one begins.
+    /// Spans that are open when the last one begins, sorted by begin.
     open: SpanStack<()>,
-    /// When those began that never ended.
+    /// Begins of the spans that never ended.
     pub unfinished: Vec<i64>,
-    /// `None` is before all times.
+    /// Begin of the last span; `None` before the first one.
     last_start: Option<i64>,
     last_end: Option<i64>,
 }
@@ -74,12 +74,12 @@ impl Nesting {
         }
     }
 
-    /// Whether it has anything to say.
+    /// Returns true if it contains spans or found them in no order.
     pub fn has_spans(&self) -> bool {
         self.order != Order::Apart || !self.outermost.is_empty() || !self.unfinished.is_empty()
     }
 
-    /// Says that a closer look is needed.
+    /// Marks the spans as unclear, so that they are examined later.
     pub fn give_up(&mut self) {
         *self = Nesting {
             order: Order::Unclear,
@@ -88,7 +88,7 @@ impl Nesting {
         };
     }
 
-    /// Those that reach back before the first end.
+    /// Returns the spans that may begin before the chunk: those that began before the first span ended.
     pub fn reaching_back(&self) -> &[Span] {
         match self.order {
             Order::ByEnd => &self.chain,
@@ -96,7 +96,7 @@ impl Nesting {
         }
     }
 
-    /// Those that are open when the last one begins.
+    /// Returns the spans that are open when the last one begins.
     pub fn open(&self) -> impl Iterator<Item = Span> {
         let last = match self.order {
             Order::ByBegin => None,
@@ -106,7 +106,7 @@ impl Nesting {
         open.chain(last)
     }
 
-    /// The begin of the last one that began, if they stand by begin or apart.
+    /// Returns the begin of the span that began last, if they are sorted by begin or do not overlap.
     pub fn last_start(&self) -> i64 {
         match self.order {
             Order::ByBegin => self.last_start.unwrap_or(i64::MIN),
@@ -114,7 +114,7 @@ impl Nesting {
         }
     }
 
-    /// Adds a span that begins before the last one has ended, or any one by begin.
+    /// Adds a span that begins before the last one has ended, or any span if they are sorted by begin.
     fn add_overlapping(&mut self, span: Span) {
         if self.order == Order::Apart
             && let (Some(first), Some(last)) = (self.outermost.first(), self.outermost.last())
@@ -138,8 +138,8 @@ impl Nesting {
         }
     }
 
-    /// Takes the outermost spans away that one that ends now holds. The one before them it must not reach into, even if both end
-    /// together: what that one holds it may cut.
+    /// Replaces the outermost spans that a span contains with this span. It must not overlap the outermost span before them, even if both end
+    /// together: it could cut a span inside of that one.
     fn add_by_end(&mut self, span: Span) -> bool {
         if Some(span.1) < self.last_end {
             return false;
@@ -161,7 +161,7 @@ impl Nesting {
         true
     }
 
-    /// Of those that begin together the longest holds the others, in whatever order they stand.
+    /// Adds a span that begins at or after the previous one. Of spans that begin together, the longest contains the others, whatever their order.
     fn add_by_begin(&mut self, span: Span) -> bool {
         if Some(span.0) < self.last_start {
             return false;

@@ -1,4 +1,4 @@
-//! Sums up lines: what parts of a file hold.
+//! Summarizes the lines in parts of a file.
 
 use crate::event::damage::Kind;
 use crate::event::era::Era;
@@ -11,17 +11,17 @@ use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::summary_builder::SummaryBuilder;
 use sa_format::Phase;
 
-/// Sums up parts of a file.
+/// Summarizes parts of a file.
 pub fn summarize(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     summarize_era(bytes, parts, None)
 }
 
-/// Sums up parts of a file and counts events outside of the era as damage.
+/// Summarizes parts of a file and counts events outside of the era as damage.
 pub fn summarize_era(bytes: &[u8], parts: &[Part], era: Option<Era>) -> ChunkSummary {
     summarize_with(bytes, parts, None::<()>, era)
 }
 
-/// Sums up parts of a file, and shows their events to a visitor as well.
+/// Summarizes parts of a file, and passes their events to a visitor as well.
 pub fn summarize_with<'a>(
     bytes: &'a [u8],
     parts: &[Part],
@@ -46,14 +46,14 @@ pub fn summarize_with<'a>(
             continue;
         }
         scan_part(bytes, *part, |at, found| {
-            builder.summary.canonical = false; // empty lines, with which blocks are filled up, are nothing
+            builder.summary.canonical = false; // not called for the empty lines that fill up blocks
             builder.found(at, found);
         });
     }
     builder.finish()
 }
 
-/// Sums up parts of a file in which every object counts.
+/// Summarizes parts of a file in which every object counts.
 pub fn summarize_objects(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     let mut builder = SummaryBuilder::new(None::<()>);
     for part in parts {
@@ -69,10 +69,10 @@ pub fn summarize_objects(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     builder.finish()
 }
 
-/// A line that begins like an earlier one, which says what its event is.
+/// A line that begins like an earlier one, from which the kind of its event is known.
 #[derive(Clone, Copy)]
 pub struct CachedLine<'a> {
-    /// Its phase.
+    /// Phase of the event.
     pub phase: Phase,
     /// Its time, and the text after it.
     pub timed: Timed<'a>,
@@ -85,7 +85,7 @@ pub struct CachedLine<'a> {
 }
 
 impl<'a> CachedLine<'a> {
-    /// Returns the event, with the places of its time and of a flow's id only. Returns `None` if it needs a closer look.
+    /// Returns the event with only the locations of its time and of a flow's id. Returns `None` if the line must be parsed completely.
     #[inline(always)]
     pub fn event(&self) -> Option<Event<'a>> {
         let CachedLine { timed, text, .. } = *self;
@@ -107,20 +107,20 @@ impl<'a> CachedLine<'a> {
 
 /// Visitor of the events of one chunk. The events of each part come in order.
 pub trait ChunkVisitor<'a> {
-    /// Begins with a part that a checksum vouches for.
+    /// Begins a part that a checksum verifies.
     fn enter(&mut self, _part: Part) {}
 
-    /// Takes an event.
+    /// Processes an event.
     fn event(&mut self, _event: &Event<'a>) {}
 
-    /// Takes an event whose line begins like an earlier one of the part that was entered.
+    /// Processes an event whose line begins like an earlier one of the current part.
     fn cached(&mut self, _line: CachedLine<'a>) {}
 
-    /// Hands over what was found.
+    /// Hands over the results.
     fn merge(self);
 }
 
-/// Looks at nothing.
+/// Visitor that ignores all events.
 impl ChunkVisitor<'_> for () {
     fn merge(self) {}
 }

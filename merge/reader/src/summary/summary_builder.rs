@@ -1,4 +1,4 @@
-//! What a stretch of lines holds, gathered line by line.
+//! Summarizes a chunk of lines, line by line.
 
 use crate::event::damage::Kind;
 use crate::event::line::{Event, own_record, parse_canonical};
@@ -17,24 +17,24 @@ use sa_format::{
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// Sums up lines one by one.
+/// Summarizes lines one by one.
 pub struct SummaryBuilder<V> {
     pub(crate) summary: ChunkSummary,
-    /// Looks at the events, too.
+    /// Visitor of the events, if there is one.
     visitor: Option<V>,
-    /// Whether it asks if the spans of each thread nest.
+    /// True if the nesting of each thread's spans is examined.
     looks_at_nesting: bool,
     phases: [u64; 256],
     runs: Vec<ThreadRun>,
-    /// Where each thread's run stands.
+    /// Index in `runs` of each thread.
     places: HashMap<(i64, i64), usize>,
-    /// The run of the last event.
+    /// Index of the run of the last event.
     current: usize,
-    /// The run of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    /// Index of the last run for each thread hash. A look-up in `places` takes as long as reading the event.
     recent: [usize; 64],
 }
 
-/// What a thread has in a stretch of lines.
+/// Events of one thread in a chunk of lines.
 struct ThreadRun {
     thread: (i64, i64),
     activity: Activity,
@@ -42,7 +42,7 @@ struct ThreadRun {
 }
 
 impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
-    /// Returns a builder that does not look at the nesting of spans.
+    /// Creates a builder that does not examine the nesting of spans.
     pub fn new(visitor: Option<V>) -> Self {
         SummaryBuilder {
             summary: ChunkSummary::default(),
@@ -56,7 +56,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// One that also asks whether the spans of each thread nest.
+    /// Creates a builder that also examines the nesting of each thread's spans.
     pub(crate) fn of_spans(visitor: Option<V>) -> Self {
         SummaryBuilder {
             looks_at_nesting: true,
@@ -64,7 +64,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Lines that a checksum vouches for. Nearly all begin like one before.
+    /// Adds lines that a checksum verifies. Nearly all of them begin like an earlier line.
     pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
         let mut fronts = Fronts::default();
         if let Some(visitor) = &mut self.visitor {
@@ -97,7 +97,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Counts an event of a known phase and run; `None` if it needs a closer look.
+    /// Counts an event of a known phase and run; `None` if the line must be parsed completely.
     #[inline(always)]
     fn count_alike(&mut self, (phase, run): &(Phase, usize), timed: &Timed<'_>) -> Option<()> {
         if timed.rest.last() != Some(&b'}') {
@@ -133,7 +133,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         self.summary.places.add(at as u64, kind);
     }
 
-    /// Notes what has to be mended in an event.
+    /// Counts the repairs that an event needs.
     #[cold]
     fn mended(&mut self, event: &Event<'_>) {
         self.summary.odd = true;
@@ -193,7 +193,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         match event.phase {
             Phase::Complete => run.nesting.add((event.ts_ns, event.ts_ns + event.dur_ns)),
             Phase::Begin if event.is_unfinished() => run.nesting.add_unfinished(event.ts_ns),
-            // Which begin an end belongs to is seen only in the order of times.
+            // Begins and ends can only be paired when the events are sorted by time.
             Phase::Begin | Phase::End => run.nesting.give_up(),
             _ => {}
         }
@@ -217,7 +217,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         &mut self.runs[self.current]
     }
 
-    /// Reads a metadata record; tells whether it is shown.
+    /// Reads a metadata record. Returns true if it is shown in the trace.
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
             Some(End::NAME) => {
@@ -230,7 +230,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             }
             Some(BlockHeader::NAME) => self.summary.odd = true,
             Some(RemovedStreams::NAME) => {
-                // Positions that went with removed segments.
+                // Positions that were in removed segments.
                 let removed = RemovedStreams::parse(event.line);
                 let streams = removed.into_iter().flat_map(|removed| removed.streams);
                 let explained = streams.map(|(slot, generation, to)| ((slot, generation), 0..to));
@@ -277,7 +277,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         self.summary.losses.add(event, &record);
     }
 
-    /// Returns what the lines hold.
+    /// Returns the summary of the lines.
     pub fn finish(mut self) -> ChunkSummary {
         if let Some(visitor) = self.visitor {
             visitor.merge();

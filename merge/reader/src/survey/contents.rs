@@ -18,21 +18,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::Range;
 
-/// Parts of a fragment that one worker counts at a time.
+/// Number of parts of a fragment that one worker counts at a time.
 const SHARE_PARTS: usize = 64;
 
-/// Recorded events and losses of a process, and its own records.
+/// Events and losses that a process recorded, and records about the process itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Segments of its fragments.
+    /// Number of segments of its fragments.
     pub segments: usize,
-    /// Their bytes.
+    /// Size of the segments in bytes.
     pub bytes: u64,
-    /// Events in its fragments and rings, as many as a merge shows: names and unfinished spans are among them.
+    /// Number of events in its fragments and rings, counted like the events of a merged trace: including names and unfinished spans.
     pub events: u64,
-    /// Lost events by cause; for `children_refused` the number of processes that could not record. The count of `gap` is a lower bound.
+    /// Number of lost events by cause. For `children_refused` it is the number of processes that could not record. The number for `gap` is a lower
+    /// bound.
     pub lost: BTreeMap<String, u64>,
-    /// The name it gave itself last.
+    /// The last name that the process set.
     pub name: Option<String>,
     /// Calls of the process that the preload library sees.
     pub reach: Option<Reach>,
@@ -42,25 +43,25 @@ pub struct Contents {
     pub last_ns: Option<u64>,
     /// Its last switch.
     pub switch: Option<Switch>,
-    /// True if it ended recording itself.
+    /// True if the process ended the recording itself.
     pub ended: bool,
-    /// True if this is a snapshot, and the process was running when it was taken.
+    /// True if this is a snapshot that was taken while the process was running.
     pub was_running: bool,
     /// True if a ring is left.
     pub ring: bool,
     /// Number of open spans, if a ring is left. For a dead process whose ring was settled, the number that were open when it died.
     pub open_spans: Option<u64>,
-    /// How the process ended, if whoever settled its fragment knew.
+    /// How the process ended, if the reader that settled its fragment knew.
     pub exit: Option<Exit>,
 }
 
 /// The blocks and lines of a segment.
 type Pieces = Vec<(Range<usize>, Piece)>;
 
-/// Full segments, which never change again: repeated looks read only the newest one.
+/// Cache of full segments, which never change again. A repeated count reads only the newest segment.
 #[derive(Default)]
 pub struct Known {
-    /// By nonce, segment and length.
+    /// Cached segments by nonce, segment number and length.
     segments: HashMap<(String, u32, usize), KnownSegment>,
 }
 
@@ -88,7 +89,7 @@ impl Known {
         known.unwrap_or_else(|| split(fragment.content.bytes()))
     }
 
-    /// Sums up what a merge shows of a recording.
+    /// Summarizes what a merge would show of a recording.
     fn summary(&mut self, recording: &Recording) -> ChunkSummary {
         let fragments = || recording.fragments.iter().enumerate();
         // A record of removed segments counts until a newer segment has one.
@@ -130,7 +131,7 @@ impl Known {
     }
 }
 
-/// Sums up the parts of a segment, in parallel.
+/// Summarizes the parts of a segment in parallel.
 fn summarize_shared(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     let shares = parts.par_chunks(SHARE_PARTS);
     let summaries = shares.map(|parts| summarize(bytes, parts));
@@ -144,7 +145,7 @@ impl RunProcess {
     /// Counts what the process has recorded so far.
     ///
     /// # Errors
-    /// When a fragment cannot be read.
+    /// Returns an error if a fragment cannot be read.
     pub fn contents(&self, known: &mut Known) -> io::Result<Contents> {
         let mut contents = Contents::default();
         for (stem, files) in by_stem(&self.files) {
@@ -162,7 +163,7 @@ impl RunProcess {
 }
 
 impl Contents {
-    /// Adds a recording of the process, which comes after those before.
+    /// Adds another recording of the process, later than the ones before.
     fn add(&mut self, recording: &Recording, mut summary: ChunkSummary) {
         let lens = recording
             .fragments
@@ -184,7 +185,7 @@ impl Contents {
         self.last_ns = self.last_ns.max(last_ns);
         let switch = summary.switch.map(|switch| *switch);
         self.switch = switch.or(self.switch.take());
-        // A reader wrote the record of the end of any other process.
+        // In all other cases a reader wrote the end record.
         self.ended |= summary.ended && summary.open.is_none() && !summary.was_running;
         self.was_running |= summary.was_running;
         self.exit = summary.exit.or(self.exit.take());
@@ -195,7 +196,7 @@ impl Contents {
     }
 }
 
-/// Returns the first reading of both clocks, or what it would have been in the first segment if that is removed.
+/// Returns the first reading of both clocks. If the first segment is removed, it is calculated from the time when the recording began.
 fn began(recording: &Recording, summary: &ChunkSummary) -> Option<Anchor> {
     let first = recording.fragments.first()?;
     let mut anchor = first.begin.or(summary.anchors.first().copied())?;

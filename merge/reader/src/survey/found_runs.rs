@@ -1,4 +1,4 @@
-//! Which run a directory means: one in the directory itself, or one of the folders that `sa-profile run` made there.
+//! Finds the run for a directory: a run in the directory itself, or one in the folders that `sa-profile run` created there.
 
 use super::{RunProcess, processes};
 use crate::base::folder::Folder;
@@ -9,24 +9,24 @@ use sa_format::{FRAGMENTS_DIR, PREVIOUS_DIR, is_run_folder_name};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of runs that are named.
+/// Maximum number of runs that a notice names.
 const NAMED: usize = 8;
-/// Description of the run that `--previous` takes.
+/// Description of the run that `--previous` selects.
 const BEFORE: &str = "the run before the newest";
 
-/// The runs that a directory led to.
+/// The runs that were found for some paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRuns {
-    /// Directories with the runs, never empty.
+    /// Directories with the runs; never empty.
     pub paths: Vec<PathBuf>,
-    /// The wanted runs of these directories.
+    /// Selection of the runs of these directories.
     pub runs: Runs,
-    /// The runs that were chosen, in words for stderr. Empty if the user named a directory and its newest run is taken, or named the run.
+    /// Notices for stderr about the runs that were chosen. Empty if the user named the run, or named a directory and its newest run is used.
     pub notices: Vec<String>,
 }
 
 impl FoundRuns {
-    /// Takes runs of one directory.
+    /// Selects runs of one directory.
     fn of(directory: &Path, runs: &Runs, notice: Option<String>) -> FoundRuns {
         FoundRuns {
             paths: vec![directory.to_owned()],
@@ -35,7 +35,7 @@ impl FoundRuns {
         }
     }
 
-    /// Takes runs of a directory that the user did not name.
+    /// Selects runs of a directory that the user did not name.
     fn chosen(candidate: &Candidate, runs: &Runs, which: &str) -> FoundRuns {
         let directory = &candidate.directory;
         let notice = format!("taking {}, {which}", directory.display());
@@ -43,14 +43,14 @@ impl FoundRuns {
     }
 }
 
-/// Finds the wanted runs of paths. A directory leads to its own run or to the newest one that `sa-profile run` made in it; fragments, traces and
-/// patterns stay as they are.
+/// Finds the selected runs for the given paths. A directory stands for the run in it or for the newest one that `sa-profile run` created in it.
+/// Fragments, traces and patterns stay as they are.
 ///
-/// If the user named the paths (`are_named`), a run in a directory wins over those in its folders, and earlier runs are looked for in the directory only.
-/// Otherwise the newest run wins, and the directory and its folders are searched for earlier ones.
+/// If the user named the paths (`are_named`), a run in a directory is preferred to runs in its folders, and earlier runs are searched for only in the
+/// directory. Otherwise the newest run is preferred, and earlier runs are searched for in the directory and its folders.
 ///
 /// # Errors
-/// [`Error::NothingUsable`] if a directory has no such run, [`Error::Usage`] if the run before the newest is unknown.
+/// Returns [`Error::NothingUsable`] if a directory has no such run, and [`Error::Usage`] if the paths select different runs.
 pub fn find_runs(paths: &[PathBuf], are_named: bool, runs: &Runs) -> Result<FoundRuns, Error> {
     let mut all = FoundRuns {
         paths: Vec::new(),
@@ -79,11 +79,11 @@ pub fn find_runs(paths: &[PathBuf], are_named: bool, runs: &Runs) -> Result<Foun
     Ok(all)
 }
 
-/// Finds the newest run with a process that records, in a directory or its folders. A run in a directory that the user named (`is_named`) is taken,
-/// live or not.
+/// Finds the newest run with a process that is recording, in a directory or its folders. If the user named the directory (`is_named`), a run in it is
+/// used even if it is not live.
 ///
 /// # Errors
-/// [`Error::NothingUsable`] if no run is found.
+/// Returns [`Error::NothingUsable`] if no run is found.
 pub fn find_live_run(directory: &Path, is_named: bool) -> Result<FoundRuns, Error> {
     let search = RunSearch {
         directory,
@@ -92,7 +92,7 @@ pub fn find_live_run(directory: &Path, is_named: bool) -> Result<FoundRuns, Erro
     search.find_live()
 }
 
-/// A directory in which runs are looked for.
+/// A directory to search for runs.
 #[derive(Clone, Copy, Debug)]
 struct RunSearch<'a> {
     directory: &'a Path,
@@ -108,19 +108,19 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Looks into the directory itself.
+    /// Reads the runs in the directory itself, not in its folders.
     fn read(directory: &Path, runs: &Runs) -> Option<Candidate> {
         let files = input::find(&[directory.to_owned()], runs).files;
         let began_ns = files.iter().map(|file| input::began_ns(&file.place)).min();
         Some(Candidate {
             directory: directory.to_owned(),
             began_ns: began_ns?,
-            // Fragments of other recorders name no process.
+            // Fragments of other recorders do not name a process.
             processes: processes(directory).unwrap_or_default(),
         })
     }
 
-    /// Says that a run in the directory is taken, which is not its newest.
+    /// Describes a run that was chosen although it is not the newest one in its directory.
     fn words(&self, which: &str) -> String {
         let ids = Vec::from_iter(run_ids(&self.directory, &Runs::Previous));
         let (ids, directory) = (ids.join(", "), self.directory.display());
@@ -161,7 +161,7 @@ impl RunSearch<'_> {
         }
     }
 
-    /// Returns what is wanted of the runs in the directory itself.
+    /// Selects runs in the directory itself.
     fn in_directory(self, runs: &Runs) -> FoundRuns {
         let own = std::slice::from_ref(&self.directory);
         let notice = match runs {
@@ -189,7 +189,7 @@ impl RunSearch<'_> {
         }
     }
 
-    /// Says that all runs in these directories are taken, and names them.
+    /// Describes that all runs in these directories are used, and names them.
     fn all_words(self, directories: &[impl AsRef<Path>]) -> String {
         let of_one = |directory: &Path| run_ids(directory, &Runs::All);
         let ids = directories.iter().flat_map(|path| of_one(path.as_ref()));
@@ -223,7 +223,7 @@ impl RunSearch<'_> {
         )))
     }
 
-    /// The directories with runs, newest first. `None` if the directory itself is meant.
+    /// Returns the directories with runs, newest first. `None` if the directory itself is meant.
     fn candidates(self) -> Option<Vec<Candidate>> {
         if self.is_named && has_fragments(self.directory, &Runs::Newest) {
             return None;
@@ -257,7 +257,7 @@ fn has_fragments(directory: &Path, runs: &Runs) -> bool {
     !found.files.is_empty()
 }
 
-/// Returns the ids of the runs of a directory, as far as their fragments name them.
+/// Returns the ids of the runs of a directory, as far as their fragments contain them.
 fn run_ids(directory: &Path, runs: &Runs) -> BTreeSet<String> {
     let files = input::find(&[directory.to_owned()], runs).files;
     let headers = files
@@ -266,7 +266,7 @@ fn run_ids(directory: &Path, runs: &Runs) -> BTreeSet<String> {
     headers.map(|header| header.run).collect()
 }
 
-/// The folders that `sa-profile run` made and in which something is recorded. One that is still empty belongs to a run that is just starting.
+/// Returns the folders that `sa-profile run` created and that contain a recording. An empty folder belongs to a run that is just starting.
 fn run_folders(directory: &Path) -> Vec<Candidate> {
     let entries = Folder::open(directory).and_then(|folder| folder.entries());
     let entries = entries.into_iter().flatten();
@@ -303,7 +303,7 @@ mod tests {
         fs::write(fragments.join("trace.1.jsonl"), text).unwrap();
     }
 
-    /// Two runs in folders, a folder that is still empty, and a copy of a run, which `sa-profile run` did not make.
+    /// Creates two runs in folders, an empty folder, and a copy of a run, which `sa-profile run` did not create.
     fn folders() -> TempDir {
         let root = TempDir::new().unwrap();
         let first = "20260101-000000";
@@ -314,7 +314,7 @@ mod tests {
         root
     }
 
-    /// Asserts which folders a directory leads to, and what is said of it.
+    /// Asserts which folders are found for a directory, and the notice about them.
     fn expect(root: &TempDir, are_named: bool, runs: &Runs, folders: &[&str], notice: &str) {
         let found = find_runs(&[root.path().to_owned()], are_named, runs).unwrap();
         let below = found.paths.iter().map(|path| path.strip_prefix(root));
@@ -343,7 +343,7 @@ mod tests {
             let named = format!("taking DIR/{FIRST}, which has this run");
             expect(Runs::Named(format!("{FIRST}-a")), &[FIRST], &named);
         }
-        // The run in the directory wins if it was named or is newer.
+        // A run in the directory itself is preferred if the directory was named or the run is newer.
         record(root.path(), "b", 200);
         expect(&root, true, &Runs::Newest, &[""], "");
         expect(&root, false, &Runs::Newest, &["job-7"], JOB);
@@ -369,7 +369,7 @@ mod tests {
         for (began_ns, taken, notice) in [(350, "", old), (250, "job-7", folder)] {
             record(&earlier, "old", began_ns);
             expect(&root, false, &Runs::Previous, &[taken], notice);
-            // The run of a directory that was named is followed back in this directory.
+            // If the directory was named, the run before is searched for in this directory only.
             expect(&root, true, &Runs::Previous, &[""], old);
         }
         // All runs are named.
