@@ -109,7 +109,7 @@ impl Waiting {
     /// Its ring says so at once; where it has none on disk, its fragments do.
     fn has_obeyed(&mut self, control: &Control) -> bool {
         let mark = format!(r#""control":"{}""#, control.id);
-        if let Some(told) = self.process.has_told(mark.as_bytes()) {
+        if let Some(told) = self.process.own_records_contain(mark.as_bytes()) {
             return told;
         }
         let mut fragments = self.searched.iter_mut();

@@ -35,10 +35,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.newest()?;
     let clears = arguments.watch && !arguments.json && std::io::stdout().is_terminal();
-    let mut known = Known::default();
+    let mut cache = Known::default();
     loop {
         let start = Instant::now();
-        let run = Run::read(&directory, &mut known)?;
+        let run = Run::read(&directory, &mut cache)?;
         if arguments.json {
             print_data(&json(&run)?)?;
         } else {

@@ -99,7 +99,7 @@ impl State {
 
 impl Run {
     /// Reads the newest run of a directory, but for what is known of it.
-    pub(super) fn read(directory: &Path, known: &mut Known) -> Result<Run, Error> {
+    pub(super) fn read(directory: &Path, cache: &mut Known) -> Result<Run, Error> {
         let found = processes(directory)?;
         let now_ns = wall_ns();
         let mut run = Run {
@@ -111,7 +111,7 @@ impl Run {
             ..Run::default()
         };
         for process in &found {
-            let read = Process::read(process, known, now_ns);
+            let read = Process::read(process, cache, now_ns);
             run.add(read.map_err(|error| Error::of_file(&process.fragments[0], error))?);
         }
         run.age_ns = run
@@ -136,11 +136,11 @@ impl Process {
     /// Reads what a process has recorded so far, except for what is known of it.
     pub(crate) fn read(
         process: &RunProcess,
-        known: &mut Known,
+        cache: &mut Known,
         now_ns: u64,
     ) -> io::Result<Process> {
         let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
-        let contents = process.contents(known)?;
+        let contents = process.contents(cache)?;
         let death = death(&contents, alive);
         let last_ns = last_realtime_ns(&contents);
         let header = &process.header;

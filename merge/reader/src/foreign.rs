@@ -6,6 +6,7 @@
 
 mod clock;
 mod content_sum;
+pub(crate) mod display_hints;
 mod document;
 mod early_arrows;
 mod event;
@@ -18,7 +19,6 @@ mod place;
 mod read;
 mod report;
 mod resync;
-pub(crate) mod row_metadata;
 mod strace;
 
 pub use clock::{Offset, parse_offset};

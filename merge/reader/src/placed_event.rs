@@ -85,17 +85,17 @@ impl<'a> PlacedEvent<'a> {
 
     /// Returns the name; empty if there is none.
     pub fn name(&self) -> Cow<'a, str> {
-        text(self.one(What::Name))
+        text(self.member_value(What::Name))
     }
 
     /// Returns the category; empty if there is none.
     pub fn category(&self) -> Cow<'a, str> {
-        text(self.one(What::Category))
+        text(self.member_value(What::Category))
     }
 
     /// Returns the args as JSON; empty if there are none. They are only parsed when this is called.
     pub fn args(&self) -> &'a [u8] {
-        self.one(What::Args)
+        self.member_value(What::Args)
     }
 
     /// Returns name, category and args as JSON, which is faster than getting them one by one. Each slice ends where its value ends, not at the end of
@@ -105,7 +105,7 @@ impl<'a> PlacedEvent<'a> {
             true => [&[][..]; 3], // the scan has found all members that there are
             false => self.event.members_up_to_args(),
         };
-        [What::Name, What::Category, What::Args].map(|what| self.known_or(what, || in_order))
+        [What::Name, What::Category, What::Args].map(|what| self.member_or(what, || in_order))
     }
 
     /// Returns the value of an arg as JSON, if there is an arg with this name. The name must not need escapes in JSON.
@@ -139,13 +139,13 @@ impl<'a> PlacedEvent<'a> {
         self.event.line
     }
 
-    fn one(&self, what: What) -> &'a [u8] {
-        self.known_or(what, || self.event.members_in_order(what))
+    fn member_value(&self, what: What) -> &'a [u8] {
+        self.member_or(what, || self.event.members_in_order(what))
     }
 
     /// Returns a member: from the scan of the line's front if that found it, from `in_order` if the members are in the order of the recorder, or else by
     /// a search.
-    fn known_or(&self, what: What, in_order: impl FnOnce() -> [&'a [u8]; 3]) -> &'a [u8] {
+    fn member_or(&self, what: What, in_order: impl FnOnce() -> [&'a [u8]; 3]) -> &'a [u8] {
         let fields = &self.event.fields;
         let (known, start) = match what {
             What::Name => (fields.name, &NAME),
@@ -164,7 +164,7 @@ impl<'a> PlacedEvent<'a> {
     /// Returns the value of a member, by its key as it is written in lines without white space.
     fn member(&self, start: &Finder<'_>) -> &'a [u8] {
         let line = self.event.line;
-        if let Some(value) = near_front(line, start) {
+        if let Some(value) = top_level_value(line, start) {
             return value;
         }
         let start = start.needle();
@@ -176,11 +176,11 @@ impl<'a> PlacedEvent<'a> {
 
 /// Calls `use_event` with the repaired event.
 #[cold]
-pub fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
+pub fn mended(event: &Event<'_>, use_event: impl FnOnce(&Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
     let mut line = text.unwrap_or_else(|| event.line.to_vec());
     mend_line(&mut line, 0);
-    tell(&event.in_line(&line));
+    use_event(&event.in_line(&line));
 }
 
 /// Returns the value of an arg. If several have this name, it is the last one, as in viewers. A search is faster than parsing, and most events do not
@@ -208,7 +208,7 @@ fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
 
 /// Returns the value of a member that comes before any nested object or list. In a string the quotes of its key would be escaped, so the match is a
 /// key.
-fn near_front<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
+fn top_level_value<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     let at = start.find(line)?;
     if memchr::memchr2(b'{', b'[', line.get(1..at)?).is_some() {
         return None;

@@ -12,7 +12,7 @@ use crate::fragment::blocks::{Piece, split};
 use crate::fragment::file::{Fragment, RingFile};
 use crate::fragment::input::Input;
 use crate::fragment::liveness::{is_alive_here, is_locked};
-use crate::fragment::load::{Opened, by_stem, list, list_stems, recorder_key};
+use crate::fragment::load::{Opened, by_stem, list_segments, list_stems, recorder_key};
 use crate::fragment::recording::Recording;
 use crate::fragment::settle::{LastKnown, blocks, end_line};
 use crate::summary::summarize::summarize;
@@ -109,19 +109,21 @@ struct Copy {
 impl Copy {
     /// Copies one fragment. Its ring is copied before its segments are listed, so that data that is flushed meanwhile is in them.
     fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
-        let mut taken = TakenFragment::of(stem, files);
+        let mut state = FragmentState::of(stem, files);
         for _ in 0..TRIES {
-            if !taken.went_on {
+            if !state.has_advanced {
                 break;
             }
-            let Some(files) = list(stem) else { break };
-            taken = TakenFragment::of(stem, &files);
+            let Some(files) = list_segments(stem) else {
+                break;
+            };
+            state = FragmentState::of(stem, &files);
         }
-        self.report.unreadable.append(&mut taken.unreadable);
-        for fragment in &taken.full {
+        self.report.unreadable.append(&mut state.unreadable);
+        for fragment in &state.full {
             self.full_segment(fragment)?;
         }
-        if let Some((newest, tail)) = &taken.newest {
+        if let Some((newest, tail)) = &state.newest {
             self.report.fragments += 1;
             self.segment(newest, whole_end(newest.content.bytes()), tail)?;
         }
@@ -130,7 +132,7 @@ impl Copy {
 
     /// Reports a fragment that another program changed before its first `len` bytes were copied to `copy`. The missing part is zeros in the copy. A
     /// recorder that releases unused blocks of a full segment changes only the times of the file, so the copy is compared with the current content.
-    fn note_change(&mut self, fragment: &Fragment, copy: &Place, len: usize) {
+    fn report_change(&mut self, fragment: &Fragment, copy: &Place, len: usize) {
         let was_rewritten = || {
             let place = fragment.place();
             place.is_some_and(|place| fragment.watch.was_rewritten(&place))
@@ -146,7 +148,7 @@ impl Copy {
 
     /// Links a segment. Copies it if it cannot be linked, or if its name is gone or belongs to another file by now.
     fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
-        let (place, len) = (self.place_of(fragment), fragment.content.bytes().len());
+        let (place, len) = (self.target_place(fragment), fragment.content.bytes().len());
         let from = fragment.place();
         if from.is_some_and(|from| from.link(&place).is_ok()) {
             let made = place.status()?;
@@ -164,16 +166,16 @@ impl Copy {
 
     /// Copies the first `len` bytes of a segment and appends `tail`, the blocks from the ring.
     fn segment(&mut self, fragment: &Fragment, len: usize, tail: &[u8]) -> io::Result<()> {
-        let place = self.place_of(fragment);
+        let place = self.target_place(fragment);
         let parts = [&fragment.content.bytes()[..len], tail];
         write_new(&place, fragment.access, &parts)?;
-        self.note_change(fragment, &place, len);
+        self.report_change(fragment, &place, len);
         self.report.copied += 1;
         self.report.bytes += (len + tail.len()) as u64;
         Ok(())
     }
 
-    fn place_of(&self, fragment: &Fragment) -> Place {
+    fn target_place(&self, fragment: &Fragment) -> Place {
         let name = fragment.path.file_name();
         self.target.place(name.unwrap_or_default())
     }
@@ -191,26 +193,26 @@ fn starts_with(place: &Place, bytes: &[u8]) -> bool {
 }
 
 /// Files of a fragment, read at one moment.
-struct TakenFragment {
+struct FragmentState {
     /// Segments that never change again, and segments of other recorders.
     full: Vec<Fragment>,
     /// The newest segment, and the data that settling would append to it.
     newest: Option<(Fragment, Vec<u8>)>,
     /// True if the process wrote records of its own after its ring was copied. Then it is unknown which spans were open.
-    went_on: bool,
+    has_advanced: bool,
     unreadable: Vec<String>,
 }
 
-impl TakenFragment {
-    fn of(stem: &Place, files: &[Input]) -> TakenFragment {
-        let opened = Opened::of(stem, files);
+impl FragmentState {
+    fn of(stem: &Place, files: &[Input]) -> FragmentState {
+        let opened = Opened::open(stem, files);
         let failed = opened.failed.iter();
         let unreadable =
             failed.map(|(place, error)| format!("{}: {error}", place.path().display()));
-        let mut taken = TakenFragment {
+        let mut state = FragmentState {
             full: Vec::new(),
             newest: None,
-            went_on: false,
+            has_advanced: false,
             unreadable: unreadable.collect(),
         };
         // A segment that was full before the ring was copied contains no data of the ring and nothing later.
@@ -226,17 +228,17 @@ impl TakenFragment {
             if Some(at) == last || is_recent(&fragment) && is_of_ring(&fragment) {
                 recent.push(fragment);
             } else {
-                taken.full.push(fragment);
+                state.full.push(fragment);
             }
         }
         let newest = recent.last().and_then(|newest| newest.header.as_ref());
         let was_dead = newest.is_some_and(|header| opened.dead == Some(recorder_key(header)));
         let mut recording = Recording::new(recent, opened.ring_place, opened.ring, was_dead);
         let tail;
-        (tail, taken.went_on) = tail_of(&recording);
-        taken.newest = recording.fragments.pop().map(|newest| (newest, tail));
-        taken.full.append(&mut recording.fragments);
-        taken
+        (tail, state.has_advanced) = settled_tail(&recording);
+        state.newest = recording.fragments.pop().map(|newest| (newest, tail));
+        state.full.append(&mut recording.fragments);
+        state
     }
 }
 
@@ -250,9 +252,11 @@ fn is_running(recording: &Recording) -> bool {
 }
 
 /// Returns what settling would append to the newest segment, and true if the segment already continues after the end of the ring's copy.
-fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
+fn settled_tail(recording: &Recording) -> (Vec<u8>, bool) {
     let fragments = recording.fragments.iter();
-    let pieces: Vec<_> = fragments.map(|of| split(of.content.bytes())).collect();
+    let pieces: Vec<_> = fragments
+        .map(|fragment| split(fragment.content.bytes()))
+        .collect();
     let (Some(header), Some(last)) = (recording.header(), recording.fragments.last()) else {
         return (Vec::new(), false);
     };
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_a_fragment_that_is_cut_while_it_is_copied_is_told() {
+    fn issue_19_a_fragment_that_is_cut_while_it_is_copied_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("trace.5.jsonl");
         fs::write(&path, "{\"ph\":\"i\",\"pid\":5,\"ts\":1}\n".repeat(5_000)).unwrap();
@@ -316,8 +320,8 @@ mod tests {
             };
             copy.segment(&fragment, whole_end(fragment.content.bytes()), &[])
                 .unwrap();
-            let told = copy.report.unreadable;
-            assert_eq!(told.len(), usize::from(is_cut), "{told:?}");
+            let unreadable = copy.report.unreadable;
+            assert_eq!(unreadable.len(), usize::from(is_cut), "{unreadable:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::fragment::file::{header_at, own_records, ring_place};
 use crate::fragment::input::Runs;
 use crate::fragment::input::{self, Input, Inputs};
 use crate::fragment::liveness::{identity, is_alive_here, is_locked};
-use crate::fragment::load::{by_stem, list};
+use crate::fragment::load::{by_stem, list_segments};
 use memchr::memmem;
 use sa_format::{End, FragmentHeader, Record};
 use std::borrow::Cow;
@@ -90,7 +90,7 @@ impl RunProcess {
         // The process may have begun another segment since its fragments were listed.
         let is_owned = || {
             let stems = by_stem(&self.files).into_keys();
-            let mut now = stems.filter_map(|stem| list(&stem)).flatten();
+            let mut now = stems.filter_map(|stem| list_segments(&stem)).flatten();
             now.any(|file| is_locked(&file.place))
         };
         is_alive_here(&self.header).unwrap_or_else(is_owned)
@@ -113,7 +113,7 @@ impl RunProcess {
 
     /// Returns true if one of the latest records of the process's own stream contains this text, flushed or not. Reads only the ring, however much is
     /// recorded. `None` if there is no ring.
-    pub fn has_told(&self, text: &[u8]) -> Option<bool> {
+    pub fn own_records_contain(&self, text: &[u8]) -> Option<bool> {
         let records: Vec<_> = self.ring_places().iter().filter_map(own_records).collect();
         let finder = memmem::Finder::new(text);
         (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))

@@ -37,13 +37,13 @@ pub struct DeviceLabel {
 impl DeviceLabel {
     /// Finds the device in the labels of a process.
     pub fn in_labels(labels: &str) -> Option<DeviceLabel> {
-        parts(labels).find_map(of_device)
+        parts(labels).find_map(from_label)
     }
 
     /// Finds the device in the name of a process. The name must have a number, because programs may be called `GPU`, too.
     pub fn in_name(name: &str) -> Option<DeviceLabel> {
         let name = without_pid(name);
-        of_xla(name).or_else(|| parts(name).find_map(DeviceLabel::numbered))
+        from_xla_name(name).or_else(|| parts(name).find_map(DeviceLabel::numbered))
     }
 
     /// Returns true if this label may mean the other device, because a profiler may omit the number.
@@ -78,14 +78,14 @@ impl fmt::Display for DeviceLabel {
 }
 
 /// Parses the label of a device's processes.
-fn of_device(text: &str) -> Option<DeviceLabel> {
+fn from_label(text: &str) -> Option<DeviceLabel> {
     let is_kind = KINDS.contains(&text);
     let bare = || is_kind.then(|| DeviceLabel::of(text, None));
     DeviceLabel::numbered(text).or_else(bare)
 }
 
 /// Parses the name that XLA gives a device. TensorFlow writes a host before it.
-fn of_xla(name: &str) -> Option<DeviceLabel> {
+fn from_xla_name(name: &str) -> Option<DeviceLabel> {
     let (_, device) = name.split_once(XLA)?;
     let (kind, number) = device.split_once(':')?;
     let digits = number.find(|byte: char| !byte.is_ascii_digit());
@@ -96,7 +96,7 @@ fn of_xla(name: &str) -> Option<DeviceLabel> {
 
 /// Returns true if a process has the name that XLA gives a device.
 pub fn is_of_xla(name: &str) -> bool {
-    of_xla(name).is_some()
+    from_xla_name(name).is_some()
 }
 
 /// Returns the name without the `[pid]` that a merge adds if several processes have the same name.
@@ -142,7 +142,7 @@ impl<'a> LabelNotes<'a> {
                 sampled.push(whole);
             } else if is_sampled {
                 sampled.push(part);
-            } else if pid.is_some() || !has_pid && part != HOST && of_device(part).is_none() {
+            } else if pid.is_some() || !has_pid && part != HOST && from_label(part).is_none() {
                 trace.push(part);
             }
         }

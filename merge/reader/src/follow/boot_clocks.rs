@@ -11,7 +11,7 @@ const WALL_ERROR_NS: u64 = 10_000_000;
 
 /// Offset of a boot's times on the common axis, which is the monotonic clock of the boot that was found first. It never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BootPlace {
+pub(super) struct BootOffset {
     shift_ns: i64,
     pub(super) uncertainty_ns: u64,
 }
@@ -21,23 +21,23 @@ pub(super) struct BootPlace {
 pub(super) struct BootClocks {
     /// Wall clock of the first boot at the zero of its monotonic clock, and the uncertainty of that reading.
     reference: Option<(i64, u64)>,
-    places: BTreeMap<Boot, BootPlace>,
+    offsets: BTreeMap<Boot, BootOffset>,
 }
 
 impl BootClocks {
     /// Adds a reading. The first one of a boot determines its offset.
-    pub(super) fn take(&mut self, header: &FragmentHeader, anchor: &Anchor) {
+    pub(super) fn add(&mut self, header: &FragmentHeader, anchor: &Anchor) {
         let boot = boot(header);
-        if self.places.contains_key(&boot) {
+        if self.offsets.contains_key(&boot) {
             return;
         }
         let wall_ns = wall_clock(header, anchor);
-        let place = match self.reference {
-            None => BootPlace {
+        let offset = match self.reference {
+            None => BootOffset {
                 shift_ns: 0,
                 uncertainty_ns: 0,
             },
-            Some((reference_ns, read_in_ns)) => BootPlace {
+            Some((reference_ns, read_in_ns)) => BootOffset {
                 shift_ns: clamp(wall_ns.saturating_sub(reference_ns)),
                 uncertainty_ns: WALL_ERROR_NS
                     .saturating_add(read_in_ns)
@@ -46,28 +46,28 @@ impl BootClocks {
         };
         let read_in_ns = anchor.uncertainty_ns;
         self.reference.get_or_insert((wall_ns, read_in_ns));
-        self.places.insert(boot, place);
+        self.offsets.insert(boot, offset);
     }
 
     /// Returns the offset of a boot if it has a reading.
-    pub(super) fn place(&self, header: &FragmentHeader) -> Option<&BootPlace> {
-        self.places.get(&boot(header))
+    pub(super) fn offset(&self, header: &FragmentHeader) -> Option<&BootOffset> {
+        self.offsets.get(&boot(header))
     }
 
     /// Returns the number of ns to add to the times of a recording with this header.
     pub(super) fn shift_ns(&self, header: &FragmentHeader) -> i64 {
-        let of_boot = self.place(header).map_or(0, |place| place.shift_ns);
-        clamp(of_boot.saturating_sub(clamp(header.monotonic_offset_ns)))
+        let boot_ns = self.offset(header).map_or(0, |offset| offset.shift_ns);
+        clamp(boot_ns.saturating_sub(clamp(header.monotonic_offset_ns)))
     }
 
     /// Returns the current time on the axis: by the monotonic clock if this boot has an offset, otherwise by the wall clocks of both hosts.
     pub(super) fn now_ns(&self) -> Option<i64> {
         let reference = self.wall_ns()?;
         let boot_id = boot_id_here();
-        let mut places = self.places.iter();
-        let own = places.find(|((_, of), _)| *of == boot_id);
-        if let Some((monotonic_ns, (_, place))) = monotonic_here().zip(own) {
-            return Some(monotonic_ns.saturating_add(place.shift_ns));
+        let mut offsets = self.offsets.iter();
+        let own = offsets.find(|((_, id), _)| *id == boot_id);
+        if let Some((monotonic_ns, (_, offset))) = monotonic_here().zip(own) {
+            return Some(monotonic_ns.saturating_add(offset.shift_ns));
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let now_ns = i64::try_from(since.as_nanos()).ok()?;
@@ -86,7 +86,7 @@ mod tests {
     use crate::fragment::sample::{anchor, header};
 
     #[test]
-    fn another_host_lies_where_its_wall_clock_says() {
+    fn another_host_is_placed_by_its_wall_clock() {
         let here = header(7);
         let there = FragmentHeader {
             host: "there".into(),
@@ -96,15 +96,15 @@ mod tests {
         };
         let mut clocks = BootClocks::default();
         assert_eq!(clocks.shift_ns(&there), -30);
-        clocks.take(&here, &anchor(1_000, 501_000));
+        clocks.add(&here, &anchor(1_000, 501_000));
         // On its host the monotonic clock is 170, and it showed this value 100 later.
-        clocks.take(&there, &anchor(200, 501_100));
+        clocks.add(&there, &anchor(200, 501_100));
         assert_eq!(
             (clocks.shift_ns(&here), clocks.wall_ns()),
             (0, Some(500_000))
         );
         assert_eq!(200 + clocks.shift_ns(&there), 1_100);
-        let uncertainty_ns = |header| clocks.place(header).unwrap().uncertainty_ns;
+        let uncertainty_ns = |header| clocks.offset(header).unwrap().uncertainty_ns;
         assert_eq!(
             (uncertainty_ns(&here), uncertainty_ns(&there)),
             (0, 10_000_080)
@@ -114,7 +114,7 @@ mod tests {
         let late_ns = i64::try_from(since.as_nanos()).unwrap() - 500_000 - clocks.now_ns().unwrap();
         assert!((0..60_000_000_000).contains(&-late_ns), "{late_ns}");
         // A later reading changes nothing.
-        clocks.take(&there, &anchor(300, 900_000));
+        clocks.add(&there, &anchor(300, 900_000));
         assert_eq!(200 + clocks.shift_ns(&there), 1_100);
     }
 }

@@ -38,22 +38,22 @@ impl BrokenBlocks {
     }
 
     /// Removes and returns the blocks of the same slot that start before the end of `complete`. No later write repeats them.
-    pub(super) fn take_before(&mut self, complete: &BlockHeader) -> Vec<BrokenBlock> {
-        let reached = (complete.generation, complete.positions().end);
-        self.take(|broken| {
-            broken.slot == complete.slot && (broken.generation, broken.from) < reached
-        })
+    pub(super) fn remove_before(&mut self, complete: &BlockHeader) -> Vec<BrokenBlock> {
+        let end = (complete.generation, complete.positions().end);
+        self.remove(|broken| broken.slot == complete.slot && (broken.generation, broken.from) < end)
     }
 
     /// Removes and returns all blocks.
-    pub(super) fn take_all(&mut self) -> Vec<BrokenBlock> {
-        self.take(|_| true)
+    pub(super) fn remove_all(&mut self) -> Vec<BrokenBlock> {
+        self.remove(|_| true)
     }
 
-    fn take(&mut self, is_wanted: impl Fn(&BlockHeader) -> bool) -> Vec<BrokenBlock> {
-        let taken = self.blocks.extract_if(.., |block| is_wanted(&block.header));
-        let taken: Vec<BrokenBlock> = taken.collect();
-        self.bytes -= taken.iter().map(|block| block.bytes.len()).sum::<usize>();
-        taken
+    fn remove(&mut self, is_wanted: impl Fn(&BlockHeader) -> bool) -> Vec<BrokenBlock> {
+        let removed: Vec<BrokenBlock> = self
+            .blocks
+            .extract_if(.., |block| is_wanted(&block.header))
+            .collect();
+        self.bytes -= removed.iter().map(|block| block.bytes.len()).sum::<usize>();
+        removed
     }
 }

@@ -52,7 +52,7 @@ impl Skipped {
 /// The run to which a fragment adds processes and threads, and the function that receives its events.
 pub(super) struct Sink<'a> {
     pub(super) run: &'a mut FollowedRun,
-    pub(super) of_event: &'a mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+    pub(super) on_event: &'a mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
 }
 
 /// A fragment that is followed.
@@ -90,7 +90,7 @@ pub(super) struct FollowedFragment {
 #[derive(Debug, Default)]
 struct RemovedEvents {
     /// The first of the two records about a removal, until the second one is read.
-    told: Option<RemovedStreams>,
+    pending: Option<RemovedStreams>,
     /// Number of their events that were read.
     read: u64,
     /// Number of their events that were not read.
@@ -121,16 +121,16 @@ impl FollowedFragment {
     }
 
     /// Records the current length of a segment, which may be a new one.
-    pub(super) fn see(&mut self, number: u32, place: Place, id: FileId, len: u64) {
+    pub(super) fn update_segment(&mut self, number: u32, place: Place, id: FileId, len: u64) {
         self.newest = self.newest.max(number);
         match self.segments.get_mut(&number) {
-            Some(tail) => self.skipped.segments += u64::from(tail.see(place, len)),
+            Some(tail) => self.skipped.segments += u64::from(tail.update(place, len)),
             None => drop(self.segments.insert(number, Tail::new(place, id, len))),
         }
     }
 
     /// Records that a segment does not exist any more.
-    pub(super) fn forget(&mut self, number: u32) {
+    pub(super) fn remove_segment(&mut self, number: u32) {
         let gone = self.segments.remove(&number);
         let was_unread = gone.is_some_and(|tail| tail.unread(true) > 0);
         self.skipped.segments += u64::from(was_unread);
@@ -156,7 +156,7 @@ impl FollowedFragment {
         let unread = segments.find(|(number, tail)| tail.unread(is_final(number)) > 0);
         let Some((&number, tail)) = unread else {
             let left = if is_over {
-                self.broken.take_all()
+                self.broken.remove_all()
             } else {
                 Vec::new()
             };
@@ -165,7 +165,7 @@ impl FollowedFragment {
         let read = match tail.read(buffer, most, is_final(&number)) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.forget(number);
+                self.remove_segment(number);
                 return 0;
             }
             Err(_) => return 0, // counts as unread until another attempt succeeds
@@ -178,9 +178,9 @@ impl FollowedFragment {
                     let part = Part::of(range, false);
                     self.lines(&bytes, part, to);
                 }
-                Piece::Broken(header) if self.streams.has(&header) => {}
+                Piece::Broken(header) if self.streams.contains(&header) => {}
                 Piece::Broken(header) => {
-                    self.skipped.blocks += u64::from(self.streams.note_broken(&header));
+                    self.skipped.blocks += u64::from(self.streams.add_broken(&header));
                     self.broken.hold(BrokenBlock {
                         header,
                         segment: number,
@@ -188,9 +188,9 @@ impl FollowedFragment {
                     });
                 }
                 Piece::Complete(header) => {
-                    let fresh = self.streams.take(&header);
-                    self.skipped.blocks -= fresh.mends;
-                    let before = self.broken.take_before(&header);
+                    let fresh = self.streams.add_block(&header);
+                    self.skipped.blocks -= fresh.replaced_blocks;
+                    let before = self.broken.remove_before(&header);
                     self.broken_lines(&before, to);
                     for part in fresh.parts {
                         let part = range.start + part.start..range.start + part.end;
@@ -231,13 +231,13 @@ impl FollowedFragment {
     }
 
     fn event(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
-        let Sink { run, of_event } = to;
+        let Sink { run, on_event } = to;
         let is_loss = event.phase == Phase::Instant && event.name() == LossRecord::NAME.as_bytes();
         if is_loss && !self.loss(event, run) {
             return;
         }
         let Some(thread) = self.thread(event, run) else {
-            return self.wait(event);
+            return self.keep_waiting(event);
         };
         let shift_ns = run.clocks.shift_ns(&self.header);
         let place = ThreadRow {
@@ -245,20 +245,20 @@ impl FollowedFragment {
             row: 0,
             ordinal: self.process as u64,
         };
-        let of_segment = self.events.entry(self.reading).or_default();
-        let mut tell = |event: &Event<'_>| {
-            *of_segment = of_segment.saturating_add(1);
+        let segment_events = self.events.entry(self.reading).or_default();
+        let mut emit = |event: &Event<'_>| {
+            *segment_events = segment_events.saturating_add(1);
             let placed = PlacedEvent::new(event, place, shift_ns);
-            let of_thread = run.threads[thread].process;
-            let process = &mut run.processes[of_thread];
+            let process_number = run.threads[thread].process;
+            let process = &mut run.processes[process_number];
             process.events += 1;
             let end_ns = placed.ts_ns.saturating_add(placed.dur_ns);
             process.last_ns = process.last_ns.max(Some(end_ns));
-            of_event(run, &placed);
+            on_event(run, &placed);
         };
         match event.fields.is_mended() {
-            true => mended(event, tell),
-            false => tell(event),
+            true => mended(event, emit),
+            false => emit(event),
         }
     }
 
@@ -280,7 +280,7 @@ impl FollowedFragment {
     }
 
     /// Keeps a line until its track is described. The record may follow later, in another block.
-    fn wait(&mut self, event: &Event<'_>) {
+    fn keep_waiting(&mut self, event: &Event<'_>) {
         if self.waiting.len() + event.line.len() >= WAITING_BYTES {
             self.skipped.events += 1;
             return;
@@ -296,7 +296,7 @@ impl FollowedFragment {
         match (own, event.name()) {
             (Some(Anchor::NAME), _) => {
                 if let Some(anchor) = Anchor::parse(event.line) {
-                    to.run.take_anchor(self.process, &anchor);
+                    to.run.add_anchor(self.process, &anchor);
                 }
             }
             (Some(End::NAME), _) => {
@@ -308,7 +308,7 @@ impl FollowedFragment {
                 });
             }
             (Some(RemovedStreams::NAME), _) => {
-                self.removed.told = RemovedStreams::parse(event.line);
+                self.removed.pending = RemovedStreams::parse(event.line);
             }
             (Some(TrackRecord::NAME), _) => {
                 if let Some(record) = TrackRecord::parse(event.line) {
@@ -352,8 +352,8 @@ impl FollowedFragment {
             None => loss.events.saturating_add(loss.processes),
         };
         let by_cause = &mut run.processes[self.process].lost;
-        let of_cause = by_cause.entry(loss.cause.to_string()).or_default();
-        *of_cause = of_cause.saturating_add(lost);
+        let cause_events = by_cause.entry(loss.cause.to_string()).or_default();
+        *cause_events = cause_events.saturating_add(lost);
         if loss.first.is_some() {
             return false;
         }
@@ -361,8 +361,8 @@ impl FollowedFragment {
         if let Some(((slot, generation), positions)) = loss.positions() {
             self.streams.explain(slot, generation, positions);
         }
-        let of_segment = self.events.entry(self.reading).or_default();
-        *of_segment = of_segment.saturating_add(loss.lost_events());
+        let segment_events = self.events.entry(self.reading).or_default();
+        *segment_events = segment_events.saturating_add(loss.lost_events());
         true
     }
 
@@ -370,18 +370,18 @@ impl FollowedFragment {
     /// were not read.
     fn removed(&mut self, first: u32, events: u64) -> u64 {
         let is_possible = (1..=self.reading).contains(&first);
-        let agrees = |told: &RemovedStreams| (told.first, told.events) == (first, events);
-        let told = self.removed.told.take();
-        let Some(told) = told.filter(|told| is_possible && agrees(told)) else {
+        let agrees = |record: &RemovedStreams| (record.first, record.events) == (first, events);
+        let pending = self.removed.pending.take();
+        let Some(removed) = pending.filter(|record| is_possible && agrees(record)) else {
             return 0;
         };
-        for (slot, generation, to) in told.streams {
+        for (slot, generation, to) in removed.streams {
             self.streams.explain(slot, generation, 0..to);
         }
-        let there = self.events.split_off(&first);
-        let gone = std::mem::replace(&mut self.events, there);
-        let read = |sum: u64, events| sum.saturating_add(events);
-        self.removed.read = gone.into_values().fold(self.removed.read, read);
+        let remaining = self.events.split_off(&first);
+        let removed = std::mem::replace(&mut self.events, remaining);
+        let add = |sum: u64, events| sum.saturating_add(events);
+        self.removed.read = removed.into_values().fold(self.removed.read, add);
         let lost = events.saturating_sub(self.removed.read);
         let more = lost.saturating_sub(self.removed.lost);
         self.removed.lost += more;

@@ -51,7 +51,7 @@ impl FollowedRun {
     }
 
     /// Returns the number of the process with this header, and adds the process if it is new.
-    pub(super) fn process_of(&mut self, header: &FragmentHeader) -> usize {
+    pub(super) fn process_number(&mut self, header: &FragmentHeader) -> usize {
         let new = self.processes.len();
         let number = *self.by_identity.entry(identity(header)).or_insert(new);
         if number == new {
@@ -106,11 +106,11 @@ impl FollowedRun {
     }
 
     /// Adds a reading of a process's clocks.
-    pub(super) fn take_anchor(&mut self, process: usize, anchor: &Anchor) {
+    pub(super) fn add_anchor(&mut self, process: usize, anchor: &Anchor) {
         let header = &self.processes[process].header;
-        self.clocks.take(header, anchor);
-        let place = self.clocks.place(header);
-        self.processes[process].clock_uncertainty_ns = place.map(|place| place.uncertainty_ns);
+        self.clocks.add(header, anchor);
+        let offset = self.clocks.offset(header);
+        self.processes[process].clock_uncertainty_ns = offset.map(|offset| offset.uncertainty_ns);
     }
 }
 

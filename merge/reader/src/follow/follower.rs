@@ -19,7 +19,7 @@ use std::{fs, io};
 /// Number of bytes that are read of one fragment before the next one has its turn.
 const TURN_BYTES: usize = 2 << 20;
 /// Interval between checks that processes are alive.
-const LIVENESS: Duration = Duration::from_secs(1);
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Path of a file's folder, and the file's name in it.
 type Name = (PathBuf, OsString);
@@ -41,10 +41,10 @@ pub struct Follower {
     known: HashMap<Name, KnownFile>,
     fragments: BTreeMap<Recorder, FollowedFragment>,
     /// Index of the fragment that is read next.
-    turn: usize,
+    next_fragment: usize,
     buffer: Vec<u8>,
     /// Last time when processes were checked.
-    asked: Option<Instant>,
+    checked_at: Option<Instant>,
     /// Number of files in the folders that cannot be opened.
     unreadable: u64,
 }
@@ -127,22 +127,22 @@ impl Follower {
                 .all(|process| process.is_tracks || process.end != FollowedEnd::Alive)
     }
 
-    /// Reads about `most` bytes more and calls `of_event` for each event. Events of one thread come in the order in which they were recorded. A large
+    /// Reads about `most` bytes more and calls `on_event` for each event. Events of one thread come in the order in which they were recorded. A large
     /// fragment does not delay the others. Metadata, such as names, is available from the run.
     pub fn poll(
         &mut self,
         most: u64,
-        mut of_event: impl FnMut(&FollowedRun, &PlacedEvent<'_>),
+        mut on_event: impl FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) -> Poll {
         let is_new_run = self.discover();
-        if self.look_who_lives() {
+        if self.check_processes() {
             // After this, everything that a dead process wrote is listed.
             let listed = self.list();
-            self.look(listed);
+            self.examine_files(listed);
         }
-        self.note_ends();
-        let bytes = self.read(most, &mut of_event);
-        self.note_ends();
+        self.update_ends();
+        let bytes = self.read(most, &mut on_event);
+        self.update_ends();
         let mut found = Poll {
             is_new_run,
             bytes,
@@ -162,13 +162,13 @@ impl Follower {
         found
     }
 
-    fn read(&mut self, most: u64, of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>)) -> u64 {
+    fn read(&mut self, most: u64, on_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>)) -> u64 {
         let mut bytes = 0;
         let keys: Vec<_> = self.fragments.keys().cloned().collect();
         let mut idle = 0;
         while bytes < most && idle < keys.len() {
-            let key = &keys[self.turn % keys.len()];
-            self.turn += 1;
+            let key = &keys[self.next_fragment % keys.len()];
+            self.next_fragment += 1;
             idle += 1;
             let Some(fragment) = self.fragments.get_mut(key) else {
                 continue;
@@ -177,7 +177,7 @@ impl Follower {
                 continue;
             }
             let run = &mut self.run;
-            let read = fragment.read(&mut self.buffer, TURN_BYTES, &mut Sink { run, of_event });
+            let read = fragment.read(&mut self.buffer, TURN_BYTES, &mut Sink { run, on_event });
             if read > 0 {
                 bytes += read;
                 idle = 0;
@@ -187,7 +187,7 @@ impl Follower {
     }
 
     /// Updates the ends of processes. A process has ended when all its recorders have.
-    fn note_ends(&mut self) {
+    fn update_ends(&mut self) {
         let mut ends: BTreeMap<usize, Option<FollowedEnd>> = BTreeMap::new();
         for fragment in self.fragments.values() {
             let end = ends.entry(fragment.process).or_insert(fragment.end);
@@ -208,16 +208,19 @@ impl Follower {
     }
 
     /// Checks that processes are alive. Returns true if one has died since the last check.
-    fn look_who_lives(&mut self) -> bool {
-        if self.asked.is_some_and(|asked| asked.elapsed() < LIVENESS) {
+    fn check_processes(&mut self) -> bool {
+        if self
+            .checked_at
+            .is_some_and(|checked_at| checked_at.elapsed() < LIVENESS_INTERVAL)
+        {
             return false;
         }
-        self.asked = Some(Instant::now());
+        self.checked_at = Some(Instant::now());
         let mut has_died = false;
         for process in &mut self.run.processes {
             // A process on another host counts as alive until it records its end. Checking its lock would disturb its recorder.
-            let asks = process.end == FollowedEnd::Alive && !process.is_tracks;
-            if asks && is_alive_here(&process.header) == Some(false) {
+            let needs_check = process.end == FollowedEnd::Alive && !process.is_tracks;
+            if needs_check && is_alive_here(&process.header) == Some(false) {
                 process.end = FollowedEnd::Died;
                 has_died = true;
             }
@@ -238,10 +241,10 @@ impl Follower {
             is_new_run |= self.find();
             listed = self.list();
         }
-        if self.look(listed) {
+        if self.examine_files(listed) {
             is_new_run |= self.find();
             let listed = self.list();
-            self.look(listed);
+            self.examine_files(listed);
         }
         is_new_run
     }
@@ -303,7 +306,7 @@ impl Follower {
     }
 
     /// Examines the existing files. Returns true if new ones belong to another run.
-    fn look(&mut self, listing: Listing) -> bool {
+    fn examine_files(&mut self, listing: Listing) -> bool {
         let Listing { files, is_whole } = listing;
         let names: HashSet<Name> = files.iter().map(|file| name(&file.place)).collect();
         // A file that could not be listed now may be listed the next time.
@@ -311,31 +314,31 @@ impl Follower {
         let gone = self.known.extract_if(|name, _| is_over(name));
         for (_, file) in gone {
             if let Some((fragment, number)) = file.segment_in(&mut self.fragments) {
-                fragment.forget(number);
+                fragment.remove_segment(number);
             }
         }
         self.unreadable = 0;
         let mut is_other = false;
         for file in files {
-            is_other |= self.see(file);
+            is_other |= self.examine_file(file);
         }
         is_other
     }
 
     /// Examines a file. Returns true if it is new and belongs to another run.
-    fn see(&mut self, Listed { place, id, len }: Listed) -> bool {
+    fn examine_file(&mut self, Listed { place, id, len }: Listed) -> bool {
         let name = name(&place);
         let known = self.known.get(&name);
         let segment = known.and_then(|known| known.segment_in(&mut self.fragments));
         let is_known = known.is_some_and(|known| known.id == id);
         match segment {
             Some((fragment, number)) if is_known => {
-                fragment.see(number, place, id, len);
+                fragment.update_segment(number, place, id, len);
                 return false;
             }
             None if is_known => return false,
             // Another file has this name by now.
-            Some((fragment, number)) => fragment.forget(number),
+            Some((fragment, number)) => fragment.remove_segment(number),
             None => {}
         }
         self.known.remove(&name);
@@ -357,10 +360,10 @@ impl Follower {
         let header = header.filter(|_| !is_other);
         let segment = header.zip(number).map(|(header, (_, number))| {
             let recorder = (place.folder().path().to_owned(), recorder_key(&header));
-            let process = self.run.process_of(&header);
+            let process = self.run.process_number(&header);
             let new = || FollowedFragment::new(process, header);
             let fragment = self.fragments.entry(recorder.clone()).or_insert_with(new);
-            fragment.see(number, place.clone(), id, len);
+            fragment.update_segment(number, place.clone(), id, len);
             (recorder, number)
         });
         self.known.insert(name, KnownFile { id, segment });

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
 /// Maximum number of separate ranges of one stream. Everything before the newest of them counts as read.
-const STRETCHES: usize = 64;
+const MOST_RANGES: usize = 64;
 /// Maximum number of damaged blocks that may still be written again, and of other streams that are kept.
 const MOST: usize = 1_024;
 
@@ -29,7 +29,7 @@ pub(super) struct Streams {
 #[derive(Debug, Default)]
 struct SlotStream {
     generation: u32,
-    taken: Positions,
+    read: Positions,
     known: KnownPositions,
 }
 
@@ -48,40 +48,40 @@ pub(super) struct Fresh {
     /// Ranges of its bytes that are new.
     pub(super) parts: Vec<Range<usize>>,
     /// Number of broken blocks that it replaces.
-    pub(super) mends: u64,
+    pub(super) replaced_blocks: u64,
 }
 
 impl KnownPositions {
     fn add(&mut self, range: Range<u64>) {
         self.end = self.end.max(range.end);
         self.positions.add(range);
-        if self.positions.stretches() > STRETCHES {
-            let before = self.there();
-            self.positions.forget_oldest(STRETCHES);
-            self.forgotten += before - self.there();
+        if self.positions.range_count() > MOST_RANGES {
+            let before = self.missing_between();
+            self.positions.forget_oldest(MOST_RANGES);
+            self.forgotten += before - self.missing_between();
         }
     }
 
     /// Returns the number of bytes that are missing between the ranges that are kept.
-    fn there(&self) -> u64 {
+    fn missing_between(&self) -> u64 {
         let missing = self.positions.missing(0..self.end);
-        missing.iter().map(|of| of.end - of.start).sum()
+        missing.iter().map(|range| range.end - range.start).sum()
     }
 
     fn missing(&self) -> u64 {
-        self.forgotten + self.there()
+        self.forgotten + self.missing_between()
     }
 }
 
 impl Streams {
     /// Adds a whole block. Only whole blocks begin a new generation, because the header of a broken one may contain anything.
-    pub(super) fn take(&mut self, header: &BlockHeader) -> Fresh {
+    pub(super) fn add_block(&mut self, header: &BlockHeader) -> Fresh {
         let positions = header.positions();
         let before = self.broken.len();
         self.broken.retain(|broken| {
             broken.stream() != header.stream() || !positions.contains(&broken.from)
         });
-        let mends = (before - self.broken.len()) as u64;
+        let replaced_blocks = (before - self.broken.len()) as u64;
         let stream = self.newest.entry(header.slot).or_default();
         if header.generation > stream.generation {
             let lost = self.others.remove(&(header.slot, header.generation));
@@ -105,24 +105,26 @@ impl Streams {
         }
         let mut fresh = Vec::new();
         if header.generation == stream.generation {
-            fresh = stream.taken.add(positions.clone());
-            stream.taken.forget_oldest(STRETCHES);
+            fresh = stream.read.add(positions.clone());
+            stream.read.forget_oldest(MOST_RANGES);
             stream.known.add(positions);
         }
         let byte = |at: u64| usize::try_from(at - header.from).unwrap_or(usize::MAX);
         let parts = fresh.iter();
         Fresh {
-            parts: parts.map(|of| byte(of.start)..byte(of.end)).collect(),
-            mends,
+            parts: parts
+                .map(|range| byte(range.start)..byte(range.end))
+                .collect(),
+            replaced_blocks,
         }
     }
 
     /// Returns true if whole blocks contain all positions that a header claims.
-    pub(super) fn has(&self, header: &BlockHeader) -> bool {
+    pub(super) fn contains(&self, header: &BlockHeader) -> bool {
         self.newest.get(&header.slot).is_some_and(|stream| {
             stream.generation == header.generation
                 && header.len > 0
-                && stream.taken.missing(header.positions()).is_empty()
+                && stream.read.missing(header.positions()).is_empty()
         })
     }
 
@@ -131,21 +133,22 @@ impl Streams {
         let mut streams: HashMap<StreamKey, Stream> = HashMap::new();
         let lines = |BrokenBlock { header, bytes, .. }: &BrokenBlock| {
             let stream = streams.entry(header.stream());
-            let stream = stream.or_insert_with(|| Stream::covered(self.taken(header.stream())));
+            let stream =
+                stream.or_insert_with(|| Stream::covered(self.read_positions(header.stream())));
             let counting = stream.broken(bytes, &(0..bytes.len()), header, u64::MAX);
             counting.map_or_else(Vec::new, |(_, lines)| lines)
         };
         blocks.iter().map(lines).collect()
     }
 
-    fn taken(&self, (slot, generation): StreamKey) -> Positions {
+    fn read_positions(&self, (slot, generation): StreamKey) -> Positions {
         let newest = self.newest.get(&slot);
         let stream = newest.filter(|newest| newest.generation == generation);
-        stream.map_or_else(Positions::default, |stream| stream.taken.clone())
+        stream.map_or_else(Positions::default, |stream| stream.read.clone())
     }
 
     /// Adds a block that is incomplete or does not match, and whose positions no whole blocks contain. Returns true if it is new.
-    pub(super) fn note_broken(&mut self, header: &BlockHeader) -> bool {
+    pub(super) fn add_broken(&mut self, header: &BlockHeader) -> bool {
         let is_known =
             |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
         if self.broken.iter().any(is_known) {
@@ -198,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_stream_is_bounded() {
         let mut streams = Streams::default();
-        let take = |streams: &mut Streams, from: u64| {
+        let add = |streams: &mut Streams, from: u64| {
             let header = BlockHeader {
                 slot: 3,
                 generation: 0,
@@ -206,17 +209,17 @@ mod tests {
                 len: 10,
                 sum: 0,
             };
-            let fresh = streams.take(&header).parts.into_iter();
+            let fresh = streams.add_block(&header).parts.into_iter();
             let ends = fresh.map(|part| (part.start, part.end));
             ends.collect::<Vec<_>>()
         };
         for gap in 0..1_000 {
-            take(&mut streams, 20 * gap);
+            add(&mut streams, 20 * gap);
         }
         let stream = streams.newest.values().next().unwrap();
-        assert_eq!(stream.taken.stretches(), STRETCHES);
+        assert_eq!(stream.read.range_count(), MOST_RANGES);
         assert_eq!(streams.missing(), 999 * 10);
-        assert_eq!(take(&mut streams, 10), []);
-        assert_eq!(take(&mut streams, 20 * 998 + 10), [(0, 10)]);
+        assert_eq!(add(&mut streams, 10), []);
+        assert_eq!(add(&mut streams, 20 * 998 + 10), [(0, 10)]);
     }
 }

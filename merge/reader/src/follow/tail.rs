@@ -42,7 +42,7 @@ impl Tail {
     }
 
     /// Updates the length. Returns true if the segment became shorter than the part that was read. Then reading continues at its new end.
-    pub(super) fn see(&mut self, place: Place, len: u64) -> bool {
+    pub(super) fn update(&mut self, place: Place, len: u64) -> bool {
         let is_cut = len < self.offset;
         if is_cut {
             self.offset = len;

@@ -73,7 +73,10 @@ impl ReferenceClock {
         let starts = recordings.iter().filter_map(start_ns);
         ReferenceClock {
             reference: main.or(headers().next()).cloned(),
-            lacks_wall: !recordings.is_empty() && recordings.iter().all(|of| anchor(of).is_none()),
+            lacks_wall: !recordings.is_empty()
+                && recordings
+                    .iter()
+                    .all(|recording| anchor(recording).is_none()),
             start_ns: starts.min(),
         }
     }
@@ -87,7 +90,9 @@ pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
 /// Returns the begin of a recording on its host's monotonic clock: the time of its first anchor, or of its first event.
 fn start_ns(recording: &Recording) -> Option<i64> {
     let first = recording.fragments.first()?;
-    let ahead_ns = recording.header().map_or(0, |of| of.monotonic_offset_ns);
+    let ahead_ns = recording
+        .header()
+        .map_or(0, |header| header.monotonic_offset_ns);
     if first.begin.is_some() {
         return Some(first.begin_ns()?.saturating_sub(ahead_ns));
     }
@@ -104,7 +109,7 @@ fn start_ns(recording: &Recording) -> Option<i64> {
 }
 
 /// Creates the clock of a trace that is treated as its own host, named after the trace.
-pub(super) fn own(name: &str) -> FragmentHeader {
+pub(super) fn own_clock(name: &str) -> FragmentHeader {
     FragmentHeader {
         version: VERSION,
         host: name.to_owned(),
@@ -115,7 +120,7 @@ pub(super) fn own(name: &str) -> FragmentHeader {
 }
 
 /// Returns the same clock for times that are `offset_ns` less than its own.
-pub(super) fn behind(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
+pub(super) fn offset_clock(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
     FragmentHeader {
         monotonic_offset_ns: offset_ns.saturating_neg(),
         ..clock.clone()
@@ -220,7 +225,7 @@ mod tests {
                 ..DocumentMembers::default()
             };
             let origin = TimeOrigin::of(&members, Some((first_ns, first_ns + 5)));
-            let known = Some(origin).filter(|of| !matches!(of, TimeOrigin::Unknown(_)));
+            let known = Some(origin).filter(|origin| !matches!(origin, TimeOrigin::Unknown(_)));
             assert_eq!(known, expected, "{base_ns:?} {first_ns}");
         }
     }

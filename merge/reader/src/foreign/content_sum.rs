@@ -18,7 +18,7 @@ pub(super) struct ContentSum<'a> {
 
 impl<'a> ContentSum<'a> {
     /// Hashes the first bytes.
-    pub(super) fn begin(content: &'a Content) -> ContentSum<'a> {
+    pub(super) fn new(content: &'a Content) -> ContentSum<'a> {
         let mut sum = ContentSum {
             content,
             hasher: Xxh3Default::new(),
@@ -31,14 +31,14 @@ impl<'a> ContentSum<'a> {
 
     /// Returns the hash of all bytes.
     pub(super) fn of(content: &Content) -> u64 {
-        let mut sum = ContentSum::begin(content);
+        let mut sum = ContentSum::new(content);
         let places = (0..content.bytes().len()).step_by(AHEAD_BYTES / 2);
-        places.for_each(|at| sum.passed(at));
+        places.for_each(|at| sum.advance(at));
         sum.finish()
     }
 
     /// Updates the state after the reader has advanced to `at`.
-    pub(super) fn passed(&mut self, at: usize) {
+    pub(super) fn advance(&mut self, at: usize) {
         if at.saturating_add(AHEAD_BYTES / 2) > self.hashed {
             self.hash_to(at.saturating_add(AHEAD_BYTES));
         }
@@ -84,8 +84,8 @@ mod tests {
         file.write_all_at(b"more", 10 << 20).unwrap();
         assert_eq!(before, ContentSum::of(&content));
         for at in [0, 3 << 20, 6 << 20, (10 << 20) - 1] {
-            let mut sum = ContentSum::begin(&content);
-            (0..=at).step_by(1 << 20).for_each(|at| sum.passed(at));
+            let mut sum = ContentSum::new(&content);
+            (0..=at).step_by(1 << 20).for_each(|at| sum.advance(at));
             file.write_all_at(b"b", at as u64).unwrap();
             let changed = ContentSum::of(&content);
             assert!(before != changed && sum.finish() != changed, "{at}");

@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use super::members::DocumentMembers;
-use super::resync::{behind, is_at_end, next_event, next_line};
+use super::resync::{is_at_end, next_element, next_event, next_line};
 use crate::event::damage::Kind;
 use crate::event::json::{Scanner, scan_object_at_front};
 use memchr::memmem;
@@ -13,7 +13,7 @@ use std::io;
 const EVENTS: &[u8] = b"traceEvents";
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Number of bytes after a malformed member within which the events are searched for.
-const LOOK_AHEAD: usize = 1 << 20;
+const MOST_SKIPPED_BYTES: usize = 1 << 20;
 
 /// Reads a whole document and calls `passed` with the current offset from time to time. Returns its form and its members.
 pub(super) fn read(
@@ -112,7 +112,7 @@ impl<'a> DocumentReader<'a, '_> {
             scanner.space();
             if value.is_none() || !matches!(scanner.peek(), b',' | b'}') {
                 // Some profilers write malformed members before their events.
-                let ahead = &self.bytes[start..self.bytes.len().min(start + LOOK_AHEAD)];
+                let ahead = &self.bytes[start..self.bytes.len().min(start + MOST_SKIPPED_BYTES)];
                 let events = memmem::find(ahead, br#""traceEvents""#);
                 let before = &ahead[..events.unwrap_or(0)];
                 return events.is_some() && memmem::find(before, br#""ph""#).is_none();
@@ -170,7 +170,7 @@ impl<'a> DocumentReader<'a, '_> {
         }
         let value = scanner.at;
         scanner.value(1)?;
-        self.members.take(key, &self.bytes[value..scanner.at]);
+        self.members.add(key, &self.bytes[value..scanner.at]);
         self.at = scanner.at;
         Some(false)
     }
@@ -208,7 +208,7 @@ impl<'a> DocumentReader<'a, '_> {
                 Some(b'{') if self.is_end_mark() => {}
                 Some(b'{') => self.element()?,
                 Some(0) => self.nuls(),
-                Some(_) => self.other(),
+                Some(_) => self.skip_other(),
             }
         }
     }
@@ -228,7 +228,7 @@ impl<'a> DocumentReader<'a, '_> {
     }
 
     /// Skips an element of a list that is not an object.
-    fn other(&mut self) {
+    fn skip_other(&mut self) {
         let mut scanner = self.scanner(self.at);
         if scanner.value(1).is_some() {
             self.lines.damage(self.at, Kind::BadEvent);
@@ -255,7 +255,7 @@ impl<'a> DocumentReader<'a, '_> {
     }
 
     fn broken_element(&mut self, stop: usize) {
-        let next = behind(self.bytes, self.at);
+        let next = next_element(self.bytes, self.at);
         let is_torn = next.is_none() && is_at_end(self.bytes, stop);
         let kind = match is_torn {
             true => Kind::TornTail,

@@ -34,7 +34,8 @@ impl ArrowEnd {
             Phase::FlowEnd => true,
             _ => return None,
         };
-        let [category, name] = [event.fields.cat, event.fields.name].map(|of| of.of(event.line));
+        let [category, name] =
+            [event.fields.cat, event.fields.name].map(|field| field.of(event.line));
         if !std::str::from_utf8(unquoted(category)).is_ok_and(is_launch_arrow) {
             return None;
         }
@@ -64,7 +65,7 @@ impl<'f> EarlyArrows<'f> {
     }
 
     /// Adds a start or end whose line is written at offset `at` of the file.
-    pub(super) fn take(&mut self, end: ArrowEnd, line: &[u8], at: u64) -> io::Result<()> {
+    pub(super) fn add(&mut self, end: ArrowEnd, line: &[u8], at: u64) -> io::Result<()> {
         let Some(fields) = scan_object(line.trim_ascii_end()) else {
             return Ok(());
         };
@@ -113,7 +114,7 @@ mod tests {
             file.write_all(line.as_bytes()).unwrap();
             let end = ArrowEnd::of(&parse(line.as_bytes()).unwrap());
             if let Some(end) = end {
-                arrows.take(end, line.as_bytes(), at).unwrap();
+                arrows.add(end, line.as_bytes(), at).unwrap();
             }
             at += line.len() as u64;
         }

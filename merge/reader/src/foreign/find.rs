@@ -92,7 +92,7 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
         let id = file
             .metadata()
             .map_or(fragment.id, |status| FileId::of(&status));
-        fragment = Fragment::of(fragment.path, id, fragment.access, content);
+        fragment = Fragment::new(fragment.path, id, fragment.access, content);
     }
     Ok(Some(TraceCandidate {
         fragment,

@@ -100,7 +100,7 @@ impl<'f> Lines<'f> {
                     self.repairs.add(Repair::Name);
                 }
                 self.repairs.add_all(written.repairs);
-                self.see(written.time);
+                self.add_time(written.time);
                 let (row, categories) = written.row;
                 if categories.any() {
                     self.rows.entry(row).or_default().add(categories);
@@ -115,7 +115,7 @@ impl<'f> Lines<'f> {
                     }
                 }
                 if let Some(end) = written.arrow_end {
-                    self.arrows.take(end, &self.line, self.written)?;
+                    self.arrows.add(end, &self.line, self.written)?;
                 }
                 self.written += self.line.len() as u64;
                 self.out.write_all(&self.line)
@@ -144,7 +144,7 @@ impl<'f> Lines<'f> {
     }
 
     /// Writes a line that was created here.
-    pub(super) fn made(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(super) fn write_generated(&mut self, line: &[u8]) -> io::Result<()> {
         self.written += line.len() as u64 + 1;
         self.out.write_all(line)?;
         self.out.write_all(b"\n")
@@ -158,15 +158,15 @@ impl<'f> Lines<'f> {
 
     /// Returns the properties that require a second reading, after all events were read.
     pub(super) fn first_reading(&self, keeps_times: bool) -> FirstReading {
-        let doubted = |(_, end_ns): (i64, i64)| self.days.doubt(Days::default(), end_ns);
+        let doubtful_era = |(_, end_ns): (i64, i64)| self.days.doubt(Days::default(), end_ns);
         FirstReading {
-            era: self.time.filter(|_| !keeps_times).and_then(doubted),
+            era: self.time.filter(|_| !keeps_times).and_then(doubtful_era),
             lacks_cpu_times: self.cpu_times == CpuTimes::Zero,
         }
     }
 
     /// Extends the time range by an event.
-    pub(super) fn see(&mut self, time: Option<(i64, i64)>) {
+    pub(super) fn add_time(&mut self, time: Option<(i64, i64)>) {
         let Some((start, end)) = time else { return };
         self.days.see(start);
         self.last_begin_ns = self.last_begin_ns.max(start);

@@ -25,7 +25,7 @@ pub(super) struct DocumentMembers {
 
 impl DocumentMembers {
     /// Creates the members of a trace that has none.
-    pub(super) fn of(tool: &'static str) -> DocumentMembers {
+    pub(super) fn new(tool: &'static str) -> DocumentMembers {
         DocumentMembers {
             tool: Some(tool),
             ..DocumentMembers::default()
@@ -33,7 +33,7 @@ impl DocumentMembers {
     }
 
     /// Adds a member. `key` is its key without quotes.
-    pub(super) fn take(&mut self, key: &[u8], value: &[u8]) {
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
         let is_short = value.len() <= MOST_BYTES;
         let value = || {
             let value = is_short.then_some(value)?;

@@ -29,7 +29,7 @@ pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distin
         return vec![None; traces.len()];
     }
     let paths: Vec<&Path> = traces.iter().map(|(path, _)| *path).collect();
-    let of = |((_, rank), part): (&(&Path, Option<u64>), String)| {
+    let distinction = |((_, rank), part): (&(&Path, Option<u64>), String)| {
         let same = traces.iter().filter(|(_, other)| other == rank);
         let (is_rank, is_shared) = (rank.is_some(), same.count() > 1);
         let text = match rank {
@@ -40,7 +40,11 @@ pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distin
         };
         Some(Distinction { text, is_rank })
     };
-    traces.iter().zip(differing_parts(&paths)).map(of).collect()
+    traces
+        .iter()
+        .zip(differing_parts(&paths))
+        .map(distinction)
+        .collect()
 }
 
 /// Returns each path without the folders that all paths share at the front or the back, and without common endings.

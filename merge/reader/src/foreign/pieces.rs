@@ -71,7 +71,7 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
         .collect();
     let mut joined = vec![None; all.len()];
     for (number, candidates) in candidates(all) {
-        let of = |before: usize| all[before].path.display();
+        let path = |before: usize| all[before].path.display();
         let gaps = candidates
             .iter()
             .map(|before| (*before, all[number].gap(&all[*before])));
@@ -79,12 +79,12 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
         match (&fitting[..], &others[..]) {
             ([(before, _)], _) => joined[number] = Some(*before),
             ([(one, _), (other, _), ..], _) => {
-                let (one, other) = (of(*one), of(*other));
+                let (one, other) = (path(*one), path(*other));
                 let doubt = format!("may continue {one} or {other}: they stay apart");
                 places[number].doubt = Some(doubt);
             }
             ([], [(before, Err(why)), ..]) => {
-                let before = of(*before);
+                let before = path(*before);
                 let doubt = format!("may continue {before}, but {why}: they stay apart");
                 places[number].doubt = Some(doubt);
             }

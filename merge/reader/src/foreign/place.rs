@@ -1,6 +1,6 @@
 //! Places the times of each trace: by their origin if it is known, otherwise by the user's `--offset`, otherwise not at all.
 
-use super::clock::{Offset, ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
+use super::clock::{Offset, ReferenceClock, TimeOrigin, anchors, offset_clock, own_clock, seconds};
 use super::pieces::PiecePlace;
 use super::read::TraceDraft;
 use crate::base::file_status::FileId;
@@ -19,11 +19,11 @@ pub(super) fn place(
 ) -> Result<(), Error> {
     // A piece uses the offset of the first piece if it has none.
     let offset = |(draft, piece): (&TraceDraft, &PiecePlace)| {
-        of(draft, offsets).or_else(|| of(&drafts[piece.first], offsets))
+        offset_for(draft, offsets).or_else(|| offset_for(&drafts[piece.first], offsets))
     };
-    let of_drafts: Vec<Option<i64>> = drafts.iter().zip(pieces).map(offset).collect();
+    let offsets_ns: Vec<Option<i64>> = drafts.iter().zip(pieces).map(offset).collect();
     for offset in offsets {
-        if !drafts.iter().any(|draft| is_of(offset, draft)) {
+        if !drafts.iter().any(|draft| is_offset_for(offset, draft)) {
             return Err(Error::Usage(format!(
                 "--offset {}: expected a trace of another profiler among the inputs, found none of that name",
                 offset.path.display()
@@ -33,8 +33,8 @@ pub(super) fn place(
     let is_one = pieces.iter().all(|piece| piece.first == pieces[0].first);
     let axis = with_first_wall(axis, drafts, is_one);
     let is_alone = is_one && axis.start_ns.is_none() && axis.reference.is_none();
-    for (draft, offset_ns) in drafts.iter_mut().zip(of_drafts) {
-        one(draft, offset_ns, &axis, is_alone)?;
+    for (draft, offset_ns) in drafts.iter_mut().zip(offsets_ns) {
+        place_one(draft, offset_ns, &axis, is_alone)?;
     }
     for (number, piece) in pieces.iter().enumerate() {
         let clock = drafts[piece.first].foreign.clock.clone();
@@ -52,19 +52,19 @@ fn with_first_wall(
     let is_wall = |draft: &&TraceDraft| matches!(draft.origin, TimeOrigin::Wall(..));
     let wall = drafts.iter().find(is_wall).filter(|_| !axis.lacks_wall);
     let first = wall.or(drafts.first().filter(|_| !is_one));
-    let reference = || first.map(|draft| own(&draft.foreign.name));
+    let reference = || first.map(|draft| own_clock(&draft.foreign.name));
     axis.reference = axis.reference.or_else(reference);
     let start_ns = || Some(wall?.lines.time?.0);
     axis.start_ns = axis.start_ns.or_else(start_ns);
     axis
 }
 
-fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
-    let mut of_draft = offsets.iter().filter(|offset| is_of(offset, draft));
-    of_draft.next_back().map(|offset| offset.ns)
+fn offset_for(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
+    let mut matching = offsets.iter().filter(|offset| is_offset_for(offset, draft));
+    matching.next_back().map(|offset| offset.ns)
 }
 
-fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
+fn is_offset_for(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
         metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.fragment.id)
@@ -72,7 +72,7 @@ fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     offset.path == draft.fragment.path || is_same_file()
 }
 
-fn one(
+fn place_one(
     draft: &mut TraceDraft<'_>,
     offset_ns: Option<i64>,
     axis: &ReferenceClock,
@@ -81,7 +81,7 @@ fn one(
     let time = draft.lines.time;
     let offset_ns = offset_ns.filter(|_| time.is_some());
     let added_ns = offset_ns.unwrap_or(0);
-    let own = || own(&draft.foreign.name);
+    let own = || own_clock(&draft.foreign.name);
     let (clock, method, words) = match (time, &draft.origin, offset_ns) {
         (None, ..) => (None, "none", "it has no event with a time".to_owned()),
         (Some(time), TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => {
@@ -89,14 +89,14 @@ fn one(
             (Some(own()), "wall_clock", format!("placed by its {by}"))
         }
         (_, TimeOrigin::Host(header), _) => {
-            let clock = behind(header, added_ns.saturating_sub(header.monotonic_offset_ns));
+            let clock = offset_clock(header, added_ns.saturating_sub(header.monotonic_offset_ns));
             let words = format!("its clock is the monotonic one of {}", header.host);
             (Some(clock), "host_clock", words)
         }
         (.., Some(offset_ns)) => {
             let clock = axis.reference.clone().unwrap_or_else(own);
             let words = "placed by --offset alone".to_owned();
-            (Some(behind(&clock, offset_ns)), "offset", words)
+            (Some(offset_clock(&clock, offset_ns)), "offset", words)
         }
         _ if is_alone => {
             let words = "it is the only input, so its clock does not matter";

@@ -168,11 +168,11 @@ fn read_content(
     is_log: bool,
     lines: &mut Lines<'_>,
 ) -> io::Result<(TraceContents, u64)> {
-    let (bytes, mut sum) = (content.bytes(), ContentSum::begin(content));
-    let mut passed = |at| sum.passed(at);
+    let (bytes, mut sum) = (content.bytes(), ContentSum::new(content));
+    let mut passed = |at| sum.advance(at);
     let (form, members, log) = if is_log {
         let log = strace::read(bytes, lines, &mut passed)?;
-        ("log", DocumentMembers::of("simpler"), Some(log))
+        ("log", DocumentMembers::new("simpler"), Some(log))
     } else {
         let (form, members) = document::read(bytes, lines, &mut passed)?;
         (form, members, None)
@@ -210,7 +210,7 @@ fn name_pieces(drafts: &mut [TraceDraft<'_>], pieces: &[PiecePlace]) {
 fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
     let (mut lines, mut foreign, mut report) = (draft.lines, draft.foreign, draft.report);
     for anchor in &draft.anchors {
-        lines.made(anchor.line(0).trim_ascii_end())?;
+        lines.write_generated(anchor.line(0).trim_ascii_end())?;
     }
     foreign.rows = take(&mut lines.rows);
     let has_kineto = foreign.rows.values().any(|row| row.is_kineto());
@@ -228,9 +228,9 @@ fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
         header: None,
         removal: None,
         begin: None,
-        ..Fragment::of(path, id, access, Content::open(file)?)
+        ..Fragment::new(path, id, access, Content::open(file)?)
     };
-    Ok((Recording::of_foreign(fragment, foreign), report))
+    Ok((Recording::from_foreign(fragment, foreign), report))
 }
 
 /// A trace that was read, before its times are placed.

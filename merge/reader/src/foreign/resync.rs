@@ -14,7 +14,7 @@ use std::vec::IntoIter;
 const MOST_BYTES: usize = 1 << 20;
 
 /// Returns where the next element begins after the broken one at `at`; `None` if no possible element follows.
-pub(super) fn behind(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn next_element(bytes: &[u8], at: usize) -> Option<usize> {
     let end = balanced_end(bytes, at);
     let next = next_event(bytes, at + 1, end.unwrap_or(bytes.len()));
     next.or(end)
@@ -47,13 +47,13 @@ fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
 
 /// Returns where the first complete event between `from` and `to` begins.
 pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
-    let (mut first, mut seen) = (None, PassedObjects::default());
+    let (mut first, mut examined) = (None, ExaminedObjects::default());
     for hit in memchr_iter(b'{', bytes.get(from..to)?) {
         let at = from + hit;
         if first.is_some_and(|first| first <= at) {
             break;
         }
-        if seen.has(at) || bytes[at + 1..].trim_ascii_start().first() != Some(&b'"') {
+        if examined.contains(at) || bytes[at + 1..].trim_ascii_start().first() != Some(&b'"') {
             continue;
         }
         let mut found = objects(bytes, at);
@@ -61,7 +61,7 @@ pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
         let events = found.events.into_iter().take_while(|event| *event < to);
         let event = events.into_iter().find(|event| is_event(&bytes[*event..]));
         first = first.into_iter().chain(event).min();
-        seen.add(found.starts);
+        examined.add(found.starts);
     }
     first
 }
@@ -69,15 +69,15 @@ pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
 /// Starts of objects that were already examined. If a quote is missing, one pass may take for text what the next one does not, so there may be
 /// several lists.
 #[derive(Default)]
-struct PassedObjects(Vec<Peekable<IntoIter<usize>>>);
+struct ExaminedObjects(Vec<Peekable<IntoIter<usize>>>);
 
-impl PassedObjects {
+impl ExaminedObjects {
     fn add(&mut self, starts: Vec<usize>) {
         self.0.push(starts.into_iter().peekable());
     }
 
     /// Returns true if the object at `at` was examined. The next call must be for a later object.
-    fn has(&mut self, at: usize) -> bool {
+    fn contains(&mut self, at: usize) -> bool {
         let mut has = false;
         for starts in &mut self.0 {
             while starts.next_if(|start| *start < at).is_some() {}

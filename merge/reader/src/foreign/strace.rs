@@ -13,7 +13,7 @@ use super::resync::next_line;
 use crate::base::number::write_micros;
 use crate::event::damage::Kind;
 use crate::fragment::recording::Recording;
-use chip::{Chips, Placed};
+use chip::{Chips, PlacedSpan};
 use memchr::memmem;
 use record::{LogRecord, LogSpan};
 use sa_format::FragmentHeader;
@@ -123,11 +123,11 @@ impl LogReader<'_, '_> {
         if !span.is_on_chip {
             write(self.lines, span, span.tid, span.ts_ns, None)?;
         }
-        for Placed {
+        for PlacedSpan {
             span,
             ts_ns,
             uncertainty_ns,
-        } in self.chips.take(span)
+        } in self.chips.add_span(span)
         {
             write(
                 self.lines,
@@ -143,7 +143,7 @@ impl LogReader<'_, '_> {
     fn finish(mut self) -> io::Result<StraceLog> {
         self.log.unplaced = self.chips.unplaced();
         for line in self.chips.track_records() {
-            self.lines.made(line.as_bytes())?;
+            self.lines.write_generated(line.as_bytes())?;
         }
         Ok(self.log)
     }
@@ -180,8 +180,8 @@ fn write(
         span.pid
     );
     lines.events += 1;
-    lines.see(Some((ts_ns, ts_ns + span.dur_ns)));
-    lines.made(line.as_bytes())
+    lines.add_time(Some((ts_ns, ts_ns + span.dur_ns)));
+    lines.write_generated(line.as_bytes())
 }
 
 /// Formats nanoseconds as microseconds without rounding.
@@ -201,7 +201,7 @@ pub(super) fn join(
     recordings: &[Recording],
 ) -> (BTreeMap<i64, FragmentHeader>, TimeOrigin) {
     let mut joined: BTreeMap<i64, FragmentHeader> = BTreeMap::new();
-    let Some(wall_ns) = wall_ns(log) else {
+    let Some(wall_ns) = common_wall_ns(log) else {
         let why = match log.walls_ns.is_empty() {
             true => "no [CLOCK_ANCHOR]",
             false => "[CLOCK_ANCHOR]s of several boots",
@@ -209,7 +209,7 @@ pub(super) fn join(
         return (joined, TimeOrigin::Unknown(why.to_owned()));
     };
     for recording in recordings {
-        let Some(header) = same(recording, log, wall_ns) else {
+        let Some(header) = matching_header(recording, log, wall_ns) else {
             continue;
         };
         joined
@@ -224,19 +224,23 @@ pub(super) fn join(
 }
 
 /// Returns the wall time at the zero of the monotonic clock; `None` if the log's processes do not agree.
-fn wall_ns(log: &StraceLog) -> Option<i64> {
+fn common_wall_ns(log: &StraceLog) -> Option<i64> {
     let (least, most) = (log.walls_ns.values().min()?, log.walls_ns.values().max()?);
     (most.checked_sub(*least)? < SAME_BOOT_NS).then_some(*least)
 }
 
 /// Returns the header of a recording if it is of one of the log's processes.
-fn same<'a>(recording: &'a Recording, log: &StraceLog, wall_ns: i64) -> Option<&'a FragmentHeader> {
+fn matching_header<'a>(
+    recording: &'a Recording,
+    log: &StraceLog,
+    wall_ns: i64,
+) -> Option<&'a FragmentHeader> {
     let header = recording.header()?;
     let anchor = anchor(recording)?;
     let [real_ns, monotonic_ns] =
         [anchor.realtime_ns, anchor.monotonic_ns].map(|ns| i64::try_from(ns).ok());
-    let of_recording = real_ns?.checked_sub(monotonic_ns?)?;
-    let apart = of_recording.checked_sub(wall_ns)?.unsigned_abs();
+    let recording_wall_ns = real_ns?.checked_sub(monotonic_ns?)?;
+    let apart = recording_wall_ns.checked_sub(wall_ns)?.unsigned_abs();
     let is_same = apart < SAME_BOOT_NS.unsigned_abs();
     (is_same && log.pids.contains(&i64::from(header.pid))).then_some(header)
 }

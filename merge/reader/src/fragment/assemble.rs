@@ -23,11 +23,11 @@ pub fn assemble_all(
     let (lists, pieces) = split_all(recordings, folders, progress)?;
     let parts = Spill::new(folders);
     let assemble = |(recording, lists): (&Recording, &Vec<List>)| {
-        let of = |segment: usize| {
+        let segment_pieces = |segment: usize| {
             let pieces = pieces.list(&lists[segment]);
             pieces.map(|(start, end, piece)| (start..end, piece))
         };
-        recording.assemble_to(&parts, lists.len(), of)
+        recording.assemble_to(&parts, lists.len(), segment_pieces)
     };
     let assembled = recordings.par_iter().zip(&lists).map(assemble);
     let mut assemblies: Vec<Assembly> = assembled.collect();
@@ -59,7 +59,8 @@ fn split_all(
         let _ = fragment.watch.blocks.set(sums.sum()); // only the first result is kept
         writer.end()
     };
-    let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();
-    let lists = recordings.par_iter().map(of_recording).collect();
+    let split_recording =
+        |recording: &Recording| recording.fragments.par_iter().map(split).collect();
+    let lists = recordings.par_iter().map(split_recording).collect();
     Ok((lists, pieces.finish()?))
 }

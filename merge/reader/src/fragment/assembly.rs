@@ -32,7 +32,7 @@ pub struct Gap {
 #[derive(Default)]
 pub struct Assembly {
     /// The parts of each segment that count.
-    segments: Vec<Kept>,
+    segments: Vec<SegmentParts>,
     /// Storage of the segments' parts.
     pub parts: Option<Arc<Spilled<Part>>>,
     /// Index of each of the ring's slots, with the parts of its bytes that count.
@@ -53,7 +53,7 @@ pub struct Assembly {
 
 /// The parts of a segment that count.
 #[derive(Default)]
-struct Kept {
+struct SegmentParts {
     /// Parts in plain lines and complete blocks, in order.
     whole: List,
     /// Parts in broken blocks.
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_a_block_under_way_of_a_stream_newer_than_the_ring_is_no_damage() {
+    fn issue_19_an_unfinished_block_of_a_stream_newer_than_the_ring_is_no_damage() {
         // The slot's next thread began after the ring was copied, and its first block is being written.
         let key = "\"gen\":0";
         let newer = String::from_utf8(block(0..4)).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_what_was_to_be_a_ring_is_no_damage_beside_one_in_memory() {
+    fn issue_19_an_invalid_ring_file_is_no_damage_if_the_ring_is_in_memory() {
         for (kind, is_bad) in [(RingKind::Heap, false), (RingKind::File, true)] {
             let mut fragments = recording(block(0..2), None).fragments;
             if let Some(header) = &mut fragments[0].header {

@@ -18,7 +18,7 @@ pub enum Piece {
 }
 
 /// Number of bytes after which progress is reported.
-const STRETCH: usize = 1 << 20;
+const PROGRESS_BYTES: usize = 1 << 20;
 
 /// Splits a fragment into its pieces, in order. The header lines of blocks belong to no piece.
 pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
@@ -38,22 +38,22 @@ pub(crate) fn split_range(
 ) {
     let bytes = &bytes[..range.end];
     let mut splitter = Splitter::new(bytes);
-    let (mut at, mut told) = (range.start, range.start);
-    let mut tell = |done: usize| {
-        if done - told >= STRETCH || done == bytes.len() {
-            count(done - told);
-            told = done;
+    let (mut at, mut reported) = (range.start, range.start);
+    let mut report = |done: usize| {
+        if done - reported >= PROGRESS_BYTES || done == bytes.len() {
+            count(done - reported);
+            reported = done;
         }
     };
     while at < bytes.len() {
-        let block = splitter.next_header_counting(at, &mut tell);
-        splitter.plain(at..block.unwrap_or(bytes.len()), block.is_some());
-        at = block.map_or(bytes.len(), |start| splitter.one_block(start));
+        let block = splitter.next_header_reporting(at, &mut report);
+        splitter.add_plain(at..block.unwrap_or(bytes.len()), block.is_some());
+        at = block.map_or(bytes.len(), |start| splitter.add_block(start));
         for (range, piece) in splitter.pieces.drain(..) {
             found(range, piece);
         }
         if block.is_some() {
-            tell(at);
+            report(at);
         }
     }
 }
@@ -80,15 +80,15 @@ impl<'a> Splitter<'a> {
 
     /// Returns the next line at or after the line start `at` that starts like a block header. Calls `report` with the offset that the search has
     /// passed.
-    fn next_header_counting(&self, at: usize, tell: &mut impl FnMut(usize)) -> Option<usize> {
+    fn next_header_reporting(&self, at: usize, report: &mut impl FnMut(usize)) -> Option<usize> {
         let mut from = at;
         loop {
-            let end = from.saturating_add(STRETCH).min(self.bytes.len());
+            let end = from.saturating_add(PROGRESS_BYTES).min(self.bytes.len());
             let found = self.next_header(from, end);
             if found.is_some() {
                 return found;
             }
-            tell(end);
+            report(end);
             if end == self.bytes.len() {
                 return None;
             }
@@ -113,7 +113,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// Adds lines outside of blocks. The beginning of a header directly before a block is left out: it comes from a write that was repeated.
-    fn plain(&mut self, range: Range<usize>, before_block: bool) {
+    fn add_plain(&mut self, range: Range<usize>, before_block: bool) {
         let lines = self.bytes[range.clone()].strip_suffix(b"\n");
         let torn = lines
             .filter(|_| before_block)
@@ -126,7 +126,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// Adds the block whose header line starts at `start`. Returns where the next line starts.
-    fn one_block(&mut self, start: usize) -> usize {
+    fn add_block(&mut self, start: usize) -> usize {
         let bytes = self.bytes;
         let Some(newline) = memchr::memchr(b'\n', &bytes[start..]) else {
             self.pieces.push((start..bytes.len(), Piece::Plain));
@@ -205,7 +205,7 @@ impl Positions {
     }
 
     /// Returns the number of disjoint ranges.
-    pub fn stretches(&self) -> usize {
+    pub fn range_count(&self) -> usize {
         self.0.len()
     }
 
@@ -250,16 +250,16 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_found_across_the_end_of_a_stretch() {
+    fn a_header_is_found_wherever_progress_is_reported() {
         let header = block(0, "a\n");
-        for before in STRETCH - header.len() - 2..=STRETCH + 2 {
+        for before in PROGRESS_BYTES - header.len() - 2..=PROGRESS_BYTES + 2 {
             let mut bytes = vec![b'x'; before - 1];
             bytes.push(b'\n');
             bytes.extend_from_slice(&header);
             assert_eq!(kinds(&bytes), "pc", "{before}");
         }
         // In the middle of a line it is not a header, even if progress is reported there.
-        let bytes = [vec![b'x'; STRETCH], header].concat();
+        let bytes = [vec![b'x'; PROGRESS_BYTES], header].concat();
         assert_eq!(split(&bytes).len(), 1);
     }
 

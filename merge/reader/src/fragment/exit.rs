@@ -59,11 +59,11 @@ impl Death {
 pub fn first_killed<T>(processes: impl IntoIterator<Item = (T, Death)>) -> Vec<(T, Death)> {
     let killed = processes.into_iter().filter(|(_, death)| death.is_kill());
     let mut killed: Vec<(T, Death)> = killed.collect();
-    killed.sort_by_key(|(_, death)| order(death));
+    killed.sort_by_key(|(_, death)| sort_key(death));
     killed
 }
 
-fn order(death: &Death) -> (bool, i64) {
+fn sort_key(death: &Death) -> (bool, i64) {
     (death.is_orderly(), death.last_ns.unwrap_or(i64::MAX))
 }
 
@@ -80,7 +80,7 @@ pub struct DeadProcess {
 
 impl DeadProcess {
     /// Describes the process and how it ended: `worker-0 (pid 4711), by SIGKILL, in 4 open spans`.
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let mut words = format!("{} (pid {})", visible(&self.name), self.pid);
         if let Some(exit) = &self.death.exit {
             words += &format!(", {}", visible(&exit.words()));
@@ -101,15 +101,15 @@ pub struct Deaths(Vec<DeadProcess>);
 impl FromIterator<DeadProcess> for Deaths {
     fn from_iter<I: IntoIterator<Item = DeadProcess>>(processes: I) -> Deaths {
         let mut processes: Vec<DeadProcess> = processes.into_iter().collect();
-        processes.sort_by_key(|process| order(&process.death));
+        processes.sort_by_key(|process| sort_key(&process.death));
         Deaths(processes)
     }
 }
 
 impl Deaths {
-    fn of_kind(&self, kind: DeathKind) -> Vec<&DeadProcess> {
-        let of_kind = |process: &&DeadProcess| process.death.kind() == kind;
-        self.0.iter().filter(of_kind).collect()
+    fn by_kind(&self, kind: DeathKind) -> Vec<&DeadProcess> {
+        let is_kind = |process: &&DeadProcess| process.death.kind() == kind;
+        self.0.iter().filter(is_kind).collect()
     }
 
     /// Returns the process that was killed first.
@@ -119,12 +119,15 @@ impl Deaths {
 
     /// Lists the processes that were killed, with the first one to die at the front; `None` if there are none.
     pub fn killed_words(&self) -> Option<String> {
-        let killed = self.of_kind(DeathKind::Killed);
+        let killed = self.by_kind(DeathKind::Killed);
         let (first, others) = killed.split_first()?;
-        let first = first.words();
+        let first = first.description();
         Some(match others {
             [] => format!("killed: {first}"),
-            _ => format!("killed: first {first}; then {}", listed(others, NAMED - 1)),
+            _ => format!(
+                "killed: first {first}; then {}",
+                list_names(others, NAMED - 1)
+            ),
         })
     }
 
@@ -167,8 +170,8 @@ impl Deaths {
 
     /// Returns the processes that ended in one way, and their names; `None` if there are none.
     fn group(&self, kind: DeathKind) -> Option<(Vec<&DeadProcess>, String)> {
-        let group = self.of_kind(kind);
-        let names = listed(&group, NAMED);
+        let group = self.by_kind(kind);
+        let names = list_names(&group, NAMED);
         (!group.is_empty()).then_some((group, names))
     }
 
@@ -180,9 +183,9 @@ impl Deaths {
 }
 
 /// Lists processes. At most `most` of them are named.
-fn listed(processes: &[&DeadProcess], most: usize) -> String {
+fn list_names(processes: &[&DeadProcess], most: usize) -> String {
     let named = processes.iter().take(most);
-    let mut words: Vec<String> = named.map(|process| process.words()).collect();
+    let mut words: Vec<String> = named.map(|process| process.description()).collect();
     if let Some(more) = processes.len().checked_sub(most).filter(|more| *more > 0) {
         words.push(format!("and {more} more"));
     }

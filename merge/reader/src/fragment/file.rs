@@ -67,17 +67,18 @@ impl Fragment {
         let (path, id) = (place.path().to_owned(), FileId::of(&metadata));
         Ok(Fragment {
             folder: Some(place.folder().clone()),
-            watch: FileWatch::of(&metadata),
-            ..Fragment::of(path, id, access, content)
+            watch: FileWatch::new(&metadata),
+            ..Fragment::new(path, id, access, content)
         })
     }
 
     /// Creates a fragment from its content, for example from unpacked bytes, and reads its header.
-    pub fn of(path: PathBuf, id: FileId, access: Access, content: Content) -> Fragment {
+    pub fn new(path: PathBuf, id: FileId, access: Access, content: Content) -> Fragment {
         let header = read_header(content.bytes());
-        let header_of = header.as_ref();
-        let removal = header_of.and_then(|header| removal(content.bytes(), header));
-        let begin = header_of.and_then(|_| first_anchor(content.bytes()));
+        let removal = header
+            .as_ref()
+            .and_then(|header| removal(content.bytes(), header));
+        let begin = header.as_ref().and_then(|_| first_anchor(content.bytes()));
         Fragment {
             path,
             folder: None,
@@ -98,17 +99,17 @@ impl Fragment {
         }
         let status = self.place().and_then(|place| place.status().ok());
         let status = status.as_ref().map(FileStatus::of_stat);
-        self.content.is_cut() || self.watch.has_moved(status)
+        self.content.is_cut() || self.watch.may_have_changed(status)
     }
 
     /// Returns true if the blocks differ from the ones that were found first.
     pub fn blocks_have_changed(&self) -> bool {
-        let Some(noted) = self.watch.blocks.get() else {
+        let Some(first_sum) = self.watch.blocks.get() else {
             return false; // the blocks were never searched for
         };
         let mut sums = BlockSums::default();
         self.pieces(|_| {}, |range, piece| sums.add(&range, piece));
-        sums.sum() != *noted
+        sums.sum() != *first_sum
     }
 
     /// Returns the segment number, if there is a header.
@@ -208,7 +209,7 @@ pub struct FileWatch {
 
 impl FileWatch {
     /// Creates the state of a file that was just opened.
-    pub fn of(file: &Metadata) -> FileWatch {
+    pub fn new(file: &Metadata) -> FileWatch {
         let status = FileStatus::of(file);
         FileWatch {
             status: Some(status),
@@ -225,7 +226,7 @@ impl FileWatch {
     }
 
     /// Returns true if the file may have been written to since it was opened, given its current status.
-    pub(crate) fn has_moved(&self, now: Option<FileStatus>) -> bool {
+    pub(crate) fn may_have_changed(&self, now: Option<FileStatus>) -> bool {
         self.was_recent || now != self.status
     }
 

@@ -105,9 +105,9 @@ pub fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
         parents: BTreeMap::new(),
     };
     for path in paths {
-        match matches(path) {
-            Some((fixed, found)) => found.iter().for_each(|path| search.found(fixed, path)),
-            None => search.named(path),
+        match expand_pattern(path) {
+            Some((fixed, found)) => found.iter().for_each(|path| search.add_match(fixed, path)),
+            None => search.add_named(path),
         }
     }
     let mut inputs = search.inputs;
@@ -120,7 +120,7 @@ pub fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
 
 /// Expands a pattern that no shell has expanded. Returns its matches and the longest parent folder without wildcards; `None` if the path is not a
 /// pattern.
-fn matches(path: &Path) -> Option<(&Path, Vec<PathBuf>)> {
+fn expand_pattern(path: &Path) -> Option<(&Path, Vec<PathBuf>)> {
     let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
     if path.exists() || !is_pattern(path) {
         return None;
@@ -171,16 +171,18 @@ struct InputSearch<'a> {
 
 impl InputSearch<'_> {
     /// Adds a path that the user named. Links are followed in every part of it.
-    fn named(&mut self, path: &Path) {
+    fn add_named(&mut self, path: &Path) {
         match Folder::open(path) {
             Ok(folder) => {
                 let above = is_fragments(path).then(|| self.named_folder(parent_of(path)));
-                self.directory(folder, above.and_then(Result::ok));
+                self.add_directory(folder, above.and_then(Result::ok));
             }
-            Err(error) if path.is_dir() => self.unreadable(path, &error),
+            Err(error) if path.is_dir() => self.add_unreadable(path, &error),
             Err(_) => match self.named_folder(parent_of(path)) {
-                Ok(folder) => self.file(folder.place(path.file_name().unwrap_or_default()), true),
-                Err(error) => self.unreadable(path, &error),
+                Ok(folder) => {
+                    self.add_file(folder.place(path.file_name().unwrap_or_default()), true)
+                }
+                Err(error) => self.add_unreadable(path, &error),
             },
         }
     }
@@ -203,45 +205,45 @@ impl InputSearch<'_> {
     }
 
     /// Adds a match of a pattern. Links are only followed in `fixed`, the part without wildcards.
-    fn found(&mut self, fixed: &Path, path: &Path) {
+    fn add_match(&mut self, fixed: &Path, path: &Path) {
         let parent = parent_of(path);
         let above = match self.folder(parent, || Folder::open_below(fixed, parent)) {
             Ok(above) => above,
-            Err(error) if is_none(&error) => return,
-            Err(error) => return self.unreadable(path, &error),
+            Err(error) if is_absent(&error) => return,
+            Err(error) => return self.add_unreadable(path, &error),
         };
         let name = path.file_name().unwrap_or_default();
         let place = above.place(name);
         match above.folder(name) {
             Ok(folder) => {
                 let above = is_fragments(path).then_some(above);
-                self.directory(folder, above);
+                self.add_directory(folder, above);
             }
             Err(_) if place.is_link() => {}
-            Err(error) if is_none(&error) => self.file(place, false),
-            Err(error) => self.unreadable(path, &error),
+            Err(error) if is_absent(&error) => self.add_file(place, false),
+            Err(error) => self.add_unreadable(path, &error),
         }
     }
 
-    fn unreadable(&mut self, path: &Path, error: &io::Error) {
+    fn add_unreadable(&mut self, path: &Path, error: &io::Error) {
         let why = (path.to_owned(), error.to_string());
         self.inputs.unreadable.push(why);
     }
 
     /// Adds a directory. `above` is its run directory if it is a `fragments` folder.
-    fn directory(&mut self, folder: Folder, above: Option<Folder>) {
+    fn add_directory(&mut self, folder: Folder, above: Option<Folder>) {
         let run = above.as_ref().unwrap_or(&folder);
         if let Err(error) = self.directory_files(&folder, run) {
-            self.unreadable(folder.path(), &error);
+            self.add_unreadable(folder.path(), &error);
         }
         self.inputs
             .run_directory
             .get_or_insert(above.unwrap_or(folder));
     }
 
-    fn file(&mut self, place: Place, named: bool) {
+    fn add_file(&mut self, place: Place, named: bool) {
         // The default output must not land next to another profiler's trace: a file there could have the name of our own trace.
-        if self.inputs.run_directory.is_none() && is_of_a_run(&place, named) {
+        if self.inputs.run_directory.is_none() && belongs_to_run(&place, named) {
             let folder = place.folder();
             let above = is_fragments(folder.path())
                 .then(|| self.named_folder(parent_of(folder.path())).ok());
@@ -262,10 +264,10 @@ impl InputSearch<'_> {
 
     fn directory_files(&mut self, folder: &Folder, run: &Folder) -> io::Result<()> {
         let mut candidates = Vec::new();
-        list(folder, true, &mut candidates)?;
+        list_fragments(folder, true, &mut candidates)?;
         if folder.path() == run.path() {
             match run.folder(FRAGMENTS_DIR) {
-                Ok(fragments) => list(&fragments, true, &mut candidates)?,
+                Ok(fragments) => list_fragments(&fragments, true, &mut candidates)?,
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
                     let fragments = run.place(FRAGMENTS_DIR);
@@ -296,16 +298,16 @@ impl InputSearch<'_> {
         });
         let (previous, mut entries) = match entries {
             Ok(entries) => entries,
-            Err(error) if is_none(&error) => return,
-            Err(error) => return self.unreadable(&run.path().join(PREVIOUS_DIR), &error),
+            Err(error) if is_absent(&error) => return,
+            Err(error) => return self.add_unreadable(&run.path().join(PREVIOUS_DIR), &error),
         };
         entries.retain(|entry| entry.is_folder);
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
             let before = into.len();
             match list_earlier(&previous, &entry.name, into) {
-                Err(error) if !is_none(&error) => {
-                    self.unreadable(&previous.path().join(&entry.name), &error);
+                Err(error) if !is_absent(&error) => {
+                    self.add_unreadable(&previous.path().join(&entry.name), &error);
                 }
                 _ => {}
             }
@@ -350,12 +352,12 @@ impl InputSearch<'_> {
 }
 
 /// Returns true if a file is a fragment by its name or by its first line.
-fn is_of_a_run(place: &Place, named: bool) -> bool {
+fn belongs_to_run(place: &Place, named: bool) -> bool {
     place.exists() && (is_fragment(place.path()) || header_at(place, named).is_some())
 }
 
 /// Returns true if the error means that there is no such folder, or that it is a link, which is not followed.
-fn is_none(error: &io::Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     let kinds = [ErrorKind::NotFound, ErrorKind::NotADirectory];
     kinds.contains(&error.kind()) || error.raw_os_error() == Some(libc::ELOOP)
 }
@@ -363,15 +365,15 @@ fn is_none(error: &io::Error) -> bool {
 /// Finds the fragments of one earlier run.
 fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<RunCandidate>) -> io::Result<()> {
     let earlier = previous.folder(name)?;
-    list(&earlier, false, into)?;
+    list_fragments(&earlier, false, into)?;
     match earlier.folder(FRAGMENTS_DIR) {
-        Ok(fragments) => list(&fragments, false, into),
-        Err(error) if is_none(&error) => Ok(()),
+        Ok(fragments) => list_fragments(&fragments, false, into),
+        Err(error) if is_absent(&error) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-fn list(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> io::Result<()> {
+fn list_fragments(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> io::Result<()> {
     for entry in folder.entries()? {
         if is_fragment(Path::new(&entry.name)) && !entry.is_folder {
             let place = folder.place(&entry.name);
@@ -394,10 +396,10 @@ pub fn began_ns(place: &Place) -> u64 {
 
 fn time_ns(place: &Place, front: &[u8]) -> u64 {
     let anchored = first_anchor(front).map(|anchor| anchor.realtime_ns);
-    anchored.or_else(|| changed(place)).unwrap_or(0)
+    anchored.or_else(|| modified_ns(place)).unwrap_or(0)
 }
 
-fn changed(place: &Place) -> Option<u64> {
+fn modified_ns(place: &Place) -> Option<u64> {
     let status = place.status().ok()?;
     let seconds = u64::try_from(status.st_mtime).ok()?;
     let whole_ns = seconds.checked_mul(1_000_000_000)?;
@@ -429,11 +431,11 @@ fn read_json<T: DeserializeOwned>(directory: &Folder, name: &str) -> Option<T> {
 fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
     let now: RunFile = read_json(directory, RUN_FILE)?;
     let next: RunFile = read_json(directory, NEXT_RUN_FILE)?;
-    let of_main = RunFile {
+    let same_process_run = RunFile {
         run: next.run.clone(),
         ..now.clone()
     };
-    (newest == Some(&now.run) && of_main == next).then_some(next.run)
+    (newest == Some(&now.run) && same_process_run == next).then_some(next.run)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>, folders: &[PathBuf]) -> io
     let mut unreadable = inputs.unreadable.clone();
     let mut groups = Groups::new(folders);
     for (stem, files) in by_stem(&inputs.files) {
-        let opened = Opened::of(&stem, &files);
+        let opened = Opened::open(&stem, &files);
         for (place, error) in &opened.failed {
             unreadable.push((place.path().to_owned(), error.to_string()));
         }
@@ -71,21 +71,23 @@ pub struct Opened {
 
 impl Opened {
     /// Opens the files of one fragment. Opens them again if the recorder has meanwhile removed data that it wrote after its ring was copied.
-    pub fn of(stem: &Place, files: &[Input]) -> Opened {
-        let mut opened = Opened::once(stem, files);
+    pub fn open(stem: &Place, files: &[Input]) -> Opened {
+        let mut opened = Opened::open_once(stem, files);
         for _ in 0..TRIES {
             if !opened.is_outlived() {
                 break;
             }
-            let Some(files) = list(stem) else { break };
-            opened = Opened::once(stem, &files);
+            let Some(files) = list_segments(stem) else {
+                break;
+            };
+            opened = Opened::open_once(stem, &files);
         }
         opened
     }
 
-    fn once(stem: &Place, files: &[Input]) -> Opened {
+    fn open_once(stem: &Place, files: &[Input]) -> Opened {
         let ring_place = ring_place(stem);
-        let live = newest(files);
+        let live = newest_segment(files);
         let header = |file: &Input| header_at(&file.place, file.named);
         let header = files.iter().find_map(header).filter(is_dead_here);
         let dead = header.as_ref().map(recorder_key);
@@ -95,7 +97,7 @@ impl Opened {
             ring,
             dead,
             live,
-            ..Opened::segments(stem, files.to_vec()).with_those_that_count()
+            ..Opened::segments(stem, files.to_vec()).only_counted()
         }
     }
 
@@ -121,9 +123,10 @@ impl Opened {
 pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
     let mut groups: BTreeMap<Place, Vec<Input>> = BTreeMap::new();
     for file in files {
-        let first = |(stem, _): (&str, u32)| file.place.beside(segment_name(stem, 0));
-        let stem = segment_of(&file.place).map(first);
-        let stem = stem.unwrap_or_else(|| file.place.clone());
+        let first_place = |(stem, _): (&str, u32)| file.place.beside(segment_name(stem, 0));
+        let stem = stem_and_number(&file.place)
+            .map(first_place)
+            .unwrap_or_else(|| file.place.clone());
         groups.entry(stem).or_default().push(file.clone());
     }
     groups
@@ -141,7 +144,7 @@ pub fn recordings(opened: Opened, folders: &[PathBuf]) -> io::Result<Vec<Recordi
 }
 
 /// Returns the stem and the segment number of a fragment's file name.
-fn segment_of(place: &Place) -> Option<(&str, u32)> {
+fn stem_and_number(place: &Place) -> Option<(&str, u32)> {
     stem_and_segment(place.name().to_str()?)
 }
 
@@ -160,15 +163,15 @@ impl Opened {
     fn segments(stem: &Place, mut files: Vec<Input>) -> Opened {
         let is_gone = |(_, error): &(Place, io::Error)| error.kind() == io::ErrorKind::NotFound;
         let in_directory = files.iter().all(|file| file.in_directory);
-        if in_directory && next(stem, &files).is_some_and(|place| place.exists()) {
-            files = list(stem).unwrap_or(files);
+        if in_directory && next_segment(stem, &files).is_some_and(|place| place.exists()) {
+            files = list_segments(stem).unwrap_or(files);
         }
         let mut segments = Opened::files(&files);
         for _ in 0..TRIES {
             if !in_directory || !segments.failed.iter().any(is_gone) {
                 break;
             }
-            let Some(again) = list(stem).filter(|again| !again.is_empty()) else {
+            let Some(again) = list_segments(stem).filter(|again| !again.is_empty()) else {
                 break;
             };
             segments = Opened::files(&again);
@@ -185,27 +188,27 @@ impl Opened {
             }
         }
         segments.fragments.sort_by_key(Fragment::segment);
-        let first = segments.firsts().into_values().max().unwrap_or(0);
+        let first = segments.first_segments().into_values().max().unwrap_or(0);
         segments.failed.retain(|(place, error)| {
-            let number = segment_of(place).map_or(u32::MAX, |(_, number)| number);
+            let number = stem_and_number(place).map_or(u32::MAX, |(_, number)| number);
             error.kind() != io::ErrorKind::NotFound || number >= first
         });
         segments
     }
 
     /// Returns the first segment that counts for each recorder, according to its newest segment.
-    fn firsts(&self) -> HashMap<String, u32> {
-        let told = self.fragments.iter().filter_map(|fragment| {
+    fn first_segments(&self) -> HashMap<String, u32> {
+        let firsts = self.fragments.iter().filter_map(|fragment| {
             let header = fragment.header.as_ref()?;
             Some((recorder_key(header), fragment.removal.as_ref()?.first))
         });
-        told.collect() // the segments are sorted, so the newest one of a recorder wins
+        firsts.collect() // the segments are sorted, so the newest one of a recorder wins
     }
 
     /// Drops the segments that do not count: older ones that the recorder has reported as removed, although they still exist, and new ones without a
     /// complete first line.
-    fn with_those_that_count(mut self) -> Opened {
-        let firsts = self.firsts();
+    fn only_counted(mut self) -> Opened {
+        let firsts = self.first_segments();
         let first = |header: &FragmentHeader| firsts.get(&recorder_key(header)).copied();
         let is_fragment = self
             .fragments
@@ -220,23 +223,23 @@ impl Opened {
 }
 
 /// Returns the number of the newest segment among the files.
-fn newest(files: &[Input]) -> Option<u32> {
-    let numbers = files.iter().filter_map(|file| segment_of(&file.place));
+fn newest_segment(files: &[Input]) -> Option<u32> {
+    let numbers = files.iter().filter_map(|file| stem_and_number(&file.place));
     numbers.map(|(_, number)| number).max()
 }
 
 /// Returns where the next segment after these files would be.
-fn next(stem: &Place, files: &[Input]) -> Option<Place> {
-    let (stem_name, _) = segment_of(stem)?;
-    let next = newest(files)?.checked_add(1)?;
+fn next_segment(stem: &Place, files: &[Input]) -> Option<Place> {
+    let (stem_name, _) = stem_and_number(stem)?;
+    let next = newest_segment(files)?.checked_add(1)?;
     Some(stem.beside(segment_name(stem_name, next)))
 }
 
 /// Lists the segments that exist now.
-pub fn list(stem: &Place) -> Option<Vec<Input>> {
-    let (name, _) = segment_of(stem)?;
+pub fn list_segments(stem: &Place) -> Option<Vec<Input>> {
+    let (name, _) = stem_and_number(stem)?;
     let mut files = list_stems(stem.folder()).ok()?;
-    files.retain(|file| segment_of(&file.place).is_some_and(|(of, _)| of == name));
+    files.retain(|file| stem_and_number(&file.place).is_some_and(|(other, _)| other == name));
     Some(files)
 }
 
@@ -245,7 +248,7 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
     let mut files = Vec::new();
     for entry in folder.entries()? {
         let place = folder.place(entry.name);
-        if segment_of(&place).is_some() {
+        if stem_and_number(&place).is_some() {
             files.push(Input::in_directory(place));
         }
     }
@@ -259,7 +262,7 @@ struct Groups<'f> {
     groups: Vec<Opened>,
     small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,
-    known: BTreeSet<FileId>,
+    added_files: BTreeSet<FileId>,
 }
 
 impl<'f> Groups<'f> {
@@ -268,7 +271,7 @@ impl<'f> Groups<'f> {
             groups: Vec::new(),
             small: Spill::new(folders),
             by_recorder: HashMap::new(),
-            known: BTreeSet::new(),
+            added_files: BTreeSet::new(),
         }
     }
 
@@ -276,15 +279,15 @@ impl<'f> Groups<'f> {
     fn add(&mut self, mut opened: Opened) {
         let ring_place = opened.ring_place.clone();
         for mut fragment in std::mem::take(&mut opened.fragments) {
-            if !self.known.insert(fragment.id) {
+            if !self.added_files.insert(fragment.id) {
                 continue;
             }
             if let Content::Owned(bytes) = &fragment.content {
                 fragment.content = Content::Pending(self.small.append(bytes));
             }
             let recorder = fragment.header.as_ref().map(recorder_key);
-            let known = recorder.as_ref().and_then(|key| self.by_recorder.get(key));
-            let group = known.copied().unwrap_or(self.groups.len());
+            let existing = recorder.as_ref().and_then(|key| self.by_recorder.get(key));
+            let group = existing.copied().unwrap_or(self.groups.len());
             if group == self.groups.len() {
                 self.by_recorder.extend(recorder.map(|key| (key, group)));
                 let new = Opened {

@@ -58,9 +58,10 @@ impl Recording {
     ) -> Recording {
         let header = fragments.first().and_then(|first| first.header.as_ref());
         let is_in_memory = header.is_some_and(|header| header.ring != RingKind::File);
-        let is_anothers = |ring: &Ring| header.is_some_and(|header| !ring.belongs_to(header));
+        let belongs_to_another =
+            |ring: &Ring| header.is_some_and(|header| !ring.belongs_to(header));
         let (kept, bad_ring) = match ring {
-            Some(RingFile::Read(ring, _)) if is_anothers(&ring) => {
+            Some(RingFile::Read(ring, _)) if belongs_to_another(&ring) => {
                 (None, Some("ring of another recorder".to_owned()))
             }
             Some(RingFile::Read(ring, id)) => (Some((ring, id)), None),
@@ -110,7 +111,7 @@ impl Recording {
     }
 
     /// Creates the recording of another profiler's trace, converted to lines.
-    pub(crate) fn of_foreign(fragment: Fragment, foreign: ForeignTrace) -> Recording {
+    pub(crate) fn from_foreign(fragment: Fragment, foreign: ForeignTrace) -> Recording {
         Recording {
             foreign: Some(Box::new(foreign)),
             ..Recording::new(vec![fragment], None, None, false)

@@ -8,9 +8,9 @@ mod open;
 
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::blocks::Positions;
-pub use lanes::{OpenLane, rows};
-pub(crate) use losses::LossCounts;
+pub use lanes::{OpenLane, shown_lanes};
 use losses::LossTables;
+pub(crate) use losses::ReportedLosses;
 pub use open::OpenSpan;
 use open::{Area, Chain, OpenEntry, Sites};
 use sa_format::FragmentHeader;
@@ -102,7 +102,7 @@ pub struct Ring {
     /// Losses in its tables that no record had reported when slot 0 was at `losses_read_at`.
     pub losses: Vec<CountedLoss>,
     /// Position of slot 0 when the loss tables were read. Records after it may report these losses.
-    pub(crate) told_to: u64,
+    pub(crate) losses_read_at: u64,
     /// Offsets of invalid texts of open spans.
     pub bad_texts: Vec<u64>,
 }
@@ -120,7 +120,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let mut reader = RingReader {
         source,
         sites: Sites::read(source, &head),
-        taken: Extents::default(),
+        claimed: ClaimedRanges::default(),
         tables: LossTables::read(source),
         head,
     };
@@ -129,12 +129,12 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         nonce,
         pid,
         losses: reader.tables.counts(source, &reader.head),
-        told_to: reader.tables.read_at,
+        losses_read_at: reader.tables.read_at,
         ..Ring::default()
     };
     let mut lost = Vec::new();
     // If slots overlap, only the first one is used.
-    let mut first = reader.place_of(0);
+    let mut first = reader.slot_place(0);
     // Slot 0 comes last. If a loss is reported while the slots are copied, its table entry is cleared, but the record is then in the copy of slot 0.
     let count = reader.head.directory_count;
     for slot in (1..count).chain(0..count.min(1)) {
@@ -147,7 +147,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         }
         let place = match slot {
             0 => first.take(),
-            _ => reader.place_of(slot),
+            _ => reader.slot_place(slot),
         };
         match place.and_then(|place| reader.slot(&place)) {
             Some((copy, entry)) => {
@@ -162,7 +162,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let first_head = first.map_or(0, |slot| slot.head);
     for (number, entry) in lost {
         let copy = ring.slots.iter().find(|slot| slot.slot == number);
-        let loss = losses::of_slot(&entry, number, copy, pid, first_head);
+        let loss = losses::slot_loss(&entry, number, copy, pid, first_head);
         ring.losses.extend(loss);
     }
     // Lanes are read after the slots: a span whose closing line is below some `head` then counts as closed.
@@ -241,11 +241,11 @@ impl RingHead {
 
 /// File ranges that slots already use. Slots of a valid ring do not overlap, so all copies together are no larger than the file.
 #[derive(Default)]
-struct Extents(Positions);
+struct ClaimedRanges(Positions);
 
-impl Extents {
+impl ClaimedRanges {
     /// Claims a range; `None` if part of it is in use already.
-    fn take(&mut self, range: Range<u64>) -> Option<()> {
+    fn claim(&mut self, range: Range<u64>) -> Option<()> {
         let is_free = self.0.missing(range.clone()) == [range.clone()];
         is_free.then(|| drop(self.0.add(range)))
     }
@@ -258,7 +258,7 @@ fn bytes_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; 
 }
 
 /// Reads bytes that their writer may be changing, until two reads return the same.
-fn whole_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; N]> {
+fn stable_bytes_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; N]> {
     let mut last = None;
     for _ in 0..TRIES {
         let bytes = bytes_at(source, offset)?;
@@ -276,7 +276,7 @@ fn u32_at(source: &dyn RingBytes, offset: u64) -> Option<u32> {
 }
 
 fn u64_at(source: &dyn RingBytes, offset: u64) -> Option<u64> {
-    whole_at(source, offset).map(u64::from_ne_bytes)
+    stable_bytes_at(source, offset).map(u64::from_ne_bytes)
 }
 
 /// Returns offset and ring size of a slot; `None` if its directory entry does not match the checksum.
@@ -312,13 +312,13 @@ struct RingReader<'a> {
     source: &'a dyn RingBytes,
     head: RingHead,
     sites: Sites,
-    taken: Extents,
+    claimed: ClaimedRanges,
     tables: LossTables,
 }
 
 impl RingReader<'_> {
     /// Returns the location of a slot; `None` if its directory entry is invalid or the range is already in use.
-    fn place_of(&mut self, slot: u32) -> Option<SlotPlace> {
+    fn slot_place(&mut self, slot: u32) -> Option<SlotPlace> {
         let entry = self.head.entry(slot);
         let (offset, size) = (0..TRIES).find_map(|_| read_entry(self.source, slot, entry))?;
         let data = offset.checked_add(self.head.control_bytes)?;
@@ -327,7 +327,7 @@ impl RingReader<'_> {
             return None;
         }
         let text_bytes = u64::from(self.head.texts.slot_bytes);
-        self.taken.take(offset.checked_sub(text_bytes)?..end)?;
+        self.claimed.claim(offset.checked_sub(text_bytes)?..end)?;
         let link = offset + layout::SLOT_DEEPER_AT as u64;
         Some(SlotPlace {
             deeper: self.chain(link, slot, layout::DEEP_TEXT_BYTES),
@@ -362,13 +362,13 @@ impl RingReader<'_> {
         let source = self.source;
         let field = |at: usize| u64_at(source, place.field(at));
         // One 64-bit word contains tid and generation.
-        let of_identity =
+        let identity_field =
             |identity: u64, at: usize| entry_u32(&identity.to_ne_bytes(), at - layout::SLOT_TID_AT);
         let identity = field(layout::SLOT_TID_AT)?;
         let state = field(layout::SLOT_STATE_AT)?;
         let flushed = field(layout::SLOT_FLUSHED_AT)?;
-        let tid = of_identity(identity, layout::SLOT_TID_AT);
-        let generation = of_identity(identity, layout::SLOT_GENERATION_AT);
+        let tid = identity_field(identity, layout::SLOT_TID_AT);
+        let generation = identity_field(identity, layout::SLOT_GENERATION_AT);
         let (head, depth) = layout::head_and_depth(state, layout::key(place.slot, generation))?;
         if head.checked_sub(flushed)? > place.size {
             return None;
@@ -383,7 +383,7 @@ impl RingReader<'_> {
         fence(Ordering::Acquire);
         let flushed_after = field(layout::SLOT_FLUSHED_AT)?;
         let identity_after = field(layout::SLOT_TID_AT)?;
-        if of_identity(identity_after, layout::SLOT_GENERATION_AT) != generation {
+        if identity_field(identity_after, layout::SLOT_GENERATION_AT) != generation {
             return None;
         }
         // The writer may have overwritten bytes below `flushed_after` while they were copied. The fragment contains them.

@@ -45,8 +45,11 @@ pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) 
     let Some(blocks) = blocks(header, ring, assembly, known) else {
         return false;
     };
-    let is_still = || is_still(ring_place, *ring_id);
-    is_still() && append(fragment, &blocks).is_ok() && is_still() && ring_place.remove().is_ok()
+    let is_unchanged = || is_unchanged(ring_place, *ring_id);
+    is_unchanged()
+        && append(fragment, &blocks).is_ok()
+        && is_unchanged()
+        && ring_place.remove().is_ok()
 }
 
 /// Returns the blocks that settling appends, each with its header; `None` if the ring contains anything other than events.
@@ -142,7 +145,7 @@ fn is_ours(status: &Stat) -> bool {
 }
 
 /// Returns true if the ring's location still contains the file that was read.
-fn is_still(place: &Place, id: FileId) -> bool {
+fn is_unchanged(place: &Place, id: FileId) -> bool {
     let status = place.status();
     status.is_ok_and(|status| is_ours(&status) && FileId::of_status(&status) == id)
 }

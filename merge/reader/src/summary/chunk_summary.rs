@@ -4,7 +4,7 @@ use crate::align::{self, Curve, Reading, drop_disordered};
 use crate::event::damage::Places;
 use crate::event::loss::Losses;
 use crate::event::mend::Repairs;
-use crate::foreign::row_metadata::Hints;
+use crate::foreign::display_hints::DisplayHints;
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::exit::Exit;
 use crate::summary::nesting::Nesting;
@@ -90,8 +90,8 @@ pub struct ChunkSummary {
     pub thread_names: HashMap<(i64, i64), String>,
     /// Meaning of the tids of tracks.
     pub tracks: HashMap<(i64, i64), TrackRecord>,
-    /// Hints of other profilers about their tracks.
-    pub hints: Hints,
+    /// DisplayHints of other profilers about their tracks.
+    pub hints: DisplayHints,
     /// Calls that the preload library reports it can see, by pid.
     pub reach: HashMap<i64, Reach>,
     /// The last switch of the recorder. It is boxed because there may be many chunks and most have none.

@@ -47,11 +47,11 @@ pub fn missing<'a>(
         return Vec::new();
     }
     let explanations = Explanations::of(explained);
-    let of = |gap| {
+    let missing_in = |gap| {
         let ranges = explanations.missing(gap).into_iter();
         ranges.map(move |range| (gap, range))
     };
-    assembly.gaps.iter().flat_map(of).collect()
+    assembly.gaps.iter().flat_map(missing_in).collect()
 }
 
 /// Returns a record for each range of missing positions, one per line. Returns nothing if no event of the recording has a time. `times_ns` is the
@@ -66,22 +66,22 @@ pub fn gap_records(
         return Vec::new();
     };
     let record = |(gap, positions): &(&Gap, Range<u64>)| {
-        Near::of(recording, gap, era).record(positions, recording, range_ns)
+        Neighbours::find(recording, gap, era).record(positions, recording, range_ns)
     };
     missing.iter().flat_map(record).collect()
 }
 
 /// The events next to a gap in its stream.
-struct Near<'a> {
+struct Neighbours<'a> {
     /// True for the stream of the process itself, which contains events of several tracks.
     is_of_process: bool,
     before: Option<Event<'a>>,
     after: Option<Event<'a>>,
 }
 
-impl<'a> Near<'a> {
+impl<'a> Neighbours<'a> {
     /// Finds the nearest events with times in the recording's era.
-    fn of(recording: &'a Recording, gap: &Gap, era: Option<Era>) -> Near<'a> {
+    fn find(recording: &'a Recording, gap: &Gap, era: Option<Era>) -> Neighbours<'a> {
         let is_good = |event: &Event<'_>| era.is_none_or(|era| era.holds_event(event));
         let timed = |line| timed(line).filter(is_good);
         let bytes = |segment: usize| recording.fragments[segment].content.bytes();
@@ -98,7 +98,7 @@ impl<'a> Near<'a> {
             (slot.from >= gap.range.end).then_some(&slot.bytes[..])
         });
         let lines = |bytes: &'a [u8]| bytes.split(|byte| *byte == b'\n').take(MOST_LINES);
-        Near {
+        Neighbours {
             is_of_process: gap.stream.0 == 0,
             before,
             after: after.and_then(|bytes| lines(bytes).find_map(timed)),
@@ -107,12 +107,12 @@ impl<'a> Near<'a> {
 
     /// Returns the record for a range of missing positions. `range_ns` is the time range of all events of the recording. The events of a stream are
     /// sorted by their ends.
-    fn record(&self, missing: &Range<u64>, of: &Recording, range_ns: (i64, i64)) -> Vec<u8> {
+    fn record(&self, missing: &Range<u64>, recording: &Recording, range_ns: (i64, i64)) -> Vec<u8> {
         let (first_ns, last_ns) = range_ns;
         let end = |event: &Event<'_>| event.ts_ns.saturating_add(event.dur_ns);
         let from_ns = self.before.as_ref().map_or(first_ns, end);
         let to_ns = self.after.as_ref().map_or(last_ns, end).max(from_ns);
-        let pid = of.header().map_or(0, |header| header.pid.into());
+        let pid = recording.header().map_or(0, |header| header.pid.into());
         let neighbour = self.before.as_ref().or(self.after.as_ref());
         let thread = neighbour.filter(|_| !self.is_of_process);
         let (pid, tid) = match thread {

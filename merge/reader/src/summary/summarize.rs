@@ -28,7 +28,7 @@ pub fn summarize_with<'a>(
     visitor: Option<impl ChunkVisitor<'a>>,
     era: Option<Era>,
 ) -> ChunkSummary {
-    let mut builder = SummaryBuilder::of_spans(visitor);
+    let mut builder = SummaryBuilder::with_nesting(visitor);
     builder.summary.canonical = true;
     for part in parts {
         if let Some(era) = era {

@@ -23,7 +23,7 @@ pub struct SummaryBuilder<V> {
     /// Visitor of the events, if there is one.
     visitor: Option<V>,
     /// True if the nesting of each thread's spans is examined.
-    looks_at_nesting: bool,
+    checks_nesting: bool,
     phases: [u64; 256],
     runs: Vec<ThreadRun>,
     /// Index in `runs` of each thread.
@@ -47,7 +47,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         SummaryBuilder {
             summary: ChunkSummary::default(),
             visitor,
-            looks_at_nesting: false,
+            checks_nesting: false,
             phases: [0; 256],
             runs: Vec::new(),
             places: HashMap::new(),
@@ -57,9 +57,9 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
     }
 
     /// Creates a builder that also examines the nesting of each thread's spans.
-    pub(crate) fn of_spans(visitor: Option<V>) -> Self {
+    pub(crate) fn with_nesting(visitor: Option<V>) -> Self {
         SummaryBuilder {
-            looks_at_nesting: true,
+            checks_nesting: true,
             ..SummaryBuilder::new(visitor)
         }
     }
@@ -72,7 +72,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
-                && self.count_alike(&front.known, &timed).is_some()
+                && self.count_similar(&front.known, &timed).is_some()
             {
                 if let Some(visitor) = &mut self.visitor {
                     visitor.cached(CachedLine {
@@ -99,7 +99,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
 
     /// Counts an event of a known phase and run; `None` if the line must be parsed completely.
     #[inline(always)]
-    fn count_alike(&mut self, (phase, run): &(Phase, usize), timed: &Timed<'_>) -> Option<()> {
+    fn count_similar(&mut self, (phase, run): &(Phase, usize), timed: &Timed<'_>) -> Option<()> {
         if timed.rest.last() != Some(&b'}') {
             return None;
         }
@@ -113,7 +113,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         let run = self.runs.get_mut(*run)?;
         run.activity.events += 1;
         run.activity.see(timed.ts_ns, dur_ns);
-        if *phase == Phase::Complete && self.looks_at_nesting {
+        if *phase == Phase::Complete && self.checks_nesting {
             run.nesting.add((timed.ts_ns, timed.ts_ns + dur_ns));
         }
         self.phases[usize::from(phase.byte())] += 1;
@@ -180,14 +180,14 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
 
     #[inline]
     fn count(&mut self, event: &Event<'_>) {
-        let looks_at_nesting = self.looks_at_nesting;
+        let checks_nesting = self.checks_nesting;
         let run = self.run((event.pid, event.tid));
         run.activity.events += 1;
         if event.is_metadata() {
             return;
         }
         run.activity.see(event.ts_ns, event.dur_ns);
-        if !looks_at_nesting {
+        if !checks_nesting {
             return;
         }
         match event.phase {
@@ -231,8 +231,9 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             Some(BlockHeader::NAME) => self.summary.odd = true,
             Some(RemovedStreams::NAME) => {
                 // Positions that were in removed segments.
-                let removed = RemovedStreams::parse(event.line);
-                let streams = removed.into_iter().flat_map(|removed| removed.streams);
+                let streams = RemovedStreams::parse(event.line)
+                    .into_iter()
+                    .flat_map(|removed| removed.streams);
                 let explained = streams.map(|(slot, generation, to)| ((slot, generation), 0..to));
                 self.summary.explained.extend(explained);
             }
@@ -263,7 +264,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             b"thread_name" => summary
                 .thread_names
                 .extend(name().map(|name| ((pid, tid), name))),
-            _ => summary.hints.take(event),
+            _ => summary.hints.add(event),
         }
     }
 

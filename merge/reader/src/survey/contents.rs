@@ -62,21 +62,21 @@ type Pieces = Vec<(Range<usize>, Piece)>;
 #[derive(Default)]
 pub struct Known {
     /// Cached segments by nonce, segment number and length.
-    segments: HashMap<(String, u32, usize), KnownSegment>,
+    segments: HashMap<(String, u32, usize), CachedSegment>,
 }
 
-struct KnownSegment {
+struct CachedSegment {
     pieces: Pieces,
     summary: Option<ChunkSummary>,
 }
 
 impl Known {
     /// Returns the entry of a segment, or `None` if the segment may still grow or has no header.
-    fn entry(&mut self, fragment: &Fragment, is_full: bool) -> Option<&mut KnownSegment> {
+    fn entry(&mut self, fragment: &Fragment, is_full: bool) -> Option<&mut CachedSegment> {
         let header = fragment.header.as_ref().filter(|_| is_full)?;
         let bytes = fragment.content.bytes();
         let key = (header.nonce.clone(), header.segment, bytes.len());
-        let split = || KnownSegment {
+        let split = || CachedSegment {
             pieces: split(bytes),
             summary: None,
         };
@@ -84,9 +84,10 @@ impl Known {
     }
 
     fn pieces(&mut self, fragment: &Fragment, is_full: bool) -> Pieces {
-        let known = self.entry(fragment, is_full);
-        let known = known.map(|known| known.pieces.clone());
-        known.unwrap_or_else(|| split(fragment.content.bytes()))
+        self.entry(fragment, is_full).map_or_else(
+            || split(fragment.content.bytes()),
+            |segment| segment.pieces.clone(),
+        )
     }
 
     /// Summarizes what a merge would show of a recording.
@@ -109,7 +110,7 @@ impl Known {
                 summarize_shared(fragment.content.bytes(), &parts)
             };
             all.append(match self.entry(fragment, is_full(at)) {
-                Some(known) => known.summary.get_or_insert_with(sum_up).clone(),
+                Some(segment) => segment.summary.get_or_insert_with(sum_up).clone(),
                 None => sum_up(),
             });
         }
@@ -146,15 +147,15 @@ impl RunProcess {
     ///
     /// # Errors
     /// Returns an error if a fragment cannot be read.
-    pub fn contents(&self, known: &mut Known) -> io::Result<Contents> {
+    pub fn contents(&self, cache: &mut Known) -> io::Result<Contents> {
         let mut contents = Contents::default();
         for (stem, files) in by_stem(&self.files) {
-            let mut opened = Opened::of(&stem, &files);
+            let mut opened = Opened::open(&stem, &files);
             if let Some((_, error)) = opened.failed.pop() {
                 return Err(error);
             }
             for recording in recordings(opened, &[std::env::temp_dir()])? {
-                let summary = known.summary(&recording);
+                let summary = cache.summary(&recording);
                 contents.add(&recording, summary);
             }
         }
@@ -168,7 +169,7 @@ impl Contents {
         let lens = recording
             .fragments
             .iter()
-            .map(|of| of.content.bytes().len());
+            .map(|fragment| fragment.content.bytes().len());
         self.segments += recording.fragments.len();
         self.bytes += lens.sum::<usize>() as u64;
         self.ring |= recording.ring.is_some() || recording.bad_ring.is_some();

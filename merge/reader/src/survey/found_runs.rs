@@ -121,7 +121,7 @@ impl Candidate {
     }
 
     /// Describes a run that was chosen although it is not the newest one in its directory.
-    fn words(&self, which: &str) -> String {
+    fn notice(&self, which: &str) -> String {
         let ids = Vec::from_iter(run_ids(&self.directory, &Runs::Previous));
         let (ids, directory) = (ids.join(", "), self.directory.display());
         format!("taking run {ids} in {directory}, {which}")
@@ -138,7 +138,7 @@ impl RunSearch<'_> {
             return Ok(self.in_directory(runs));
         };
         let Some(newest) = all.first() else {
-            return Err(self.none("expected a run"));
+            return Err(self.not_found("expected a run"));
         };
         match runs {
             Runs::Newest | Runs::InPlace => Ok(FoundRuns::chosen(newest, runs, "the newest run")),
@@ -149,7 +149,7 @@ impl RunSearch<'_> {
                 let own = self.directory.to_owned();
                 let paths: Vec<PathBuf> = std::iter::once(own).chain(folders).collect();
                 Ok(FoundRuns {
-                    notices: vec![self.all_words(&paths)],
+                    notices: vec![self.all_runs_notice(&paths)],
                     paths,
                     runs: Runs::All,
                 })
@@ -167,9 +167,9 @@ impl RunSearch<'_> {
         let notice = match runs {
             Runs::Previous => {
                 let previous = Candidate::read(self.directory, runs);
-                previous.map(|previous| previous.words(BEFORE))
+                previous.map(|previous| previous.notice(BEFORE))
             }
-            Runs::All => Some(self.all_words(own)),
+            Runs::All => Some(self.all_runs_notice(own)),
             Runs::Newest | Runs::InPlace | Runs::Named(_) => None,
         };
         FoundRuns::of(self.directory, runs, notice)
@@ -181,18 +181,18 @@ impl RunSearch<'_> {
         let began_ns = other.map_or(0, |other| other.began_ns);
         match (same.filter(|same| same.began_ns > began_ns), other) {
             (Some(same), _) => {
-                let notice = Some(same.words(BEFORE));
+                let notice = Some(same.notice(BEFORE));
                 Ok(FoundRuns::of(&newest.directory, &Runs::Previous, notice))
             }
             (None, Some(other)) => Ok(FoundRuns::chosen(other, &Runs::Newest, BEFORE)),
-            (None, None) => Err(self.none("expected a run before the newest")),
+            (None, None) => Err(self.not_found("expected a run before the newest")),
         }
     }
 
     /// Describes that all runs in these directories are used, and names them.
-    fn all_words(self, directories: &[impl AsRef<Path>]) -> String {
-        let of_one = |directory: &Path| run_ids(directory, &Runs::All);
-        let ids = directories.iter().flat_map(|path| of_one(path.as_ref()));
+    fn all_runs_notice(self, directories: &[impl AsRef<Path>]) -> String {
+        let ids_in = |directory: &Path| run_ids(directory, &Runs::All);
+        let ids = directories.iter().flat_map(|path| ids_in(path.as_ref()));
         let ids: BTreeSet<String> = ids.collect();
         let mut words: Vec<String> = ids.iter().rev().take(NAMED).cloned().collect();
         if let Some(more) = ids.len().checked_sub(NAMED).filter(|more| *more > 0) {
@@ -214,7 +214,7 @@ impl RunSearch<'_> {
             ));
         }
         let Some(newest) = all.first() else {
-            return Err(self.none("expected a live run"));
+            return Err(self.not_found("expected a live run"));
         };
         Err(Error::NothingUsable(format!(
             "{}: expected a live run, found none that a process still records; the newest is {}",
@@ -244,7 +244,7 @@ impl RunSearch<'_> {
         FoundRuns::of(self.directory, runs, None)
     }
 
-    fn none(self, expected: &str) -> Error {
+    fn not_found(self, expected: &str) -> Error {
         Error::NothingUsable(format!(
             "{}: {expected}, found none: sa-profile run -- COMMAND records one",
             self.directory.display()

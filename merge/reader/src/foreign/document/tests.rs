@@ -119,8 +119,8 @@ fn mutated_documents_give_whole_events_and_damage() {
         }
         let is_whole = lines.len() == all.len();
         let shown = String::from_utf8_lossy(&text).into_owned();
-        let is_told = !places.is_empty() || lines.len() > all.len();
-        assert!(is_whole || is_told || is_cut(&text, &all), "{shown}");
+        let is_reported = !places.is_empty() || lines.len() > all.len();
+        assert!(is_whole || is_reported || is_cut(&text, &all), "{shown}");
         let is_inside = |(at, _): &(u64, Kind)| *at <= text.len() as u64;
         assert!(places.iter().all(is_inside), "{shown}");
         kept += lines.len();

@@ -18,7 +18,7 @@ const SORT_INDEX: u32 = 1 << 20;
 
 /// A span of a chip, converted to the host's time.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedSpan {
     pub(super) span: LogSpan,
     pub(super) ts_ns: i64,
     pub(super) uncertainty_ns: i64,
@@ -44,7 +44,7 @@ struct Launch {
 
 impl Chips {
     /// Adds a span of either clock. Returns the spans of the chip that can now be converted.
-    pub(super) fn take(&mut self, span: &LogSpan) -> Vec<Placed> {
+    pub(super) fn add_span(&mut self, span: &LogSpan) -> Vec<PlacedSpan> {
         let key = (span.pid, span.inv);
         if !span.is_on_chip && !span.name.ends_with(RUNNER) {
             if span.depth == 0 && span.name.ends_with("run") {
@@ -115,7 +115,7 @@ impl Chips {
 }
 
 impl Launch {
-    fn placed(&mut self) -> Vec<Placed> {
+    fn placed(&mut self) -> Vec<PlacedSpan> {
         let (Some((host_ns, host_dur_ns)), Some((wall_ns, wall_dur_ns))) = (self.runner, self.wall)
         else {
             return Vec::new();
@@ -127,7 +127,7 @@ impl Launch {
         }
         let uncertainty_ns = slack_ns - slack_ns / 2;
         let ahead_ns = host_ns + slack_ns / 2 - wall_ns;
-        let place = |span: LogSpan| Placed {
+        let place = |span: LogSpan| PlacedSpan {
             ts_ns: ahead_ns + span.ts_ns,
             uncertainty_ns,
             span,

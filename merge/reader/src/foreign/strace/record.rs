@@ -67,21 +67,21 @@ impl LogRecord {
             pid,
             tid,
             inv: number("inv")?,
-            hid: decoded(values.get("hid")?),
+            hid: percent_decoded(values.get("hid")?),
             depth: number("depth")?,
-            name: decoded(values.get("name")?),
+            name: percent_decoded(values.get("name")?),
             ts_ns: time("ts")?,
             dur_ns: time("dur")?,
             is_on_chip: values.get("clk") == Some(&"dev"),
             attributes: attributes
-                .map(|(key, value)| (decoded(key), decoded(value)))
+                .map(|(key, value)| (percent_decoded(key), percent_decoded(value)))
                 .collect(),
         }))
     }
 }
 
 /// Decodes the `%xx` escapes of a text.
-fn decoded(text: &str) -> String {
+fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, behind)) = rest.split_first() {
         let digits = behind.get(..2).filter(|_| *first == b'%');

@@ -18,7 +18,7 @@ fn outcome(text: &str) -> (StraceLog, Vec<Value>, Vec<(u64, Kind)>) {
 
 const SPAN_TEXT: &str = "[mono_ns=9][T0x7f][TIMING] f: [STRACE] v=1 pid=7 tid=8 inv=1 hid=9c depth=1 name=node.submit ts=2352284884589 dur=16144 run_id=1 role=a%20b";
 #[test]
-fn what_is_no_record_is_told() {
+fn invalid_records_are_reported() {
     let good = " v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5 dur=6";
     for bad in [
         " v=1 pid=oops",
@@ -42,7 +42,7 @@ fn what_is_no_record_is_told() {
 }
 
 #[test]
-fn documents_are_no_logs() {
+fn documents_are_not_logs() {
     let inside = r#"{"name":"[STRACE] v=1"}"#;
     let object = format!(r#"{{"traceEvents":[{inside}]}}"#);
     for text in [

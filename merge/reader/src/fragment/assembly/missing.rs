@@ -39,7 +39,7 @@ impl Missing {
     }
 
     /// Enters a block as neighbour of the last hole before it and of the first hole after it.
-    pub(super) fn note(&mut self, header: &BlockHeader, segment: usize, body: &Range<usize>) {
+    pub(super) fn add_block(&mut self, header: &BlockHeader, segment: usize, body: &Range<usize>) {
         let Some(holes) = self.0.get_mut(&header.stream()) else {
             return;
         };

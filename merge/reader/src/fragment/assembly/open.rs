@@ -11,7 +11,7 @@ pub(super) struct EndedSpans(HashSet<(i64, i64)>);
 
 impl EndedSpans {
     /// Adds the spans in lines that were written after the ring was copied. They are not open any more.
-    pub(super) fn note(&mut self, lines: &[u8]) {
+    pub(super) fn add_lines(&mut self, lines: &[u8]) {
         let spans = lines
             .split(|byte| *byte == b'\n')
             .filter_map(parse_canonical);
@@ -20,7 +20,7 @@ impl EndedSpans {
             .extend(spans.map(|event| key(event.tid, event.ts_ns)));
     }
 
-    pub(super) fn has(&self, span: &OpenSpan) -> bool {
+    pub(super) fn contains(&self, span: &OpenSpan) -> bool {
         let start_ns = i64::try_from(span.start_ns).unwrap_or(i64::MAX);
         self.0.contains(&key(span.tid.into(), start_ns))
     }
@@ -59,8 +59,8 @@ mod tests {
                 r#"{{"ph":"X","pid":1,"tid":{tid},"ts":1.500,"dur":1.000,"name":"n","cat":"c"}}"#
             )
         });
-        let mut known = EndedSpans::default();
-        known.note((ended.join("\n") + "\n").as_bytes());
+        let mut ended_spans = EndedSpans::default();
+        ended_spans.add_lines((ended.join("\n") + "\n").as_bytes());
         for (tid, start_ns, has_ended) in [
             (2, 1500, true),
             (3, 1500, false),
@@ -74,7 +74,7 @@ mod tests {
                 start_ns,
                 ..OpenSpan::default()
             };
-            assert_eq!(known.has(&span), has_ended, "{span:?}");
+            assert_eq!(ended_spans.contains(&span), has_ended, "{span:?}");
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::missing::{Edge, Missing};
 use super::open::{EndedSpans, open_lines};
 use super::stream::Stream;
-use super::{Assembly, Gap, Kept, StreamKey};
+use super::{Assembly, Gap, SegmentParts, StreamKey};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::blocks::Piece;
 use crate::fragment::recording::Recording;
-use crate::fragment::ring::{LossCounts, OpenSpan, Slot, rows};
+use crate::fragment::ring::{OpenSpan, ReportedLosses, Slot, shown_lanes};
 use crate::store::spill_vec::{Spill, Writer};
 use sa_format::{BLOCK_START, BlockHeader};
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ impl Recording {
     /// Decides which parts count, and keeps them in memory. `pieces` contains the pieces of each segment.
     pub fn assemble(&self, pieces: &[Vec<(Range<usize>, Piece)>]) -> Assembly {
         let parts = Spill::new(&[]);
-        let of = |segment: usize| pieces[segment].iter().cloned();
-        let mut assembly = self.assemble_to(&parts, pieces.len(), of);
+        let segment_pieces = |segment: usize| pieces[segment].iter().cloned();
+        let mut assembly = self.assemble_to(&parts, pieces.len(), segment_pieces);
         // Without a folder there is no file that could fail.
         assembly.parts = parts.finish().ok().map(Arc::new);
         assembly
@@ -38,7 +38,7 @@ impl Recording {
                 match piece {
                     Piece::Plain => work.outside(segment, range),
                     Piece::Complete(header) => work.complete(segment, range, &header),
-                    Piece::Broken(header) => work.note_run(segment, &header),
+                    Piece::Broken(header) => work.extend_run(segment, &header),
                 }
             }
             work.end_segment();
@@ -57,7 +57,7 @@ impl Recording {
             for segment in 0..segments {
                 for (range, piece) in pieces(segment) {
                     if let Piece::Complete(header) = piece {
-                        missing.note(&header, segment, &range);
+                        missing.add_block(&header, segment, &range);
                     }
                 }
             }
@@ -71,30 +71,30 @@ struct Work<'a, 's, 'f> {
     /// Parts of the current segment.
     whole: Writer<'s, 'f, Part>,
     streams: BTreeMap<StreamKey, Stream>,
-    heads: BTreeMap<StreamKey, u64>,
+    ring_ends: BTreeMap<StreamKey, u64>,
     /// For each segment, the number of places before it where segments are left out.
     left_out_before: Vec<usize>,
     /// Spans that ended after the ring was read.
     ended: EndedSpans,
     /// Losses that were reported after the ring was read.
-    told: LossCounts,
+    reported: ReportedLosses,
     result: Assembly,
 }
 
 impl<'a, 's, 'f> Work<'a, 's, 'f> {
     fn new(recording: &'a Recording, parts: &'s Spill<'f, Part>) -> Work<'a, 's, 'f> {
         let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
-        let heads = slots
+        let ring_ends = slots
             .map(|slot| ((slot.slot, slot.generation), slot.head))
             .collect();
         Work {
             recording,
             whole: Writer::new(parts),
             streams: BTreeMap::new(),
-            heads,
+            ring_ends,
             left_out_before: left_out_before(recording),
             ended: EndedSpans::default(),
-            told: LossCounts::default(),
+            reported: ReportedLosses::default(),
             result: Assembly::default(),
         }
     }
@@ -103,7 +103,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         self.recording.fragments[segment].content.bytes()
     }
 
-    fn keep(&mut self, range: Range<usize>, trusted: bool) {
+    fn add_part(&mut self, range: Range<usize>, trusted: bool) {
         if range.start < range.end {
             self.whole.push(Part::of(range, trusted));
         }
@@ -111,7 +111,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
 
     /// Completes the current segment. Later parts belong to the next one.
     fn end_segment(&mut self) {
-        self.result.segments.push(Kept {
+        self.result.segments.push(SegmentParts {
             whole: self.whole.end(),
             broken: Vec::new(),
         });
@@ -122,12 +122,15 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     fn outside(&mut self, segment: usize, range: Range<usize>) {
         let fragments = &self.recording.fragments;
         let removal = fragments[segment].removal.as_ref();
-        let told = removal.map(|removal| removal.line.clone());
-        let mut newer = fragments[segment + 1..].iter();
-        let newer = newer.any(|newer| newer.removal.is_some());
-        match told.filter(|line| newer && range.start <= line.start && line.end <= range.end) {
+        let removal_line = removal.map(|removal| removal.line.clone());
+        let newer = fragments[segment + 1..]
+            .iter()
+            .any(|newer| newer.removal.is_some());
+        match removal_line
+            .filter(|line| newer && range.start <= line.start && line.end <= range.end)
+        {
             Some(line) => {
-                self.keep(range.start..line.start, false);
+                self.add_part(range.start..line.start, false);
                 self.plain(segment, line.end..range.end);
             }
             None => self.plain(segment, range),
@@ -147,33 +150,35 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
                 || tail.starts_with(BLOCK_START)
                 || newest && range.start == 0 && !tail.ends_with(b"\n"));
         let end = if under_way { last } else { range.end };
-        self.keep(range.start..end, false);
+        self.add_part(range.start..end, false);
     }
 
     fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
         let (bytes, positions) = (self.bytes(segment), header.positions());
         let within = |wanted: &Range<u64>| within(bytes, &body, header.from, wanted);
         let beyond = |from: u64| within(&(header.from.max(from)..positions.end));
-        self.note_run(segment, header);
-        let head = self.heads.get(&header.stream()).copied();
+        self.extend_run(segment, header);
+        let head = self.ring_ends.get(&header.stream()).copied();
         if let Some(head) = head.filter(|head| *head < positions.end) {
             self.result.beyond_ring |= header.slot == 0;
-            self.ended.note(&bytes[beyond(head)]);
+            self.ended.add_lines(&bytes[beyond(head)]);
         }
         let ring = self.recording.ring.as_ref().filter(|_| header.slot == 0);
-        let told_to = ring.map(|(ring, _)| ring.told_to);
-        if let Some(told_to) = told_to.filter(|told_to| *told_to < positions.end) {
-            self.told.note(&bytes[beyond(told_to)]);
+        let losses_read_at = ring.map(|(ring, _)| ring.losses_read_at);
+        if let Some(losses_read_at) =
+            losses_read_at.filter(|losses_read_at| *losses_read_at < positions.end)
+        {
+            self.reported.add_records(&bytes[beyond(losses_read_at)]);
         }
         let stream = self.streams.entry(header.stream()).or_default();
         stream.expected = stream.expected.max(positions.end);
         for fresh in stream.covered.add(positions.clone()) {
-            self.keep(within(&fresh), true);
+            self.add_part(within(&fresh), true);
         }
     }
 
     /// Extends the range of positions of the run of segments that a block belongs to.
-    fn note_run(&mut self, segment: usize, header: &BlockHeader) {
+    fn extend_run(&mut self, segment: usize, header: &BlockHeader) {
         if self.recording.left_out.is_empty() {
             return;
         }
@@ -228,16 +233,20 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         let header = self.recording.header();
         let pid = header.map_or(ring.pid, |header| header.pid);
         let first = ring.slots.iter().find(|slot| slot.slot == 0);
-        if let Some(first) = first.filter(|first| ring.told_to < first.head) {
-            let beyond = ring.told_to.max(first.from)..first.head;
-            self.told.note(&first.bytes[within_slot(first, &beyond)]);
+        if let Some(first) = first.filter(|first| ring.losses_read_at < first.head) {
+            let beyond = ring.losses_read_at.max(first.from)..first.head;
+            self.reported
+                .add_records(&first.bytes[within_slot(first, &beyond)]);
         }
-        let lost = ring.losses.iter().filter(|loss| !self.told.has(loss));
+        let lost = ring
+            .losses
+            .iter()
+            .filter(|loss| !self.reported.contains(loss));
         self.result.loss_lines = lost.flat_map(|loss| loss.line()).collect();
         let outlived = self.recording.has_outlived_ring();
-        let is_open = |span: &OpenSpan| !outlived && !self.ended.has(span);
+        let is_open = |span: &OpenSpan| !outlived && !self.ended.contains(span);
         let threads = ring.slots.iter().flat_map(|slot| &slot.open);
-        let lanes = rows(ring.lanes.iter().filter(|lane| is_open(&lane.span)));
+        let lanes = shown_lanes(ring.lanes.iter().filter(|lane| is_open(&lane.span)));
         let open = threads.filter(|span| is_open(span)).chain(&lanes);
         self.result.open_lines = open_lines(pid, open);
     }
@@ -248,8 +257,10 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         let bytes = self.bytes(segment);
         let key = header.stream();
         let is_last = body.end == bytes.len();
-        let bound = is_last.then(|| self.copied_to(key)).flatten();
-        let bound = bound.unwrap_or(u64::MAX);
+        let bound = is_last
+            .then(|| self.copied_to(key))
+            .flatten()
+            .unwrap_or(u64::MAX);
         let stream = self.streams.entry(key).or_default();
         let Some((claimed, kept)) = stream.broken(bytes, &body, header, bound) else {
             return;
@@ -269,7 +280,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
 
     /// Returns the position up to which the ring's copy contains a stream; 0 if the stream began after the ring was copied.
     fn copied_to(&self, (slot, generation): StreamKey) -> Option<u64> {
-        let mut copies = self.heads.range((slot, 0)..=(slot, u32::MAX));
+        let mut copies = self.ring_ends.range((slot, 0)..=(slot, u32::MAX));
         let is_later = match copies.next_back() {
             Some((copy, head)) if copy.1 == generation => return Some(*head),
             Some((copy, _)) => copy.1 < generation && !self.recording.was_dead,

@@ -19,16 +19,18 @@ pub struct OpenLane {
 ///
 /// A lane is reused when its span has ended. Therefore a span on the parent's lane that began later than the child is not its parent. This also rules
 /// out cycles, whatever the ring contains.
-pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
+pub fn shown_lanes<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
     let mut open: Vec<&OpenLane> = open.collect();
     open.sort_by_key(|lane| lane.span.start_ns);
-    let mut rows: HashMap<u32, (u64, u32)> = HashMap::new();
+    // Start of each lane's span, and the lane on which it is shown.
+    let mut shown_on: HashMap<u32, (u64, u32)> = HashMap::new();
     let mut shown = Vec::with_capacity(open.len());
     for OpenLane { span, parent } in open {
-        let outer = parent.and_then(|parent| rows.get(&parent));
-        let outer = outer.filter(|(start_ns, _)| *start_ns < span.start_ns);
-        let tid = outer.map_or(span.tid, |(_, row)| *row);
-        rows.insert(span.tid, (span.start_ns, tid));
+        let outer = parent
+            .and_then(|parent| shown_on.get(&parent))
+            .filter(|(start_ns, _)| *start_ns < span.start_ns);
+        let tid = outer.map_or(span.tid, |(_, tid)| *tid);
+        shown_on.insert(span.tid, (span.start_ns, tid));
         shown.push(OpenSpan {
             tid,
             ..span.clone()
@@ -41,12 +43,12 @@ impl RingReader<'_> {
     /// Reads the spans that are open on lanes. `more` contains the lanes beyond the table.
     pub(super) fn lanes(&mut self, more: &Chain, slots: &[Slot]) -> Vec<OpenLane> {
         let (source, table, areas) = (self.source, self.head.lanes, self.head.texts);
-        let of_group = self.head.lane_count.checked_div(areas.lanes_count);
+        let lanes_per_group = self.head.lane_count.checked_div(areas.lanes_count);
         let mut last = None;
         let in_table = (0..self.head.lane_count).map(|index| EntryPlace {
             at: table + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64,
-            text: of_group.map_or(Area::NONE, |of_group| {
-                text(source, areas, (index, of_group), &mut last)
+            text: lanes_per_group.map_or(Area::NONE, |lanes_per_group| {
+                text(source, areas, (index, lanes_per_group), &mut last)
             }),
         });
         let in_table = in_table.take_while(|place| place.at < source.len());
@@ -79,19 +81,19 @@ type Group = (u32, Option<(u64, u64)>);
 fn text(
     source: &dyn RingBytes,
     areas: layout::TextAreas,
-    (lane, of_group): (u32, u32),
+    (lane, lanes_per_group): (u32, u32),
     last: &mut Option<Group>,
 ) -> Area {
     let bytes = u64::from(areas.lane_bytes);
     let mut place = || {
-        let group = lane.checked_div(of_group)?;
+        let group = lane.checked_div(lanes_per_group)?;
         if last.is_none_or(|(last, _)| last != group) {
             let at = u64::from(group) * layout::DIRECTORY_ENTRY_BYTES as u64;
             let at = u64::from(areas.lanes_offset) + at;
             *last = Some((group, read_entry(source, group, at)));
         }
         let (offset, size) = (*last)?.1?;
-        let within = u64::from(lane % of_group) * bytes;
+        let within = u64::from(lane % lanes_per_group) * bytes;
         let is_inside = offset != 0 && within + bytes <= size;
         offset.checked_add(within).filter(|_| is_inside)
     };

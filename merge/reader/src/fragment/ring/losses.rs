@@ -1,7 +1,7 @@
 //! Losses in a ring's tables that no record has reported yet: its loss table and its count table (FORMAT.md §3).
 
 use super::{RingBytes, RingHead, Slot, TRIES, bytes_at, entry_u32, entry_u64, read_entry};
-use super::{u32_at, u64_at, whole_at};
+use super::{stable_bytes_at, u32_at, u64_at};
 use sa_format::loss::{Cause, CountedLoss, LossRecord};
 use sa_format::ring as layout;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ impl LossTables {
 
     /// Returns the loss table's entry for a slot.
     pub(super) fn entry(&self, source: &dyn RingBytes, slot: u32) -> Option<Entry> {
-        (slot < self.slots).then(|| whole_entry(source, self.losses, slot))?
+        (slot < self.slots).then(|| stable_entry(source, self.losses, slot))?
     }
 
     /// Returns the losses that have a count but no positions. `read_at` becomes the position of slot 0 at that moment.
@@ -48,14 +48,14 @@ impl LossTables {
         for _ in 0..TRIES {
             let before = first_head(source, head);
             self.read_at = before.unwrap_or(0);
-            let known = Cause::ALL
+            let causes = Cause::ALL
                 .into_iter()
                 .filter(|cause| cause.number() < self.causes);
             let count = |cause: Cause| {
-                let entry = whole_entry(source, self.counts, cause.number())?;
+                let entry = stable_entry(source, self.counts, cause.number())?;
                 self.count(&entry, cause, head.pid)
             };
-            counts = known.filter_map(count).collect();
+            counts = causes.filter_map(count).collect();
             if first_head(source, head) == before {
                 break; // no record was written meanwhile
             }
@@ -64,12 +64,12 @@ impl LossTables {
     }
 
     fn count(&self, entry: &Entry, cause: Cause, pid: u32) -> Option<CountedLoss> {
-        let told = match is_told(entry, self.read_at) {
+        let reported_count_at = match is_reported(entry, self.read_at) {
             true => layout::COUNT_NEXT_AT,
             false => layout::COUNT_TOLD_AT,
         };
         let counted = entry_u64(entry, layout::COUNT_EVENTS_AT);
-        let count = counted.checked_sub(entry_u64(entry, told))?;
+        let count = counted.checked_sub(entry_u64(entry, reported_count_at))?;
         let loss = CountedLoss {
             error: match cause {
                 Cause::ChildrenRefused => entry_u32(entry, layout::COUNT_ERROR_AT),
@@ -83,7 +83,7 @@ impl LossTables {
 
 /// Returns the losses of a slot, by its table entry, when slot 0 was at `first_head`. If the slot is not in the file, it is unknown how far it was
 /// flushed. Then everything that its thread was about to drop is lost.
-pub(super) fn of_slot(
+pub(super) fn slot_loss(
     entry: &Entry,
     number: u32,
     copy: Option<&Slot>,
@@ -91,7 +91,7 @@ pub(super) fn of_slot(
     first_head: u64,
 ) -> Option<CountedLoss> {
     let cause = Cause::from_number(entry_u32(entry, layout::LOSS_CAUSE_AT))?;
-    if is_told(entry, first_head) {
+    if is_reported(entry, first_head) {
         return None;
     }
     let (from, to) = (
@@ -122,9 +122,9 @@ pub(super) fn of_slot(
     (fits(from..to.min(flushed)) && is_possible(&loss)).then_some(loss)
 }
 
-fn is_told(entry: &Entry, first_head: u64) -> bool {
-    let told_at = entry_u64(entry, layout::LOSS_TOLD_AT);
-    told_at != 0 && told_at <= first_head
+fn is_reported(entry: &Entry, first_head: u64) -> bool {
+    let reported_at = entry_u64(entry, layout::LOSS_TOLD_AT);
+    reported_at != 0 && reported_at <= first_head
 }
 
 /// Returns true if the numbers are plausible.
@@ -136,12 +136,12 @@ fn is_possible(loss: &CountedLoss) -> bool {
 }
 
 /// Reads an entry that did not change while it was read.
-fn whole_entry(source: &dyn RingBytes, table: u64, number: u32) -> Option<Entry> {
+fn stable_entry(source: &dyn RingBytes, table: u64, number: u32) -> Option<Entry> {
     if table == 0 || !table.is_multiple_of(8) {
         return None;
     }
     let at = table + u64::from(number) * layout::LOSS_ENTRY_BYTES as u64;
-    whole_at(source, at)
+    stable_bytes_at(source, at)
 }
 
 /// Returns the current head of slot 0.
@@ -154,22 +154,22 @@ pub(super) fn first_head(source: &dyn RingBytes, head: &RingHead) -> Option<u64>
 
 /// Losses that records reported after the ring was read.
 #[derive(Default)]
-pub(crate) struct LossCounts {
+pub(crate) struct ReportedLosses {
     slots: BTreeMap<(u32, u32), u64>,
     causes: BTreeSet<Cause>,
 }
 
-impl LossCounts {
+impl ReportedLosses {
     /// Adds the loss records among lines of slot 0.
-    pub(crate) fn note(&mut self, lines: &[u8]) {
+    pub(crate) fn add_records(&mut self, lines: &[u8]) {
         let lines = lines.split(|byte| *byte == b'\n');
         let name = LossRecord::NAME.as_bytes();
         let is_loss = |line: &&[u8]| memchr::memmem::find(line, name).is_some();
         for record in lines.filter(is_loss).filter_map(LossRecord::parse) {
             match record.positions() {
                 Some((stream, positions)) => {
-                    let known = self.slots.entry(stream).or_default();
-                    *known = positions.end.max(*known);
+                    let end = self.slots.entry(stream).or_default();
+                    *end = positions.end.max(*end);
                 }
                 None => self.causes.extend(Cause::from_name(&record.cause)),
             }
@@ -177,11 +177,11 @@ impl LossCounts {
     }
 
     /// Returns true if these records report the loss.
-    pub(crate) fn has(&self, loss: &CountedLoss) -> bool {
+    pub(crate) fn contains(&self, loss: &CountedLoss) -> bool {
         match loss.place {
             Some((slot, generation, _, to)) => {
-                let told = self.slots.get(&(slot, generation));
-                told.is_some_and(|told| *told >= to)
+                let end = self.slots.get(&(slot, generation));
+                end.is_some_and(|end| *end >= to)
             }
             None => self.causes.contains(&loss.cause),
         }
@@ -194,7 +194,7 @@ mod tests {
 
     /// Creates an entry for 5 lost events at positions 10 to 90. Of these, 3 were lost before the last time. A record that ends at `reported_at`
     /// reports them.
-    fn entry(told_at: u64) -> Entry {
+    fn entry(reported_at: u64) -> Entry {
         let mut entry = [0; layout::LOSS_ENTRY_BYTES];
         let words = [
             (layout::LOSS_BEFORE_AT, 3),
@@ -203,7 +203,7 @@ mod tests {
             (layout::LOSS_TO_AT, 90),
             (layout::LOSS_FIRST_AT, 1000),
             (layout::LOSS_LAST_AT, 2000),
-            (layout::LOSS_TOLD_AT, told_at),
+            (layout::LOSS_TOLD_AT, reported_at),
         ];
         for (at, word) in words {
             entry[at..at + 8].copy_from_slice(&u64::to_ne_bytes(word));
@@ -219,15 +219,15 @@ mod tests {
             from,
             ..Slot::default()
         });
-        let loss = of_slot(entry, 1, copy.as_ref(), 7, first_head)?;
+        let loss = slot_loss(entry, 1, copy.as_ref(), 7, first_head)?;
         let (_, _, from, to) = loss.place?;
         assert_eq!((loss.tid, loss.cause, from), (9, Cause::DiskFull, 10));
         Some((loss.count, to))
     }
 
     #[test]
-    fn issue_19_a_loss_counts_once_it_is_given_up_and_until_it_is_told() {
-        for (told_at, flushed, first_head, expected) in [
+    fn issue_19_a_loss_counts_once_it_is_dropped_and_until_it_is_reported() {
+        for (reported_at, flushed, first_head, expected) in [
             (0, Some(90), 0, Some((5, 90))),
             (0, Some(60), 0, Some((3, 60))),
             // Nothing is dropped yet, or the slot is not in the file.
@@ -236,8 +236,8 @@ mod tests {
             (400, Some(90), 399, Some((5, 90))),
             (400, Some(90), 400, None),
         ] {
-            let found = lost(&entry(told_at), flushed, first_head);
-            assert_eq!(found, expected, "{told_at} {flushed:?} {first_head}");
+            let found = lost(&entry(reported_at), flushed, first_head);
+            assert_eq!(found, expected, "{reported_at} {flushed:?} {first_head}");
         }
         // Impossible numbers.
         for (at, byte) in [
@@ -253,23 +253,23 @@ mod tests {
     }
 
     #[test]
-    fn issue_19_records_beyond_the_copy_tell_its_losses() {
-        let loss = of_slot(&entry(0), 1, None, 7, 0).unwrap();
+    fn issue_19_records_beyond_the_copy_report_its_losses() {
+        let loss = slot_loss(&entry(0), 1, None, 7, 0).unwrap();
         let counted = CountedLoss {
             place: None,
             ..loss
         };
-        let told = |record: &CountedLoss| {
-            let mut told = LossCounts::default();
-            told.note(&record.line());
-            (told.has(&loss), told.has(&counted))
+        let reported = |record: &CountedLoss| {
+            let mut losses = ReportedLosses::default();
+            losses.add_records(&record.line());
+            (losses.contains(&loss), losses.contains(&counted))
         };
-        let reaching = |to| CountedLoss {
+        let ending_at = |to| CountedLoss {
             place: Some((1, 0, 10, to)),
             ..loss
         };
-        assert_eq!(told(&reaching(90)), (true, false));
-        assert_eq!(told(&reaching(89)), (false, false));
-        assert_eq!(told(&counted), (false, true));
+        assert_eq!(reported(&ending_at(90)), (true, false));
+        assert_eq!(reported(&ending_at(89)), (false, false));
+        assert_eq!(reported(&counted), (false, true));
     }
 }

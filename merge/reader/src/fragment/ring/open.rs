@@ -52,12 +52,12 @@ impl Sites {
     /// Returns the members `name` and `cat` of a call site.
     pub(super) fn label(&mut self, site: u32) -> String {
         let label = site_label(&self.table, site);
-        let label = label.filter(|label| self.take(label.len()).is_some());
-        label.unwrap_or_else(|| named(b"?", 1))
+        let label = label.filter(|label| self.reserve(label.len()).is_some());
+        label.unwrap_or_else(|| name_members(b"?", 1))
     }
 
     /// Reserves room for a text; `None` if there is not enough left.
-    fn take(&mut self, bytes: usize) -> Option<()> {
+    fn reserve(&mut self, bytes: usize) -> Option<()> {
         self.room = self.room.checked_sub(bytes)?;
         Some(())
     }
@@ -116,7 +116,7 @@ impl OpenEntry {
 
     fn read_text(&self, ring: &mut RingReader<'_>, text: SpanText) -> Option<(Vec<u8>, Vec<u8>)> {
         let len = text.args().end - text.names().start;
-        ring.sites.take(len)?;
+        ring.sites.reserve(len)?;
         let mut names = vec![0; len];
         ring.source.read(self.text_at, &mut names)?;
         let args = names.split_off(usize::from(text.names));
@@ -134,7 +134,7 @@ impl OpenEntry {
         };
         let (names, args) = match &self.text {
             Some((names, args)) if again == self.bytes => {
-                (good(names, label_of), good(args, args_of))
+                (good(names, parse_label), good(args, parse_args))
             }
             _ => (None, None),
         };
@@ -165,7 +165,7 @@ impl OpenEntry {
     /// Returns the members for the name in the entry, which has no category.
     fn name(&self) -> String {
         let name = self.bytes.get(self.name_at..); // older writers leave no field after it
-        named(name.unwrap_or_default(), self.u32(layout::OPEN_NAME_LEN_AT))
+        name_members(name.unwrap_or_default(), self.u32(layout::OPEN_NAME_LEN_AT))
     }
 
     pub(super) fn u64(&self, at: usize) -> u64 {
@@ -177,7 +177,7 @@ impl OpenEntry {
     }
 }
 
-fn named(name: &[u8], len: u32) -> String {
+fn name_members(name: &[u8], len: u32) -> String {
     let len = usize::try_from(len).unwrap_or(0).min(name.len());
     let text = String::from_utf8_lossy(&name[..len]);
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
@@ -189,11 +189,11 @@ fn named(name: &[u8], len: u32) -> String {
 fn site_label(sites: &[u8], site: u32) -> Option<String> {
     let at = usize::try_from(site).ok()?.checked_sub(1)?;
     let len = usize::from(u16::from_ne_bytes(*sites.get(at..)?.first_chunk()?));
-    label_of(std::str::from_utf8(sites.get(at + 2..at + 2 + len)?).ok()?)
+    parse_label(std::str::from_utf8(sites.get(at + 2..at + 2 + len)?).ok()?)
 }
 
 /// Returns the text if it consists of the members `name` and `cat` only.
-fn label_of(text: &str) -> Option<String> {
+fn parse_label(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Label<'a> {
@@ -212,7 +212,7 @@ fn label_of(text: &str) -> Option<String> {
 }
 
 /// Returns the text if it consists of JSON members on one line.
-fn args_of(text: &str) -> Option<String> {
+fn parse_args(text: &str) -> Option<String> {
     if text.bytes().any(|byte| byte < b' ') {
         return None;
     }
@@ -254,7 +254,7 @@ impl RingReader<'_> {
             let is_inside = offset != 0 && end.is_some_and(|end| end <= self.source.len());
             let bytes = usize::try_from(size).unwrap_or(0);
             let entries = (layout::chunk_entries(bytes, text_bytes) as u64).min(left);
-            if !is_inside || entries == 0 || self.taken.take(offset..offset + size).is_none() {
+            if !is_inside || entries == 0 || self.claimed.claim(offset..offset + size).is_none() {
                 break;
             }
             left -= entries;

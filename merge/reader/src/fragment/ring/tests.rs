@@ -101,7 +101,7 @@ impl Image {
     }
 }
 
-fn of_slots() -> layout::TextAreas {
+fn slot_areas() -> layout::TextAreas {
     layout::TextAreas {
         slot_bytes: 1024,
         ..layout::TextAreas::default()
@@ -111,7 +111,7 @@ fn of_slots() -> layout::TextAreas {
 /// The spans have a call site, a name that was cut within a character, and texts with names and args.
 #[test]
 fn issue_19_open_spans_have_their_names_and_args() {
-    let mut image = Image::with_texts(4, of_slots());
+    let mut image = Image::with_texts(4, slot_areas());
     let entry = |nth: usize| STACK + nth * layout::OPEN_ENTRY_BYTES;
     (0..4).for_each(|nth| image.entry(entry(nth), 1000 + nth as u64, [1, 0, 1, 0][nth]));
     image.name(entry(1), b"a\"b\xc3", 4);
@@ -127,7 +127,7 @@ fn issue_19_open_spans_have_their_names_and_args() {
     let last = &ring.slots[0].open[3];
     assert_eq!((last.tid, last.start_ns), (4712, 1003));
     // Without text areas, or with an invalid checksum, the names in the entries are used.
-    let mut damaged = of_slots().fields();
+    let mut damaged = slot_areas().fields();
     damaged[3] ^= 1;
     let none = r#""name":"","cat":"""#;
     let names = [SITE, quoted, SITE, none].map(|label| (label.to_owned(), String::new()));
@@ -139,7 +139,7 @@ fn issue_19_open_spans_have_their_names_and_args() {
 }
 
 #[test]
-fn issue_19_a_text_that_is_none_is_counted_and_not_shown() {
+fn issue_19_an_invalid_text_is_counted_and_not_shown() {
     let long = [b'['; 200];
     let bad: [(usize, &[u8]); 8] = [
         (0, b"\"a\":1,"),
@@ -152,7 +152,7 @@ fn issue_19_a_text_that_is_none_is_counted_and_not_shown() {
         (u32::MAX as usize, b"\"a\":1"),
     ];
     for (at, args) in bad {
-        let mut image = Image::with_texts(1, of_slots());
+        let mut image = Image::with_texts(1, slot_areas());
         image.entry(STACK, 1000, 1);
         let word = layout::text_word(at, 0, args.len());
         image.put(STACK + layout::OPEN_TEXT_AT, word.to_ne_bytes());
@@ -201,7 +201,7 @@ impl RingBytes for Live {
 
 #[test]
 fn issue_19_the_text_of_an_entry_that_changed_meanwhile_does_not_count() {
-    let mut image = Image::with_texts(1, of_slots());
+    let mut image = Image::with_texts(1, slot_areas());
     image.entry(STACK, 1000, 1);
     image.text(STACK, TEXTS, 0, ("", r#""a":1"#));
     let ring = recover(&Live(image.0, Cell::new(false))).expect("a ring");
@@ -225,7 +225,7 @@ fn issue_47_a_span_below_others_is_closed_once_its_line_is_published() {
 }
 
 #[test]
-fn a_lane_is_shown_on_the_row_of_its_outermost_parent() {
+fn a_span_is_shown_on_the_lane_of_its_outermost_parent() {
     // Start time of each lane and number of its parent plus 1; then the lanes on which the spans are shown, sorted by start time.
     for (lanes, expected) in [
         ([(1000, 0), (1001, 1), (1002, u32::MAX)], [0, 0, 2]),
@@ -240,17 +240,17 @@ fn a_lane_is_shown_on_the_row_of_its_outermost_parent() {
             image.entry(at, start_ns, 1);
             image.put(at + layout::LANE_PARENT_AT, parent.to_ne_bytes());
         }
-        let found = rows(image.recover().lanes.iter());
+        let found = shown_lanes(image.recover().lanes.iter());
         let tids = found.iter().map(|span| span.tid);
         assert!(
-            tids.eq(expected.map(|row| LANE_BASE + row)),
+            tids.eq(expected.map(|lane| LANE_BASE + lane)),
             "{lanes:?}: {found:?}"
         );
     }
 }
 
 #[test]
-fn slots_that_overlap_are_taken_once() {
+fn overlapping_slots_are_read_once() {
     let mut image = Image::new(0);
     image.put(SLOT + PAGE, b"line\n");
     for (slot, offset) in [(1, SLOT), (2, LANES), (3, SLOT + 64)] {

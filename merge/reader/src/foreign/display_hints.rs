@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The last hint of each kind for a process or thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
+pub struct DisplayHints {
     /// Sort index of each process.
     pub process_order: HashMap<i64, i64>,
     /// Sort index of each thread in its process.
@@ -16,9 +16,9 @@ pub struct Hints {
     pub labels: HashMap<i64, String>,
 }
 
-impl Hints {
+impl DisplayHints {
     /// Adds a metadata record if it is one of these.
-    pub fn take(&mut self, event: &Event<'_>) {
+    pub fn add(&mut self, event: &Event<'_>) {
         let arg = |name: &str| {
             from_slice::<Value>(event.line)?
                 .get("args")?
@@ -40,7 +40,7 @@ impl Hints {
     }
 
     /// Adds the hints that come after `self`.
-    pub fn append(&mut self, later: Hints) {
+    pub fn append(&mut self, later: DisplayHints) {
         self.process_order.extend(later.process_order);
         self.thread_order.extend(later.thread_order);
         self.labels.extend(later.labels);
