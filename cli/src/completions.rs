@@ -1,4 +1,4 @@
-//! `sa-profile completions`: what makes a shell complete the commands and options of this program.
+//! `sa-profile completions`: prints a script with which a shell completes the commands and options of this program.
 
 use crate::error::Error;
 use crate::print_data;
@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut script = Vec::new();
     let mut command = crate::Arguments::command();
@@ -23,8 +23,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// clap_complete 4.6 takes the hyphen of the program's name for the beginning of a subcommand in one of two places of the script for bash,
-/// which then offers nothing after a subcommand.
+/// Repairs the bash script. In one of two places, clap_complete 4.6 takes the hyphen in the program's name for the beginning of a subcommand. Then
+/// bash completes nothing after a subcommand.
 fn mended(script: &str) -> String {
     script.replace("sa__subcmd__profile", "sa__profile")
 }

@@ -9,8 +9,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use trace_merge::survey::RunProcess;
 
-/// Stores a control for the run of `process`, with owner and mode of that process's files. It holds from a little ahead of now on; `wish` gets that instant,
-/// in ns of wall time, and returns what the processes are asked for.
+/// Stores a control for the run of `process`, with the owner and mode of that process's files. It takes effect a little later. `wish` gets that time,
+/// as wall time in ns, and returns the control.
 pub(crate) fn store(
     directory: &Path,
     process: &RunProcess,
@@ -31,7 +31,7 @@ pub(crate) fn store(
             text.len()
         )));
     }
-    let mut files = process.fragments.iter().rev(); // the oldest ones may be gone
+    let mut files = process.fragments.iter().rev(); // the oldest ones may have been removed
     let like = files
         .find(|path| path.exists())
         .map_or(directory, |path| path.as_path());
@@ -39,13 +39,13 @@ pub(crate) fn store(
     let stored =
         write(&aside, &text, like).and_then(|()| fs::rename(&aside, directory.join(CONTROL_FILE)));
     if let Err(error) = stored {
-        let _ = fs::remove_file(&aside); // only tidying
+        let _ = fs::remove_file(&aside); // only cleans up
         return Err(Error::of_file(&directory.join(CONTROL_FILE), error));
     }
     Ok(control)
 }
 
-/// Makes a file that belongs to whom `like` does, for no process obeys another user.
+/// Creates a file with the owner of `like`. Processes do not obey another user's control.
 fn write(path: &Path, text: &[u8], like: &Path) -> io::Result<()> {
     let like = fs::symlink_metadata(like)?;
     let mut options = OpenOptions::new();

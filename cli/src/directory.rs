@@ -1,4 +1,4 @@
-//! Which run a command is about: the one that its argument or the environment names, or else the newest.
+//! Finds the run that a command uses: the one that its argument or the environment names, or the newest.
 
 use crate::error::Error;
 use crate::words::say;
@@ -23,7 +23,7 @@ impl RunDirectory {
         newest(self.directory.as_deref())
     }
 
-    /// Returns the directory of the newest run with a process that records.
+    /// Returns the directory of the newest run with a process that is recording.
     pub(crate) fn live(&self) -> Result<PathBuf, Error> {
         live(self.directory.as_deref())
     }
@@ -36,20 +36,21 @@ pub(crate) fn newest(argument: Option<&Path>) -> Result<PathBuf, Error> {
     Ok(announced(found).paths.pop().unwrap_or(directory))
 }
 
-/// Returns the directory of the newest run with a process that records, in `argument` if there is one.
+/// Returns the directory of the newest run with a process that is recording, in `argument` if there is one.
 pub(crate) fn live(argument: Option<&Path>) -> Result<PathBuf, Error> {
     let (directory, is_named) = existing(argument)?;
     let found = find_live_run(&directory, is_named)?;
     Ok(announced(found).paths.pop().unwrap_or(directory))
 }
 
-/// Returns the directory of the newest run in a directory that may have none.
+/// Returns the directory of the newest run in a directory, if it contains any.
 pub(crate) fn newest_in(directory: &Path, is_named: bool) -> Option<PathBuf> {
     let found = find_runs(&[directory.to_owned()], is_named, &Runs::Newest).ok()?;
     announced(found).paths.pop()
 }
 
-/// Returns what to read for the paths of a command, and which runs of it. Directories lead to their runs; fragments, traces and patterns stay.
+/// Returns the paths to read and the runs to select for the paths of a command. A directory is replaced by its run; fragments, traces and patterns
+/// stay as they are.
 pub(crate) fn inputs(paths: Vec<PathBuf>, runs: &Runs) -> Result<(Vec<PathBuf>, Runs), Error> {
     let are_named = !paths.is_empty();
     let paths = match are_named {
@@ -60,13 +61,13 @@ pub(crate) fn inputs(paths: Vec<PathBuf>, runs: &Runs) -> Result<(Vec<PathBuf>, 
     Ok((found.paths, found.runs))
 }
 
-/// Says which runs were chosen.
+/// Prints which runs were chosen.
 fn announced(found: FoundRuns) -> FoundRuns {
     found.notices.iter().for_each(|notice| say(notice));
     found
 }
 
-/// Returns the directory of a command, which exists, and whether it was named.
+/// Returns the directory of a command if it exists, and true if the user named it.
 fn existing(argument: Option<&Path>) -> Result<(PathBuf, bool), Error> {
     let path = named(argument, |name| std::env::var_os(name));
     if path.is_dir() {
@@ -79,7 +80,7 @@ fn existing(argument: Option<&Path>) -> Result<(PathBuf, bool), Error> {
     )))
 }
 
-/// Returns the directory that the argument names, or else the environment. A path that ends in `.json` names a trace, as in `SA_PROFILE_OUTPUT`.
+/// Returns the directory in the argument, or in the environment. A path that ends in `.json` names a trace, as in `SA_PROFILE_OUTPUT`.
 fn named(argument: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     let of_output = |path: PathBuf| RunPaths::from_output(path).directory;

@@ -1,4 +1,4 @@
-//! `sa-profile doctor`: whether recording would work here, and what it would lack, a line for each thing looked at.
+//! `sa-profile doctor`: checks if recording would work here, and what it would lack. Prints one line for each check.
 
 mod clock;
 mod finding;
@@ -85,7 +85,7 @@ fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
     findings
 }
 
-/// The disk space that a process may take: as configured, or as it is by default.
+/// Returns the disk space in bytes that a process may use: as configured, or the default.
 fn bound(config: Option<&Config>) -> u64 {
     let by_default = || Config::from_lookup(|name| (name == "SA_PROFILE_DIR").then(|| "x".into()));
     config

@@ -1,23 +1,23 @@
-//! Why a command could not be carried out.
+//! Error of a command that could not be carried out.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What stopped a command; its text says what was expected and what was found.
+/// Reason why a command failed. Its text says what was expected and what was found.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The directory is none, or holds nothing of ours.
+    /// The directory does not exist or contains nothing usable, or another precondition is not met.
     #[error("{0}")]
     Unusable(String),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
-    /// The reader of the standard output went away.
+    /// The reader of standard output closed it.
     #[error("standard output was closed")]
     BrokenPipe,
 }

@@ -18,11 +18,11 @@ pub(crate) struct Arguments {
     wait: obey::Patience,
 }
 
-/// Levels of the command line.
+/// Levels from the command line.
 #[derive(Clone)]
 pub(crate) struct Levels(pub(crate) Vec<Level>);
 
-/// Reads a comma list of levels.
+/// Parses a comma-separated list of levels.
 pub(crate) fn list(text: &str) -> Result<Levels, String> {
     let words = text
         .split(',')
@@ -37,7 +37,7 @@ pub(crate) fn list(text: &str) -> Result<Levels, String> {
     Ok(Levels(levels))
 }
 
-/// The levels by their words.
+/// The names of the levels.
 const WORDS: [(&str, Level); 3] = [
     ("e2e", Level::E2e),
     ("kernel", Level::Kernel),
@@ -51,7 +51,7 @@ fn one(word: &str) -> Result<Level, String> {
     found.ok_or_else(|| format!("expected e2e, kernel or verbose, found {word:?}"))
 }
 
-/// Levels as the command line has them; `off` for none.
+/// Formats levels as on the command line; `off` for none.
 pub(crate) fn text(levels: &[Level]) -> String {
     if levels.is_empty() {
         return "off".to_owned();
@@ -61,7 +61,7 @@ pub(crate) fn text(levels: &[Level]) -> String {
     words.collect::<Vec<_>>().join(",")
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     let levels = arguments.levels.0.clone();

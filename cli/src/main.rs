@@ -1,5 +1,5 @@
-//! `sa-profile`: records a command, opens its trace, and checks whether recording works. Switches recording in the processes of a live run, and shows
-//! what they have recorded.
+//! `sa-profile`: records a command, opens its trace, and checks whether recording works. It also switches recording on and off in the processes of a
+//! live run, and shows what they have recorded.
 
 mod bundle;
 mod completions;
@@ -89,7 +89,7 @@ enum Command {
 }
 
 impl Command {
-    /// Returns true if the command writes what it computes of a run, and starts no program but its own.
+    /// Returns true if the command only writes results computed from a run, and starts no program of the user.
     fn writes_figures(&self) -> bool {
         matches!(
             self,
@@ -135,12 +135,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints lines for people to stdout. What they quote, such as a name, commands no terminal and turns no line around.
+/// Prints lines for people to stdout. Control characters and invisible ones in quoted names are made visible, so that they cannot control the
+/// terminal.
 fn print(lines: &str) -> Result<(), Error> {
     print_data(&visible_lines(lines))
 }
 
-/// Prints what programs read to stdout.
+/// Prints data for programs to stdout.
 fn print_data(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Carries a wish out: stores it, waits until every live process has reported its switch, and names those that have not.
+//! Stores a control, waits until every live process has recorded that it obeys, and names those that have not.
 
 use crate::control::store;
 use crate::error::Error;
@@ -14,14 +14,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trace_merge::survey::{RunProcess, processes};
 
-/// How long all processes may take.
+/// Maximum time to wait for all processes.
 const LONGEST: Duration = Duration::from_secs(2);
-/// What the recorder calls its thread.
+/// Name of the recorder's thread.
 const HELPER: &str = "sa-profile";
-/// How often they are looked at.
+/// Interval at which the processes are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether a command waits.
+/// Options for waiting.
 #[derive(clap::Args)]
 pub(crate) struct Patience {
     /// Do not wait until all processes have obeyed
@@ -32,7 +32,7 @@ pub(crate) struct Patience {
     wait: bool,
 }
 
-/// Stores a wish, as [`store`] takes it, and waits for the live processes of the run; `deed` is what they do then.
+/// Stores a control, as in [`store`], and waits for the live processes of the run. `deed` describes what the processes then do.
 pub(crate) fn carry_out(
     directory: &Path,
     wish: impl FnOnce(u64) -> Control,
@@ -63,7 +63,7 @@ pub(crate) fn carry_out(
         thread::sleep(LOOK);
         waiting.retain_mut(|waiting| Instant::now() > end || !waiting.has_obeyed(&control));
     }
-    waiting.retain(|waiting| waiting.process.is_recording()); // who ended meanwhile need not obey
+    waiting.retain(|waiting| waiting.process.is_recording()); // a process that has ended need not obey
     let obeyed = count - waiting.len();
     print(&format!("{heading} {obeyed} of {all} {deed}\n"))?;
     for waiting in &waiting {
@@ -79,7 +79,7 @@ pub(crate) fn carry_out(
     Ok(ExitCode::from(u8::from(!waiting.is_empty())))
 }
 
-/// Whether a process has the recorder's thread; `None` where `/proc` does not say it.
+/// Returns true if a process has the recorder's thread; `None` if `/proc` does not show its threads.
 fn has_helper(pid: u32) -> Option<bool> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let mut names = threads
@@ -88,7 +88,7 @@ fn has_helper(pid: u32) -> Option<bool> {
     Some(names.any(|name| name.is_ok_and(|name| name.trim_end() == HELPER)))
 }
 
-/// A process that has not obeyed yet, and how far its fragments were searched.
+/// A process that has not obeyed yet, and the offsets up to which its fragments were searched.
 struct Waiting {
     process: RunProcess,
     searched: Vec<(PathBuf, u64)>,
@@ -106,7 +106,7 @@ impl Waiting {
         }
     }
 
-    /// Its ring says so at once; where it has none on disk, its fragments do.
+    /// Returns true if the process has recorded the control. The ring shows that at once. Without a ring file, the fragments are searched.
     fn has_obeyed(&mut self, control: &Control) -> bool {
         let mark = format!(r#""control":"{}""#, control.id);
         if let Some(told) = self.process.own_records_contain(mark.as_bytes()) {
@@ -117,7 +117,7 @@ impl Waiting {
     }
 }
 
-/// Whether the mark stands in a file from `from` on; else moves `from` up to where it may still begin.
+/// Returns true if the file contains the mark after offset `from`. Otherwise moves `from` to the first offset at which the mark may still begin.
 fn found(path: &Path, from: &mut u64, mark: &[u8]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(*from))?;

@@ -1,4 +1,4 @@
-//! `sa-profile open`: serves one trace to ui.perfetto.dev until it is fetched, or Ctrl-C.
+//! `sa-profile open`: serves one trace to ui.perfetto.dev until it is fetched, or until Ctrl-C.
 
 mod browser;
 mod content;
@@ -24,9 +24,9 @@ use trace_merge::survey::{RunProcess, processes};
 use trace_merge::{Bar, Moment, Options, parse_duration, parse_moment};
 use trace_report::{ReportOptions, merge_and_read};
 
-/// The only port from which Perfetto's pages may load: their content security policy names it.
+/// The only port from which Perfetto's page may load, according to its content security policy.
 pub(crate) const PORT: u16 = 9001;
-/// How often a fetched trace is noticed.
+/// Interval at which the command checks if the trace was fetched.
 const LOOK: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
@@ -78,7 +78,7 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 }
 
 impl Arguments {
-    /// Returns the time that is asked for, in ns from the start of the trace.
+    /// Returns the time range that the user selected, in ns from the start of the trace.
     fn asked_ns(&self) -> Option<(i64, i64)> {
         let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         match (self.at, self.from, self.to) {
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the trace that the argument names, or the one of the run that it leads to. A run without a trace is merged.
+/// Returns the trace that the argument names, or the trace of the run that it names. A run without a trace is merged.
 fn trace_of(argument: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(file) = argument.filter(|path| !path.is_dir()) {
         return Ok(file.to_owned());
@@ -133,7 +133,7 @@ fn shows(trace: &Path, processes: &[RunProcess]) -> bool {
     processes.any(|process| head.runs.contains(&process.header.run))
 }
 
-/// Returns the newest trace that a merge has left in a directory.
+/// Returns the newest trace that a merge has written to a directory.
 fn trace_in(directory: &Path) -> Option<PathBuf> {
     let traces = ["trace.json", "trace.json.gz"].map(|name| directory.join(name));
     let traces = traces.into_iter().filter(|trace| trace.is_file());
@@ -162,11 +162,11 @@ fn merged(directory: &Path) -> Result<PathBuf, Error> {
     Ok(trace)
 }
 
-/// Serves `trace` until it is fetched whole or a signal ends it. Perfetto shows the time that is asked for, in ns from the start of the trace, else the time in
-/// which the server had requests.
+/// Serves `trace` until it was fetched completely or a signal ends it. Perfetto shows the selected time, in ns from the start of the trace, or the
+/// time in which the server had requests.
 ///
 /// # Errors
-/// If it cannot be served.
+/// Returns an error if it cannot be served.
 pub(crate) fn open(
     trace: &Path,
     asked_ns: Option<(i64, i64)>,
@@ -180,7 +180,7 @@ pub(crate) fn open(
     if asked_ns.is_some() && shown_ns.is_none() {
         say("that time is outside the trace, so all of it is shown");
     }
-    // Before the server's thread begins, so that it gets no signal.
+    // This comes before the server's thread is created, so that the thread gets no signal.
     let signals = Signals::of_command(&ENDING)?;
     let unusable = |error| not_served(port, &error);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(unusable)?;
@@ -200,11 +200,11 @@ pub(crate) fn open(
         ));
     }
     let lookup = |name: &str| std::env::var_os(name);
-    // Its file is there as long as the trace is served.
+    // The file exists as long as the trace is served.
     let _started =
         with_browser.then(|| signals.let_through(|| browser::open(&link, is_private, lookup)));
     say("serving until it is fetched; Ctrl-C ends it");
-    // Chrome asks since version 142, and a page that may not reach this machine cannot say why it shows nothing.
+    // Chrome asks this since version 142. A page that was denied access cannot show why it stays empty.
     say("if the browser asks whether the page may reach apps on this device: allow it");
     while !server.is_finished() {
         if signals.next(Some(LOOK)).is_some() {

@@ -1,34 +1,34 @@
-//! How long one who follows a run rests between two looks, so that the run has the machine.
+//! Determines how long a command that follows a run waits between two polls, so that the run keeps the machine.
 
 use std::fs;
 use std::time::{Duration, Instant};
 use trace_merge::follow::Poll;
 use trace_report::live::LiveReader;
 
-/// How often a run is looked at where all of it was read.
+/// Interval of the polls while everything was read.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
-/// How long it rests at least, in times of the CPU time of the look: it takes a quarter of one core at most.
+/// Minimum pause as a multiple of the poll's CPU time. It limits the command to a quarter of one core.
 const REST: u32 = 3;
 
-/// One look at a run.
+/// One poll of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     start: Instant,
     cpu: Option<Duration>,
 }
 
-/// What is left to do.
+/// Data that is left after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Nothing: all that is there was read.
+    /// Nothing: everything was read.
     Nothing,
-    /// The run goes on, and more of it is there.
+    /// More data, in a run that is still recording.
     Behind,
-    /// More is there, and nobody records any more.
+    /// More data, in a run that has ended.
     Rest,
 }
 
-/// What is left of a run after a look.
+/// Returns what is left of a run after a poll.
 pub(crate) fn left(reader: &LiveReader, found: &Poll) -> Left {
     match (found.unread > 0 && found.bytes > 0, reader.has_ended()) {
         (false, _) => Left::Nothing,
@@ -38,7 +38,7 @@ pub(crate) fn left(reader: &LiveReader, found: &Poll) -> Left {
 }
 
 impl Look {
-    /// Begins one, on this thread.
+    /// Begins a poll on this thread.
     pub(crate) fn begin() -> Look {
         Look {
             start: Instant::now(),
@@ -46,7 +46,7 @@ impl Look {
         }
     }
 
-    /// How long to rest after it. What the machine gave to others while it lasted does not count.
+    /// Returns how long to wait after this poll. Time in which other threads used the CPU does not count.
     pub(crate) fn rest(self, left: Left) -> Duration {
         let (took, cpu) = (self.start.elapsed(), cpu_time());
         let cpu = cpu
@@ -64,7 +64,7 @@ fn rest(took: Duration, cpu: Duration, left: Left) -> Duration {
     }
 }
 
-/// What this thread has run so far, where the kernel says so.
+/// Returns the CPU time of this thread, if the kernel provides it.
 fn cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let ns = text.split_ascii_whitespace().next()?.parse().ok()?;

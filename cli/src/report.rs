@@ -1,4 +1,4 @@
-//! `sa-profile report` and `sa-profile diff`: where the time of a recorded run went, and what became slower.
+//! `sa-profile report` and `sa-profile diff`: show where the time of a recorded run went, and what became slower.
 
 use crate::error::Error;
 use crate::words::say;

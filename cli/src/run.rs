@@ -1,4 +1,5 @@
-//! `sa-profile run`: a run directory and the variables for a command, the command and all that descends from it, the merge, and what came of it.
+//! `sa-profile run`: sets up a run directory and the environment, runs the command and waits for all its descendants, merges the run and summarizes
+//! it.
 
 mod descendants;
 pub(crate) mod directory;
@@ -26,12 +27,12 @@ use trace_merge::{Bar, EventOptions, Mode, Output, Runs, Window};
 use trace_report::ReportOptions;
 use tree::{Ended, Tree};
 
-/// The exit code for what went wrong before the command ran, as `env`, `nohup` and `timeout` have it.
+/// Exit code for failures before the command ran, the same as in `env`, `nohup` and `timeout`.
 const OWN_FAILURE: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Of more events the short form of the report is left out: nobody waits long for it at the end of a run, or finds it in need of much memory.
+/// Maximum number of events for which the summary contains a short report. For more events, it would delay the end of the run and need much memory.
 const MOST_EVENTS: u64 = 2_000_000;
 
 const EXAMPLES: &str = "\
@@ -148,7 +149,7 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     Ok((directory, settings))
 }
 
-/// The exit code of a shell for a command that could not be started.
+/// Returns the exit code that a shell uses for a command that could not be started.
 fn refusal(error: &io::Error) -> u8 {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => NOT_FOUND,
@@ -156,7 +157,7 @@ fn refusal(error: &io::Error) -> u8 {
     }
 }
 
-/// Merges, and says what was recorded.
+/// Merges the run and prints a summary.
 fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &Ended) {
     if !ended.still_running.is_empty() {
         let number = ended.still_running.len() as u64;
@@ -170,7 +171,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         return;
     }
     let options = trace_merge::Options {
-        // What has no header belongs to the run too, where nothing else can be there.
+        // Only in a new directory can fragments without a header belong to this run.
         runs: if directory.is_new() {
             Runs::All
         } else {

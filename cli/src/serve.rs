@@ -1,4 +1,4 @@
-//! `sa-profile serve`: the figures of a run while it goes on, as a page, as JSON and for Prometheus.
+//! `sa-profile serve`: serves the figures of a run while it is live, as a page, as JSON and for Prometheus.
 
 mod pages;
 mod site;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread;
 use trace_report::live::LiveReader;
 
-/// Beside the port of `sa-profile open`.
+/// Default address. The port is next to the one of `sa-profile open`.
 const LISTEN: &str = "127.0.0.1:9002";
 
 const EXAMPLES: &str = "\
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     no_token: bool,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     let access = Arc::new(access(arguments, &directory)?);
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let unusable = |error: std::io::Error| Error::Unusable(format!("{listen}: {error}"));
     let listener = TcpListener::bind(listen).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
-    // Before there are threads, so that none of them gets a signal.
+    // This comes before there are threads, so that none of them gets a signal.
     let signals = Signals::of_command(&ENDING)?;
     let pages = Arc::new(Pages::default());
     let site = FigureSite {
@@ -107,7 +107,7 @@ fn access(arguments: &Arguments, directory: &Path) -> Result<Access, Error> {
     Token::random().map(|token| Access::random(token, is_needed))
 }
 
-/// Reads the run for ever.
+/// Follows the run forever.
 fn follow(directory: &Path, pages: &Pages, access: &Access, address: SocketAddr) {
     let mut reader = LiveReader::new(directory);
     // The next run of the directory may be private. Ask for the token before any of its figures are served.
@@ -124,7 +124,7 @@ fn follow(directory: &Path, pages: &Pages, access: &Access, address: SocketAddr)
         let look = Look::begin();
         let found = reader.poll();
         show(&reader);
-        // The server has ended: to read all of it again takes nothing from it.
+        // The processes have ended, so reading everything again takes nothing from them.
         if reader.finish() {
             show(&reader);
         }

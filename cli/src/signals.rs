@@ -1,4 +1,4 @@
-//! Signals to this process, read one after the other instead of handled: blocked, so that a handler never runs and nothing is inherited.
+//! Reads the signals of this process one by one. They are blocked instead of handled, so that no handler runs and no child inherits one.
 
 use crate::error::Error;
 use nix::errno::Errno;
@@ -9,22 +9,22 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// What the kernel puts into a signal's code when it sends it itself, as for Ctrl-C in a terminal (`SI_KERNEL`).
+/// Signal code (`SI_KERNEL`) of signals that the kernel sends, as for Ctrl-C in a terminal.
 const FROM_KERNEL: i32 = 0x80;
 
-/// The signals that ask a program to end.
+/// Signals that ask a program to end.
 pub(crate) const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// A signal that arrived.
+/// A signal that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrived {
-    /// Which one.
+    /// The signal.
     pub(crate) signal: Signal,
-    /// The process that sent it; `None` for the kernel, which sends to the whole foreground group of a terminal.
+    /// Process that sent it; `None` for the kernel, which sends to the whole foreground group of a terminal.
     pub(crate) sender: Option<u32>,
 }
 
-/// The signals of this process; they are let through again when this is dropped.
+/// Signals of this process that are collected. Dropping it restores the signal mask.
 #[derive(Debug)]
 pub(crate) struct Signals {
     set: SigSet,
@@ -33,7 +33,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Begins to collect these signals; call it before there are threads, which would get them too.
+    /// Begins to collect these signals. It must be called before there are threads, because these could get the signals.
     pub(crate) fn collect(which: &[Signal]) -> io::Result<Signals> {
         let set = SigSet::from_iter(which.iter().copied());
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
@@ -41,17 +41,17 @@ impl Signals {
         Ok(Signals { set, before, file })
     }
 
-    /// Collects these signals for a command that cannot go on without.
+    /// Collects these signals, or returns the error of a command that cannot continue without them.
     pub(crate) fn of_command(which: &[Signal]) -> Result<Signals, Error> {
         Signals::collect(which).map_err(|error| Error::Unusable(format!("signals: {error}")))
     }
 
-    /// What was blocked before; a child inherits what is blocked.
+    /// Returns the original signal mask, for children, which inherit the current one.
     pub(crate) fn before(&self) -> &SigSet {
         &self.before
     }
 
-    /// Does something with the signals let through, such as starting a process.
+    /// Runs an action with the original signal mask, for example to start a process.
     pub(crate) fn let_through<T>(&self, action: impl FnOnce() -> T) -> T {
         let _ = self.before.thread_set_mask(); // cannot fail with a mask that was in force
         let done = action();
@@ -59,7 +59,7 @@ impl Signals {
         done
     }
 
-    /// The next signal, waited for at most `patience`.
+    /// Returns the next signal. Waits for it at most for `patience`.
     pub(crate) fn next(&self, patience: Option<Duration>) -> Option<Arrived> {
         let timeout = patience.map_or(PollTimeout::NONE, |patience| {
             PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX)
@@ -71,7 +71,7 @@ impl Signals {
         }
     }
 
-    /// Forgets what has arrived so far.
+    /// Discards the signals that have arrived so far.
     pub(crate) fn discard(&self) {
         while self.taken().is_some() {}
     }

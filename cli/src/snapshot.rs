@@ -1,4 +1,4 @@
-//! `sa-profile snapshot`: copies a run aside while it records on.
+//! `sa-profile snapshot`: copies a run while it continues to record.
 
 use crate::directory;
 use crate::error::Error;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     out: PathBuf,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = directory::live(arguments.directory.as_deref())?;
     let report = trace_merge::snapshot(&directory, &arguments.out)?;

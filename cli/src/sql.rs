@@ -1,4 +1,4 @@
-//! `sa-profile sql`: runs a statement over the tables of a run, in an engine that the user's Python has.
+//! `sa-profile sql`: runs a statement on the tables of a run, with an engine in the user's Python.
 
 use crate::directory;
 use crate::error::Error;
@@ -15,9 +15,9 @@ use tempfile::TempDir;
 use trace_merge::{Options, Runs};
 use trace_report::{SQL_ENGINE, STATEMENTS, statement};
 
-/// Looks this often whether the tables are made, or the engine has ended.
+/// Interval of the checks if the tables are written, or the engine has ended.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Tries to remove a folder into which a thread still writes.
+/// Maximum number of attempts to remove a folder in which a thread is still writing.
 const TRIES: u32 = 100;
 
 /// Runs a SQL statement over the tables of a run, with DuckDB, DataFusion or Spark.
@@ -56,10 +56,11 @@ enum Format {
     Json,
 }
 
-/// Carries the command out; ends as the engine does.
+/// Runs the command. The exit code is the engine's.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let statement = statement_text(&arguments.statement)?;
-    // What is made shall go, so a signal ends what makes it first. No thread may get one, so they begin later.
+    // After a signal the temporary files must be removed, so the threads and programs that write them are ended first. Signals are blocked before
+    // there are threads, because a thread could get them.
     let signals = Signals::of_command(&ENDING)?;
     let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
     let scratch = scratch.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         command.args(["--master", master]);
     }
     command.arg("--").arg(tables).stdin(Stdio::piped());
-    command.env("TMPDIR", scratch.path()); // what the engine leaves there goes too
+    command.env("TMPDIR", scratch.path()); // files that the engine leaves there are removed, too
     let failed = |source: io::Error| Error::of_file(&python, source);
     let started = signals.let_through(|| command.spawn());
     let mut engine = started.map_err(|source| match source.kind() {
@@ -93,19 +94,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         _ => failed(source),
     })?;
     if let Some(mut stdin) = engine.stdin.take() {
-        let _ = stdin.write_all(statement.as_bytes()); // it says itself why it did not read
+        let _ = stdin.write_all(statement.as_bytes()); // the engine reports itself why it did not read this
     }
     let code = waited_for(&mut engine, &signals).map_err(failed)?;
     Ok(ExitCode::from(code))
 }
 
-/// Returns the tables of a run, made in a scratch folder, or the signal that came first. A folder of tables stays as it is.
+/// Returns the tables of a run, written to a scratch folder, or the signal that came first. A folder of tables is used as it is.
 fn tables_of(
     run: Option<&Path>,
     scratch: &Path,
     signals: &Signals,
 ) -> Result<Result<PathBuf, Signal>, Error> {
-    // Spark reads places that only it knows.
+    // Spark can also read addresses that are not local paths.
     let are_tables =
         |run: &Path| run.join("metadata").is_dir() || run.to_string_lossy().contains("://");
     if let Some(tables) = run.filter(|run| are_tables(run)) {
@@ -131,7 +132,7 @@ fn tables_of(
     }
 }
 
-/// Removes a folder into which a thread still writes, until nothing of it is left.
+/// Removes a folder in which a thread is still writing. Tries again until nothing is left.
 fn remove(scratch: TempDir) {
     let path = scratch.keep();
     for _ in 0..TRIES {
@@ -141,13 +142,13 @@ fn remove(scratch: TempDir) {
     }
 }
 
-/// A value as the engine's arguments have it.
+/// Returns a value as it is written in the engine's arguments.
 fn word(value: impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// What is to be run: a statement by its name, that of a file, or the words themselves.
+/// Returns the statement to run: a named one, the content of a file, or the argument itself.
 fn statement_text(words: &str) -> Result<String, Error> {
     if let Some(known) = statement(words) {
         return Ok(known.to_owned());
@@ -170,7 +171,7 @@ fn statement_text(words: &str) -> Result<String, Error> {
     )))
 }
 
-/// That of the active virtual environment, else the Python that this program was installed with, else that of the path.
+/// Returns the Python to use: of the active virtual environment, of the installation of this program, or in `PATH`.
 fn python() -> PathBuf {
     let active = std::env::var_os("VIRTUAL_ENV").filter(|folder| !folder.is_empty());
     let active = active.map(|folder| Path::new(&folder).join("bin/python3"));
@@ -182,7 +183,7 @@ fn python() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("python3"))
 }
 
-/// How the engine ended. It gets the signals that come to this process alone; those of a terminal it has itself.
+/// Waits for the engine and returns its exit code. Signals to this process alone are passed on. The engine gets the signals of a terminal itself.
 fn waited_for(engine: &mut Child, signals: &Signals) -> io::Result<u8> {
     loop {
         if let Some(status) = engine.try_wait()? {
@@ -192,7 +193,7 @@ fn waited_for(engine: &mut Child, signals: &Signals) -> io::Result<u8> {
         let arrived = signals.next(Some(PATIENCE));
         if let Some(arrived) = arrived.filter(|arrived| arrived.sender.is_some()) {
             let pid = Pid::from_raw(engine.id().cast_signed());
-            let _ = kill(pid, arrived.signal); // it may have ended
+            let _ = kill(pid, arrived.signal); // it may have just ended
         }
     }
 }

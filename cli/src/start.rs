@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     wait: obey::Patience,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     let until_ns = |from_ns: u64| {
@@ -71,7 +71,7 @@ pub(crate) struct StopArguments {
     wait: obey::Patience,
 }
 
-/// Carries out `stop`.
+/// Runs `stop`.
 pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     let wish = |_| Control {
@@ -82,7 +82,7 @@ pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Error> {
     obey::carry_out(&directory, wish, "record nothing", &arguments.wait)
 }
 
-/// What the processes do then, in words.
+/// Describes what the processes are asked to do.
 fn deed(arguments: &Arguments) -> String {
     let levels = arguments.level.as_ref();
     let mut deed = "record".to_owned();

@@ -1,4 +1,4 @@
-//! `sa-profile status`: who records, what, and how much so far.
+//! `sa-profile status`: shows which processes record, which levels, and how much so far.
 
 pub(crate) mod run;
 mod table;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trace_merge::survey::Known;
 
-/// How often a watched status is told anew; reading a large run may take longer than a part of it.
+/// Minimum interval of a watched status. For a large run it is longer, so that reading takes only a part of the time.
 const EVERY: Duration = Duration::from_secs(1);
 /// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     directory: directory::RunDirectory,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.newest()?;
     let clears = arguments.watch && !arguments.json && std::io::stdout().is_terminal();

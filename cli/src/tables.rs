@@ -1,4 +1,4 @@
-//! `sa-profile tables`: the tables of a recorded run as Parquet, in builds that write it.
+//! `sa-profile tables`: writes the tables of a recorded run as Parquet, in builds that support it.
 
 #[cfg(not(feature = "tables"))]
 mod left_out;

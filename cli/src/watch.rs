@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
     directory: directory::RunDirectory,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
-    // A single look ends at once, as any program does.
+    // With `--once`, signals end the process immediately, as usual.
     let signals = Signals::of_command(if arguments.once { &[] } else { &ENDING })?;
     let mut reader = LiveReader::new(&directory);
     let mut shown: Option<Instant> = None;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         if arguments.once && found.unread > 0 && found.bytes > 0 {
             continue;
         }
-        // Asked once: a run that is over a moment later is shown as its report has it, too.
+        // Checked only once in each round: the last figures that are shown must be the final ones of an ended run.
         let is_last = arguments.once || reader.is_over();
         if is_last {
             reader.finish_now();

@@ -1,4 +1,4 @@
-//! The clock: what the kernel reads, and what a reading costs. Every span takes two.
+//! Checks the clock: which source the kernel uses, and how long a reading takes. Every span needs two readings.
 
 use super::finding::{Check, Finding};
 use std::fs;
@@ -7,7 +7,7 @@ use std::hint::black_box;
 const CLOCK: Check = Check("clock");
 
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-/// Clock sources that programs read without a system call.
+/// Clock sources that can be read without a system call.
 const FAST: [&str; 6] = [
     "tsc",
     "arch_sys_counter",
@@ -16,12 +16,12 @@ const FAST: [&str; 6] = [
     "riscv_clocksource",
     "stick",
 ];
-/// Above this a reading goes through the kernel.
+/// Time above which a pair of readings is considered slow, because it probably goes through the kernel.
 const SLOW_NS: u64 = 300;
 const ROUNDS: u64 = 200;
 const READINGS: u64 = 100;
 
-/// Looks at the clock.
+/// Checks the clock.
 pub(crate) fn examine() -> Vec<Finding> {
     let source = fs::read_to_string(SOURCE).map(|source| source.trim().to_owned());
     vec![judge(
@@ -52,7 +52,7 @@ fn judge(source: &str, two_ns: u64) -> Finding {
     )
 }
 
-/// What two readings cost, as the best of many rounds.
+/// Returns the time in ns of two readings, the minimum of many rounds.
 fn two_readings_ns() -> u64 {
     let round = || {
         let start = sa_recorder::now_ns();

@@ -1,22 +1,22 @@
-//! One thing that was looked at.
+//! Result of a check.
 
 use crate::words::printable;
 use serde::Serialize;
 use std::fmt;
 
-/// How it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
-    /// As it should be, or nothing to worry about.
+    /// Everything is as it should be, or harmless.
     Ok,
-    /// Recording works, and lacks something.
+    /// Recording works, but lacks something.
     Warn,
     /// Recording would not work.
     Fail,
 }
 
-/// What was looked at, how it is, what was found, and what to do.
+/// A finding: the check, its severity, what was found, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) check: &'static str,
@@ -26,12 +26,12 @@ pub(crate) struct Finding {
     pub(crate) hint: Option<String>,
 }
 
-/// The name of a check, which makes its findings.
+/// Name of a check. It creates the findings of the check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Check(pub(crate) &'static str);
 
 impl Check {
-    /// All is well.
+    /// Creates a finding that everything is fine.
     pub(crate) fn ok(self, found: impl Into<String>) -> Finding {
         Finding {
             check: self.0,
@@ -41,7 +41,7 @@ impl Check {
         }
     }
 
-    /// Recording works, with less than it could.
+    /// Creates a finding that recording works with limitations.
     pub(crate) fn warn(self, found: impl Into<String>, hint: impl Into<String>) -> Finding {
         Finding {
             status: Status::Warn,
@@ -50,7 +50,7 @@ impl Check {
         }
     }
 
-    /// Recording does not work.
+    /// Creates a finding that recording does not work.
     pub(crate) fn fail(self, found: impl Into<String>, hint: impl Into<String>) -> Finding {
         Finding {
             status: Status::Fail,

@@ -1,4 +1,4 @@
-//! Limits of this process, which the recorded ones inherit, and of its control group.
+//! Checks the limits of this process, which the recorded processes inherit, and of its control group.
 
 use super::finding::{Check, Finding};
 use crate::words::amount::{grouped, size};
@@ -11,15 +11,15 @@ const OPEN_FILES: Check = Check("open files");
 const ADDRESS_SPACE: Check = Check("address space");
 const MEMORY: Check = Check("memory");
 
-/// Below this no thread gets its 256 KiB of the ring file, and nothing is recorded.
+/// Minimum file size. With less, no thread gets its 256 KiB of the ring file, and nothing is recorded.
 const LEAST_FILE_BYTES: u64 = 320 << 10;
-/// A recorder takes few descriptors of its own, but a serving process takes many.
+/// Number of open files below which a warning is given. A recorder needs few descriptors, but a serving process needs many.
 const FEW_FILES: u64 = 64;
-/// A thread's ring is mapped twice in a row.
+/// Size of the address space below which a warning is given. Each thread's ring is mapped twice in a row.
 const LITTLE_ADDRESS_SPACE: u64 = 1 << 30;
 const LITTLE_MEMORY: u64 = 512 << 20;
 
-/// Looks at the limits.
+/// Checks the limits.
 pub(crate) fn examine() -> Vec<Finding> {
     let soft = |resource| getrlimit(resource).map_or(RLIM_INFINITY, |(soft, _)| soft);
     vec![
@@ -75,7 +75,7 @@ fn memory(limit: Option<u64>) -> Finding {
     }
 }
 
-/// The least limit of this process's control group and those above it, in either version's files.
+/// Returns the lowest memory limit of this process's control group and its parents, for cgroup version 1 or 2.
 fn memory_limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let limit = |line: &str| {
@@ -95,7 +95,7 @@ fn memory_limit() -> Option<u64> {
 }
 
 fn least_above(root: &Path, path: &str, file: &str) -> Option<u64> {
-    // In a container the path may be the host's: then the root is the container's own group.
+    // In a container the path may be the one on the host. Then the root is the container's own group.
     let leaf = Some(root.join(path))
         .filter(|leaf| leaf.is_dir())
         .unwrap_or_else(|| root.to_owned());
@@ -104,7 +104,7 @@ fn least_above(root: &Path, path: &str, file: &str) -> Option<u64> {
     limits.min()
 }
 
-/// `max`, or near 2⁶³ in version 1, is none.
+/// Parses a limit. `max`, and a number near 2⁶³ in version 1, mean that there is none.
 fn parse(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|limit| *limit < 1 << 60)
 }

@@ -1,4 +1,4 @@
-//! The parts of the project and what they would work with, each really looked for: what is not there is not installed.
+//! Finds the parts of the project and the software that they work with. A part that is not found is reported as not installed.
 
 use super::finding::{Check, Finding};
 use super::torch_npu;
@@ -11,18 +11,18 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const RUNTIME: &str = "libascendcl.so";
-/// Variables that name the toolkit's folder.
+/// Variables with the path of the CANN toolkit.
 const TOOLKIT_VARIABLES: [&str; 3] = ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_HOME"];
-/// Where it is installed by default.
+/// Default folders of the toolkit.
 const TOOLKITS: [&str; 4] = [
     "/usr/local/Ascend/ascend-toolkit/latest",
     "/usr/local/Ascend/cann",
     "/usr/local/Ascend/latest",
     "/usr/local/Ascend/nnae/latest",
 ];
-/// How long Python may take to answer.
+/// Maximum time that Python may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Finds the package and the plugin without running either; prints a word for each.
+/// Script that finds the package and the plugin without importing them, and prints a word for each.
 const PYTHON: &str = "\
 import importlib.util, importlib.metadata
 print('package' if importlib.util.find_spec('sa_profile') else '-')
@@ -30,7 +30,7 @@ points = importlib.metadata.entry_points()
 group = points.select(group='vllm.general_plugins') if hasattr(points, 'select') else points.get('vllm.general_plugins', [])
 print('plugin' if any('sa_profile' in point.value for point in group) else '-')";
 
-/// Looks for each part.
+/// Checks each part.
 pub(crate) fn examine() -> Vec<Finding> {
     let python = ask_python();
     let library = std::env::current_exe()
@@ -80,7 +80,7 @@ fn python_part(check: Check, found: Option<bool>) -> Finding {
     }
 }
 
-/// The NPU runtime's library, where the dynamic linker or its users look for it.
+/// Returns the path of the NPU runtime's library: in the dynamic linker's search path or in the toolkit.
 fn runtime(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let linker: Vec<PathBuf> = lookup("LD_LIBRARY_PATH")
         .iter()
@@ -110,7 +110,7 @@ fn ask_python() -> Option<String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    // Python itself is not to record here.
+    // This Python must not record.
     for name in [
         "SA_PROFILE_DIR",
         "SA_PROFILE_OUTPUT",

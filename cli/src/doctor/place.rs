@@ -1,4 +1,4 @@
-//! The run directory: whether it can be written, and what the disk under it can do.
+//! Checks if the run directory can be written, and what the file system under it supports.
 
 use super::finding::{Check, Finding};
 use crate::run::directory::problem;
@@ -15,16 +15,16 @@ const FILE_SYSTEM: Check = Check("file system");
 const FALLOCATE: Check = Check("fallocate");
 const DISK: Check = Check("disk");
 
-/// Less is too little to record anything worth it.
+/// Minimum free space. With less, nothing useful can be recorded.
 const LEAST_BYTES: u64 = 1 << 20;
-/// What a ring takes from the start.
+/// Size of a new ring.
 const RING_BYTES: i64 = 256 << 10;
-/// File systems on another machine, or in another process.
+/// File systems on another machine or in another process.
 const REMOTE: [&str; 11] = [
     "nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "beegfs", "gpfs", "afs",
 ];
 
-/// Looks at the directory, where each process may take `bound` bytes; without one, at where it would be made.
+/// Checks the directory, in which each process may use `bound` bytes. If it does not exist, checks the folder in which it would be created.
 pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
     let shown = directory.display();
     let place = existing(directory);
@@ -58,7 +58,7 @@ fn refused(found: String) -> Finding {
     )
 }
 
-/// The directory, or the first one above it that is there.
+/// Returns the directory, or its nearest parent that exists.
 fn existing(directory: &Path) -> PathBuf {
     let there = directory
         .ancestors()
@@ -84,14 +84,14 @@ fn file_system(place: &Path, file: &File) -> Finding {
     ))
 }
 
-/// The kind of the file system that holds a path, as the mount table names it.
+/// Returns the type of the file system that contains a path, as the mount table names it.
 fn kind(place: &Path) -> Option<String> {
     let place = fs::canonicalize(place).ok()?;
     let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
     kind_in(&table, &place)
 }
 
-/// Of the mounts that hold the path the deepest, and of those at one place the last.
+/// Returns the type from a mount table. The deepest mount that contains the path counts, and of several at the same place the last one.
 fn kind_in(table: &str, place: &Path) -> Option<String> {
     let mounts = table.lines().filter_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
@@ -106,7 +106,7 @@ fn kind_in(table: &str, place: &Path) -> Option<String> {
 }
 
 fn allocation(file: &File) -> Finding {
-    // Beyond the limit the kernel answers with a deadly signal.
+    // If a write exceeds the limit, the kernel sends a signal that would end this process.
     let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(RLIM_INFINITY, |(soft, _)| soft);
     if limit < RING_BYTES.unsigned_abs() {
         return FALLOCATE.fail(

@@ -1,4 +1,4 @@
-//! What the recorded processes inherit from this one: page size, namespaces, a tracer.
+//! Checks what the recorded processes inherit from this one: page size, namespaces, and a tracer.
 
 use super::finding::{Check, Finding};
 use nix::unistd::{SysconfVar, sysconf};
@@ -11,10 +11,10 @@ const PID_NAMESPACE: Check = Check("pid namespace");
 const TIME_NAMESPACE: Check = Check("time namespace");
 const PTRACE: Check = Check("ptrace");
 
-/// The kernel's number of the first pid namespace.
+/// Inode number of the initial pid namespace.
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
-/// Looks at this process.
+/// Checks this process.
 pub(crate) fn examine() -> Vec<Finding> {
     vec![page_size(), pid_namespace(), time_namespace(), tracer()]
 }

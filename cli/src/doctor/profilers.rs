@@ -1,4 +1,4 @@
-//! Other profilers and preloaded libraries, which share the process with the recorder.
+//! Checks for other profilers and preloaded libraries in the same process.
 
 use super::finding::{Check, Finding};
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::path::Path;
 const LD_PRELOAD: Check = Check("LD_PRELOAD");
 const OTHER_PROFILERS: Check = Check("other profilers");
 
-/// The library of this project.
+/// The preload library of this project.
 const OURS: &str = "libsa_profile_preload.so";
-/// Parts of the names of libraries by which other profilers come into a process.
+/// Parts of the names of libraries that belong to other profilers.
 const LIBRARIES: [(&str, &str); 7] = [
     ("libToolsInjection", "nsys"),
     ("libnsys", "nsys"),
@@ -20,7 +20,7 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("libasan", "the address sanitizer"),
     ("libprofiler", "gperftools"),
 ];
-/// How the names of variables begin by which they do.
+/// Prefixes of the names of variables that enable other profilers.
 const VARIABLES: [(&str, &str); 9] = [
     ("NSYS_", "nsys"),
     ("CUDA_INJECTION", "nsys"),
@@ -33,7 +33,7 @@ const VARIABLES: [(&str, &str); 9] = [
     ("KINETO_USE_DAEMON", "PyTorch's profiler"),
 ];
 
-/// Looks at `LD_PRELOAD` and the variables of other profilers among all that are set.
+/// Checks `LD_PRELOAD` and the variables of other profilers among all variables that are set.
 pub(crate) fn examine(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Finding> {
     let text = |text: OsString| text.to_string_lossy().into_owned();
     let set: BTreeMap<String, String> = variables

@@ -1,4 +1,4 @@
-//! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
+//! Checks a run that is already in the directory: which processes wrote nothing or died, and what they left behind.
 
 use super::finding::{Check, Finding};
 use crate::control::wall_ns;
@@ -20,14 +20,14 @@ use trace_merge::survey::{Known, RunProcess, has_exclusive_lock};
 const RUN: Check = Check("run file");
 const RINGS: Check = Check("rings");
 
-/// Most processes that are named in one line.
+/// Maximum number of processes that one line names.
 const NAMED: usize = 8;
-/// What is to be done where the preload library does not see everything.
+/// Hint if the preload library does not see everything.
 const REACH_HINT: &str = "docs/troubleshooting.md: it looked at its first launch";
-/// No more is read to count losses.
+/// Maximum number of bytes that are read to count losses.
 const MOST_READ_BYTES: u64 = 1 << 30;
 
-/// How a process is.
+/// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Live,
@@ -35,11 +35,11 @@ enum State {
     Died,
 }
 
-/// A process as its headers, the ends of its fragments and its rings show it, however much it recorded.
+/// State of a process, from its headers, the ends of its fragments, and its rings. It is fast to read, however much the process recorded.
 #[derive(Debug)]
 struct Outline {
     pid: u32,
-    /// Its pid and its program.
+    /// Pid and program of the process.
     label: String,
     state: State,
     has_events: bool,
@@ -65,7 +65,7 @@ impl Outline {
     }
 }
 
-/// Looks at the run in the directory, if there is one.
+/// Checks the run in the directory, if there is one.
 pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
     let run = trace_merge::survey::processes(&paths.directory).unwrap_or_default();
     let mut outlines: Vec<Outline> = run.iter().map(Outline::of).collect();
@@ -82,7 +82,7 @@ pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
     findings
 }
 
-/// Returns what the processes say they lost and do not see, and which of them crashed, unless reading them would take too long.
+/// Returns the findings about losses, calls that are not visible, and crashes. If reading the run would take too long, returns none.
 fn of_contents(run: &[RunProcess]) -> Vec<Finding> {
     let files = run.iter().flat_map(|process| &process.fragments);
     let bytes = files.filter_map(|path| Some(path.metadata().ok()?.len()));
@@ -113,7 +113,8 @@ fn of_contents(run: &[RunProcess]) -> Vec<Finding> {
     known.chain(unreadable).collect()
 }
 
-/// Says which processes were killed, with the one that died first at the front, and which ended by themselves in open spans.
+/// Returns a finding for the processes that were killed, with the first one to die at the front, and one for those that ended by themselves with open
+/// spans.
 fn crash(found: &[Process]) -> impl Iterator<Item = Finding> {
     let deaths: Deaths = found.iter().filter_map(Process::dead).collect();
     let warn = |words, hint: &str| Check("crash").warn(words, hint);
@@ -146,7 +147,7 @@ fn losses(found: &[Process]) -> Option<Finding> {
     (!found.is_empty()).then(|| Check("losses").warn(found.join(", "), hint))
 }
 
-/// The earlier runs that were removed to make room.
+/// Returns a finding about earlier runs that were removed to make room.
 fn removed_runs(path: &Path) -> Option<Finding> {
     let mut text = String::new();
     let file = File::open(path).ok()?;
@@ -226,7 +227,7 @@ fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
         ended.len(),
         died.len()
     );
-    // Of a dead one the ring may hold all that it recorded.
+    // The ring of a dead process may contain everything that it recorded.
     let silent = of(&|one| !one.has_events && (one.state != State::Died || one.rings == 0));
     let heap = of(&|one| one.has_heap_ring);
     let found = [
@@ -257,7 +258,7 @@ fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// A warning that names the processes it is about; none without any.
+/// Returns a warning that names the processes it is about; `None` if there are none.
 fn some_of(check: Check, pids: &[String], what: &str, hint: &'static str) -> Option<Finding> {
     let found = || format!("{} {what}: {}", processes(pids.len() as u64), listed(pids));
     (!pids.is_empty()).then(|| check.warn(found(), hint))
@@ -287,7 +288,7 @@ fn listed(pids: &[String]) -> String {
     }
 }
 
-/// Counts the rings in the folder of the fragments that belong to no fragment there.
+/// Returns a finding about rings in the folder of the fragments that belong to no fragment.
 fn lone_rings(folder: &Path) -> Option<Finding> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let names: Vec<String> = entries

@@ -1,10 +1,10 @@
-//! torch_npu and vLLM-Ascend: which versions Python has, and whether the preload library sees what they call.
+//! Checks which versions of torch_npu and vLLM-Ascend Python has, and if the preload library sees their calls.
 
 use super::finding::{Check, Finding};
 
 const TORCH_NPU: Check = Check("torch_npu");
 
-/// Prints version of both, and which torch_npu vLLM-Ascend asks for.
+/// Script that prints the versions of both, and which torch_npu vLLM-Ascend requires.
 pub(super) const PYTHON: &str = "
 def say(what, of):
     try: print(what, of())
@@ -14,16 +14,16 @@ say('vllm_ascend', lambda: importlib.metadata.version('vllm-ascend'))
 needs = lambda: importlib.metadata.requires('vllm-ascend') or []
 say('pin', lambda: [need.split(';')[0].strip() for need in needs() if need.lower().replace('_', '-').startswith('torch-npu')][0])";
 
-/// How a version of torch_npu finds the functions that it is not linked with.
+/// How a version of torch_npu finds functions that it is not linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Search {
-    /// By `dlsym` on the handle of their library.
+    /// By `dlsym` with the handle of their library.
     Handle,
-    /// Among all libraries, where `LD_PRELOAD` is set.
+    /// In all libraries, if `LD_PRELOAD` is set.
     All,
 }
 
-/// What Python has printed, in words.
+/// Returns the findings from the output of the script.
 pub(super) fn examine(said: &str) -> Vec<Finding> {
     let of = |what: &str| {
         let mut lines = said.lines();
@@ -41,7 +41,7 @@ pub(super) fn examine(said: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// What the preload library sees with a version.
+/// Describes what the preload library sees with a version.
 fn reach(version: &str) -> String {
     let how = match search(version) {
         Some(Search::Handle) => {
@@ -57,7 +57,7 @@ fn reach(version: &str) -> String {
     format!("{version}: {how}")
 }
 
-/// Of a version, `2.5.1.post1` say, or of what was built before it: `2.5.1.post1.dev20250619`.
+/// Returns how a version finds functions, such as `2.5.1.post1` or the development build before it, `2.5.1.post1.dev20250619`.
 fn search(version: &str) -> Option<Search> {
     let (version, is_before) = match version.split_once(".dev") {
         Some((version, day)) if day.parse::<u32>().is_ok() => (version, true),
@@ -72,14 +72,14 @@ fn search(version: &str) -> Option<Search> {
     let found = search_of_release(release, post)?;
     let is_sure = match found {
         Search::Handle => true,
-        // A build between two that differ may do either.
+        // If two posts differ, a build between them may use either way.
         Search::All => post > 0 && search_of_release(release, post - 1) == Some(found),
     };
     (is_sure || !is_before).then_some(found)
 }
 
-/// As published wheels do, and a post between two as the one before it: those that look among all libraries hold a warning that names `LD_PRELOAD`. Any other version may search in
-/// another way.
+/// Returns how a release finds functions, as in its published wheels. The wheels that search all libraries contain a warning that names `LD_PRELOAD`.
+/// A post that was not published is treated like the one before it. `None` for any other version, which may search in another way.
 fn search_of_release(release: [u32; 3], post: u32) -> Option<Search> {
     match (release, post) {
         ([2, 7, 1], 8..=11) | ([2, 9, 0], 6..=9) | ([2, 10, 0], 4..=7) => Some(Search::All),

@@ -1,11 +1,11 @@
-//! The `SA_PROFILE_…` variables, as the recorder itself reads them.
+//! Checks the `SA_PROFILE_…` variables in the same way as the recorder.
 
 use super::finding::{Check, Finding};
 use sa_recorder::Config;
 
 const VARIABLES: Check = Check("variables");
 
-/// What the variables ask for, and what the recorder would warn about.
+/// Returns the warnings of the recorder about the variables.
 pub(crate) fn examine(config: Option<&Config>) -> Vec<Finding> {
     let Some(config) = config else {
         return vec![VARIABLES.ok("none set: nothing is recorded by itself; sa-profile run sets them for a command, or set SA_PROFILE_DIR",

@@ -1,4 +1,4 @@
-//! One client: its request and its answer, each within its time.
+//! Serves one client: reads its request and sends the answer, each within a time limit.
 
 use super::Site;
 use super::request::respond;
@@ -13,14 +13,14 @@ const READ: Duration = Duration::from_secs(5);
 /// Time limit for sending an answer: `WRITE`, plus one second per `LEAST_BYTES_A_SECOND` bytes.
 const WRITE: Duration = Duration::from_secs(10);
 const LEAST_BYTES_A_SECOND: u64 = 64 << 10;
-/// Time limit for the client to close the connection after its answer. Closing it at once, with unread bytes from the client, would reset the connection
-/// and could lose the end of the answer.
+/// Time limit for the client to close the connection after its answer. If the server closed it at once, unread bytes from the client would reset the
+/// connection, and the end of the answer could be lost.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How often the thread of a silent client checks whether the site is over.
+/// Interval at which the thread of a silent client checks if the site is over.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes that are sent at once. A write ends when it has sent all, so that a slow client makes no visible progress before.
+/// Number of bytes that are sent at once. A write returns when all of them are sent, so that progress with a slow client is visible.
 const PIECE: usize = 16 << 10;
-/// Bytes that are read at once, and the most that are read and ignored.
+/// Number of bytes that are read at once, and the maximum that is read and ignored.
 const CHUNK: usize = 4 << 10;
 const DRAINED: usize = 1 << 20;
 
@@ -31,16 +31,16 @@ pub(super) struct Connection {
     progress: Mutex<Progress>,
 }
 
-/// The stages of serving a client. Clients in the first one are dropped first.
+/// The stages of serving a client. Clients in the first stage are dropped first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// The answer is out.
+    /// The answer was sent.
     Answered,
     Reading,
     Writing,
 }
 
-/// The stage of a client, and since when it has made no progress.
+/// Stage of a client, and the time of its last progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Progress {
     pub(super) stage: Stage,
@@ -60,13 +60,13 @@ impl Connection {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the client has come as far as this.
+    /// Records that the client has reached this stage.
     fn note(&self, stage: Stage) {
         let since = Instant::now();
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Progress { stage, since };
     }
 
-    /// Ends the connection, which its own thread notices.
+    /// Ends the connection. Its own thread notices that.
     pub(super) fn cut(&self) {
         let _ = self.stream.shutdown(Shutdown::Both); // the client may be gone
     }
@@ -74,7 +74,7 @@ impl Connection {
     /// Serves the client.
     ///
     /// # Errors
-    /// If it is gone, or too slow, or nobody has to be served any more.
+    /// Returns an error if the client is gone or too slow, or if the site is over.
     pub(super) fn serve(&self, site: &impl Site) -> io::Result<()> {
         let response = self.receive(site)?;
         let seconds = response.bytes() / LEAST_BYTES_A_SECOND;
@@ -123,7 +123,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what the client still sends, and ignores it.
+    /// Reads and ignores what the client still sends.
     fn drain(&self) -> io::Result<()> {
         let deadline = Instant::now() + DRAIN;
         let (mut drained, mut chunk) = (0, [0; CHUNK]);

@@ -1,6 +1,6 @@
 //! The names of this machine in a `Host` header.
 
-/// Returns true if a `Host` is a name that this machine has for itself.
+/// Returns true if a `Host` header names this machine itself.
 pub(super) fn is_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix("[::1]") {
         Some(rest) => (

@@ -1,4 +1,5 @@
-//! Tells whether every user of this machine may read a file. If not, serving it on 127.0.0.1 takes a token, because every user can connect there.
+//! Finds out if every user of this machine may read a file. If not, serving it on 127.0.0.1 needs a token, because every user can connect to that
+//! address.
 
 use sa_format::{FRAGMENTS_DIR, stem_and_segment};
 use std::fs::{self, DirEntry, File};
@@ -11,8 +12,8 @@ use std::path::Path;
 const SEARCH: u32 = 0o001;
 const READ: u32 = 0o004;
 
-/// Returns true unless every user may read this open file or folder, by its mode and the modes of the folders above it. Its place comes from the
-/// kernel, because the path that it was opened by may lead to another file now.
+/// Returns true unless every user may read this open file or folder, by its mode and the modes of the folders above it. The kernel provides its
+/// current path, because the path by which it was opened may lead to another file now.
 pub(crate) fn is_private(file: &File) -> bool {
     !is_public(file).unwrap_or(false)
 }

@@ -1,4 +1,4 @@
-//! A request: parsed, and checked for what no site answers. Pure; the connection only reads and writes.
+//! Parses a request and rejects what no site answers. This module does no I/O; the connection reads and writes.
 
 use super::Site;
 use super::host::is_this_machine;
@@ -6,7 +6,7 @@ use super::response::{Refusal, Response};
 use super::token::Token;
 use httparse::{EMPTY_HEADER, Error, Header, Status};
 
-/// Longer requests are refused: what is served needs some hundred bytes.
+/// Limits for requests. Valid ones need a few hundred bytes.
 const HEAD_BYTES: usize = 8 << 10;
 const TARGET_BYTES: usize = 2 << 10;
 const HEADERS: usize = 64;
@@ -15,14 +15,14 @@ const HEADERS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
-    /// Begins with `/`.
+    /// Path, beginning with `/`.
     pub(crate) path: &'a str,
-    /// The part after the first `?`.
+    /// Part of the address after the first `?`.
     pub(crate) query: &'a str,
     headers: &'a [Header<'a>],
 }
 
-/// Returns the answer to what has arrived of a request; `None` while more of it is needed.
+/// Returns the answer to the part of a request that has arrived; `None` while more of it is needed.
 pub(crate) fn respond<S: Site>(bytes: &[u8], site: &S) -> Option<Response> {
     let mut headers = [EMPTY_HEADER; HEADERS];
     let answer = match parse(bytes, &mut headers) {
@@ -37,7 +37,7 @@ pub(crate) fn respond<S: Site>(bytes: &[u8], site: &S) -> Option<Response> {
     })
 }
 
-/// Parses a request, and whether it is one of HTTP/1.1; `None` while more of it is needed.
+/// Parses a request. Also returns true if it is HTTP/1.1. `None` while more of it is needed.
 fn parse<'a>(
     bytes: &'a [u8],
     headers: &'a mut [Header<'a>; HEADERS],
@@ -102,7 +102,7 @@ impl Request<'_> {
         site.answer(self)
     }
 
-    /// Any page that the user visits may give its own name the address 127.0.0.1. `Host` then still has that name.
+    /// Checks the `Host` header. A page that the user visits may make its own name point to 127.0.0.1, but `Host` still contains that name.
     fn check_host(&self, is_newer: bool, is_loopback: bool) -> Result<(), Refusal> {
         let mut hosts = self.values("Host");
         let host = hosts.next();
@@ -121,7 +121,7 @@ impl Request<'_> {
 mod tests {
     use super::*;
 
-    /// Says `yes` to whatever gets through.
+    /// A site that answers `yes` to every valid request.
     struct Yes {
         is_loopback: bool,
     }

@@ -1,4 +1,4 @@
-//! An answer.
+//! Answers to requests.
 
 use std::fs::File;
 use std::io;
@@ -6,16 +6,16 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Headers of each answer.
+/// Headers of all answers.
 const HEADERS: &str =
     "Connection: close\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
-/// Bytes of a file that are read at once.
+/// Number of bytes of a file that are read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Status and explanation of a refused request.
 pub(crate) type Refusal = (u16, &'static str);
 
-/// A head and a body.
+/// Head and body of an answer.
 #[derive(Debug)]
 pub(crate) struct Response {
     head: Vec<u8>,
@@ -29,15 +29,15 @@ enum Body {
     File(WholeFile),
 }
 
-/// A file that is sent from its first byte to its last.
+/// A file that is sent completely.
 #[derive(Clone, Debug)]
 pub(crate) struct WholeFile {
     pub(crate) file: Arc<File>,
-    /// Its length. A file that is shorter by the time it is read ends the connection, so that nobody takes half of it for all.
+    /// Its length. If the file is shorter when it is read, the connection ends early, so that the client notices.
     pub(crate) bytes: u64,
     /// Bytes that are sent after the file.
     pub(crate) more: Arc<[u8]>,
-    /// Set once somebody was sent all of it.
+    /// True after one client was sent everything.
     pub(crate) is_sent: Arc<AtomicBool>,
 }
 
@@ -63,7 +63,7 @@ impl Response {
         Response { head, body }
     }
 
-    /// Returns a refusal, with the reason as its text.
+    /// Creates a refusal, with the reason as its text.
     pub(super) fn refusal((status, why): Refusal, methods: &str) -> Response {
         let more = match status {
             401 => "WWW-Authenticate: Bearer\r\n".to_owned(),
@@ -78,7 +78,7 @@ impl Response {
         Response::of_bytes(status, &more, body.into())
     }
 
-    /// Returns the answer to HEAD: the same head, which says how long the body would be.
+    /// Returns the answer to HEAD: the same head, with the length that the body would have.
     pub(super) fn without_body(self) -> Response {
         Response {
             head: self.head,
@@ -104,7 +104,7 @@ impl Response {
     /// Sends head and body in pieces.
     ///
     /// # Errors
-    /// If the client takes no more, or the file cannot be read, or ends too early.
+    /// Returns an error if the client accepts no more, or if the file cannot be read or is too short.
     pub(super) fn send(&self, mut send: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         send(&self.head)?;
         match &self.body {
@@ -124,7 +124,7 @@ impl Response {
         }
     }
 
-    /// Returns all that is sent.
+    /// Returns everything that is sent.
     #[cfg(test)]
     pub(crate) fn sent(&self) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();

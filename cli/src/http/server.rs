@@ -1,4 +1,4 @@
-//! Each client has a thread of its own: none of them waits for another, and their number is bounded.
+//! Serves each client in its own thread, so that no client waits for another. The number of clients is limited.
 
 use super::Site;
 use super::connection::{Connection, Stage};
@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-/// Most clients at once; the others wait until one of these is served. A process may have 1,024 open files, and others need some.
+/// Maximum number of clients. Others wait until one of these is served. A process may have 1,024 open files, and some are needed for other purposes.
 const MOST: usize = 512;
-/// Once there are that many, a client that made no progress for this long makes room for another.
+/// Time without progress after which a client may be dropped for a new one, if there are too many.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often a server that nobody asks looks whether its site is over, in ms.
+/// Interval in ms at which an idle server checks if its site is over.
 const LOOK: u16 = 100;
-/// A pause where there is no room, or the system gives no more sockets or threads.
+/// Pause if there are too many clients, or if the system is out of sockets or threads.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Stack of a client's thread.
+/// Stack size of a client's thread.
 const STACK_BYTES: usize = 256 << 10;
 
 /// A server of a site.
@@ -67,7 +67,7 @@ impl<S: Site> Server<S> {
         started.inspect_err(|_| self.remove(&client)).map(drop)
     }
 
-    /// Returns true if there is room for another client. Else it drops a client that has been answered or is stuck, whose thread then makes room.
+    /// Returns true if there is room for another client. Otherwise drops a client that has been answered or is stuck, whose thread then makes room.
     fn has_room(&self) -> bool {
         let clients = self.clients();
         let has_room = clients.len() < MOST;

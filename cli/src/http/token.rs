@@ -1,4 +1,4 @@
-//! The secret that requests carry.
+//! The secret token that requests carry.
 
 use crate::error::Error;
 use crate::words::say;
@@ -9,19 +9,19 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A shorter one can be guessed.
+/// Minimum length of a token. A shorter one could be guessed.
 const LEAST: usize = 16;
-/// A file with more is something else.
+/// Maximum length of a token. A longer file is assumed to be something else.
 const MOST: usize = 512;
 
-/// Random bytes of a token that nobody chose.
+/// Number of random bytes in a generated token.
 const RANDOM_BYTES: usize = 24;
 
 /// A token. It is printed in the link that a command shows, and nowhere else.
 pub(crate) struct Token(Vec<u8>);
 
 impl Token {
-    /// Makes one that nobody can guess.
+    /// Creates a token that cannot be guessed.
     pub(crate) fn random() -> Result<Token, Error> {
         let source = Path::new("/dev/urandom");
         let mut bytes = [0; RANDOM_BYTES];
@@ -55,10 +55,10 @@ impl Token {
         })
     }
 
-    /// Returns the token that these bytes are, without the white space around it.
+    /// Parses a token from bytes, without the white space around it.
     pub(crate) fn of(bytes: &[u8]) -> Option<Token> {
         let token = bytes.trim_ascii();
-        // These stand for themselves in an address.
+        // These characters need no escape in an address.
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
         let is_one = (LEAST..=MOST).contains(&token.len()) && token.iter().all(is_plain);
         is_one.then(|| Token(token.to_vec()))

@@ -1,4 +1,4 @@
-//! The user's browser, where there is a screen to show it on.
+//! Opens a link in the user's browser, if there is a screen.
 
 use super::link::percent_encoded;
 use crate::words::say;
@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use tempfile::NamedTempFile;
 
-/// File in the settings folder with the user's folders.
+/// Name of the file with the user's folders, in the settings folder.
 const USER_FOLDERS: &str = "user-dirs.dirs";
 
-/// Opens a link in the browser, if there is a screen and a browser. A private link is passed in a file that only this user may read, because every user can
-/// list the arguments of a command, and could fetch a page with the link from a server. Dropping the returned file removes it.
+/// Opens a link in the browser, if there is a screen and a browser. Every user can list the arguments of a command, and could fetch the trace with
+/// its link. A private link is therefore passed in a file that only this user can read. Dropping the returned file removes it.
 pub(super) fn open(
     link: &str,
     is_private: bool,
@@ -36,14 +36,14 @@ pub(super) fn open(
     file
 }
 
-/// Writes a page that redirects to a link, in the first folder that can be written. Returns `None` if no folder can.
+/// Writes a page that redirects to a link, in the first writable folder. Returns `None` if there is none.
 fn redirection(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Option<NamedTempFile> {
     let mut folders = page_folders(lookup).into_iter();
     folders.find_map(|folder| redirection_in(&folder, link).ok())
 }
 
-/// Returns the folders to write a page for the browser to, best first. Browsers in a snap or Flatpak have their own `/tmp` and cannot read hidden
-/// folders. A Flatpak can read the download folder, a snap the home folder except for hidden files.
+/// Returns the folders in which to write a page for the browser, best first. Browsers in a snap or Flatpak have their own `/tmp` and cannot read
+/// hidden folders. A Flatpak can read the download folder, a snap the home folder except for hidden files.
 fn page_folders(lookup: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let home = lookup("HOME").map(PathBuf::from);
     let below_home = |name: &str| Some(home.as_ref()?.join(name));
@@ -58,7 +58,7 @@ fn page_folders(lookup: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     all.filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Returns the address of a file.
+/// Returns the `file://` address of a file.
 fn file_link(path: &Path) -> String {
     let path = path.as_os_str().as_encoded_bytes();
     format!("file://{}", percent_encoded(path, b"/._-~"))
@@ -93,7 +93,7 @@ fn start(link: &str, lookup: impl Fn(&str) -> Option<OsString>) {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // A group of its own: the Ctrl-C that ends the serving is not for the browser.
+        // In its own process group, the browser does not get the Ctrl-C that ends the serving.
         if let Ok(mut child) = quiet.process_group(0).spawn() {
             thread::spawn(move || child.wait());
             return;
@@ -115,7 +115,7 @@ fn commands(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<Comman
     all.filter_map(|words| of_words(words, link)).collect()
 }
 
-/// A command as `$BROWSER` names it: words, `%s` for the link, which comes last where none is.
+/// Parses a command in `$BROWSER`: words, with `%s` for the link. Without `%s` the link is appended.
 fn of_words(words: &str, link: &str) -> Option<Command> {
     let mut all = words.split_whitespace();
     let program = all.next()?;
@@ -161,7 +161,7 @@ mod tests {
         let first = || page_folders(lookup).swap_remove(0);
         assert_eq!(first(), home.path().join("Downloads"));
         fs::create_dir(home.path().join(".config")).unwrap();
-        // Joined to a folder, a path from the root on is that path.
+        // An absolute path joined to a folder stays the same path.
         for (line, expected) in [
             (r#"XDG_DOWNLOAD_DIR="$HOME/Geladenes""#, "Geladenes"),
             (r#"XDG_DOWNLOAD_DIR="/data/my\ files""#, "/data/my files"),
@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(first(), home.path().join(expected), "{line}");
         }
         let file = redirection("L", lookup).unwrap();
-        // There is no Downloads yet.
+        // The Downloads folder does not exist yet.
         assert_eq!(file.path().parent(), Some(home.path()));
         fs::create_dir(home.path().join("Downloads")).unwrap();
         let file = redirection("L", lookup).unwrap();

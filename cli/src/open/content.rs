@@ -1,4 +1,4 @@
-//! Checks that a file is a trace, and reads its `otherData`: JSON in the Chrome trace format, plain or gzipped. Reads no further than the first event.
+//! Checks that a file is a trace in the Chrome trace format, plain or gzipped, and reads its `otherData`. Reads no further than the first event.
 
 use flate2::read::MultiGzDecoder;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -26,10 +26,11 @@ pub(super) struct Head {
     pub(super) view: Option<TraceView>,
 }
 
-/// Checks that a file is a trace: an array of events, or an object whose member `traceEvents` is one. The first event decides. Returns the `otherData` before it.
+/// Checks that a file is a trace: an array of events, or an object whose member `traceEvents` is one. The first event decides. Returns the
+/// `otherData` before it.
 ///
 /// # Errors
-/// A description of what was found instead.
+/// Returns a description of what was found instead.
 pub(super) fn check_trace(file: &File) -> Result<Head, String> {
     let mut front = [0; GZIP.len()];
     let is_gzip = file.read_exact_at(&mut front, 0).is_ok() && front == GZIP;
@@ -55,7 +56,7 @@ fn check_json(reader: impl Read) -> Result<Head, String> {
     }
 }
 
-/// An event of the Chrome trace format has a phase.
+/// An event of the Chrome trace format, which has a phase.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "ph")]
@@ -92,7 +93,7 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "traceEvents" => members.next_value_seed(Events(self))?,
                 "otherData" => {
                     let mut data = members.next_value::<Value>()?;
-                    // A later version may have another view, and the rest is still known.
+                    // A later version may have another kind of view. The rest is still usable.
                     let view = data.get("view").cloned().unwrap_or_default();
                     if serde_json::from_value::<Option<TraceView>>(view).is_err() {
                         data["view"] = Value::Null;

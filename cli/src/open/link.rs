@@ -1,11 +1,11 @@
-//! The link that opens a trace in Perfetto: where it is fetched, the time that is shown, and which rows are unfolded.
+//! Creates the link that opens a trace in Perfetto: where it is fetched, which time is shown, and which tracks are expanded.
 //!
 //! Perfetto documents these parameters under "Deep linking to the Perfetto UI", and the commands in its "Commands Automation Reference".
 
 use serde_json::json;
 use trace_report::TraceView;
 
-/// Returns the link for a trace at an address on this machine. `shown_ns` is the time to show, in ns as the trace has it.
+/// Returns the link for a trace at an address on this machine. `shown_ns` is the time to show, in ns as in the trace.
 pub(super) fn link(
     address: &str,
     shown_ns: Option<(i64, i64)>,
@@ -27,7 +27,8 @@ pub(super) fn link(
     link
 }
 
-/// Returns a regular expression for the groups of these processes, which Perfetto names by process and pid. It shortens a path to its last part.
+/// Returns a regular expression for the track groups of these processes, which Perfetto names by process and pid. It shortens a path to its last
+/// part.
 fn process_pattern(names: &[String]) -> String {
     let names = names.iter().map(|name| {
         let is_path = name.starts_with('/');
@@ -41,8 +42,8 @@ fn process_pattern(names: &[String]) -> String {
     format!(r"^({}) \d+$", names.collect::<Vec<String>>().join("|"))
 }
 
-/// Returns the time to show, in ns as the trace has it: the time that was asked for, in ns from the start of the trace, or else the serving time. `None` for
-/// the whole trace.
+/// Returns the time to show, in ns as in the trace: the selected time, which is in ns from the start of the trace, or the serving time. Returns
+/// `None` for the whole trace.
 ///
 /// Perfetto shows the whole trace if it is asked for a time outside it.
 pub(super) fn shown_ns(

@@ -1,4 +1,4 @@
-//! The trace that is served: a file, and its address.
+//! The trace that is served: a file and its address.
 
 use super::content::{Head, check_trace};
 use crate::error::Error;
@@ -15,12 +15,12 @@ use trace_report::{TraceView, read_findings};
 /// The last bytes of a trace that a merge wrote.
 const END: &[u8; 4] = b"\n]}\n";
 
-/// One file to serve.
+/// A file to serve.
 #[derive(Debug)]
 pub(super) struct Served {
-    /// The file that was checked, whatever has its name by the time it is sent.
+    /// The file that was checked, even if another file has its name by the time it is sent.
     pub(super) whole: WholeFile,
-    /// The file's name as links have it: nothing in it needs an escape.
+    /// File name as it is in links, without characters that need an escape.
     pub(super) name: String,
     /// The first part of its address; `None` if every user of this machine may read the file anyway.
     pub(super) token: Option<Token>,
@@ -32,7 +32,7 @@ impl Served {
     /// Opens a trace.
     ///
     /// # Errors
-    /// If the path does not lead to a trace.
+    /// Returns an error if the path does not lead to a trace.
     pub(super) fn open(path: &Path) -> Result<Served, Error> {
         let wrong = |what: &str| Error::Unusable(format!("{}: {what}", path.display()));
         let unusable = |error| Error::of_file(path, error);
@@ -83,8 +83,8 @@ impl Served {
     }
 }
 
-/// Reports on a trace that was merged without a report. Appends the findings to the bytes that are sent, unless the trace is compressed. Returns the part to
-/// show first.
+/// Creates a report on a trace that was merged without one. Appends the findings to the bytes that are sent, unless the trace is compressed. Returns
+/// the part to show first.
 fn add_findings(path: &Path, whole: &mut WholeFile) -> Option<TraceView> {
     let bar = Bar::new(false);
     let found = read_findings(path.to_owned(), bar.progress());
@@ -101,7 +101,7 @@ fn add_findings(path: &Path, whole: &mut WholeFile) -> Option<TraceView> {
     Some(view)
 }
 
-/// Opens a file to read. A pipe that nobody writes to must not keep the command waiting.
+/// Opens a file for reading. It must not wait if the file is a pipe without a writer.
 fn open_without_waiting(path: &Path) -> std::io::Result<File> {
     OpenOptions::new()
         .read(true)

@@ -1,7 +1,7 @@
 //! Serves one file to Perfetto's page, and to programs that are not web pages.
 //!
-//! Any page that the user visits can send requests to 127.0.0.1. `Origin` keeps it out, or `Sec-Fetch-Site` where a browser sends no origin. Other users of
-//! this machine can connect, too: a trace that they may not read has a token in its address.
+//! Any page that the user visits can send requests to 127.0.0.1. They are rejected by their `Origin`, or by `Sec-Fetch-Site` if a browser sends no
+//! origin. Other users of this machine can connect, too, so the address of a trace that they may not read contains a token.
 
 use super::served::Served;
 use crate::http::Site;

@@ -1,4 +1,4 @@
-//! The processes below this one, as `/proc` shows them.
+//! The descendants of this process, read from `/proc`.
 
 use sa_recorder::host::is_ancestor;
 use std::collections::BTreeSet;
@@ -7,9 +7,9 @@ use std::fs;
 /// A process that descends from this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {
-    /// Its pid.
+    /// Process id.
     pub(crate) pid: u32,
-    /// What the kernel calls it.
+    /// Name from the kernel.
     pub(crate) name: String,
 }
 
@@ -46,7 +46,7 @@ fn stat(pid: u32) -> Option<Stat> {
     ))
 }
 
-/// The name stands in parentheses and may hold anything, parentheses too.
+/// Parses `/proc/<pid>/stat`. The name is in parentheses and may contain any characters, parentheses too.
 fn parse(stat: &str) -> Option<Stat> {
     let (start, fields) = stat.rsplit_once(')')?;
     let name = start.split_once('(')?.1.to_owned();

@@ -1,4 +1,4 @@
-//! The directory of a run: made, or checked where the user named one that is there.
+//! Creates the directory of a run, or checks an existing one that the user named.
 
 use nix::unistd::{AccessFlags, access, geteuid};
 use sa_format::DEFAULT_DIRECTORY;
@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Names to try for a directory whose name is taken.
+/// Maximum number of names to try if the name of a directory exists.
 const TRIES: u32 = 1000;
 
 /// A run directory that can be recorded into.
@@ -18,7 +18,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes `parent/name`, with a suffix if that name is taken.
+    /// Creates `parent/name`, with a suffix if that name exists.
     pub(crate) fn new_below(parent: &Path, name: &str, mode: u32) -> Result<Directory, String> {
         make_all(parent, mode)?;
         for attempt in 1..TRIES {
@@ -38,7 +38,7 @@ impl Directory {
         ))
     }
 
-    /// Takes the directory the user named, making it if it is not there.
+    /// Uses the directory that the user named, and creates it if it does not exist.
     pub(crate) fn at(path: &Path, mode: u32) -> Result<Directory, String> {
         let is_new = !path.exists();
         make_all(path, mode)?;
@@ -51,22 +51,22 @@ impl Directory {
         })
     }
 
-    /// Where it is, as the user would write it.
+    /// Returns its path as the user would write it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether nothing but this run can be in it.
+    /// Returns true if the directory was just created, so that it contains only this run.
     pub(crate) fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Where it is, for processes in other working directories.
+    /// Returns its absolute path, for processes in other working directories.
     pub(crate) fn absolute(&self) -> Result<PathBuf, String> {
         fs::canonicalize(&self.path).map_err(|error| refused(&self.path, &error.to_string()))
     }
 
-    /// Removes a new directory in which nothing is, and the one above it if that is the default one and empty too.
+    /// Removes the directory if it is new and empty. Then also removes its parent if that is the default directory and empty.
     pub(crate) fn remove_if_unused(&self) {
         if self.is_new
             && fs::remove_dir(&self.path).is_ok()
@@ -75,7 +75,7 @@ impl Directory {
                 .parent()
                 .filter(|parent| parent.ends_with(DEFAULT_DIRECTORY))
         {
-            let _ = fs::remove_dir(parent); // fails where something is in it
+            let _ = fs::remove_dir(parent); // fails if it is not empty
         }
     }
 }
@@ -90,7 +90,7 @@ fn make_all(path: &Path, mode: u32) -> Result<(), String> {
     })
 }
 
-/// Why a directory cannot be recorded into, if it cannot.
+/// Returns the reason why a directory cannot be recorded into; `None` if it can.
 pub(crate) fn problem(path: &Path) -> Option<String> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,

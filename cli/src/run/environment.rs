@@ -1,32 +1,32 @@
-//! The variables that make every process of the command record into one run. Pure over a lookup function.
+//! The environment variables that make all processes of the command record into one run. The functions get variables by a lookup function.
 
 use sa_recorder::Config;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// What the command is told.
+/// Settings of a run that the command gets as variables.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// Run directory, absolute.
+    /// Run directory, as an absolute path.
     pub(crate) directory: PathBuf,
     /// Run id.
     pub(crate) run: String,
-    /// Levels, if the user named any.
+    /// Levels, if the user chose any.
     pub(crate) levels: Option<String>,
-    /// Disk space of each process in MiB, if the user named any.
+    /// Disk space of each process in MiB, if the user set it.
     pub(crate) max_mb: Option<u32>,
-    /// Library to load before the user's own.
+    /// Library to load before the user's own preloaded libraries.
     pub(crate) preload: Option<PathBuf>,
     /// Folder from which Python imports a module at its start.
     pub(crate) python: Option<PathBuf>,
-    /// Python functions that shall have spans, if the user named any.
+    /// Python functions to record as spans, if the user named any.
     pub(crate) track: Vec<String>,
-    /// Whether the lives of asyncio tasks are shown.
+    /// True if asyncio tasks are recorded.
     pub(crate) tasks: bool,
 }
 
 impl Settings {
-    /// The variables to set, and (`None`) those to remove.
+    /// Returns the variables to set, and those to remove (`None`).
     pub(crate) fn variables(
         &self,
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -36,9 +36,9 @@ impl Settings {
                 "SA_PROFILE_DIR",
                 Some(self.directory.clone().into_os_string()),
             ),
-            ("SA_PROFILE_OUTPUT", None), // the older name of the directory
+            ("SA_PROFILE_OUTPUT", None), // the older variable for the directory
             ("SA_PROFILE_RUN", Some(self.run.clone().into())),
-            // The run has no main process: a process that was told of one would believe in the run only while that one, or another, lives.
+            // The run has no main process. With this variable, a process would treat the run as over when the main process and all others have ended.
             ("SA_PROFILE_MAIN_PID", None),
         ];
         if let Some(levels) = &self.levels {
@@ -65,7 +65,7 @@ impl Settings {
     }
 }
 
-/// A list of paths with ours first and the user's after it. An empty list stays out: in `PYTHONPATH` it would mean the working directory.
+/// Returns a list of paths with ours before the user's. An empty list is left out: an empty path in `PYTHONPATH` would mean the working directory.
 fn before(ours: &OsStr, others: Option<OsString>) -> OsString {
     let mut all = ours.to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -75,7 +75,7 @@ fn before(ours: &OsStr, others: Option<OsString>) -> OsString {
     all
 }
 
-/// The recorder's reading of one variable beside a directory.
+/// Returns the recorder's configuration for one variable, together with some directory.
 fn read(name: &str, value: &OsStr) -> Option<Config> {
     Config::from_lookup(|asked| match asked {
         "SA_PROFILE_DIR" => Some("x".into()),
@@ -83,8 +83,8 @@ fn read(name: &str, value: &OsStr) -> Option<Config> {
     })
 }
 
-/// The run id: the user's, where several hosts shall record one run, else a new one. One that a recording process has set for its children is not
-/// the user's.
+/// Returns the run id: the one that the user set, so that several hosts can record one run, or a new one. An id that a recording process has set for
+/// its children is ignored.
 pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<String, String> {
     let given = variable("SA_PROFILE_RUN").filter(|_| variable("SA_PROFILE_MAIN_PID").is_none());
     let config = given.and_then(|given| read("SA_PROFILE_RUN", &given));
@@ -95,25 +95,25 @@ pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<Stri
     }
 }
 
-/// The mode of directories: that of the files in `SA_PROFILE_MODE`, and search where there is read.
+/// Returns the mode for directories: the file mode from `SA_PROFILE_MODE`, plus search permission for everyone who may read.
 pub(crate) fn folder_mode(variable: impl Fn(&str) -> Option<OsString>) -> u32 {
     let config = variable("SA_PROFILE_MODE").and_then(|mode| read("SA_PROFILE_MODE", &mode));
     let files = config.map_or(0o600, |config| config.mode);
     files | (files & 0o444) >> 2
 }
 
-/// Levels as the recorder takes them; a word it does not know is refused here, where somebody reads it.
+/// Checks a list of levels. The recorder would only warn about an unknown level, in every process; here it is an error.
 pub(crate) fn levels(text: &str) -> Result<String, String> {
     taken("SA_PROFILE_LEVEL", text).map(|_| text.to_owned())
 }
 
-/// A disk bound as the recorder takes it.
+/// Parses a disk limit in the same way as the recorder.
 pub(crate) fn disk_bound(text: &str) -> Result<u32, String> {
     let config = taken("SA_PROFILE_MAX_MB", text)?;
     u32::try_from(config.max_bytes >> 20).map_err(|error| error.to_string())
 }
 
-/// The name of a Python function, as `--track` takes it.
+/// Checks the name of a Python function for `--track`.
 pub(crate) fn track(text: &str) -> Result<String, String> {
     match text.split_once(':') {
         Some((module, function))
@@ -125,7 +125,7 @@ pub(crate) fn track(text: &str) -> Result<String, String> {
     }
 }
 
-/// What the recorder makes of a value; what it would warn of is an error here.
+/// Returns the recorder's configuration for a value. If the recorder would warn about it, returns the warning as an error.
 fn taken(name: &str, text: &str) -> Result<Config, String> {
     let config = read(name, text.as_ref()).filter(|_| !text.trim().is_empty());
     let config = config.ok_or("expected a value, found none")?;
@@ -135,7 +135,7 @@ fn taken(name: &str, text: &str) -> Result<Config, String> {
     }
 }
 
-/// A file for the trace. The standard output is the command's.
+/// Parses the path of the trace. Standard output is not allowed, because the command uses it.
 pub(crate) fn trace_file(text: &str) -> Result<PathBuf, String> {
     match text {
         "-" => Err("expected a file: the standard output is the command's".to_owned()),

@@ -1,4 +1,4 @@
-//! Starting the command with the signals as they were: std's `Command` would hand on the mask by which ours are collected.
+//! Starts the command with the original signal mask. `Command` in std would pass on the mask with which this process collects signals.
 
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
 use nix::sys::signal::{SigSet, Signal};
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io;
 
-/// Starts a command, found along `PATH`, in this environment with `changes` (`None` removes a variable), and with `mask` blocked.
+/// Starts a command, found in `PATH`, with changes to the environment (`None` removes a variable), and with `mask` blocked.
 ///
 /// # Errors
-/// Why it cannot be started, as `exec` has it.
+/// Returns the error of `exec` if the command cannot be started.
 pub(crate) fn launch(
     words: &[OsString],
     changes: Vec<(&'static str, Option<OsString>)>,
@@ -40,7 +40,7 @@ pub(crate) fn launch(
         PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF,
     )?;
     attributes.set_sigmask(mask)?;
-    // Every Rust program ignores it, and would hand that on.
+    // Every Rust program ignores SIGPIPE, and the command would inherit that.
     attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
     let streams = PosixSpawnFileActions::init()?;
     Ok(posix_spawnp(

@@ -1,4 +1,4 @@
-//! The library that `--preload` loads into every process: found, and checked before it is asked of the dynamic linker.
+//! Finds the library for `--preload`, and checks that the dynamic linker can load it into every process.
 
 use super::package;
 use std::fs::{self, File};
@@ -6,13 +6,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The project's own library.
+/// Name of the project's own library.
 const LIBRARY: &str = "libsa_profile_preload.so";
 
-/// The library at `path`, absolute; without a path, the one installed with this program.
+/// Returns the absolute path of the library at `path`, or of the one that was installed with this program.
 ///
 /// # Errors
-/// What is wrong with it, in words: the dynamic linker would say so once in every process, and go on without it.
+/// Returns a description of the problem. Otherwise the dynamic linker would report it in every process and continue without the library.
 pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
     match path {
         Some(path) => checked(path),
@@ -29,7 +29,7 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
-/// The library that was installed with a program: beside it, or in the Python package that brought both.
+/// Finds the library that was installed with a program: in the same folder, or in the Python package that contains both.
 pub(crate) fn installed_with(program: &Path) -> Option<PathBuf> {
     let beside = program.with_file_name(LIBRARY);
     if beside.exists() {
@@ -38,14 +38,14 @@ pub(crate) fn installed_with(program: &Path) -> Option<PathBuf> {
     package::file(program, &Path::new("lib").join(LIBRARY))
 }
 
-/// Starts a program that does nothing under the library: one that the linker cannot load, for want of a library or of a version of glibc, ends every dynamic program of the tree before
-/// its first line.
+/// Starts a program that does nothing with the library preloaded. A library that the linker cannot load, because another library or a glibc version
+/// is missing, would end every dynamically linked program of the command at its start.
 ///
 /// # Errors
-/// What the dynamic linker says.
+/// Returns the message of the dynamic linker.
 pub(crate) fn try_out(library: &Path) -> Result<(), String> {
     let Some(output) = start_under(library) else {
-        return Ok(()); // what can be tried is told by the command itself
+        return Ok(()); // no program can be started here, so the command itself will show if it works
     };
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().next().unwrap_or_default();
@@ -131,7 +131,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let program = root.path().join("bin/sa-profile");
         assert_eq!(installed_with(&program), None);
-        // Each place comes before those above it.
+        // Each place is preferred to the ones above.
         for folder in [
             "lib/python3.12/site-packages/sa_profile/lib",
             "lib/python3.11/dist-packages/sa_profile/lib",

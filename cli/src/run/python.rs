@@ -1,18 +1,19 @@
-//! What `--python` puts into every Python process: a folder for `PYTHONPATH`, from which Python imports a module at its start.
+//! Finds the folder that `--python` adds to `PYTHONPATH`. Each Python process imports a module from it at its start.
 
 use super::package;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// In the package, the module that Python imports at its start.
+/// Path in the package of the module that Python imports at its start.
 const MODULE: &str = "startup/sitecustomize.py";
-/// In the package, what that module loads.
+/// Path in the package of the extension that the module loads.
 const EXTENSION: &str = "_sa_profile.abi3.so";
 
-/// The folder for `PYTHONPATH` of the package at `path`, the folder `sa_profile`; without a path, of the one that brought this program.
+/// Returns the folder for `PYTHONPATH` of the package at `path`, the folder `sa_profile`; without a path, of the package with which this program was
+/// installed.
 ///
 /// # Errors
-/// What is wrong with it, in words: each Python process would say so once, and go on without it.
+/// Returns a description of the problem. Otherwise each Python process would report it and continue without recording.
 pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
     let program = std::env::current_exe().map_err(|error| format!("--python: {error}"))?;
     let module = match path {

@@ -1,4 +1,4 @@
-//! What a run came to, in words: what was recorded, what was lost, what to do next.
+//! Summarizes a run for the user: what was recorded, what was lost, what to do next.
 
 use crate::words::amount::{grouped, size};
 use crate::words::{plural, printable, processes};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use trace_merge::{Error, ProcessReport, Report};
 use trace_report::{RunReport, screen};
 
-/// Most processes that are listed.
+/// Maximum number of processes that are listed.
 const LISTED: usize = 32;
 
-/// Most rows of which it is said what they lost.
+/// Maximum number of tracks whose losses are listed.
 const LOSSES_LISTED: usize = 8;
 
 /// A merged run.
@@ -19,14 +19,14 @@ const LOSSES_LISTED: usize = 8;
 pub(crate) struct Recorded<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) merged: Result<Report, Error>,
-    /// Where the time went, or why that could not be found out.
+    /// Report on where the time went, or the reason why there is none.
     pub(crate) times: Option<Result<RunReport, Error>>,
-    /// Whether the processes were to load the preload library.
+    /// True if the processes should have loaded the preload library.
     pub(crate) preload: bool,
 }
 
 impl Recorded<'_> {
-    /// The trace, if there is anything in it.
+    /// Returns the path of the trace, if it contains any events.
     pub(crate) fn trace(&self) -> Option<&Path> {
         let report = self
             .merged
@@ -36,7 +36,7 @@ impl Recorded<'_> {
         report.output.path.as_deref()
     }
 
-    /// The words, without a newline at the end.
+    /// Returns the summary without a newline at the end.
     pub(crate) fn text(&self) -> String {
         let text = match &self.merged {
             Ok(report) if has_events(report) => self.recorded(report),
@@ -103,12 +103,12 @@ impl Recorded<'_> {
     }
 }
 
-/// What is said of a run that was not merged.
+/// Returns the summary of a run that was not merged.
 pub(crate) fn unmerged(directory: &Path) -> String {
     format!("not merged. next: trace-merge {}", quoted(directory))
 }
 
-/// Writes a line for each kind of end that is not as it should be.
+/// Writes a line for each kind of abnormal end.
 fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
     let deaths = report.deaths();
     if let Some(killed) = deaths.killed_words() {
@@ -188,13 +188,13 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
 
 const PAST_PRELOAD: &str = "the preload library recorded no launch, so the trace has no NPU: if the level kernel was on, sa-profile doctor says what it would see";
 
-/// Whether no process says of a launch that the preload library recorded it, in a trace that has all that was recorded.
+/// Returns true if no process reports a launch that the preload library recorded, although the trace contains everything that was recorded.
 fn is_past_preload(report: &Report) -> bool {
     let is_whole = report.window.is_none() && report.losses.events == 0;
     is_whole && !(report.processes.iter()).any(|process| process.seen_by_preload)
 }
 
-/// What is not shown, because it was not asked for.
+/// Writes a line for each part of the recording that the trace does not show because it was not selected.
 fn write_left_out(report: &Report, text: &mut String) -> std::fmt::Result {
     if let Some(window) = &report.window {
         writeln!(
@@ -230,7 +230,7 @@ fn nothing(directory: &Path, preload: bool) -> String {
     )
 }
 
-/// Events without what the recorder says of itself.
+/// Returns true if there are any events apart from the recorder's own records.
 fn has_events(report: &Report) -> bool {
     report
         .processes
@@ -242,7 +242,7 @@ fn events(report: &Report) -> u64 {
     report.processes.iter().map(|process| process.events).sum()
 }
 
-/// A path for a shell to read back.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+=@%,:".contains(c);
@@ -301,7 +301,7 @@ mod tests {
             report
         };
         let line = "\nreach: the preload library recorded no launch, so";
-        // What is missing may have said so.
+        // The report about launches may be among the lost events.
         for (preload, is_seen, lost, is_said) in [
             (true, false, 0, true),
             (false, false, 0, false),

@@ -1,4 +1,4 @@
-//! The command and everything that descends from it: started, led by signals, and waited for to the last process.
+//! Starts the command, passes signals on to it, and waits until it and all its descendants have ended.
 
 use super::descendants::{Descendant, descendants, is_descendant};
 use super::launch::launch;
@@ -15,14 +15,14 @@ use std::io;
 use std::time::{Duration, Instant};
 use trace_merge::Exit;
 
-/// How long the processes of a command that has ended may take before anybody is told that they are waited for.
+/// How long the processes that outlive the command may take to end before a message says that they are waited for.
 const GRACE: Duration = Duration::from_secs(1);
-/// Most processes that are named.
+/// Maximum number of processes that the message names.
 const NAMED: usize = 8;
-/// Most processes of which it is kept how they ended.
+/// Maximum number of processes whose exit status is stored.
 const MOST_EXITS: usize = 1 << 20;
 
-/// What is passed on, and the news of children.
+/// Signals that are passed on, and `SIGCHLD`.
 const READ: [Signal; 10] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -36,14 +36,14 @@ const READ: [Signal; 10] = [
     Signal::SIGCHLD,
 ];
 
-/// How the tree ended.
+/// How the command and its descendants ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The command's exit code, 128 + its signal if one ended it; `None` where the system keeps it to itself.
+    /// Exit code of the command, or 128 plus the signal that ended it. `None` if the system does not report it.
     pub(crate) code: Option<u8>,
-    /// How each process ended that was waited for: the command, its orphans, and theirs.
+    /// Exit status of each process that was waited for: the command, its orphans, and their orphans.
     pub(crate) exits: BTreeMap<i64, Exit>,
-    /// Processes that go on, because the user would not wait for them.
+    /// Processes that are still running because the user stopped waiting for them.
     pub(crate) still_running: Vec<Descendant>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Starts a command in this environment with changes. Orphans of it become children of this process, so that none is lost from sight.
+    /// Starts a command with changes to the environment. This process becomes the parent of all orphans, so that it can wait for them.
     pub(crate) fn start(
         words: &[OsString],
         changes: Vec<(&'static str, Option<OsString>)>,
@@ -74,7 +74,7 @@ impl Tree {
         })
     }
 
-    /// Waits until the last process has ended, or the user would not wait for those that outlive the command.
+    /// Waits until the last process has ended, or until the user stops waiting for processes that outlive the command.
     pub(crate) fn wait(mut self) -> Ended {
         let mut announce_at = None;
         while self.reap() {
@@ -100,7 +100,7 @@ impl Tree {
         }
     }
 
-    /// Takes note of every process that has ended; false when none is left.
+    /// Records every process that has ended. Returns false when none is left.
     fn reap(&mut self) -> bool {
         loop {
             let (pid, code, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -119,22 +119,22 @@ impl Tree {
                 self.exits.insert(pid.as_raw().into(), exit);
             }
             if self.main == Some(pid) {
-                // What came before its end was meant for it, above all the Ctrl-C that ended it.
+                // Signals that came before the end of the command were meant for it, in particular the Ctrl-C that ended it.
                 self.signals.discard();
                 (self.main, self.code) = (None, code);
             }
         }
     }
 
-    /// Does what a signal asks for; true if it ends the waiting.
+    /// Handles a signal. Returns true if it ends the waiting.
     fn obey(&self, arrived: Arrived) -> bool {
         use Signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
         let signal = arrived.signal;
         if signal == SIGCHLD || arrived.sender.is_some_and(is_descendant) {
-            return false; // a process that signals its whole group has reached the others by itself
+            return false; // a process that signals its whole group has already signaled the others
         }
         if let (Some(main), Some(_)) = (self.main, arrived.sender) {
-            let _ = kill(main, signal); // it may have ended this moment
+            let _ = kill(main, signal); // it may have just ended
         }
         if signal == SIGTSTP {
             stop();
@@ -143,7 +143,8 @@ impl Tree {
     }
 }
 
-/// Stops as if the signal had not been collected: not at all where no shell could let us go on. A shell's `fg` or `bg` goes on from here.
+/// Stops this process as if the signal had not been collected. The kernel ignores it if no shell could continue the process. `fg` or `bg` continues
+/// here.
 fn stop() {
     let set = SigSet::from_iter([Signal::SIGTSTP]);
     let _ = set.thread_unblock().and_then(|()| raise(Signal::SIGTSTP));

@@ -1,9 +1,9 @@
-//! What is served, made anew with each look at the run.
+//! The content that is served, updated after each poll of the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_report::live::{LiveStats, live_page, prometheus};
 
-/// The bodies of answers.
+/// Bodies of the answers.
 #[derive(Debug)]
 pub(super) struct Pages {
     page: Arc<[u8]>,
@@ -26,7 +26,7 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// Shows these figures from now on, and to Prometheus those that never become smaller.
+    /// Sets the figures that are served from now on. Prometheus gets `counters`, which never decrease.
     pub(super) fn show(&self, stats: &LiveStats, counters: &LiveStats) {
         let json = stats.json().unwrap_or_default(); // writing to memory does not fail
         let bodies = Bodies {
@@ -36,7 +36,7 @@ impl Pages {
         *self.bodies.lock().unwrap_or_else(PoisonError::into_inner) = bodies;
     }
 
-    /// Returns the content type and the body at a path; `None` if there is nothing. The figures are empty before the first look at the run.
+    /// Returns the content type and body for a path; `None` if the path does not exist. The figures are empty before the first poll of the run.
     pub(super) fn at(&self, path: &str) -> Option<(&'static str, Arc<[u8]>)> {
         let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         let (kind, body) = match path {

@@ -71,7 +71,7 @@ impl Site for FigureSite {
     }
 
     fn answer(&self, request: &Request<'_>) -> Result<Response, Refusal> {
-        // Without the token nobody learns anything, not even which pages there are.
+        // Without the token a client learns nothing, not even which pages there are.
         if let Some(token) = self.access.token()
             && !shows(request, token)
         {
@@ -87,7 +87,7 @@ impl Site for FigureSite {
     }
 }
 
-/// Returns true if a request carries the token. Only that for the page may have it in its address: a browser's user cannot set a header.
+/// Returns true if a request carries the token. Only the address of the page may contain it, because users cannot set a header in a browser.
 fn shows(request: &Request<'_>, token: &Token) -> bool {
     let is_page = request.path == "/";
     let pairs = request.query.split('&');
@@ -117,7 +117,7 @@ mod tests {
         assert!(access.require_token() && !access.require_token());
         assert_eq!(access.query(), "?token=0123456789abcdef");
         let right = "Authorization: Bearer 0123456789abcdef\r\n";
-        // Nobody has looked at a run, so that /stats and /metrics are not there yet.
+        // The run was not polled yet, so /stats and /metrics are empty.
         let cases = [
             ("/stats", "Authorization: Bearer 0123456789abcdeF\r\n", 401),
             ("/stats", "Authorization: Basic 0123456789abcdef\r\n", 401),

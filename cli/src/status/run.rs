@@ -1,4 +1,4 @@
-//! What a status tells of a run: data, in the form that `--json` prints.
+//! Status of a run, in the form that `--json` prints.
 
 use crate::control::wall_ns;
 use crate::error::Error;
@@ -14,72 +14,72 @@ use trace_merge::{DeadProcess, Death, DeathKind};
 /// A run.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Run {
-    /// The directory as it was named.
+    /// Directory as the user named it.
     pub(super) directory: String,
-    /// Its id.
+    /// Run id.
     pub(super) run: String,
-    /// When its first process began, in ns of wall time; absent if no fragment says so.
+    /// Wall time in ns when its first process began; absent if no fragment contains it.
     pub(super) start_realtime_ns: Option<u64>,
-    /// How long ago that was.
+    /// Time in ns since then.
     pub(super) age_ns: Option<u64>,
-    /// Bytes of all fragments.
+    /// Size of all fragments in bytes.
     pub(super) bytes: u64,
-    /// Events of all processes.
+    /// Number of events of all processes.
     pub(super) events: u64,
-    /// Lost events of all processes.
+    /// Number of lost events of all processes.
     pub(super) lost: u64,
-    /// Its processes, the main one first.
+    /// Its processes, the main process first.
     pub(super) processes: Vec<Process>,
 }
 
 /// A process.
 #[derive(Debug, Serialize)]
 pub(crate) struct Process {
-    /// What it calls itself, else script or program.
+    /// Name that it gave itself, or the name of its script or program.
     pub(crate) name: String,
     pub(crate) pid: u32,
     pub(super) host: String,
-    /// Whether it is the run's main process.
+    /// True if it is the main process of the run.
     pub(super) main: bool,
     pub(super) state: State,
-    /// The known facts about its end; absent if it lives or has ended as it should.
+    /// End of the process; absent if it is alive or has ended its recording itself.
     #[serde(skip)]
     pub(super) death: Option<Death>,
-    /// Levels it records, none if it is off; absent if its recorder does not say.
+    /// Levels that it records; empty if recording is off; absent if its recorder does not report them.
     pub(super) levels: Option<Vec<Level>>,
-    /// Its fragment files.
+    /// Number of its fragment files.
     pub(super) fragments: usize,
-    /// When it began, in ns of wall time.
+    /// Wall time in ns when it began.
     #[serde(skip)]
     pub(super) start_realtime_ns: Option<u64>,
     pub(super) events: u64,
     pub(super) bytes: u64,
-    /// How long ago its latest event was.
+    /// Time in ns since its latest event.
     pub(super) last_event_age_ns: Option<u64>,
-    /// Lost events by cause.
+    /// Number of lost events by cause.
     pub(crate) lost: BTreeMap<String, u64>,
-    /// What the preload library does not see of it, a sentence each.
+    /// Calls of the process that the preload library does not see, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_visible: Vec<String>,
 }
 
-/// What has become of a process.
+/// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// It lives.
+    /// It is alive.
     Alive,
     /// It was running when this snapshot was taken.
     Running,
-    /// It ended recording itself.
+    /// It ended the recording itself.
     Ended,
-    /// It was killed: it left spans open, or a signal is known.
+    /// It was killed: it left spans open, or its signal is known.
     Killed,
-    /// It ended by itself, with an exit code, and left spans open.
+    /// It ended by itself with an exit code, and left spans open.
     Exited,
-    /// It did not close its recording, and left no span open: after `_exit`, or a signal between two spans.
+    /// It did not close its recording and left no span open, for example because of `_exit` or a signal between two spans.
     Silent,
-    /// It did not close its recording, and it is not known whether spans were open.
+    /// It did not close its recording, and it is not known if spans were open.
     Unknown,
 }
 
@@ -98,7 +98,7 @@ impl State {
 }
 
 impl Run {
-    /// Reads the newest run of a directory, but for what is known of it.
+    /// Reads the newest run of a directory. Segments in the cache are not read again.
     pub(super) fn read(directory: &Path, cache: &mut Known) -> Result<Run, Error> {
         let found = processes(directory)?;
         let now_ns = wall_ns();
@@ -133,13 +133,13 @@ impl Run {
 }
 
 impl Process {
-    /// Reads what a process has recorded so far, except for what is known of it.
+    /// Reads what a process has recorded so far. Segments in the cache are not read again.
     pub(crate) fn read(
         process: &RunProcess,
         cache: &mut Known,
         now_ns: u64,
     ) -> io::Result<Process> {
-        let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
+        let alive = process.is_alive(); // checked before the fragment is read, so that nothing a dead process wrote is missed
         let contents = process.contents(cache)?;
         let death = death(&contents, alive);
         let last_ns = last_realtime_ns(&contents);
@@ -175,7 +175,7 @@ impl Process {
         })
     }
 
-    /// Returns the process if it is dead, with what is known of its end.
+    /// Returns a description of the process if it died.
     pub(crate) fn dead(&self) -> Option<DeadProcess> {
         Some(DeadProcess {
             name: self.name.clone(),
@@ -185,7 +185,7 @@ impl Process {
     }
 }
 
-/// Returns what is known of the end of a process; `None` if it lives, has ended as it should, or was running when a snapshot was taken.
+/// Returns how a process died; `None` if it is alive, has ended its recording itself, or was running when a snapshot was taken.
 fn death(contents: &Contents, is_alive: bool) -> Option<Death> {
     (!is_alive && !contents.ended && !contents.was_running).then(|| Death {
         open_spans: contents.open_spans,
@@ -194,7 +194,7 @@ fn death(contents: &Contents, is_alive: bool) -> Option<Death> {
     })
 }
 
-/// Returns the wall time of the last event of a process. Computes it from the monotonic clock, which was tied to wall time when recording began.
+/// Returns the wall time of the last event of a process. It is computed from the monotonic clock and the first anchor.
 fn last_realtime_ns(contents: &Contents) -> Option<u64> {
     let (began, last_ns) = (contents.began?, contents.last_ns?);
     let since = last_ns.saturating_sub(began.monotonic_ns);

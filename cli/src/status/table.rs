@@ -1,4 +1,4 @@
-//! A run as a table for people.
+//! Formats the status of a run as a table for people.
 
 use super::run::{Process, Run, State};
 use crate::level;
@@ -18,10 +18,10 @@ const HEADINGS: [&str; 9] = [
     "LAST EVENT",
     "LOST",
 ];
-/// Columns of numbers, which are set to the right.
+/// Columns with numbers, which are right-aligned.
 const NUMBERS: [usize; 4] = [1, 4, 5, 6];
 
-/// The status as text.
+/// Returns the status as text.
 pub(super) fn text(run: &Run) -> String {
     let mut text = String::new();
     let alive = run
@@ -34,7 +34,7 @@ pub(super) fn text(run: &Run) -> String {
         "run       {} in {}",
         printable(&run.run),
         printable(&run.directory)
-    ); // a string takes everything
+    ); // writing to a string cannot fail
     let _ = writeln!(text, "began     {age} ago");
     let _ = writeln!(
         text,
@@ -57,7 +57,7 @@ pub(super) fn text(run: &Run) -> String {
     text
 }
 
-/// What the preload library does not see of whom.
+/// Lists the calls that the preload library does not see, by process.
 fn not_visible(run: &Run) -> String {
     let mut text = String::new();
     for process in &run.processes {

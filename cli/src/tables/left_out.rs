@@ -1,4 +1,4 @@
-//! What `sa-profile tables` is in a build without it.
+//! `sa-profile tables` in a build that does not support it.
 
 use crate::error::Error;
 use std::ffi::OsString;
@@ -13,12 +13,12 @@ pub(crate) struct Arguments {
     _words: Vec<OsString>,
 }
 
-/// Says that this build cannot.
+/// Returns the error that this build cannot write tables.
 pub(crate) fn run(_: &Arguments) -> Result<ExitCode, Error> {
     Err(refusal())
 }
 
-/// Says that this build cannot.
+/// Returns the error that this build cannot write tables.
 pub(crate) fn write_new(_: &Options, _: &Path) -> Result<(), Error> {
     Err(refusal())
 }

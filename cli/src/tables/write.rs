@@ -1,4 +1,4 @@
-//! `sa-profile tables`, with what writes Parquet.
+//! `sa-profile tables` in a build that supports it.
 
 use crate::directory;
 use crate::error::Error;
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     tables: TablesArgs,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let tables = arguments.tables.clone().find_runs(directory::inputs)?;
     let unfinished = Unfinished::default();
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the tables of a run into a folder that is not there yet.
+/// Writes the tables of a run into a new folder.
 pub(crate) fn write_new(options: &Options, to: &Path) -> Result<(), Error> {
     let tables = TablesOptions {
         to: to.to_owned(),
@@ -43,9 +43,9 @@ pub(crate) fn write_new(options: &Options, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A signal that ends this process has it remove the tables that are not whole. Whether one came.
+/// Removes incomplete tables when a signal ends this process. The returned flag is set when a signal arrived.
 fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
-    // Before other threads begin, so that none of them gets a signal.
+    // This comes before other threads are created, so that none of them gets a signal.
     let signals = Signals::of_command(&ENDING)?;
     let unfinished = unfinished.clone();
     let is_stopped = Arc::new(AtomicBool::new(false));

@@ -1,18 +1,18 @@
-//! The figures as text.
+//! Formats the figures of a live run as text.
 
 use crate::words::amount::{aligned, grouped, size};
 use crate::words::printable;
 use std::fmt::Write;
 use trace_report::live::{LiveState, LiveStats, LiveWindow};
 
-/// Rows of each table.
+/// Maximum number of rows in each table.
 const ROWS: usize = 10;
-/// Shortest time without an event that is mentioned.
+/// Minimum time without an event that is mentioned.
 const SILENCE_NS: u64 = 3_000_000_000;
-/// No name takes more of a line.
+/// Maximum width of a name.
 const NAME: usize = 40;
 
-/// All of it.
+/// Returns the whole screen.
 pub(super) fn text(stats: &LiveStats) -> String {
     let mut text = String::new();
     let state = match (stats.state, stats.is_final) {
@@ -28,7 +28,7 @@ pub(super) fn text(stats: &LiveStats) -> String {
     let lost = recorded.lost.values().copied();
     let lost = lost.fold(0, u64::saturating_add);
     let all = recorded.alive + recorded.ended + recorded.died;
-    let _ = writeln!(text, "run       {} {state}", printable(&stats.run)); // a string takes everything
+    let _ = writeln!(text, "run       {} {state}", printable(&stats.run)); // writing to a string cannot fail
     let _ = writeln!(
         text,
         "recorded  {} events, {} lost, {}; {} of {all} processes alive, {} died",
@@ -46,7 +46,7 @@ pub(super) fn text(stats: &LiveStats) -> String {
     text
 }
 
-/// One look in one line.
+/// Returns the figures as one line.
 pub(super) fn line(stats: &LiveStats) -> String {
     let silence = silence(stats).map_or(String::new(), |words| format!("{words}; "));
     let (last, requests) = (&stats.last_10_s, &stats.requests);
@@ -68,13 +68,13 @@ pub(super) fn line(stats: &LiveStats) -> String {
     )
 }
 
-/// Says for how long nothing has happened, if that is longer than recorders may hold an event back.
+/// Returns how long there has been no event, if it is longer than recorders may delay an event.
 fn silence(stats: &LiveStats) -> Option<String> {
     let ns = stats.no_event_for_ns.filter(|ns| *ns >= SILENCE_NS)?;
     Some(format!("no event for {} s", ns / 1_000_000_000))
 }
 
-/// What engines say of their steps, else what requests say at their end.
+/// Returns the token rate that the engines report for their steps, or the one from finished requests.
 fn tokens_per_s(window: &LiveWindow) -> f64 {
     match window.decode_tokens_per_s > 0.0 {
         true => window.decode_tokens_per_s,
@@ -82,7 +82,7 @@ fn tokens_per_s(window: &LiveWindow) -> f64 {
     }
 }
 
-/// Returns the words for requests without an end: in flight, unless the run has ended.
+/// Returns the description of requests without an end: in flight, unless the run has ended.
 fn unfinished_words(stats: &LiveStats) -> &'static str {
     match stats.state {
         LiveState::Ended => "without an end",

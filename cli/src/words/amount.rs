@@ -1,10 +1,10 @@
-//! Times and counts: as the command line has them, and as a table shows them.
+//! Parses times and counts of the command line, and formats them for tables.
 
 use std::time::Duration;
 
 pub(crate) use trace_report::screen::{aligned, grouped};
 
-/// Reads `30s`, `500ms`, `5m`, `2h`, or a number of seconds.
+/// Parses `30s`, `500ms`, `5m`, `2h`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let units = [
         ("ms", 1),
@@ -18,7 +18,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(ms))
 }
 
-/// Reads `1000`, `10k`, `1M`.
+/// Parses `1000`, `10k`, `1M`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let units = [
         ("", 1),
@@ -31,7 +31,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Reads a number above 0 with one of these units.
+/// Parses a number above 0 with one of these units.
 fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -40,7 +40,7 @@ fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     (number > 0).then_some(number)
 }
 
-/// A size in bytes, with the unit that leaves up to three digits before the point.
+/// Formats a size in bytes, with a unit that leaves up to three digits before the point.
 pub(crate) fn size(bytes: u64) -> String {
     let units = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -55,7 +55,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{scaled:.1} {}", units[unit])
 }
 
-/// How long ago something was.
+/// Formats how long ago something was.
 pub(crate) fn age(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     match seconds {
