@@ -1,15 +1,15 @@
-//! The commands that act on 64 live processes: `cargo bench -p sa-profile --bench control [-- [--quick] [switch] [live]]`.
+//! Benchmarks commands that act on 64 live processes: `cargo bench -p sa-profile --bench control [-- [--quick] [switch] [live]]`.
 //!
-//! `switch`: processes at full speed are switched on and, when all have said so, off. Per switch: the time from the command's store to the last
-//! process's own record of it, 350 ms of lead included, and between the first and the last process. They record for 3 s at most, which bounds
-//! the disk space. Prints `RESULT switch_<on|off> <ms_to_the_last_of_64> <ms_between_first_and_last>`.
+//! `switch`: recording is switched on in processes at full speed and, when all have reported that, off again. For each switch this measures the time
+//! from storing the command's control to the last process's own record of it, including 350 ms of lead, and the time between the first and the last
+//! process. They record for at most 3 s, which limits the disk space. Prints `RESULT switch_<on|off> <ms_to_the_last_of_64>
+//! <ms_between_first_and_last>`.
 //!
-//! `live`: processes record while `sa-profile serve` follows them and `/stats` is asked for ten times a second: first paced, as a busy engine
-//! does (100 spans and a request of four tokens per process and 100 ms), then at full speed.
-//! Prints for both, `paced` and `full`: `RESULT live_<which>_read <MB_written> <MB_per_s_read> <most_seconds_behind>`,
-//! `RESULT live_<which>_cpu <percent_of_one_core> <ms_per_MB_read>`, `RESULT live_<which>_memory <MB_of_anonymous_memory_at_most>`,
-//! `RESULT live_<which>_stats_ms <p50> <p99> <kB_of_the_body>`, and how long it took to catch up once nobody recorded any more:
-//! `RESULT live_<which>_caught_up_s <seconds>`.
+//! `live`: processes record while `sa-profile serve` follows them and `/stats` is requested ten times per second: first paced like a busy engine (100
+//! spans and a request with four tokens per process every 100 ms), then at full speed. Prints for both, `paced` and `full`: `RESULT live_<which>_read
+//! <MB_written> <MB_per_s_read> <most_seconds_behind>`, `RESULT live_<which>_cpu <percent_of_one_core> <ms_per_MB_read>`, `RESULT live_<which>_memory
+//! <MB_of_anonymous_memory_at_most>`, `RESULT live_<which>_stats_ms <p50> <p99> <kB_of_the_body>`, and how long it took to catch up after recording
+//! stopped: `RESULT live_<which>_caught_up_s <seconds>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 #![expect(
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ use trace_merge::line::parse_canonical;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sa-profile");
 const PROCESSES: usize = 64;
-/// Marks a child's command line; `paced` or `full` follows.
+/// Argument that marks a child process; `paced` or `full` follows.
 const CHILD: &str = "--record-in-child";
 const PACE: Duration = Duration::from_millis(100);
 
@@ -61,7 +61,7 @@ fn main() {
 fn record(is_paced: bool) {
     std::thread::spawn(|| {
         let mut rest = String::new();
-        let _ = std::io::stdin().read_line(&mut rest); // its end is all that counts
+        let _ = std::io::stdin().read_line(&mut rest); // only waits for its end
         process::exit(0);
     });
     let pid = process::id();
@@ -106,7 +106,7 @@ impl Recording {
         Recording((0..PROCESSES).map(child).collect())
     }
 
-    /// Ends them all, and waits for them.
+    /// Ends all processes, and waits for them.
     fn end(mut self) {
         self.0.iter_mut().for_each(|child| drop(child.stdin.take()));
         for child in &mut self.0 {
@@ -125,7 +125,7 @@ fn fragments(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Switches processes on and off, and measures how soon all obey.
+/// Switches recording on and off, and measures how soon all processes obey.
 fn switch_all(rounds: usize) {
     let mut found = [
         ("on", Vec::new(), Vec::new()),
@@ -162,7 +162,7 @@ fn switch_all(rounds: usize) {
     }
 }
 
-/// Switches all processes by the command, which waits for them. Returns the control that it stored.
+/// Switches all processes with the command, which waits for them. Returns the control that it stored.
 fn switch(directory: &Path, words: &[&str]) -> Control {
     let status = Command::new(PROGRAM).args(words).arg(directory).status();
     if !status.unwrap().success() {
@@ -235,7 +235,7 @@ fn follow(which: &str, seconds: u64) {
     serving.child.wait().unwrap();
 }
 
-/// `sa-profile serve`, and what `/stats` said so far.
+/// `sa-profile serve`, and its `/stats` so far.
 struct Serving {
     child: process::Child,
     port: u16,
@@ -268,7 +268,7 @@ impl Serving {
         }
     }
 
-    /// Asks for `/stats` once.
+    /// Requests `/stats` once.
     fn ask(&mut self) -> Value {
         let start = Instant::now();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();

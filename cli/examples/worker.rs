@@ -1,4 +1,4 @@
-//! A recorded process for the tests of `sa-profile`: it does what its arguments say, one word after the other.
+//! A recorded process for the tests of `sa-profile`. It executes its arguments one after the other.
 //!
 //! `worker NAME [spans=N | threads=N | requests=N | silent | say=TEXT | sleep=MS | steps | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
 #![expect(
@@ -29,7 +29,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             "spans" => (0..value.parse()?).for_each(|index: u64| {
                 drop(span!("worker", "work", index = index));
             }),
-            // A process with more than one thread has one of the recorder's own, which flushes.
+            // A process with more than one thread also has the recorder's thread, which flushes.
             "threads" => (1..value.parse()?).for_each(|_: u32| {
                 std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
             }),
@@ -46,7 +46,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             "open" => begin(Level::E2e, "worker", "open"),
             "kill" => raise(Signal::SIGKILL)?,
             "term" => raise(Signal::SIGTERM)?,
-            // No exit handler runs, as with `_exit`.
+            // As with `_exit`, no exit handler runs.
             "leave" => return Err(Command::new("true").exec().into()),
             "exit" => return Ok(ExitCode::from(value.parse::<u8>()?)),
             _ => return Err(format!("unknown word {word}").into()),
@@ -77,7 +77,7 @@ fn serve(name: &str, number: u64) {
     http.arg("reason", if number % 10 == 9 { "abort" } else { "stop" });
 }
 
-/// Says that it is ready, and records a step each ms until its standard input ends.
+/// Prints that it is ready, and records a step every ms until its standard input ends.
 fn record_steps() {
     Recorder::get().flush();
     let waits = std::thread::spawn(|| io::copy(&mut io::stdin(), &mut io::sink()));
@@ -88,7 +88,7 @@ fn record_steps() {
     }
 }
 
-/// Waits for a file, a minute at most.
+/// Waits for a file, at most for a minute.
 fn wait_for(file: &str) {
     let start = Instant::now();
     while !Path::new(file).exists() && start.elapsed() < Duration::from_secs(60) {
@@ -96,7 +96,7 @@ fn wait_for(file: &str) {
     }
 }
 
-/// Leaves a process of its own session behind that records, waits for a file, records again, and ends.
+/// Starts a process in its own session that records, waits for a file, records again, and ends.
 fn daemonise(name: &str, file: &str) -> Result<(), Box<dyn Error>> {
     Command::new("setsid")
         .arg(std::env::current_exe()?)

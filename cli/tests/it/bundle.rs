@@ -188,7 +188,7 @@ fn a_bundle_has_the_figures_of_a_run_and_none_of_its_secrets() {
     assert_eq!(report["requests"], original["requests"].clone());
     assert_eq!(report["request"][0]["request_id"], "r1");
     assert_eq!(report["recorded"]["damaged"], 1);
-    // Both hosts have a process of this name.
+    // Both hosts have a process with this name.
     let processes = report["recorded"]["processes"].as_array().unwrap();
     let names: Vec<&Value> = processes.iter().map(|of| &of["name"]).collect();
     assert_eq!(names, ["EngineCore[100]", "EngineCore[200]"]);

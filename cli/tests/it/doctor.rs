@@ -1,4 +1,4 @@
-//! `sa-profile doctor` on a healthy set-up and on broken ones: what it says, word for word where that does not depend on the machine.
+//! Tests what `sa-profile doctor` reports for a healthy set-up and for broken ones, word for word if it does not depend on the machine.
 
 use crate::program::{Ended, Ground, PROGRAM, Started, lacking_library, some_library};
 use sa_format::{segment_name, stem_and_segment};
@@ -7,14 +7,14 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 
-/// Checks that depend on the machine: only that they were made is compared.
+/// Checks whose results depend on the machine. The test only compares their names.
 const VOLATILE: &str = "file system, disk, open files, address space, memory, clock, page size, pid namespace, time namespace, ptrace, \
     other profilers, preload library, NPU runtime, Python package, vLLM plugin, torch_npu";
 
-/// The hint about a directory that cannot be used.
+/// Hint about a directory that cannot be used.
 const ANOTHER: &str = "name another one in SA_PROFILE_DIR or sa-profile run --dir";
 
-/// Returns what it printed, without what depends on the machine or the moment.
+/// Returns the output without the parts that depend on the machine or the time.
 fn golden(ended: &Ended) -> String {
     let line = |line: &str| {
         let check = line.get(6..21).unwrap().trim();
@@ -111,7 +111,7 @@ fn a_read_only_directory() {
     fs::create_dir(&out).unwrap();
     let mut command = ground.command(&["doctor", "out"]);
     if fs::metadata(&out).unwrap().uid() == 0 {
-        // Nothing is read-only to root: another user looks.
+        // Root can write everywhere, so the program runs as another user.
         let copy = ground.path("sa-profile");
         fs::copy(PROGRAM, &copy).unwrap();
         chown(&out, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -232,7 +232,7 @@ fn the_preload_library_is_looked_for_beside_the_program() {
     assert_eq!(ended.code, Some(0), "the API records all the same");
 }
 
-/// Writes what `importlib.metadata` reads of an installed package.
+/// Writes the metadata of an installed package that `importlib.metadata` reads.
 fn install(ground: &Ground, name: &str, version: &str, more: &str) {
     let folder = ground.path(&format!("site/{name}-{version}.dist-info"));
     fs::create_dir_all(&folder).unwrap();

@@ -1,13 +1,13 @@
-//! Characters that nobody sees (issue 19, 13), in the names of what is recorded and of the directory: none reaches the terminal.
+//! Invisible characters in names of recorded things and of the directory (issues 19 and 13): none of them may reach the terminal.
 
 use crate::program::Ground;
 use std::fs;
 use std::path::Path;
 
-/// What `is_invisible` calls so, for these names.
+/// Characters for which `is_invisible` returns true.
 const HIDDEN: [char; 3] = ['\u{202e}', '\u{1b}', '\u{200b}'];
 
-/// Writes a run of a process that is dead, whose name, host and run have such characters.
+/// Writes a run of a dead process with such characters in its name, host and run.
 fn record(directory: &Path) {
     let fragments = directory.join("fragments");
     fs::create_dir_all(&fragments).unwrap();

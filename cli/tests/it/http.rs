@@ -1,4 +1,4 @@
-//! The server of `serve` and `open` under attack: odd requests, slow and deaf clients, many at once.
+//! Attacks the server of `serve` and `open`: odd requests, slow clients, clients that never read, and many at once.
 
 use crate::program::{Ground, Started};
 use crate::serving::{Serving, reply};
@@ -7,10 +7,10 @@ use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
-/// Bytes of the trace that `open` serves, which no socket buffers.
+/// Size of the trace that `open` serves. No socket buffers as much.
 const TRACE_BYTES: usize = 64 << 20;
 
-/// Starts both commands, each on something that others may not read.
+/// Starts both commands, with data that other users may not read.
 fn both(ground: &Ground) -> [Serving; 2] {
     Started::of(&mut ground.worker(&["api", "requests=5"])).end();
     let mut figures = Serving::figures(ground, &[]);
@@ -44,7 +44,7 @@ fn what_is_malformed_or_not_there_is_refused() {
             let no_sniffing = "x-content-type-options: nosniff\r\n";
             assert!(found.head.contains(no_sniffing), "{found:?}");
         }
-        // Nobody gets an answer to a request that ends in its middle.
+        // A request that ends in the middle gets no answer.
         let mut half = serving.connect();
         half.write_all(b"GET /stats HTT").unwrap();
         half.shutdown(Shutdown::Write).unwrap();
@@ -66,10 +66,10 @@ fn slow_clients_keep_nobody_waiting() {
             stream
         };
         let mut slow: Vec<TcpStream> = (0..200).map(|_| connect("GET /sta")).collect();
-        // These ask and never read.
+        // These clients send a request and never read the answer.
         let request = format!("GET {} HTTP/1.1\r\n{}\r\n", serving.path, serving.headers);
         let deaf: Vec<TcpStream> = (0..50).map(|_| connect(&request)).collect();
-        // A server that waited for one of them would take more time than a test has.
+        // A server that waited for one of them would exceed the test's time limit.
         for _ in 0..20 {
             assert_eq!(status(&serving), 200);
         }

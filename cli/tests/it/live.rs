@@ -1,4 +1,4 @@
-//! `sa-profile serve` and `watch` on processes that really record, and clients of every kind.
+//! Tests `sa-profile serve` and `watch` with processes that really record, and with clients of every kind.
 
 use crate::program::{Ended, Ground, PROGRAM, Started};
 use crate::serving::{Serving, bearer};
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Shows a page in a browser.
+/// Script that shows a page in a browser.
 const SHOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/show");
 
 impl Serving {
@@ -18,11 +18,11 @@ impl Serving {
         let found = self.ask("GET", "/stats");
         match found.status {
             200 => serde_json::from_slice(&found.body).unwrap(),
-            _ => Value::Null, // the run was not looked at yet
+            _ => Value::Null, // the run was not polled yet
         }
     }
 
-    /// Returns what Prometheus takes for sums: each with its labels.
+    /// Returns the values that Prometheus treats as sums, with their labels.
     fn sums(&self) -> BTreeMap<String, f64> {
         let metrics = String::from_utf8(self.ask("GET", "/metrics").body).unwrap();
         let samples = metrics.lines().filter_map(|line| line.rsplit_once(' '));
@@ -95,7 +95,7 @@ fn assert_same(stats: &Value, ground: &Ground) {
     assert_eq!(stats["recorded"]["events"], report["recorded"]["events"]);
 }
 
-/// The figures while processes live, after one was killed, and after all have ended.
+/// Compares the figures while processes live, after one was killed, and after all have ended.
 #[test]
 fn the_figures_are_those_of_the_report() {
     let ground = Ground::new();
@@ -157,7 +157,7 @@ fn the_figures_are_those_of_the_report() {
     assert_eq!(serving.started.end().code, Some(0));
 }
 
-/// A browser that opens a page and waits until it shows one text after the other; nothing (said loudly) where there is none.
+/// Starts a browser that opens a page and waits until it shows one text after the other. Returns `None`, with a message, if there is no browser.
 fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
     let started = Started::of(Command::new(SHOW).arg(address).args(texts));
     let line = started.wait_for_line("show: ");
@@ -168,7 +168,7 @@ fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
     Some(started)
 }
 
-/// What it saw, for each text.
+/// Returns what the browser has shown, for each text.
 fn seen(started: Started) -> Vec<Value> {
     let ended = started.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -188,7 +188,7 @@ fn answered(past: &Value) -> Option<f64> {
     Some((rates.filter_map(Value::as_f64).sum::<f64>() * seconds).round())
 }
 
-/// A page that stays open while processes record and end.
+/// Keeps a page open while processes record and end.
 #[test]
 fn alone_the_page_goes_with_the_run() {
     let test = "alone_the_page_goes_with_the_run";
@@ -202,7 +202,7 @@ fn alone_the_page_goes_with_the_run() {
         of("ok") + of("aborted") + of("failed")
     };
     serving.stats_when(|stats| ended(stats) == 40);
-    // The last part appears once it is over.
+    // The last part of the charts appears once it is over.
     let stats =
         serving.stats_when(|stats| answered(&stats["past"]) == stats["requests"]["ok"].as_f64());
     assert_eq!(
@@ -234,7 +234,7 @@ fn alone_the_page_goes_with_the_run() {
     }
 }
 
-/// A server that lives and does nothing is idle: nothing counts back from its last event. A watch of it goes on until a signal ends it.
+/// An idle server must be shown as idle: no figure may be computed from its last event. `watch` continues until a signal ends it.
 #[test]
 fn issue_47_an_idle_server_looks_idle() {
     let ground = Ground::new();
@@ -309,7 +309,7 @@ fn token_in(line: &str) -> &str {
     token.split(' ').next().unwrap()
 }
 
-/// On 127.0.0.1 every user of the machine can connect.
+/// Every user of the machine can connect to 127.0.0.1.
 #[test]
 fn a_run_that_others_may_not_read_has_a_token_on_this_machine_too() {
     let ground = Ground::new();
@@ -327,7 +327,7 @@ fn a_run_that_others_may_not_read_has_a_token_on_this_machine_too() {
     let serving = Serving::figures(&ground, &["--token-file", "token"]);
     assert_eq!(serving.path, "/");
     assert_eq!(serving.ask("GET", "/stats").status, 401);
-    // Everybody may come to the fragments, and read none.
+    // All users can enter the folders of the fragments, but cannot read the fragments.
     for path in [".", "out", "out/fragments"] {
         set_mode(&ground.path(path), 0o755);
     }
@@ -352,7 +352,7 @@ fn issue_47_a_private_run_after_a_public_one_needs_a_token() {
     run("second", "0600");
     let folder = fs::metadata(ground.path("out/fragments")).unwrap();
     assert_eq!(folder.permissions().mode() & 0o777, 0o755);
-    // The server goes on with the second run.
+    // The server continues with the second run.
     let started = &serving.started;
     let line = started.wait_for_line("some users may not read this run");
     assert_eq!(serving.ask("GET", "/stats").status, 401);
@@ -360,7 +360,7 @@ fn issue_47_a_private_run_after_a_public_one_needs_a_token() {
     assert_ne!(Serving::figures(&ground, &[]).path, "/");
 }
 
-/// What `promtool check metrics` asks of names and types, on what Prometheus' own parser for Python reads.
+/// Script that checks names and types of metrics like `promtool check metrics`, after parsing them with Prometheus' own Python parser.
 const CHECK: &str = r#"
 import sys
 from prometheus_client.parser import text_string_to_metric_families
@@ -380,7 +380,7 @@ print(int(by_name["sa_profile_time_to_first_token_seconds_count"]), int(by_name[
 print(sum(sample.name == "sa_profile_slices_total" for sample in samples))
 "#;
 
-/// A Python with Prometheus' parser: that of the Python package's tests, or the system's.
+/// Returns a Python with Prometheus' parser: the one of the Python package's tests, or the system's.
 fn python() -> Option<String> {
     let target = Path::new(PROGRAM).ancestors().nth(2).unwrap();
     let of_tests = target.join("python/venv/bin/python").display().to_string();
@@ -417,6 +417,6 @@ fn prometheus_reads_the_metrics() {
     stdin.unwrap().write_all(&metrics.body).unwrap();
     let output = check.wait_with_output().unwrap();
     assert!(output.status.success(), "{text}");
-    // 50 requests of 1, 2, 3 and 4 tokens in turn, and the two names of their spans.
+    // 50 requests with 1, 2, 3 and 4 tokens in turn, and two span names.
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "50 123\n2\n");
 }

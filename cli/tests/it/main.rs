@@ -1,4 +1,4 @@
-//! `sa-profile` as its users run it, on processes that really record.
+//! Runs `sa-profile` like its users, with processes that really record.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,

@@ -1,4 +1,4 @@
-//! Files that commands write can be read by the readers of the fragments, whatever the umask.
+//! Files that commands write can be read by everyone who can read the fragments, whatever the umask.
 
 use crate::program::{Ground, Started};
 use std::fs;
@@ -35,7 +35,7 @@ fn tables_have_the_mode_of_the_fragments() {
     }
 }
 
-/// The engine is started on tables in the folder of temporary files, which every user can enter.
+/// The tables for the engine are written to the folder of temporary files, which every user can enter.
 #[test]
 fn the_tables_of_a_statement_are_nobody_elses() {
     let ground = Ground::new();

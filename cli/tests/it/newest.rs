@@ -1,16 +1,16 @@
-//! Commands without a RUN take the newest one, also from the folders that `sa-profile run` makes.
+//! Commands without RUN use the newest run, which may also be in a folder that `sa-profile run` created.
 
 use crate::program::{Ended, Ground, Started};
 use std::fs;
 
-/// Folders as `sa-profile run` names them, in the order of their runs.
+/// Folders with names as `sa-profile run` creates them, in the order of their runs.
 const FOLDERS: [&str; 3] = [
     "profile_out/20260101-000001",
     "profile_out/20260101-000002",
     "profile_out/20260101-000003",
 ];
 
-/// A folder with a `profile_out` in which the first and the last run have ended, and one is live. A fourth one is just starting.
+/// A folder with a `profile_out` that contains four runs: the first and third have ended, one is live, and the fourth is just starting.
 struct Runs {
     ground: Ground,
     path: String,
@@ -54,7 +54,7 @@ fn what_reads_a_run_takes_the_newest() {
         "tables --to tables",
         "sql names",
         "doctor",
-        // A directory that only holds folders of runs leads to the newest one, too.
+        // A directory that only contains folders of runs leads to the newest one, too.
         "status profile_out",
         "report profile_out",
         "sql profile_out names",
@@ -71,7 +71,7 @@ fn what_reads_a_run_takes_the_newest() {
     let all = runs.run("report --all-runs --json").stdout;
     let mut names = ["first", "live", "last"].into_iter();
     assert!(names.all(|name| all.contains(name)));
-    // A run that was named is not announced.
+    // There is no notice about a run that was named.
     assert_eq!(runs.run(&format!("status {}", FOLDERS[0])).stderr, "");
 }
 
@@ -127,7 +127,7 @@ fn without_a_run_it_is_said_how_to_record_one() {
     }
 }
 
-/// Opens a trace without a browser, and returns what is said before the link.
+/// Opens a trace without a browser, and returns the messages before the link.
 fn said_before_link(ground: &Ground, words: &[&str]) -> Vec<String> {
     let options = ["open", "--no-browser", "--port", "0"];
     let open = ground.start(&[&options, words].concat());

@@ -1,4 +1,4 @@
-//! `sa-profile open`, fetched by a plain HTTP client: what a page of Perfetto's gets, and what nobody else does.
+//! Fetches a trace from `sa-profile open` with a plain HTTP client: tests what Perfetto's page gets, and that no other page gets anything.
 
 use crate::program::{Ended, Ground, Started};
 use crate::serving::Serving;
@@ -24,7 +24,7 @@ fn perfettos_page_gets_the_whole_trace_and_the_serving_ends() {
     fs::write(ground.path("my trace.json"), &body).unwrap();
     let serving = Serving::trace(&ground, "my trace.json");
     assert!(serving.path.ends_with("/my_trace.json"), "{}", serving.path);
-    // A page may ask before it fetches.
+    // A page may send a preflight request first.
     let asked = "Access-Control-Request-Private-Network: true\r\n";
     let asked = serving.headers.clone() + asked;
     let preflight = serving.send_request("OPTIONS", &serving.path, &asked);
@@ -144,7 +144,7 @@ fn a_taken_port_and_a_missing_trace_are_said_plainly() {
     assert_eq!(ground.run(&["open", "none.json"]), missing);
 }
 
-/// A trace that others may not read has a token in its link, and others can list the arguments of the browser.
+/// The link of a trace that others may not read contains a token, and others can list the arguments of the browser.
 #[test]
 fn a_browser_is_started_where_there_is_a_screen() {
     let ground = Ground::new();
@@ -185,7 +185,7 @@ fn a_browser_is_started_where_there_is_a_screen() {
     }
 }
 
-/// The one test that takes Perfetto's own port; where something else has it, the program says so.
+/// This is the only test that uses Perfetto's own port. If another program has it, the test is skipped with a message.
 #[test]
 fn run_with_open_serves_what_it_recorded() {
     let ground = Ground::new();

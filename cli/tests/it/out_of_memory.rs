@@ -1,4 +1,4 @@
-//! The commands where there is little memory: they end with what was asked for, or say that memory ran out.
+//! Runs commands with little memory: they must either succeed or report that memory ran out.
 
 use crate::program::PROGRAM;
 use std::fs;
@@ -14,7 +14,7 @@ fn limited(kb: u64, words: &[&str]) -> Output {
     shell.output().unwrap()
 }
 
-/// A trace of requests, each with a name of its own.
+/// Writes a trace of requests with different names.
 fn trace(path: &Path) {
     let request = |n: u32| {
         let at = n * 10;
@@ -44,13 +44,13 @@ fn a_command_without_memory_says_so() {
             let _ = fs::remove_dir_all(&to);
             let output = limited(kb, words);
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            // With too little to begin, the loader or the runtime says so.
+            // With too little memory to start, the error comes from the loader or the runtime.
             let can_begin = limited(kb, &["--version"]).status.success();
             match output.status.code() {
                 Some(0) => was_enough = true,
                 Some(2) if said.contains("out of memory") => was_told = true,
                 Some(2) if said.contains("annot allocate memory") => {}
-                Some(2) if said.contains("temporarily unavailable") => {} // no thread could be started
+                Some(2) if said.contains("temporarily unavailable") => {} // no thread could be created
                 code => assert!(!can_begin, "{words:?} with {kb} kB: {code:?}: {said}"),
             }
             kb *= 2;

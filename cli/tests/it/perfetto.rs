@@ -1,5 +1,6 @@
-//! What Perfetto's UI itself shows of a run with `sa-profile open`, in a real Chromium. The page has the origin of ui.perfetto.dev and counts as one of the public network, so
-//! that everything stands in its way that stands in a user's: CORS, its content security policy, the browser's question whether it may reach this machine.
+//! Tests what Perfetto's own UI shows of a run with `sa-profile open`, in a real Chromium. The page has the origin of ui.perfetto.dev and counts as a
+//! page of the public network. So everything that can block it for a user applies here: CORS, its content security policy, and the browser's question
+//! if it may reach this machine.
 
 use crate::program::{Ended, Ground};
 use serde_json::Value;
@@ -9,8 +10,8 @@ const UI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/perfetto/ui");
 /// Exit code of the UI's script if the UI cannot be set up.
 const NOT_HERE: i32 = 3;
 
-/// Records spans, serves their trace on the one port that Perfetto's page may load from, and opens it with these options. Returns what the UI says and how the
-/// command ended; nothing (said loudly) where the port is taken or the UI cannot be set up.
+/// Records spans, serves their trace on the only port from which Perfetto's page may load, and opens it with these options. Returns the output of the
+/// UI and how the command ended. Returns `None`, with a message, if the port is in use or the UI cannot be set up.
 fn shown(test: &str, ground: &Ground, options: &[&str]) -> Option<(Output, Ended)> {
     let recorded = ground.record("-d out", "one spans=300");
     assert_eq!(recorded.code, Some(0), "{recorded:?}");

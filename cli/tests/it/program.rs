@@ -1,4 +1,4 @@
-//! The program under test, in a directory of its own: started, signalled, and its traces read.
+//! Runs the program under test in its own directory: starts it, sends signals, and reads its traces.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -11,9 +11,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The program.
+/// Path of the program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_sa-profile");
-/// Nothing takes this long unless it hangs.
+/// Maximum time for anything to happen.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Returns the path of the program `examples/worker.rs`. Cargo builds it together with the tests.
@@ -37,7 +37,7 @@ pub(crate) fn some_library() -> String {
     library.expect("this process has the library").to_owned()
 }
 
-/// Returns a shared library that needs one that nobody has.
+/// Returns a shared library that needs another one, which does not exist.
 pub(crate) fn lacking_library(ground: &Ground) -> String {
     let mut bytes = fs::read(some_library()).unwrap();
     let name = b"libc.so.6\0";
@@ -55,13 +55,13 @@ pub(crate) fn signal(name: &str, pid: &str) {
     assert!(status.unwrap().success(), "SIG{name} to {pid}");
 }
 
-/// A directory of its own to work in.
+/// A working directory for one test.
 pub(crate) struct Ground {
     root: TempDir,
 }
 
 impl Ground {
-    /// Makes it.
+    /// Creates the directory.
     pub(crate) fn new() -> Ground {
         let root = tempfile::Builder::new().prefix("sa-cli-").tempdir();
         Ground {
@@ -74,7 +74,7 @@ impl Ground {
         self.root.path().join(name)
     }
 
-    /// Returns a command that works in it and sees no variable of ours, nor a terminal's.
+    /// Returns a command that runs in the directory, without our variables or those of a terminal.
     pub(crate) fn plain(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -117,12 +117,12 @@ impl Ground {
         self.start(arguments).end()
     }
 
-    /// Runs the program with these words, which have no spaces, to its end.
+    /// Runs the program with these arguments, separated by spaces, to its end.
     pub(crate) fn run_words(&self, words: &str) -> Ended {
         self.run(&words.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Returns what the program prints as JSON, with nothing to say.
+    /// Returns the JSON that the program prints. It must succeed without a message.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let ended = self.run(arguments);
         let said = (ended.code, ended.stderr.as_str());
@@ -130,7 +130,7 @@ impl Ground {
         serde_json::from_str(&ended.stdout).unwrap()
     }
 
-    /// Returns `sa-profile run` with these options and a worker that gets these words.
+    /// Returns `sa-profile run` with these options and a worker with these arguments.
     pub(crate) fn recording(&self, options: &str, words: &str) -> Command {
         let mut command = self.command(&["run"]);
         command.args(options.split_whitespace()).arg("--");
@@ -138,12 +138,12 @@ impl Ground {
         command
     }
 
-    /// Records a worker that gets these words, to its end.
+    /// Records a worker with these arguments, to its end.
     pub(crate) fn record(&self, options: &str, words: &str) -> Ended {
         Started::of(&mut self.recording(options, words)).end()
     }
 
-    /// Returns a worker that gets these words, and records into `out` by itself.
+    /// Returns a worker with these arguments that records into `out` by itself.
     pub(crate) fn worker(&self, words: &[&str]) -> Command {
         let mut command = self.plain(&worker());
         command.args(words);
@@ -151,28 +151,28 @@ impl Ground {
         command
     }
 
-    /// Starts a worker that records 1,000 spans, and then one every ms until it is let end. Waits for the first ones.
+    /// Starts a worker that records 1,000 spans, and then one every ms until its stdin is closed. Waits for the first ones.
     pub(crate) fn host(&self, name: &str) -> Started {
         self.host_with(&[name, "spans=1000"], &[])
     }
 
-    /// Starts a worker with these words and variables that then records a span every ms until it is let end. Waits for the first ones.
+    /// Starts a worker with these arguments and variables that then records a span every ms until its stdin is closed. Waits for the first ones.
     pub(crate) fn host_with(&self, words: &[&str], variables: &[(&str, &str)]) -> Started {
         let mut command = self.worker(&[words, &["steps"]].concat());
-        // So that it has the recorder's thread, which looks for switches and flushes.
+        // With this variable it has the recorder's thread, which checks for switches and flushes.
         command.env("SA_PROFILE_THREADS", "1");
         let host = Started::of(command.envs(variables.iter().copied()));
         host.wait_for_line("ready");
         host
     }
 
-    /// Records and kills a worker whose room on disk is too small for what it records.
+    /// Records a worker with too little disk space for its events, and kills it.
     pub(crate) fn lossy_host(&self) {
         let variables = [("SA_PROFILE_MAX_MB", "1"), ("SA_PROFILE_KEEP", "first")];
         drop(self.host_with(&["worker-0", "spans=60000"], &variables));
     }
 
-    /// Writes a program `python3` that does this. Returns a `PATH` with it.
+    /// Writes a program `python3` with this shell script. Returns a `PATH` that contains it.
     pub(crate) fn path_with_python(&self, does: &str) -> String {
         let folder = self.path("python");
         fs::create_dir_all(&folder).unwrap();
@@ -180,7 +180,7 @@ impl Ground {
         format!("{}:/usr/bin:/bin", folder.display())
     }
 
-    /// Writes a shell script that can be run.
+    /// Writes an executable shell script.
     pub(crate) fn write_script(&self, name: &str, does: &str) {
         use std::os::unix::fs::PermissionsExt;
         let path = self.path(name);
@@ -188,7 +188,7 @@ impl Ground {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Counts the spans `work` of the processes of this name in a trace.
+    /// Counts the spans `work` of the processes with this name in a trace.
     pub(crate) fn spans(&self, trace: &str, process: &str) -> usize {
         let text =
             fs::read_to_string(self.path(trace)).unwrap_or_else(|error| panic!("{trace}: {error}"));
@@ -235,26 +235,26 @@ impl Ground {
     }
 }
 
-/// The running program; killed when dropped.
+/// A running program, which is killed when this is dropped.
 pub(crate) struct Started {
     child: Child,
     stderr: Arc<Mutex<String>>,
     readers: Vec<JoinHandle<String>>,
 }
 
-/// How the program ended, and what it said.
+/// Exit code and output of a program that has ended.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ended {
-    /// Exit code; none if a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
-    /// Its data.
+    /// Its stdout.
     pub(crate) stdout: String,
-    /// Its words.
+    /// Its stderr.
     pub(crate) stderr: String,
 }
 
 impl Ended {
-    /// Returns the end of a command that could do nothing, and says why.
+    /// Returns the result of a command that fails with this reason.
     pub(crate) fn refusal(why: &str) -> Ended {
         Ended {
             code: Some(2),
@@ -263,7 +263,7 @@ impl Ended {
         }
     }
 
-    /// Returns the end of a command that is done and has nothing to say.
+    /// Returns the result of a command that succeeds without a message.
     pub(crate) fn done(stdout: impl Into<String>) -> Ended {
         Ended {
             code: Some(0),
@@ -327,12 +327,12 @@ impl Started {
         self.child.stdin.as_ref().unwrap().write_all(bytes).unwrap();
     }
 
-    /// Returns what it has said so far.
+    /// Returns its stderr so far.
     pub(crate) fn said(&self) -> String {
         self.stderr.lock().unwrap().clone()
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true.
     pub(crate) fn wait_until(&self, mut is_so: impl FnMut() -> bool) {
         let start = Instant::now();
         while !is_so() {
@@ -362,7 +362,7 @@ impl Started {
         found.unwrap()
     }
 
-    /// Lets it read the end of its stdin, and waits for its end.
+    /// Closes its stdin, and waits until it ends.
     pub(crate) fn end(mut self) -> Ended {
         drop(self.child.stdin.take());
         let start = Instant::now();

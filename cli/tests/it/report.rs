@@ -1,4 +1,4 @@
-//! `sa-profile report` of runs that go on, were killed, or lost events.
+//! Tests `sa-profile report` with runs that are live, were killed, or lost events.
 
 use crate::program::Ground;
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn who_was_killed_and_what_is_lost_comes_first() {
     let report = ground.json(&["report", "--json", "out"]);
     let lost = report["recorded"]["lost_events"].as_u64().unwrap();
     assert!(lost > 0);
-    // A kill within a span is a crash as well, which then comes first.
+    // A process that was killed within a span is also reported as a crash, which then comes first.
     let findings = report["findings"].as_array().unwrap();
     let mut findings = findings.iter().filter(|finding| finding["rule"] != "crash");
     assert_eq!(findings.next().unwrap()["rule"], "losses");

@@ -1,4 +1,4 @@
-//! `sa-profile run` on real commands: one process, launchers, orphans, killed ones, and what it says of them.
+//! Tests `sa-profile run` with real commands: a single process, launchers, orphans and killed processes, and the summaries of their runs.
 
 use crate::program::{self, Ended, Ground, PROGRAM, Started, worker};
 use std::fs;
@@ -60,7 +60,7 @@ fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
     assert_eq!(process["state"], "ended");
 }
 
-/// A command ends with code 4 and leaves a daemon, which waits for the file `go`. An interrupt ends the waiting.
+/// The command ends with code 4 and leaves a daemon, which waits for the file `go`. An interrupt ends the waiting.
 #[test]
 fn a_daemon_is_waited_for_until_an_interrupt_merges_it_live() {
     for (is_interrupted, spans_of_daemon) in [(false, 10), (true, 5)] {
@@ -105,7 +105,7 @@ fn killed_processes_are_recovered_and_the_code_says_the_signal() {
     assert_eq!(ended.code, Some(128 + 9));
     assert_eq!(ground.spans("out/trace.json", "victim"), 1000);
     ended.says(&["killed: victim (pid ", ", by SIGKILL"]);
-    // One that is not the command itself, and whose parent is gone.
+    // A process that is not the command itself, and whose parent has ended.
     let script = format!("('{}' orphan spans=50 sleep=200 kill &)", worker());
     let ended = ground.run(&["run", "-d", "orphaned", "--", "sh", "-c", &script]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -126,7 +126,7 @@ fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() 
     ended.says(&["killed: victim (pid ", ", in 1 open span. "]);
     ended.says(&["with no span open (_exit, or a signal between two spans): "]);
     assert!(said.matches(" (pid ").count() >= 7, "{said}");
-    // Who merges it again, when all is settled, is told the same.
+    // Another merge, after everything is settled, reports the same.
     for _ in 0..2 {
         let options = trace_merge::Options::new([ground.path("out")]);
         let report = trace_merge::merge(&options).unwrap();
@@ -195,7 +195,7 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
     }
     let ground = Ground::new();
     let notes = ground.path("notes");
-    // `exec`: a shell that waited in between would die of the signal and hang up on the group.
+    // Without `exec`, the shell would be killed by the signal and would end the process group with SIGHUP.
     let line = format!(
         "exec '{}' run -d out -- '{}' one spans=1 signals='{}'",
         PROGRAM,
@@ -229,7 +229,7 @@ fn ctrl_z_stops_both_and_goes_on() {
     let notes = ground.path("notes");
     let words = format!("one spans=1 signals={}", notes.display());
     let mut command = ground.recording("-d out", &words);
-    // A group of its own below this one, as a shell makes it: in an orphaned group nothing is stopped.
+    // It gets its own process group, as from a shell. In an orphaned group no process would be stopped.
     let started = Started::of(command.process_group(0));
     started.wait_for_note(&notes, "ready\n");
     let worker: u32 = ground.only_fragment_pid().parse().unwrap();
@@ -329,7 +329,7 @@ fn a_named_directory_keeps_its_earlier_runs_apart() {
     assert_eq!(spans("shared/trace.json"), [3, 3]);
 }
 
-/// Makes a package of sources. The module that Python imports at its start only writes its variables to a file.
+/// Creates a package. The module that Python imports at its start only writes its variables to a file.
 fn package_that_tells(ground: &Ground) -> String {
     let package = ground.path("lib/python3.12/site-packages/sa_profile");
     fs::create_dir_all(package.join("startup")).unwrap();
@@ -351,7 +351,7 @@ fn python_is_told_where_to_begin() {
     let script = ["python3", "-c", "pass"];
     let named = format!("--python={package}");
     let track = ["--track", "a:f", "--track", "b.*:G.*", "--tasks"];
-    // An empty variable counts as not set: an empty path in it would be the working directory.
+    // An empty variable counts as not set: an empty path in it would mean the working directory.
     for (mut command, path) in [
         (
             ground.command(&[&["run", &named][..], &track, &["--"], &script].concat()),

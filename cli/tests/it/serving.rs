@@ -1,14 +1,14 @@
-//! A program that serves figures or a trace, and a plain HTTP client, which does what no browser would.
+//! A program that serves figures or a trace, and a plain HTTP client, which can send what no browser would.
 
 use crate::program::{Ground, Started};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// The page that may read a trace.
+/// Header of requests from the page that may read a trace.
 pub(crate) const PERFETTO: &str = "Origin: https://ui.perfetto.dev\r\n";
 
-/// An answer: its status, its head in lower case, its body.
+/// An answer: its status, its head in lower case, and its body.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -16,7 +16,7 @@ pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads an answer; `None` if the server said nothing.
+/// Reads an answer; `None` if the server sent nothing.
 pub(crate) fn reply(stream: &mut TcpStream) -> Option<Reply> {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -35,12 +35,12 @@ pub(crate) fn reply(stream: &mut TcpStream) -> Option<Reply> {
 /// A program that serves something on this machine.
 pub(crate) struct Serving {
     pub(crate) started: Started,
-    /// The link that it printed.
+    /// The link that the program printed.
     pub(crate) link: String,
     port: u16,
-    /// The address of what it serves, from the first slash on.
+    /// Path and query of the address that it serves.
     pub(crate) path: String,
-    /// Headers of a request that gets it.
+    /// Headers of a request that is allowed to read it.
     pub(crate) headers: String,
 }
 
@@ -104,7 +104,7 @@ impl Serving {
     /// Returns the answer to some bytes.
     pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
         let mut stream = self.connect();
-        let _ = stream.write_all(bytes); // it may be refused before all of it is out
+        let _ = stream.write_all(bytes); // the server may refuse it before all of it is sent
         reply(&mut stream).unwrap()
     }
 
@@ -113,7 +113,7 @@ impl Serving {
         self.send(format!("{method} {target} HTTP/1.1\r\n{headers}\r\n").as_bytes())
     }
 
-    /// Returns the answer to a request that may read what is served.
+    /// Returns the answer to a request with the headers that allow it.
     pub(crate) fn ask(&self, method: &str, target: &str) -> Reply {
         self.send_request(method, target, &self.headers)
     }

@@ -1,4 +1,4 @@
-//! `sa-profile snapshot`: a run that records, copied aside.
+//! Tests `sa-profile snapshot`, which copies a run while it records.
 
 use crate::program::{Ended, Ground};
 
@@ -21,7 +21,7 @@ fn a_run_that_records_is_copied_aside() {
     assert_eq!(status["processes"][0]["name"], "engine");
 }
 
-/// Spans that are open at a snapshot do not make a process a dead one, whatever becomes of it later.
+/// A process with open spans at the time of a snapshot is shown as running, whatever happens to it later.
 #[test]
 fn issue_47_who_runs_at_a_snapshot_is_running_in_it() {
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! `sa-profile sql`: what the engine gets, what is left behind, and how hostile names and paths are taken.
+//! Tests `sa-profile sql`: what the engine gets, that nothing is left behind, and that hostile names and paths do no harm.
 
 use crate::program::{Ended, Ground, Started};
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql/python");
-/// What it exits with where an engine cannot be had.
+/// Exit code of the script if an engine is not available.
 const NOT_HERE: i32 = 3;
-/// A name that would turn a line around, clear a terminal, and end a text.
+/// A name that could reverse the text direction, clear a terminal, and end a string.
 const HOSTILE: &str = "it's \u{202e}\u{1b}[2J, \"so\"";
-/// As what reads traces spells it out.
+/// The same name after invisible characters were made visible.
 const SPELLED: &str = "it's <U+202E><U+001B>[2J, \"so\"";
 
 /// Writes a trace with three spans. One of them has a hostile name.
@@ -21,7 +21,7 @@ fn write_trace(path: &Path) {
     fs::write(path, json!({ "traceEvents": lines }).to_string()).unwrap();
 }
 
-/// Makes a folder with a trace, and one for temporary files.
+/// Creates a folder with a trace and a folder for temporary files.
 fn ground() -> Ground {
     let ground = Ground::new();
     write_trace(&ground.path("trace.json"));
@@ -29,7 +29,7 @@ fn ground() -> Ground {
     ground
 }
 
-/// Returns `sa-profile sql` with the programs of this path.
+/// Returns `sa-profile sql` with this `PATH`.
 fn sql(ground: &Ground, path: &str, words: &[&str]) -> Command {
     let mut command = ground.command(&[&["sql"], words].concat());
     command.env("PATH", path);
@@ -37,7 +37,7 @@ fn sql(ground: &Ground, path: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Runs a statement with the programs of this path.
+/// Runs a statement with this `PATH`.
 fn asked(ground: &Ground, path: &str, words: &[&str]) -> Ended {
     Started::of(&mut sql(ground, path, words)).end()
 }
@@ -88,7 +88,7 @@ fn what_cannot_be_run_is_said() {
     assert_eq!(run("trace.json", "names"), Ended::refusal(without));
 }
 
-/// The Python of the active virtual environment comes before that of the path.
+/// The Python of the active virtual environment is preferred to the one in `PATH`.
 #[test]
 fn the_active_environment_is_taken() {
     let ground = ground();
@@ -100,7 +100,7 @@ fn the_active_environment_is_taken() {
     assert_eq!(ended.stdout, "active\n");
 }
 
-/// Nothing is left of tables that a signal comes upon while they are made, or of what an engine leaves.
+/// If a signal arrives while tables are written, nothing is left of them, and nothing of an engine's files.
 #[test]
 fn a_signal_leaves_nothing_behind() {
     let ground = ground();
@@ -119,7 +119,7 @@ fn a_signal_leaves_nothing_behind() {
     }
 }
 
-/// Lists all that is in a folder.
+/// Lists everything in a folder.
 fn paths(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -130,7 +130,7 @@ fn paths(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Returns the folder of an engine; nothing (said loudly) where it cannot be had.
+/// Returns the folder of an engine. Returns `None`, with a message, if it is not available.
 fn path_with(engine: &str, test: &str) -> Option<String> {
     let output = Command::new(ENGINES).arg(engine).output().unwrap();
     if output.status.code() == Some(NOT_HERE) {
@@ -158,7 +158,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     fs::rename(ground.path("trace.json"), trace).unwrap();
     let made = ground.run(&["tables", "--to", tables, trace]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // A module of the working directory is none of Python's.
+    // Python must not import a module from the working directory.
     fs::write(folder.join("csv.py"), "raise SystemExit(9)").unwrap();
     let run = |run: &str, words: &[&str]| {
         let mut sql = sql(&ground, &path, &[&[run], words].concat());
@@ -176,7 +176,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     let table = run(tables, &[by_name]).stdout;
     let expected = "name                            n  nothing\nstep                            2\nit's <U+202E><U+001B>[2J, \"so\"  1\n";
     assert_eq!(table, expected);
-    // Not even what a statement itself makes.
+    // Characters that the statement itself creates are made visible, too.
     let made = run(tables, &["SELECT CHR(27) || '[2J' || CHR(8238) AS made"]);
     assert_eq!(made.stdout, "made\n<U+001B>[2J<U+202E>\n");
     let csv = run(tables, &[by_name, "--format", "csv"]).stdout;
@@ -186,7 +186,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
     let why = "sa-profile: sql: duckdb: ";
     assert!(refused.stderr.starts_with(why), "{refused:?}");
-    // Tables without a row have their columns.
+    // Tables without rows have their columns, too.
     for (table, column) in [("counter", "value"), ("request", "e2e_us")] {
         let count = format!("SELECT COUNT(*) AS n, MAX({column}) AS most FROM {table}");
         let empty = run(tables, &[&count, "--format", "csv"]);
@@ -195,7 +195,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     assert_eq!(run(tables, &["losses", "--format", "json"]).stdout, "[]\n");
 }
 
-/// Writes tables by hand.
+/// Python functions that write tables by hand.
 const WRITE: &str = r#"
 import duckdb, os, sys
 def write(table, host, query):
@@ -218,7 +218,7 @@ def write_host(number, host, version, base):
 os.chdir(sys.argv[1])
 "#;
 
-/// Tables of two hosts with clocks of their own, and of a third one that is not whole.
+/// Script that writes tables of two hosts with their own clocks, and of a third one that is incomplete.
 const BY_HAND: &str = r#"
 for number, host in [(1, "n%2F1"), (2, "7"), (3, "half")]:
     write_host(number, host, 2 if host != "half" else None, 1000 * number)
@@ -246,7 +246,7 @@ fn checked_engines() -> &'static [&'static str] {
     }
 }
 
-/// Returns the rows of a statement on the folder `tables` in an engine; nothing (said loudly) where it cannot be had.
+/// Returns the rows of a statement on the folder `tables` in an engine. Returns `None`, with a message, if the engine is not available.
 fn rows_in(engine: &str, ground: &Ground, statement: &str, test: &str) -> Option<Value> {
     // Spark needs Java.
     let path = path_with(engine, test)?;
@@ -277,7 +277,7 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
         spelled,
         json!([{"v": "true"}, {"v": "false"}, {"v": "1"}, {"v": "x"}, {"v": "1.5"}])
     );
-    // JSON has no such numbers, and whole ones are exact.
+    // JSON has no such numbers, and integers are exact.
     let numbers = rows(
         "SELECT 'nan'::DOUBLE AS a, ['-inf'::DOUBLE, 2] AS b, 9007199254740993::DECIMAL(30, 2) AS c, 0.25::DECIMAL(9, 2) AS d",
     );
@@ -285,12 +285,12 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
         numbers,
         json!([{"a": null, "b": [null, 2.0], "c": 9_007_199_254_740_993_i64, "d": 0.25}])
     );
-    // A progress bar would come after two seconds, on the same output.
+    // A progress bar would appear after two seconds, on the same output.
     let slow = rows(
         "SELECT COUNT(*) AS n, current_setting('enable_progress_bar') AS shown FROM range(20000) a(x), range(20000) b(y) WHERE (x * y) % 7 = 3",
     );
     assert_eq!(slow[0]["shown"], json!(false));
-    // What a statement writes lands where its user is.
+    // Files that a statement writes are in the user's working directory.
     assert_eq!(run("COPY (SELECT 1) TO 'mine.csv'").code, Some(0));
     assert!(ground.path("mine.csv").exists());
 
@@ -321,7 +321,7 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
     assert_eq!(run("SELECT 1"), Ended::refusal(newer));
 }
 
-/// Views take the hosts that are whole, and count all times from one begin; with `SA_PROFILE_FULL=1` also those of DataFusion and Spark.
+/// The views use the complete hosts, and count all times from one origin. With `SA_PROFILE_FULL=1` this is also tested with DataFusion and Spark.
 #[test]
 fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     let test = "clocks_of_hosts_are_in_the_views_of_each_engine";
@@ -330,7 +330,7 @@ fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     };
     let ground = ground();
     write_by_hand(&ground.path("tables"), &duckdb, BY_HAND);
-    // Null comes first in some engines.
+    // Some engines sort null first.
     let losses = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
     let lost = [(Some("n/1"), 5), (Some("7"), 1005), (None, 5), (None, 1005)];
     let lost = lost.map(|(host, ts)| json!({"host": host, "ts": ts}));
@@ -356,8 +356,8 @@ fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     }
 }
 
-/// The hosts of one folder may have been written by several versions. Version 1 had fewer columns in `process`, and no tables of the report. The third host's
-/// writer was killed, so nothing of it counts.
+/// The hosts of one folder may have been written by several versions. Version 1 had fewer columns in `process`, and no tables of the report. The
+/// third host is incomplete because its writer was killed, so it does not count.
 #[test]
 fn tables_of_several_versions_are_read_together() {
     let test = "tables_of_several_versions_are_read_together";
@@ -388,7 +388,7 @@ fn tables_of_several_versions_are_read_together() {
     }
 }
 
-/// An engine that is there and cannot be imported.
+/// The engine is installed but cannot be imported.
 #[test]
 fn a_broken_engine_is_said() {
     let Some(path) = path_with("duckdb", "a_broken_engine_is_said") else {

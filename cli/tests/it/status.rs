@@ -1,4 +1,4 @@
-//! `status`, on healthy and on broken runs.
+//! Tests `status` with healthy and with broken runs.
 
 use crate::program::{Ended, Ground};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-/// Has a process begin with recording switched off.
+/// Variable with which a process starts with recording switched off.
 const PAUSED: [(&str, &str); 1] = [("SA_PROFILE_START", "paused")];
 
 fn json(ground: &Ground) -> Value {
@@ -41,7 +41,7 @@ fn a_killed_process_is_named() {
     let ground = Ground::new();
     let _main = ground.host("engine-core");
     drop(ground.host_with(&["worker-0", "open"], &[]));
-    // Paused, it had nothing open.
+    // It had no open span while recording was paused.
     drop(ground.host_with(&["worker-1"], &PAUSED));
     let shown = ground.run(&["status", "out"]);
     assert_eq!(shown, Ended::done(shown.stdout.as_str()));
@@ -50,7 +50,7 @@ fn a_killed_process_is_named() {
     let status = json(&ground);
     let states = |status: &Value| [1, 2].map(|nth| status["processes"][nth]["state"].clone());
     assert_eq!(states(&status), ["killed", "silent"]);
-    // A merge settles what they left, and takes their rings away.
+    // A merge settles their fragments and removes their rings.
     merged(&ground, true);
     assert_eq!(states(&json(&ground)), ["killed", "silent"]);
 }

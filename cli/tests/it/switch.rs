@@ -1,4 +1,4 @@
-//! `start`, `stop` and `level`.
+//! Tests `start`, `stop` and `level`.
 
 use crate::program::{Ended, Ground, Started};
 use sa_format::Level;
@@ -8,12 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::Duration;
 
-/// Starts a process that records nothing yet.
+/// Starts a process that does not record yet.
 fn paused(ground: &Ground, name: &str) -> Started {
     ground.host_with(&[name], &[("SA_PROFILE_START", "paused")])
 }
 
-/// Checks that a command succeeds and says this of the run.
+/// Checks that a command succeeds and prints this about the run.
 #[track_caller]
 fn obeyed(ground: &Ground, words: &str, expected: &str) {
     let ended = ground.run_words(&format!("{words} out"));
@@ -43,7 +43,7 @@ fn all_processes_start_change_and_stop() {
     obeyed(&ground, "stop", "2 of 2 processes record nothing");
     let file = fs::metadata(ground.path("out").join(CONTROL_FILE)).unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
-    thread::sleep(Duration::from_millis(300)); // what was recorded before is flushed
+    thread::sleep(Duration::from_millis(300)); // until events recorded before are flushed
     let before = written(&ground);
     thread::sleep(Duration::from_millis(300));
     let after = written(&ground);
@@ -104,7 +104,7 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_next_event_and_is_explaine
     let words = "did not obey within 2 s: it has no thread that looks (docs/threads.md), and will with its next event\n";
     assert!(said.stderr.ends_with(words), "{said:?}");
     host.signal("CONT");
-    thread::sleep(Duration::from_secs(3)); // it looks with the first event of a second
+    thread::sleep(Duration::from_secs(3)); // without the thread, it checks with the first event of each second
     host.end();
     let text = fs::read_to_string(&ground.fragments("out")[0]).unwrap();
     let switch = r#""args":{"levels":[],"cause":"stop""#;

@@ -1,4 +1,4 @@
-//! Words that make no sense, and where a run is looked for.
+//! Tests invalid arguments, and where commands search for a run.
 
 use crate::program::Ground;
 
@@ -47,7 +47,7 @@ fn help_and_version_go_to_stdout() {
     }
 }
 
-/// Two screens hold each help, and no line is too long for a terminal.
+/// Each help fits on two screens, and no line is too long for a terminal.
 #[test]
 fn help_is_short() {
     let every = [

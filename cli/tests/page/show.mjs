@@ -1,11 +1,11 @@
-// The command line of show: opens a page, waits until it shows one text after the other, prints what it shows then. Started by the script `show`.
+// Command line of the script `show`: opens a page, waits until it shows one text after the other, and prints what the page shows then.
 import fs from 'node:fs';
 import { Chromium } from '../../../tests/perfetto/chromium.mjs';
 
 const USAGE = 'usage: show URL TEXT...';
 const LIMIT_MS = 30_000;
 
-/** What the page shows, and each error of its scripts so far. */
+/** Returns what the page shows, and the errors of its scripts so far. */
 const shown = (page) => page.run(() => ({ text: document.body?.innerText ?? '', errors: self.errors ?? [] }));
 
 /** Waits until the page shows a text. */
@@ -35,7 +35,7 @@ async function main([url, ...texts]) {
     for (const text of texts) {
       const found = await wait(page, text);
       fs.writeSync(1, `${JSON.stringify(found)}\n`);
-      fs.writeSync(2, `show: shown: ${text}\n`); // so that a caller may go on
+      fs.writeSync(2, `show: shown: ${text}\n`); // lets the caller continue
     }
     return 0;
   } catch (error) {
