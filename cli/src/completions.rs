@@ -19,12 +19,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut script = Vec::new();
     let mut command = crate::Arguments::command();
     generate(arguments.shell, &mut command, "sa-profile", &mut script);
-    print_data(&mended(&String::from_utf8_lossy(&script)))?;
+    print_data(&repaired(&String::from_utf8_lossy(&script)))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Repairs the bash script. In one of two places, clap_complete 4.6 takes the hyphen in the program's name for the beginning of a subcommand. Then
 /// bash completes nothing after a subcommand.
-fn mended(script: &str) -> String {
+fn repaired(script: &str) -> String {
     script.replace("sa__subcmd__profile", "sa__profile")
 }

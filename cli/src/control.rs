@@ -40,7 +40,7 @@ pub(crate) fn store(
         write(&aside, &text, like).and_then(|()| fs::rename(&aside, directory.join(CONTROL_FILE)));
     if let Err(error) = stored {
         let _ = fs::remove_file(&aside); // only cleans up
-        return Err(Error::of_file(&directory.join(CONTROL_FILE), error));
+        return Err(Error::file(&directory.join(CONTROL_FILE), error));
     }
     Ok(control)
 }

@@ -33,20 +33,20 @@ impl RunDirectory {
 pub(crate) fn newest(argument: Option<&Path>) -> Result<PathBuf, Error> {
     let (directory, is_named) = existing(argument)?;
     let found = find_runs(std::slice::from_ref(&directory), is_named, &Runs::Newest)?;
-    Ok(announced(found).paths.pop().unwrap_or(directory))
+    Ok(announce(found).paths.pop().unwrap_or(directory))
 }
 
 /// Returns the directory of the newest run with a process that is recording, in `argument` if there is one.
 pub(crate) fn live(argument: Option<&Path>) -> Result<PathBuf, Error> {
     let (directory, is_named) = existing(argument)?;
     let found = find_live_run(&directory, is_named)?;
-    Ok(announced(found).paths.pop().unwrap_or(directory))
+    Ok(announce(found).paths.pop().unwrap_or(directory))
 }
 
 /// Returns the directory of the newest run in a directory, if it contains any.
 pub(crate) fn newest_in(directory: &Path, is_named: bool) -> Option<PathBuf> {
     let found = find_runs(&[directory.to_owned()], is_named, &Runs::Newest).ok()?;
-    announced(found).paths.pop()
+    announce(found).paths.pop()
 }
 
 /// Returns the paths to read and the runs to select for the paths of a command. A directory is replaced by its run; fragments, traces and patterns
@@ -57,19 +57,19 @@ pub(crate) fn inputs(paths: Vec<PathBuf>, runs: &Runs) -> Result<(Vec<PathBuf>, 
         true => paths,
         false => vec![existing(None)?.0],
     };
-    let found = announced(find_runs(&paths, are_named, runs)?);
+    let found = announce(find_runs(&paths, are_named, runs)?);
     Ok((found.paths, found.runs))
 }
 
 /// Prints which runs were chosen.
-fn announced(found: FoundRuns) -> FoundRuns {
+fn announce(found: FoundRuns) -> FoundRuns {
     found.notices.iter().for_each(|notice| say(notice));
     found
 }
 
 /// Returns the directory of a command if it exists, and true if the user named it.
 fn existing(argument: Option<&Path>) -> Result<(PathBuf, bool), Error> {
-    let path = named(argument, |name| std::env::var_os(name));
+    let path = requested_path(argument, |name| std::env::var_os(name));
     if path.is_dir() {
         return Ok((path, argument.is_some()));
     }
@@ -81,15 +81,15 @@ fn existing(argument: Option<&Path>) -> Result<(PathBuf, bool), Error> {
 }
 
 /// Returns the directory in the argument, or in the environment. A path that ends in `.json` names a trace, as in `SA_PROFILE_OUTPUT`.
-fn named(argument: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+fn requested_path(argument: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| variable(name).filter(|value| !value.is_empty());
-    let of_output = |path: PathBuf| RunPaths::from_output(path).directory;
+    let output_directory = |path: PathBuf| RunPaths::from_output(path).directory;
     match argument {
         Some(path) if path.is_dir() => path.to_owned(),
-        Some(path) => of_output(path.to_owned()),
+        Some(path) => output_directory(path.to_owned()),
         None => match (set("SA_PROFILE_DIR"), set("SA_PROFILE_OUTPUT")) {
             (Some(directory), _) => directory.into(),
-            (None, Some(output)) => of_output(output.into()),
+            (None, Some(output)) => output_directory(output.into()),
             (None, None) => DEFAULT_DIRECTORY.into(),
         },
     }
@@ -114,7 +114,7 @@ mod tests {
                 let found = set.iter().find(|(key, _)| *key == name);
                 found.map(|(_, value)| OsString::from(value))
             };
-            let path = named(argument.map(Path::new), lookup);
+            let path = requested_path(argument.map(Path::new), lookup);
             assert_eq!(path, Path::new(expected), "{argument:?} {set:?}");
         }
     }

@@ -4,10 +4,10 @@ mod clock;
 mod finding;
 mod limits;
 mod parts;
-mod place;
 mod process;
 mod profilers;
 mod recorded;
+mod storage;
 mod torch_npu;
 mod variables;
 
@@ -75,7 +75,7 @@ fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
         _ => paths.clone(),
     };
     let mut findings = variables::examine(config.as_ref());
-    findings.extend(place::examine(&paths.directory, bound(config.as_ref())));
+    findings.extend(storage::examine(&paths.directory, bound(config.as_ref())));
     findings.extend(limits::examine());
     findings.extend(clock::examine());
     findings.extend(process::examine());

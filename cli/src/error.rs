@@ -23,17 +23,17 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    pub(crate) fn of_file(path: &Path, source: io::Error) -> Error {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Error {
         Error::File {
             path: path.to_owned(),
             source,
         }
     }
 
-    pub(crate) fn of_stdout(source: io::Error) -> Error {
+    pub(crate) fn stdout(source: io::Error) -> Error {
         match source.kind() {
             io::ErrorKind::BrokenPipe => Error::BrokenPipe,
-            _ => Error::of_file(Path::new("standard output"), source),
+            _ => Error::file(Path::new("standard output"), source),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Comma list of e2e, kernel, verbose (all of them)
-    #[arg(value_name = "LEVELS", value_parser = list)]
+    #[arg(value_name = "LEVELS", value_parser = parse_levels)]
     levels: Levels,
     #[command(flatten)]
     directory: directory::RunDirectory,
@@ -23,12 +23,12 @@ pub(crate) struct Arguments {
 pub(crate) struct Levels(pub(crate) Vec<Level>);
 
 /// Parses a comma-separated list of levels.
-pub(crate) fn list(text: &str) -> Result<Levels, String> {
+pub(crate) fn parse_levels(text: &str) -> Result<Levels, String> {
     let words = text
         .split(',')
         .map(str::trim)
         .filter(|word| !word.is_empty());
-    let levels: Vec<Level> = words.map(one).collect::<Result<_, _>>()?;
+    let levels: Vec<Level> = words.map(parse_level).collect::<Result<_, _>>()?;
     if levels.is_empty() {
         return Err(
             "expected e2e, kernel or verbose; `sa-profile stop` records nothing".to_owned(),
@@ -38,17 +38,18 @@ pub(crate) fn list(text: &str) -> Result<Levels, String> {
 }
 
 /// The names of the levels.
-const WORDS: [(&str, Level); 3] = [
+const NAMES: [(&str, Level); 3] = [
     ("e2e", Level::E2e),
     ("kernel", Level::Kernel),
     ("verbose", Level::Verbose),
 ];
 
-fn one(word: &str) -> Result<Level, String> {
-    let mut words = WORDS.into_iter();
-    let found = words.find(|(known, _)| known.eq_ignore_ascii_case(word));
-    let found = found.map(|(_, level)| level);
-    found.ok_or_else(|| format!("expected e2e, kernel or verbose, found {word:?}"))
+fn parse_level(word: &str) -> Result<Level, String> {
+    let mut names = NAMES.into_iter();
+    let found = names.find(|(name, _)| name.eq_ignore_ascii_case(word));
+    found
+        .map(|(_, level)| level)
+        .ok_or_else(|| format!("expected e2e, kernel or verbose, found {word:?}"))
 }
 
 /// Formats levels as on the command line; `off` for none.
@@ -56,20 +57,20 @@ pub(crate) fn text(levels: &[Level]) -> String {
     if levels.is_empty() {
         return "off".to_owned();
     }
-    let word = |level: &Level| WORDS.iter().find(|(_, known)| known == level);
-    let words = levels.iter().filter_map(word).map(|(word, _)| *word);
-    words.collect::<Vec<_>>().join(",")
+    let name = |level: &Level| NAMES.iter().find(|(_, known)| known == level);
+    let names = levels.iter().filter_map(name).map(|(name, _)| *name);
+    names.collect::<Vec<_>>().join(",")
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     let levels = arguments.levels.0.clone();
-    let deed = format!("record {}", text(&levels));
+    let task = format!("record {}", text(&levels));
     let wish = |_| Control {
         cause: SwitchCause::Level,
         levels: Some(levels),
         ..Control::default()
     };
-    obey::carry_out(&directory, wish, &deed, &arguments.wait)
+    obey::apply(&directory, wish, &task, &arguments.wait)
 }

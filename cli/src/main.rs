@@ -145,9 +145,7 @@ fn print(lines: &str) -> Result<(), Error> {
 fn print_data(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
-    printed
-        .and_then(|()| stdout.flush())
-        .map_err(Error::of_stdout)
+    printed.and_then(|()| stdout.flush()).map_err(Error::stdout)
 }
 
 /// Starts a thread.

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use trace_merge::survey::{RunProcess, processes};
 
 /// Maximum time to wait for all processes.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Name of the recorder's thread.
-const HELPER: &str = "sa-profile";
+const RECORDER_THREAD: &str = "sa-profile";
 /// Interval at which the processes are checked.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options for waiting.
 #[derive(clap::Args)]
@@ -32,11 +32,11 @@ pub(crate) struct Patience {
     wait: bool,
 }
 
-/// Stores a control, as in [`store`], and waits for the live processes of the run. `deed` describes what the processes then do.
-pub(crate) fn carry_out(
+/// Stores a control, as in [`store`], and waits for the live processes of the run. `task` describes what the processes then do.
+pub(crate) fn apply(
     directory: &Path,
     wish: impl FnOnce(u64) -> Control,
-    deed: &str,
+    task: &str,
     patience: &Patience,
 ) -> Result<ExitCode, Error> {
     let mut waiting: Vec<Waiting> = processes(directory)?
@@ -51,24 +51,24 @@ pub(crate) fn carry_out(
         )));
     };
     let control = store(directory, &first.process, wish)?;
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + MAX_WAIT;
     let count = waiting.len();
     let all = plural(count as u64);
     let heading = format!("{}: run {}:", directory.display(), control.run);
     if patience.no_wait {
-        print(&format!("{heading} {all} told to {deed}\n"))?;
+        print(&format!("{heading} {all} told to {task}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     while !waiting.is_empty() && Instant::now() < end {
-        thread::sleep(LOOK);
+        thread::sleep(CHECK_INTERVAL);
         waiting.retain_mut(|waiting| Instant::now() > end || !waiting.has_obeyed(&control));
     }
     waiting.retain(|waiting| waiting.process.is_recording()); // a process that has ended need not obey
     let obeyed = count - waiting.len();
-    print(&format!("{heading} {obeyed} of {all} {deed}\n"))?;
+    print(&format!("{heading} {obeyed} of {all} {task}\n"))?;
     for waiting in &waiting {
         let (name, pid) = (waiting.process.default_name(), waiting.process.header.pid);
-        let why = match has_helper(pid) {
+        let why = match has_recorder_thread(pid) {
             Some(false) => {
                 ": it has no thread that looks (docs/threads.md), and will with its next event"
             }
@@ -80,12 +80,12 @@ pub(crate) fn carry_out(
 }
 
 /// Returns true if a process has the recorder's thread; `None` if `/proc` does not show its threads.
-fn has_helper(pid: u32) -> Option<bool> {
+fn has_recorder_thread(pid: u32) -> Option<bool> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let mut names = threads
         .flatten()
         .map(|thread| std::fs::read_to_string(thread.path().join("comm")));
-    Some(names.any(|name| name.is_ok_and(|name| name.trim_end() == HELPER)))
+    Some(names.any(|name| name.is_ok_and(|name| name.trim_end() == RECORDER_THREAD)))
 }
 
 /// A process that has not obeyed yet, and the offsets up to which its fragments were searched.
@@ -109,16 +109,16 @@ impl Waiting {
     /// Returns true if the process has recorded the control. The ring shows that at once. Without a ring file, the fragments are searched.
     fn has_obeyed(&mut self, control: &Control) -> bool {
         let mark = format!(r#""control":"{}""#, control.id);
-        if let Some(told) = self.process.own_records_contain(mark.as_bytes()) {
-            return told;
+        if let Some(is_recorded) = self.process.own_records_contain(mark.as_bytes()) {
+            return is_recorded;
         }
         let mut fragments = self.searched.iter_mut();
-        fragments.any(|(path, from)| found(path, from, mark.as_bytes()).unwrap_or(false))
+        fragments.any(|(path, from)| find_mark(path, from, mark.as_bytes()).unwrap_or(false))
     }
 }
 
 /// Returns true if the file contains the mark after offset `from`. Otherwise moves `from` to the first offset at which the mark may still begin.
-fn found(path: &Path, from: &mut u64, mark: &[u8]) -> io::Result<bool> {
+fn find_mark(path: &Path, from: &mut u64, mark: &[u8]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(*from))?;
     let mut bytes = Vec::new();
@@ -140,8 +140,8 @@ mod tests {
         let mut file = File::create(&path).unwrap();
         file.write_all(b"before ma").unwrap();
         let mut from = 7;
-        assert!(!found(&path, &mut from, b"mark").unwrap());
+        assert!(!find_mark(&path, &mut from, b"mark").unwrap());
         file.write_all(b"rk after").unwrap();
-        assert!(found(&path, &mut from, b"mark").unwrap());
+        assert!(find_mark(&path, &mut from, b"mark").unwrap());
     }
 }

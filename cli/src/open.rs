@@ -27,7 +27,7 @@ use trace_report::{ReportOptions, merge_and_read};
 /// The only port from which Perfetto's page may load, according to its content security policy.
 pub(crate) const PORT: u16 = 9001;
 /// Interval at which the command checks if the trace was fetched.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,29 +91,29 @@ impl Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let trace = trace_of(arguments.run.as_deref())?;
+    let trace = find_trace(arguments.run.as_deref())?;
     let asked_ns = arguments.asked_ns();
     open(&trace, asked_ns, arguments.port, !arguments.no_browser)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the trace that the argument names, or the trace of the run that it names. A run without a trace is merged.
-fn trace_of(argument: Option<&Path>) -> Result<PathBuf, Error> {
+fn find_trace(argument: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(file) = argument.filter(|path| !path.is_dir()) {
         return Ok(file.to_owned());
     }
     let directory = directory::newest(argument)?;
     let Some(trace) = trace_in(&directory) else {
-        return merged(&directory);
+        return merge_run(&directory);
     };
     let processes = processes(&directory).unwrap_or_default();
-    if !processes.is_empty() && !shows(&trace, &processes) {
+    if !processes.is_empty() && !shows_run(&trace, &processes) {
         say(&format!(
             "{} does not show the newest run of {}",
             trace.display(),
             directory.display()
         ));
-        return merged(&directory);
+        return merge_run(&directory);
     }
     if processes.iter().any(RunProcess::is_recording) {
         say(&format!(
@@ -126,7 +126,7 @@ fn trace_of(argument: Option<&Path>) -> Result<PathBuf, Error> {
 }
 
 /// Returns true if a merged trace shows the run of these processes. A directory keeps the trace of an earlier run when the next one begins.
-fn shows(trace: &Path, processes: &[RunProcess]) -> bool {
+fn shows_run(trace: &Path, processes: &[RunProcess]) -> bool {
     let file = File::open(trace).map_err(|error| error.to_string());
     let head = file.and_then(|file| check_trace(&file)).unwrap_or_default();
     let mut processes = processes.iter();
@@ -141,7 +141,7 @@ fn trace_in(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Merges a run and returns its trace.
-fn merged(directory: &Path) -> Result<PathBuf, Error> {
+fn merge_run(directory: &Path) -> Result<PathBuf, Error> {
     let bar = Bar::new(false);
     let options = Options::new([directory.to_owned()]);
     let merged = merge_and_read(&options, &ReportOptions::default(), bar.progress());
@@ -181,7 +181,7 @@ pub(crate) fn open(
         say("that time is outside the trace, so all of it is shown");
     }
     // This comes before the server's thread is created, so that the thread gets no signal.
-    let signals = Signals::of_command(&ENDING)?;
+    let signals = Signals::for_command(&ENDING)?;
     let unusable = |error| not_served(port, &error);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(unusable)?;
     let port = listener.local_addr().map_err(unusable)?.port();
@@ -201,13 +201,13 @@ pub(crate) fn open(
     }
     let lookup = |name: &str| std::env::var_os(name);
     // The file exists as long as the trace is served.
-    let _started =
-        with_browser.then(|| signals.let_through(|| browser::open(&link, is_private, lookup)));
+    let _started = with_browser
+        .then(|| signals.with_original_mask(|| browser::open(&link, is_private, lookup)));
     say("serving until it is fetched; Ctrl-C ends it");
     // Chrome asks this since version 142. A page that was denied access cannot show why it stays empty.
     say("if the browser asks whether the page may reach apps on this device: allow it");
     while !server.is_finished() {
-        if signals.next(Some(LOOK)).is_some() {
+        if signals.next(Some(CHECK_INTERVAL)).is_some() {
             return Ok(());
         }
     }

@@ -8,11 +8,11 @@ use trace_report::live::LiveReader;
 /// Interval of the polls while everything was read.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
 /// Minimum pause as a multiple of the poll's CPU time. It limits the command to a quarter of one core.
-const REST: u32 = 3;
+const PAUSE_FACTOR: u32 = 3;
 
 /// One poll of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct PollTimer {
     start: Instant,
     cpu: Option<Duration>,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Left {
     /// More data, in a run that is still recording.
     Behind,
     /// More data, in a run that has ended.
-    Rest,
+    Remainder,
 }
 
 /// Returns what is left of a run after a poll.
@@ -33,34 +33,34 @@ pub(crate) fn left(reader: &LiveReader, found: &Poll) -> Left {
     match (found.unread > 0 && found.bytes > 0, reader.has_ended()) {
         (false, _) => Left::Nothing,
         (true, false) => Left::Behind,
-        (true, true) => Left::Rest,
+        (true, true) => Left::Remainder,
     }
 }
 
-impl Look {
+impl PollTimer {
     /// Begins a poll on this thread.
-    pub(crate) fn begin() -> Look {
-        Look {
+    pub(crate) fn start() -> PollTimer {
+        PollTimer {
             start: Instant::now(),
             cpu: cpu_time(),
         }
     }
 
     /// Returns how long to wait after this poll. Time in which other threads used the CPU does not count.
-    pub(crate) fn rest(self, left: Left) -> Duration {
+    pub(crate) fn pause(self, left: Left) -> Duration {
         let (took, cpu) = (self.start.elapsed(), cpu_time());
         let cpu = cpu
             .zip(self.cpu)
             .map(|(now, then)| now.saturating_sub(then));
-        rest(took, cpu.unwrap_or(took), left)
+        pause(took, cpu.unwrap_or(took), left)
     }
 }
 
-fn rest(took: Duration, cpu: Duration, left: Left) -> Duration {
+fn pause(took: Duration, cpu: Duration, left: Left) -> Duration {
     match left {
-        Left::Nothing => EVERY.saturating_sub(took).max(REST * cpu),
-        Left::Behind => REST * cpu,
-        Left::Rest => Duration::ZERO,
+        Left::Nothing => EVERY.saturating_sub(took).max(PAUSE_FACTOR * cpu),
+        Left::Behind => PAUSE_FACTOR * cpu,
+        Left::Remainder => Duration::ZERO,
     }
 }
 
@@ -76,23 +76,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_a_quarter_of_the_time_at_most() {
+    fn a_poll_takes_at_most_a_quarter_of_the_time() {
         let ms = Duration::from_millis;
         for (took, cpu, left, expected) in [
             (2, 2, Left::Nothing, 998),
             (900, 400, Left::Nothing, 1_200),
             (900, 40, Left::Behind, 120),
-            (900, 400, Left::Rest, 0),
+            (900, 400, Left::Remainder, 0),
         ] {
-            assert_eq!(rest(ms(took), ms(cpu), left), ms(expected));
+            assert_eq!(pause(ms(took), ms(cpu), left), ms(expected));
         }
     }
 
     #[test]
     fn only_the_own_time_counts() {
-        let look = Look::begin();
+        let timer = PollTimer::start();
         std::thread::sleep(Duration::from_millis(300));
-        let rest = look.rest(Left::Behind);
-        assert!(rest < Duration::from_millis(300), "{rest:?}");
+        let pause = timer.pause(Left::Behind);
+        assert!(pause < Duration::from_millis(300), "{pause:?}");
     }
 }

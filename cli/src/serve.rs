@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::http::privacy::has_private_fragments;
 use crate::http::server::Server;
 use crate::http::token::Token;
-use crate::pace::{EVERY, Look, left};
+use crate::pace::{EVERY, PollTimer, left};
 use crate::signals::{ENDING, Signals};
 use crate::words::say;
 use pages::Pages;
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let listener = TcpListener::bind(listen).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     // This comes before there are threads, so that none of them gets a signal.
-    let signals = Signals::of_command(&ENDING)?;
+    let signals = Signals::for_command(&ENDING)?;
     let pages = Arc::new(Pages::default());
     let site = FigureSite {
         pages: Arc::clone(&pages),
@@ -121,13 +121,13 @@ fn follow(directory: &Path, pages: &Pages, access: &Access, address: SocketAddr)
         pages.show(&reader.stats(), &reader.counters());
     };
     loop {
-        let look = Look::begin();
+        let timer = PollTimer::start();
         let found = reader.poll();
         show(&reader);
         // The processes have ended, so reading everything again takes nothing from them.
         if reader.finish() {
             show(&reader);
         }
-        thread::sleep(look.rest(left(&reader, &found)));
+        thread::sleep(timer.pause(left(&reader, &found)));
     }
 }

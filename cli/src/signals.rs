@@ -28,7 +28,7 @@ pub(crate) struct Arrived {
 #[derive(Debug)]
 pub(crate) struct Signals {
     set: SigSet,
-    before: SigSet,
+    original_mask: SigSet,
     file: SignalFd,
 }
 
@@ -36,24 +36,28 @@ impl Signals {
     /// Begins to collect these signals. It must be called before there are threads, because these could get the signals.
     pub(crate) fn collect(which: &[Signal]) -> io::Result<Signals> {
         let set = SigSet::from_iter(which.iter().copied());
-        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let original_mask = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let file = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Signals { set, before, file })
+        Ok(Signals {
+            set,
+            original_mask,
+            file,
+        })
     }
 
     /// Collects these signals, or returns the error of a command that cannot continue without them.
-    pub(crate) fn of_command(which: &[Signal]) -> Result<Signals, Error> {
+    pub(crate) fn for_command(which: &[Signal]) -> Result<Signals, Error> {
         Signals::collect(which).map_err(|error| Error::Unusable(format!("signals: {error}")))
     }
 
     /// Returns the original signal mask, for children, which inherit the current one.
-    pub(crate) fn before(&self) -> &SigSet {
-        &self.before
+    pub(crate) fn original_mask(&self) -> &SigSet {
+        &self.original_mask
     }
 
     /// Runs an action with the original signal mask, for example to start a process.
-    pub(crate) fn let_through<T>(&self, action: impl FnOnce() -> T) -> T {
-        let _ = self.before.thread_set_mask(); // cannot fail with a mask that was in force
+    pub(crate) fn with_original_mask<T>(&self, action: impl FnOnce() -> T) -> T {
+        let _ = self.original_mask.thread_set_mask(); // cannot fail with a mask that was in force
         let done = action();
         let _ = self.set.thread_block();
         done
@@ -67,16 +71,16 @@ impl Signals {
         let mut files = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
         match poll(&mut files, timeout) {
             Ok(0) | Err(Errno::EINTR) => None,
-            _ => self.taken(),
+            _ => self.read_one(),
         }
     }
 
     /// Discards the signals that have arrived so far.
     pub(crate) fn discard(&self) {
-        while self.taken().is_some() {}
+        while self.read_one().is_some() {}
     }
 
-    fn taken(&self) -> Option<Arrived> {
+    fn read_one(&self) -> Option<Arrived> {
         let info = self.file.read_signal().ok()??;
         let number = i32::try_from(info.ssi_signo).ok()?;
         Some(Arrived {
@@ -89,6 +93,6 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         self.discard();
-        let _ = self.before.thread_set_mask(); // cannot fail with a mask that was in force
+        let _ = self.original_mask.thread_set_mask(); // cannot fail with a mask that was in force
     }
 }

@@ -16,7 +16,7 @@ use trace_merge::{Options, Runs};
 use trace_report::{SQL_ENGINE, STATEMENTS, statement};
 
 /// Interval of the checks if the tables are written, or the engine has ended.
-const PATIENCE: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of attempts to remove a folder in which a thread is still writing.
 const TRIES: u32 = 100;
 
@@ -61,10 +61,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let statement = statement_text(&arguments.statement)?;
     // After a signal the temporary files must be removed, so the threads and programs that write them are ended first. Signals are blocked before
     // there are threads, because a thread could get them.
-    let signals = Signals::of_command(&ENDING)?;
+    let signals = Signals::for_command(&ENDING)?;
     let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
-    let scratch = scratch.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
-    let tables = match tables_of(arguments.run.as_deref(), scratch.path(), &signals)? {
+    let scratch = scratch.map_err(|source| Error::file(&std::env::temp_dir(), source))?;
+    let tables = match find_tables(arguments.run.as_deref(), scratch.path(), &signals)? {
         Ok(tables) => tables,
         Err(signal) => {
             remove(scratch);
@@ -75,17 +75,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let python = python();
     let mut command = Command::new(&python);
     command.args(["-c", SQL_ENGINE]);
-    command.args(["--format", &word(arguments.format)]);
+    command.args(["--format", &argument_name(arguments.format)]);
     if let Some(engine) = arguments.engine {
-        command.args(["--engine", &word(engine)]);
+        command.args(["--engine", &argument_name(engine)]);
     }
     if let Some(master) = &arguments.master {
         command.args(["--master", master]);
     }
     command.arg("--").arg(tables).stdin(Stdio::piped());
     command.env("TMPDIR", scratch.path()); // files that the engine leaves there are removed, too
-    let failed = |source: io::Error| Error::of_file(&python, source);
-    let started = signals.let_through(|| command.spawn());
+    let failed = |source: io::Error| Error::file(&python, source);
+    let started = signals.with_original_mask(|| command.spawn());
     let mut engine = started.map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => Error::Unusable(format!(
             "{}: expected Python 3.10 or newer, found none",
@@ -96,12 +96,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if let Some(mut stdin) = engine.stdin.take() {
         let _ = stdin.write_all(statement.as_bytes()); // the engine reports itself why it did not read this
     }
-    let code = waited_for(&mut engine, &signals).map_err(failed)?;
+    let code = wait_for(&mut engine, &signals).map_err(failed)?;
     Ok(ExitCode::from(code))
 }
 
 /// Returns the tables of a run, written to a scratch folder, or the signal that came first. A folder of tables is used as it is.
-fn tables_of(
+fn find_tables(
     run: Option<&Path>,
     scratch: &Path,
     signals: &Signals,
@@ -122,7 +122,7 @@ fn tables_of(
     let folder = to.clone();
     let writer = crate::spawn(move || tables::write_new(&options, &folder))?;
     while !writer.is_finished() {
-        if let Some(arrived) = signals.next(Some(PATIENCE)) {
+        if let Some(arrived) = signals.next(Some(CHECK_INTERVAL)) {
             return Ok(Err(arrived.signal));
         }
     }
@@ -143,7 +143,7 @@ fn remove(scratch: TempDir) {
 }
 
 /// Returns a value as it is written in the engine's arguments.
-fn word(value: impl ValueEnum) -> String {
+fn argument_name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
@@ -155,7 +155,7 @@ fn statement_text(words: &str) -> Result<String, Error> {
     }
     let path = Path::new(words);
     if path.extension().is_some_and(|extension| extension == "sql") {
-        return std::fs::read_to_string(path).map_err(|source| Error::of_file(path, source));
+        return std::fs::read_to_string(path).map_err(|source| Error::file(path, source));
     }
     if words.trim().contains(char::is_whitespace) {
         return Ok(words.to_owned());
@@ -177,20 +177,20 @@ fn python() -> PathBuf {
     let active = active.map(|folder| Path::new(&folder).join("bin/python3"));
     let program = std::env::current_exe().ok();
     let beside = program.and_then(|program| Some(program.parent()?.join("python3")));
-    let mut known = [active, beside].into_iter().flatten();
-    known
+    let mut candidates = [active, beside].into_iter().flatten();
+    candidates
         .find(|python| python.exists())
         .unwrap_or_else(|| PathBuf::from("python3"))
 }
 
 /// Waits for the engine and returns its exit code. Signals to this process alone are passed on. The engine gets the signals of a terminal itself.
-fn waited_for(engine: &mut Child, signals: &Signals) -> io::Result<u8> {
+fn wait_for(engine: &mut Child, signals: &Signals) -> io::Result<u8> {
     loop {
         if let Some(status) = engine.try_wait()? {
             let code = status.code().and_then(|code| u8::try_from(code).ok());
             return Ok(code.unwrap_or(1));
         }
-        let arrived = signals.next(Some(PATIENCE));
+        let arrived = signals.next(Some(CHECK_INTERVAL));
         if let Some(arrived) = arrived.filter(|arrived| arrived.sender.is_some()) {
             let pid = Pid::from_raw(engine.id().cast_signed());
             let _ = kill(pid, arrived.signal); // it may have just ended

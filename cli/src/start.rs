@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Levels to record [default: SA_PROFILE_LEVEL, else e2e,kernel]
-    #[arg(long, value_name = "LEVELS", value_parser = level::list)]
+    #[arg(long, value_name = "LEVELS", value_parser = level::parse_levels)]
     level: Option<Levels>,
     /// Stop after this time: 30s, 500ms, 5m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         }),
         ..Control::default()
     };
-    obey::carry_out(&directory, wish, &deed(arguments), &arguments.wait)
+    obey::apply(&directory, wish, &task(arguments), &arguments.wait)
 }
 
 /// Switches recording off in every process; open spans are kept, and marked.
@@ -79,24 +79,24 @@ pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Error> {
         levels: Some(Vec::new()),
         ..Control::default()
     };
-    obey::carry_out(&directory, wish, "record nothing", &arguments.wait)
+    obey::apply(&directory, wish, "record nothing", &arguments.wait)
 }
 
 /// Describes what the processes are asked to do.
-fn deed(arguments: &Arguments) -> String {
+fn task(arguments: &Arguments) -> String {
     let levels = arguments.level.as_ref();
-    let mut deed = "record".to_owned();
+    let mut task = "record".to_owned();
     if let Some(levels) = levels {
-        deed += &format!(" {}", level::text(&levels.0));
+        task += &format!(" {}", level::text(&levels.0));
     }
     if let Some(time) = arguments.time {
-        deed += &format!(" for {time:?}");
+        task += &format!(" for {time:?}");
     }
     if let Some(events) = arguments.events {
-        deed += &format!(" {} events each", grouped(events));
+        task += &format!(" {} events each", grouped(events));
     }
     if let Some(steps) = arguments.steps {
-        deed += &format!(" {} steps ({})", grouped(steps), arguments.step_name);
+        task += &format!(" {} steps ({})", grouped(steps), arguments.step_name);
     }
-    deed
+    task
 }

@@ -57,6 +57,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 }
 
 fn json(run: &Run) -> Result<String, Error> {
-    let line = serde_json::to_string(run).map_err(|error| Error::of_stdout(error.into()))?;
+    let line = serde_json::to_string(run).map_err(|error| Error::stdout(error.into()))?;
     Ok(visible_json(&line).into_owned() + "\n")
 }

@@ -3,7 +3,7 @@
 mod screen;
 
 use crate::error::Error;
-use crate::pace::{EVERY, Look, left};
+use crate::pace::{EVERY, PollTimer, left};
 use crate::signals::{ENDING, Signals};
 use crate::{directory, print, print_data};
 use std::io::IsTerminal;
@@ -30,11 +30,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     // With `--once`, signals end the process immediately, as usual.
-    let signals = Signals::of_command(if arguments.once { &[] } else { &ENDING })?;
+    let signals = Signals::for_command(if arguments.once { &[] } else { &ENDING })?;
     let mut reader = LiveReader::new(&directory);
     let mut shown: Option<Instant> = None;
     loop {
-        let look = Look::begin();
+        let timer = PollTimer::start();
         let found = reader.poll();
         if arguments.once && found.unread > 0 && found.bytes > 0 {
             continue;
@@ -51,8 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         if is_last {
             return Ok(ExitCode::SUCCESS);
         }
-        let rest = look.rest(left(&reader, &found));
-        if signals.next(Some(rest)).is_some() {
+        let pause = timer.pause(left(&reader, &found));
+        if signals.next(Some(pause)).is_some() {
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -70,7 +70,7 @@ mod tests {
     use crate::doctor::finding::Status;
 
     #[test]
-    fn slow_clocks_are_told() {
+    fn slow_clocks_are_reported() {
         for (source, ns, status) in [
             ("tsc", 41, Status::Ok),
             ("", 41, Status::Ok),

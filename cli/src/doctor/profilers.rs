@@ -88,21 +88,21 @@ fn profiler(library: &str) -> Option<&'static str> {
 
 fn others(set: &BTreeMap<String, String>) -> Finding {
     let is_off = |value: &str| matches!(value, "" | "0" | "false");
-    let of = |name: &str| {
+    let profiler_of = |name: &str| {
         VARIABLES
             .iter()
             .find(|(start, _)| name.starts_with(start))
             .map(|(_, profiler)| *profiler)
     };
     let on = set.iter().filter(|(_, value)| !is_off(value));
-    let asked: Vec<_> = on
-        .filter_map(|(name, _)| Some(format!("{name} ({})", of(name)?)))
+    let enabled: Vec<_> = on
+        .filter_map(|(name, _)| Some(format!("{name} ({})", profiler_of(name)?)))
         .collect();
-    if asked.is_empty() {
+    if enabled.is_empty() {
         return OTHER_PROFILERS.ok("none that is set by a variable");
     }
     OTHER_PROFILERS.warn(
-        format!("set: {}", asked.join(", ")),
+        format!("set: {}", enabled.join(", ")),
         "it records too: its cost will be in the times",
     )
 }

@@ -23,7 +23,7 @@ const RINGS: Check = Check("rings");
 /// Maximum number of processes that one line names.
 const NAMED: usize = 8;
 /// Hint if the preload library does not see everything.
-const REACH_HINT: &str = "docs/troubleshooting.md: it looked at its first launch";
+const VISIBILITY_HINT: &str = "docs/troubleshooting.md: it looked at its first launch";
 /// Maximum number of bytes that are read to count losses.
 const MOST_READ_BYTES: u64 = 1 << 30;
 
@@ -48,7 +48,7 @@ struct Outline {
 }
 
 impl Outline {
-    fn of(process: &RunProcess) -> Outline {
+    fn read(process: &RunProcess) -> Outline {
         let mut fragments = process.fragments.iter();
         Outline {
             pid: process.header.pid,
@@ -68,22 +68,22 @@ impl Outline {
 /// Checks the run in the directory, if there is one.
 pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
     let run = trace_merge::survey::processes(&paths.directory).unwrap_or_default();
-    let mut outlines: Vec<Outline> = run.iter().map(Outline::of).collect();
+    let mut outlines: Vec<Outline> = run.iter().map(Outline::read).collect();
     outlines.sort_by_key(|outline| outline.pid);
     let mut findings: Vec<Finding> = run_file(&paths.directory.join(RUN_FILE))
         .into_iter()
         .collect();
     if !outlines.is_empty() {
-        findings.extend(of_processes(&outlines));
+        findings.extend(process_findings(&outlines));
     }
     findings.extend(lone_rings(&paths.fragments));
-    findings.extend(of_contents(&run));
+    findings.extend(content_findings(&run));
     findings.extend(removed_runs(&paths.directory.join(REMOVED_FILE)));
     findings
 }
 
 /// Returns the findings about losses, calls that are not visible, and crashes. If reading the run would take too long, returns none.
-fn of_contents(run: &[RunProcess]) -> Vec<Finding> {
+fn content_findings(run: &[RunProcess]) -> Vec<Finding> {
     let files = run.iter().flat_map(|process| &process.fragments);
     let bytes = files.filter_map(|path| Some(path.metadata().ok()?.len()));
     if bytes.sum::<u64>() > MOST_READ_BYTES {
@@ -96,21 +96,24 @@ fn of_contents(run: &[RunProcess]) -> Vec<Finding> {
             Err(_) => unreadable.push(label(process)),
         }
     }
-    let unseen = found.iter().flat_map(|process| {
+    let not_visible = found.iter().flat_map(|process| {
         let pid = process.pid;
         let words = process.not_visible.iter();
         words.map(move |words| {
-            Check("reach").warn(printable(&format!("process {pid}: {words}")), REACH_HINT)
+            Check("reach").warn(
+                printable(&format!("process {pid}: {words}")),
+                VISIBILITY_HINT,
+            )
         })
     });
-    let unreadable = some_of(
+    let unreadable = named_warning(
         Check("unreadable"),
         &unreadable,
         "left out of the checks for crashes, losses and reach",
         "may this user read their fragments, and are they whole? trace-merge says what is wrong",
     );
-    let known = crash(&found).chain(losses(&found)).chain(unseen);
-    known.chain(unreadable).collect()
+    let all = crash(&found).chain(losses(&found)).chain(not_visible);
+    all.chain(unreadable).collect()
 }
 
 /// Returns a finding for the processes that were killed, with the first one to die at the front, and one for those that ended by themselves with open
@@ -118,19 +121,19 @@ fn of_contents(run: &[RunProcess]) -> Vec<Finding> {
 fn crash(found: &[Process]) -> impl Iterator<Item = Finding> {
     let deaths: Deaths = found.iter().filter_map(Process::dead).collect();
     let warn = |words, hint: &str| Check("crash").warn(words, hint);
-    let of_killed =
+    let killed_hint =
         "sa-profile report says in which step the first one died, and with which requests";
-    let killed = deaths.killed_words().map(|words| warn(words, of_killed));
-    let of_exited = "their logs say why they ended: sa-profile report shows when";
-    let exited = deaths.exited_words().map(|words| warn(words, of_exited));
+    let killed = deaths.killed_words().map(|words| warn(words, killed_hint));
+    let exited_hint = "their logs say why they ended: sa-profile report shows when";
+    let exited = deaths.exited_words().map(|words| warn(words, exited_hint));
     killed.into_iter().chain(exited)
 }
 
 fn losses(found: &[Process]) -> Option<Finding> {
     let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
     for (cause, count) in found.iter().flat_map(|process| &process.lost) {
-        let of_cause = lost.entry(cause).or_default();
-        *of_cause = of_cause.saturating_add(*count);
+        let count_by_cause = lost.entry(cause).or_default();
+        *count_by_cause = count_by_cause.saturating_add(*count);
     }
     for cause in Cause::ALL
         .into_iter()
@@ -213,12 +216,12 @@ fn has_events(fragment: &Path) -> io::Result<bool> {
     }
 }
 
-fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
-    let of = |is_of: &dyn Fn(&Outline) -> bool| -> Vec<String> {
-        let found = outlines.iter().filter(|one| is_of(one));
+fn process_findings(outlines: &[Outline]) -> Vec<Finding> {
+    let labels = |is_wanted: &dyn Fn(&Outline) -> bool| -> Vec<String> {
+        let found = outlines.iter().filter(|one| is_wanted(one));
         found.map(|one| one.label.clone()).collect()
     };
-    let state = |state| of(&|one| one.state == state);
+    let state = |state| labels(&|one| one.state == state);
     let (live, ended, died) = (state(State::Live), state(State::Ended), state(State::Died));
     let counts = format!(
         "{}: {} live, {} ended, {} died",
@@ -228,17 +231,17 @@ fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
         died.len()
     );
     // The ring of a dead process may contain everything that it recorded.
-    let silent = of(&|one| !one.has_events && (one.state != State::Died || one.rings == 0));
-    let heap = of(&|one| one.has_heap_ring);
+    let silent = labels(&|one| !one.has_events && (one.state != State::Died || one.rings == 0));
+    let heap = labels(&|one| one.has_heap_ring);
     let found = [
         Some(Check("processes").ok(counts)),
-        some_of(
+        named_warning(
             Check("silent"),
             &silent,
             "wrote nothing but a header",
             "they started to record and had no event: is the level right, did they get work?",
         ),
-        some_of(
+        named_warning(
             Check("died"),
             &died,
             match died.len() {
@@ -248,7 +251,7 @@ fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
             "killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept",
         ),
         left_rings(outlines),
-        some_of(
+        named_warning(
             RINGS,
             &heap,
             "without a ring file",
@@ -259,8 +262,8 @@ fn of_processes(outlines: &[Outline]) -> Vec<Finding> {
 }
 
 /// Returns a warning that names the processes it is about; `None` if there are none.
-fn some_of(check: Check, pids: &[String], what: &str, hint: &'static str) -> Option<Finding> {
-    let found = || format!("{} {what}: {}", processes(pids.len() as u64), listed(pids));
+fn named_warning(check: Check, pids: &[String], what: &str, hint: &'static str) -> Option<Finding> {
+    let found = || format!("{} {what}: {}", processes(pids.len() as u64), list(pids));
     (!pids.is_empty()).then(|| check.warn(found(), hint))
 }
 
@@ -281,7 +284,7 @@ fn label(process: &RunProcess) -> String {
     ))
 }
 
-fn listed(pids: &[String]) -> String {
+fn list(pids: &[String]) -> String {
     match pids.len().checked_sub(NAMED) {
         None | Some(0) => pids.join(", "),
         Some(more) => format!("{} and {more} more", pids[..NAMED].join(", ")),
@@ -297,8 +300,8 @@ fn lone_rings(folder: &Path) -> Option<Finding> {
     let stems = names.iter().filter_map(|name| stem_and_segment(name));
     let stems: BTreeSet<&str> = stems.map(|(stem, _)| stem).collect();
     let rings = names.iter().filter(|name| is_ring_name(name));
-    let of = rings.filter_map(|name| name.strip_suffix(RING_SUFFIX));
-    let lone = of.filter(|stem| !stems.contains(stem)).count() as u64;
+    let ring_stems = rings.filter_map(|name| name.strip_suffix(RING_SUFFIX));
+    let lone = ring_stems.filter(|stem| !stems.contains(stem)).count() as u64;
     let found = format!("{} without a fragment", plural(lone, "ring"));
     (lone > 0).then(|| RINGS.warn(found, "their fragments were removed: remove them too"))
 }

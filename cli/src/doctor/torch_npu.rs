@@ -25,13 +25,13 @@ enum Search {
 
 /// Returns the findings from the output of the script.
 pub(super) fn examine(said: &str) -> Vec<Finding> {
-    let of = |what: &str| {
+    let value = |what: &str| {
         let mut lines = said.lines();
         lines.find_map(|line| line.strip_prefix(what)?.strip_prefix(' '))
     };
-    let torch_npu = of("torch_npu").map_or_else(|| "not installed".to_owned(), reach);
-    let vllm_ascend = of("vllm_ascend").map(|version| {
-        let pin = of("pin").map(|pin| format!(", made for {pin}"));
+    let torch_npu = value("torch_npu").map_or_else(|| "not installed".to_owned(), visibility);
+    let vllm_ascend = value("vllm_ascend").map(|version| {
+        let pin = value("pin").map(|pin| format!(", made for {pin}"));
         Check("vLLM-Ascend").ok(format!("{version}{}", pin.unwrap_or_default()))
     });
     let torch_npu = TORCH_NPU.ok(torch_npu);
@@ -42,7 +42,7 @@ pub(super) fn examine(said: &str) -> Vec<Finding> {
 }
 
 /// Describes what the preload library sees with a version.
-fn reach(version: &str) -> String {
+fn visibility(version: &str) -> String {
     let how = match search(version) {
         Some(Search::Handle) => {
             "finds graph replays, AlltoAll and mstx by dlsym; the preload library would be reached through its own dlsym"
@@ -69,18 +69,18 @@ fn search(version: &str) -> Option<Search> {
     };
     let numbers: Result<Vec<u32>, _> = release.split('.').map(str::parse).collect();
     let release: [u32; 3] = numbers.ok()?.try_into().ok()?;
-    let found = search_of_release(release, post)?;
+    let found = release_search(release, post)?;
     let is_sure = match found {
         Search::Handle => true,
         // If two posts differ, a build between them may use either way.
-        Search::All => post > 0 && search_of_release(release, post - 1) == Some(found),
+        Search::All => post > 0 && release_search(release, post - 1) == Some(found),
     };
     (is_sure || !is_before).then_some(found)
 }
 
 /// Returns how a release finds functions, as in its published wheels. The wheels that search all libraries contain a warning that names `LD_PRELOAD`.
 /// A post that was not published is treated like the one before it. `None` for any other version, which may search in another way.
-fn search_of_release(release: [u32; 3], post: u32) -> Option<Search> {
+fn release_search(release: [u32; 3], post: u32) -> Option<Search> {
     match (release, post) {
         ([2, 7, 1], 8..=11) | ([2, 9, 0], 6..=9) | ([2, 10, 0], 4..=7) => Some(Search::All),
         ([2, 11..=12, 0], ..=3) | ([2, 13..=14, 0], 0) => Some(Search::All),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_installed_is_said_once() {
+    fn what_is_not_installed_is_reported_once() {
         let found = examine("package\n-\n");
         assert_eq!(found, [TORCH_NPU.ok("not installed")]);
     }

@@ -17,7 +17,7 @@ const LEAST_BYTES_A_SECOND: u64 = 64 << 10;
 /// connection, and the end of the answer could be lost.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Interval at which the thread of a silent client checks if the site is over.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of bytes that are sent at once. A write returns when all of them are sent, so that progress with a slow client is visible.
 const PIECE: usize = 16 << 10;
 /// Number of bytes that are read at once, and the maximum that is read and ignored.
@@ -61,7 +61,7 @@ impl Connection {
     }
 
     /// Records that the client has reached this stage.
-    fn note(&self, stage: Stage) {
+    fn set_stage(&self, stage: Stage) {
         let since = Instant::now();
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Progress { stage, since };
     }
@@ -79,9 +79,9 @@ impl Connection {
         let response = self.receive(site)?;
         let seconds = response.bytes() / LEAST_BYTES_A_SECOND;
         let deadline = Instant::now() + WRITE + Duration::from_secs(seconds);
-        self.note(Stage::Writing);
+        self.set_stage(Stage::Writing);
         response.send(|bytes| self.send(bytes, deadline))?;
-        self.note(Stage::Answered);
+        self.set_stage(Stage::Answered);
         self.stream.shutdown(Shutdown::Write)?;
         self.drain()
     }
@@ -90,7 +90,7 @@ impl Connection {
     fn receive<S: Site>(&self, site: &S) -> io::Result<Response> {
         let deadline = Instant::now() + READ;
         let (mut bytes, mut chunk) = (Vec::new(), [0; CHUNK]);
-        self.stream.set_read_timeout(Some(LOOK))?;
+        self.stream.set_read_timeout(Some(CHECK_INTERVAL))?;
         loop {
             match (&self.stream).read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -118,7 +118,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            self.note(Stage::Writing);
+            self.set_stage(Stage::Writing);
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ mod tests {
         }
 
         fn answer(&self, _: &Request<'_>) -> Result<Response, Refusal> {
-            Ok(Response::of_bytes(200, "", vec![0; PAGE_BYTES].into()))
+            Ok(Response::from_bytes(200, "", vec![0; PAGE_BYTES].into()))
         }
     }
 

@@ -80,7 +80,7 @@ impl Request<'_> {
         let is_token = |value: &[u8]| {
             let parts = value.split_at_checked(7);
             parts.is_some_and(|(scheme, shown)| {
-                scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(shown.trim_ascii())
+                scheme.eq_ignore_ascii_case(b"Bearer ") && token.matches(shown.trim_ascii())
             })
         };
         self.values("Authorization").any(is_token)
@@ -134,7 +134,7 @@ mod tests {
         }
 
         fn answer(&self, _: &Request<'_>) -> Result<Response, Refusal> {
-            Ok(Response::of_bytes(200, "", b"yes".to_vec().into()))
+            Ok(Response::from_bytes(200, "", b"yes".to_vec().into()))
         }
     }
 

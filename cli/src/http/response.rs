@@ -50,14 +50,14 @@ impl WholeFile {
 
 impl Response {
     /// Returns an answer with bytes. `more` are lines of its head.
-    pub(crate) fn of_bytes(status: u16, more: &str, body: Arc<[u8]>) -> Response {
+    pub(crate) fn from_bytes(status: u16, more: &str, body: Arc<[u8]>) -> Response {
         let head = head(status, body.len() as u64, more);
         let body = Body::Bytes(body);
         Response { head, body }
     }
 
     /// Returns an answer with a file.
-    pub(crate) fn of_file(more: &str, file: WholeFile) -> Response {
+    pub(crate) fn from_file(more: &str, file: WholeFile) -> Response {
         let head = head(200, file.sent_bytes(), more);
         let body = Body::File(file);
         Response { head, body }
@@ -75,7 +75,7 @@ impl Response {
             "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\nContent-Security-Policy: default-src 'none'\r\n{more}"
         );
         let body = format!("{why}\n").into_bytes();
-        Response::of_bytes(status, &more, body.into())
+        Response::from_bytes(status, &more, body.into())
     }
 
     /// Returns the answer to HEAD: the same head, with the length that the body would have.
@@ -175,7 +175,7 @@ mod tests {
         };
         let send = |text| {
             std::fs::write(file.path(), text).unwrap();
-            Response::of_file("", whole.clone()).sent()
+            Response::from_file("", whole.clone()).sent()
         };
         assert!(send("0123").is_err());
         assert!(!whole.is_sent.load(Ordering::Acquire));

@@ -15,7 +15,7 @@ const MOST: usize = 512;
 /// Time without progress after which a client may be dropped for a new one, if there are too many.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Interval in ms at which an idle server checks if its site is over.
-const LOOK: u16 = 100;
+const CHECK_INTERVAL: u16 = 100;
 /// Pause if there are too many clients, or if the system is out of sockets or threads.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Stack size of a client's thread.
@@ -45,7 +45,7 @@ impl<S: Site> Server<S> {
         thread::scope(|scope| {
             while !self.site.is_over() {
                 let mut files = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
-                let has_new = poll(&mut files, PollTimeout::from(LOOK)) != Ok(0);
+                let has_new = poll(&mut files, PollTimeout::from(CHECK_INTERVAL)) != Ok(0);
                 if has_new && !(self.has_room() && self.accept(scope).is_ok()) {
                     thread::sleep(PAUSE);
                 }

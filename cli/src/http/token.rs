@@ -26,7 +26,7 @@ impl Token {
         let source = Path::new("/dev/urandom");
         let mut bytes = [0; RANDOM_BYTES];
         let read = File::open(source).and_then(|mut file| file.read_exact(&mut bytes));
-        read.map_err(|error| Error::of_file(source, error))?;
+        read.map_err(|error| Error::file(source, error))?;
         let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
         Ok(Token(hex.collect::<String>().into_bytes()))
     }
@@ -38,7 +38,7 @@ impl Token {
 
     /// Reads a token from a file, without the white space around it.
     pub(crate) fn read(path: &Path) -> Result<Token, Error> {
-        let unusable = |error| Error::of_file(path, error);
+        let unusable = |error| Error::file(path, error);
         let bytes = std::fs::read(path).map_err(unusable)?;
         let mode = std::fs::metadata(path).map_err(unusable)?.mode();
         if mode & 0o077 != 0 {
@@ -47,7 +47,7 @@ impl Token {
                 path.display()
             ));
         }
-        Token::of(&bytes).ok_or_else(|| {
+        Token::parse(&bytes).ok_or_else(|| {
             Error::Unusable(format!(
                 "{}: expected a token of {LEAST} to {MOST} letters, digits or -._~, found something else",
                 path.display()
@@ -56,16 +56,16 @@ impl Token {
     }
 
     /// Parses a token from bytes, without the white space around it.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Token> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Token> {
         let token = bytes.trim_ascii();
         // These characters need no escape in an address.
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-        let is_one = (LEAST..=MOST).contains(&token.len()) && token.iter().all(is_plain);
-        is_one.then(|| Token(token.to_vec()))
+        let is_valid = (LEAST..=MOST).contains(&token.len()) && token.iter().all(is_plain);
+        is_valid.then(|| Token(token.to_vec()))
     }
 
     /// Returns true if `shown` is this token. The comparison takes the same time whether or not the first bytes match.
-    pub(crate) fn is(&self, shown: &[u8]) -> bool {
+    pub(crate) fn matches(&self, shown: &[u8]) -> bool {
         let mut differs = u8::from(shown.len() != self.0.len());
         for (at, byte) in self.0.iter().enumerate() {
             differs = black_box(differs | (byte ^ shown.get(at).copied().unwrap_or(0)));
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_is_it() {
-        let token = Token::of(b" 0123456789abcdef\n").unwrap();
-        assert!(token.is(b"0123456789abcdef"));
+        let token = Token::parse(b" 0123456789abcdef\n").unwrap();
+        assert!(token.matches(b"0123456789abcdef"));
         for wrong in [
             "",
             "0123456789abcde",
@@ -95,20 +95,20 @@ mod tests {
             "0123456789abcdeg",
             "0123456789abcdef\0",
         ] {
-            assert!(!token.is(wrong.as_bytes()), "{wrong}");
+            assert!(!token.matches(wrong.as_bytes()), "{wrong}");
         }
         assert_eq!(format!("{token:?}"), "Token");
         let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
-        assert!(one.is(one.in_link().as_bytes()) && !one.is(other.in_link().as_bytes()));
+        assert!(one.matches(one.in_link().as_bytes()) && !one.matches(other.in_link().as_bytes()));
         // It needs no escape.
-        assert!(Token::of(one.in_link().as_bytes()).is_some());
+        assert!(Token::parse(one.in_link().as_bytes()).is_some());
     }
 
     #[test]
     fn what_is_short_or_odd_is_no_token() {
         let long = "x".repeat(MOST + 1);
         for wrong in ["", "short", "0123456789 abcdef", "0123456789abcdeé", &long] {
-            assert!(Token::of(wrong.as_bytes()).is_none(), "{wrong}");
+            assert!(Token::parse(wrong.as_bytes()).is_none(), "{wrong}");
         }
     }
 }

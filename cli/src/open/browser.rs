@@ -112,11 +112,11 @@ fn commands(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<Comman
     let named = lookup("BROWSER").unwrap_or_default();
     let named = named.to_string_lossy().into_owned();
     let all = named.split(':').chain(["xdg-open"]);
-    all.filter_map(|words| of_words(words, link)).collect()
+    all.filter_map(|words| parse_command(words, link)).collect()
 }
 
 /// Parses a command in `$BROWSER`: words, with `%s` for the link. Without `%s` the link is appended.
-fn of_words(words: &str, link: &str) -> Option<Command> {
+fn parse_command(words: &str, link: &str) -> Option<Command> {
     let mut all = words.split_whitespace();
     let program = all.next()?;
     let mut command = Command::new(program);

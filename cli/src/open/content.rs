@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_of_every_form_are_taken() {
+    fn traces_of_every_form_are_accepted() {
         for text in [
             "[]",
             "\n[{\"name\":\"x\",\"ph\":\"X\",\"args\":{\"a\":[1]}},",

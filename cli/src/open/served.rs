@@ -35,7 +35,7 @@ impl Served {
     /// Returns an error if the path does not lead to a trace.
     pub(super) fn open(path: &Path) -> Result<Served, Error> {
         let wrong = |what: &str| Error::Unusable(format!("{}: {what}", path.display()));
-        let unusable = |error| Error::of_file(path, error);
+        let unusable = |error| Error::file(path, error);
         let file = open_without_waiting(path).map_err(unusable)?;
         let metadata = file.metadata().map_err(unusable)?;
         if metadata.is_dir() {
@@ -79,7 +79,7 @@ impl Served {
             return path == self.name;
         };
         let parts = path.split_once('/');
-        parts.is_some_and(|(shown, name)| token.is(shown.as_bytes()) && name == self.name)
+        parts.is_some_and(|(shown, name)| token.matches(shown.as_bytes()) && name == self.name)
     }
 }
 

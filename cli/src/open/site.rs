@@ -34,10 +34,10 @@ impl Site for Served {
         }
         if request.method == "OPTIONS" {
             let more = format!("{OF_PAGE}{OF_PREFLIGHT}");
-            return Ok(Response::of_bytes(204, &more, Vec::new().into()));
+            return Ok(Response::from_bytes(204, &more, Vec::new().into()));
         }
         let more = format!("{OF_PAGE}{OF_TRACE}");
-        Ok(Response::of_file(&more, self.whole.clone()))
+        Ok(Response::from_file(&more, self.whole.clone()))
     }
 
     fn is_over(&self) -> bool {
@@ -67,7 +67,7 @@ mod tests {
         let path = root.path().join("t.json");
         std::fs::write(&path, "[]").unwrap();
         let served = Served {
-            token: token.and_then(|token| Token::of(token.as_bytes())),
+            token: token.and_then(|token| Token::parse(token.as_bytes())),
             ..Served::open(&path).unwrap()
         };
         let text = format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n{headers}\r\n");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_of_ours_is_refused() {
+    fn what_is_not_our_directory_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("file");
         fs::write(&file, "").unwrap();

@@ -48,11 +48,11 @@ impl Settings {
             variables.push(("SA_PROFILE_MAX_MB", Some(bound.to_string().into())));
         }
         if let Some(library) = &self.preload {
-            let all = before(library.as_os_str(), lookup("LD_PRELOAD"));
+            let all = prepended(library.as_os_str(), lookup("LD_PRELOAD"));
             variables.push(("LD_PRELOAD", Some(all)));
         }
         if let Some(folder) = &self.python {
-            let all = before(folder.as_os_str(), lookup("PYTHONPATH"));
+            let all = prepended(folder.as_os_str(), lookup("PYTHONPATH"));
             variables.push(("PYTHONPATH", Some(all)));
         }
         if !self.track.is_empty() {
@@ -66,7 +66,7 @@ impl Settings {
 }
 
 /// Returns a list of paths with ours before the user's. An empty list is left out: an empty path in `PYTHONPATH` would mean the working directory.
-fn before(ours: &OsStr, others: Option<OsString>) -> OsString {
+fn prepended(ours: &OsStr, others: Option<OsString>) -> OsString {
     let mut all = ours.to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
         all.push(":");
@@ -76,10 +76,10 @@ fn before(ours: &OsStr, others: Option<OsString>) -> OsString {
 }
 
 /// Returns the recorder's configuration for one variable, together with some directory.
-fn read(name: &str, value: &OsStr) -> Option<Config> {
-    Config::from_lookup(|asked| match asked {
+fn config_with(name: &str, value: &OsStr) -> Option<Config> {
+    Config::from_lookup(|wanted| match wanted {
         "SA_PROFILE_DIR" => Some("x".into()),
-        _ => (asked == name).then(|| value.to_owned()),
+        _ => (wanted == name).then(|| value.to_owned()),
     })
 }
 
@@ -87,7 +87,7 @@ fn read(name: &str, value: &OsStr) -> Option<Config> {
 /// its children is ignored.
 pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<String, String> {
     let given = variable("SA_PROFILE_RUN").filter(|_| variable("SA_PROFILE_MAIN_PID").is_none());
-    let config = given.and_then(|given| read("SA_PROFILE_RUN", &given));
+    let config = given.and_then(|given| config_with("SA_PROFILE_RUN", &given));
     match config.map(|config| (config.run, config.warnings)) {
         Some((Some(run), _)) => Ok(run),
         Some((None, warnings)) => Err(warnings.join("; ")),
@@ -97,19 +97,19 @@ pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<Stri
 
 /// Returns the mode for directories: the file mode from `SA_PROFILE_MODE`, plus search permission for everyone who may read.
 pub(crate) fn folder_mode(variable: impl Fn(&str) -> Option<OsString>) -> u32 {
-    let config = variable("SA_PROFILE_MODE").and_then(|mode| read("SA_PROFILE_MODE", &mode));
+    let config = variable("SA_PROFILE_MODE").and_then(|mode| config_with("SA_PROFILE_MODE", &mode));
     let files = config.map_or(0o600, |config| config.mode);
     files | (files & 0o444) >> 2
 }
 
 /// Checks a list of levels. The recorder would only warn about an unknown level, in every process; here it is an error.
 pub(crate) fn levels(text: &str) -> Result<String, String> {
-    taken("SA_PROFILE_LEVEL", text).map(|_| text.to_owned())
+    checked_config("SA_PROFILE_LEVEL", text).map(|_| text.to_owned())
 }
 
 /// Parses a disk limit in the same way as the recorder.
 pub(crate) fn disk_bound(text: &str) -> Result<u32, String> {
-    let config = taken("SA_PROFILE_MAX_MB", text)?;
+    let config = checked_config("SA_PROFILE_MAX_MB", text)?;
     u32::try_from(config.max_bytes >> 20).map_err(|error| error.to_string())
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn track(text: &str) -> Result<String, String> {
 }
 
 /// Returns the recorder's configuration for a value. If the recorder would warn about it, returns the warning as an error.
-fn taken(name: &str, text: &str) -> Result<Config, String> {
-    let config = read(name, text.as_ref()).filter(|_| !text.trim().is_empty());
+fn checked_config(name: &str, text: &str) -> Result<Config, String> {
+    let config = config_with(name, text.as_ref()).filter(|_| !text.trim().is_empty());
     let config = config.ok_or("expected a value, found none")?;
     match config.warnings.first() {
         Some(warning) => Err(warning.trim_start_matches(&format!("{name}: ")).to_owned()),
@@ -149,7 +149,7 @@ mod tests {
     use sa_format::run_folder_name;
 
     #[test]
-    fn a_run_id_of_the_users_is_kept_and_one_of_a_recorder_is_not() {
+    fn the_users_run_id_is_used_and_a_recorders_is_not() {
         let run = |run: &'static str, main: Option<&'static str>| {
             run_id(move |name| match name {
                 "SA_PROFILE_RUN" => Some(run.into()),

@@ -79,8 +79,8 @@ impl Recorded<'_> {
             writeln!(text, "  and {} more", report.processes.len() - LISTED)?;
         }
         write_losses(report, text)?;
-        if self.preload && is_past_preload(report) {
-            writeln!(text, "reach: {PAST_PRELOAD}")?;
+        if self.preload && lacks_launches(report) {
+            writeln!(text, "reach: {NO_LAUNCHES}")?;
         }
         write_left_out(report, text)?;
         match &self.times {
@@ -186,10 +186,10 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-const PAST_PRELOAD: &str = "the preload library recorded no launch, so the trace has no NPU: if the level kernel was on, sa-profile doctor says what it would see";
+const NO_LAUNCHES: &str = "the preload library recorded no launch, so the trace has no NPU: if the level kernel was on, sa-profile doctor says what it would see";
 
 /// Returns true if no process reports a launch that the preload library recorded, although the trace contains everything that was recorded.
-fn is_past_preload(report: &Report) -> bool {
+fn lacks_launches(report: &Report) -> bool {
     let is_whole = report.window.is_none() && report.losses.events == 0;
     is_whole && !(report.processes.iter()).any(|process| process.seen_by_preload)
 }
@@ -216,8 +216,8 @@ fn write_left_out(report: &Report, text: &mut String) -> std::fmt::Result {
 }
 
 fn nothing(directory: &Path, preload: bool) -> String {
-    let of_preload = match preload {
-        true => format!("\n  - {PAST_PRELOAD}"),
+    let preload_reason = match preload {
+        true => format!("\n  - {NO_LAUNCHES}"),
         false => String::new(),
     };
     format!(
@@ -225,7 +225,7 @@ fn nothing(directory: &Path, preload: bool) -> String {
          - no process of the command uses the recorder, or none got as far as an event\n  \
          - its environment was cleared on the way (sudo, env -i, ssh, a container): SA_PROFILE_DIR and SA_PROFILE_RUN must reach each process\n  \
          - a process could not write into {}: it then said so in one line on stderr\n  \
-         - the level leaves out what it records: --level verbose leaves out nothing{of_preload}",
+         - the level leaves out what it records: --level verbose leaves out nothing{preload_reason}",
         quoted(directory)
     )
 }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_run_in_which_the_preload_library_recorded_no_launch_says_so() {
-        let of = |is_seen: bool, lost: u64| {
+        let report = |is_seen: bool, lost: u64| {
             let mut report = Report {
                 processes: vec![process("worker", 7)],
                 ..Report::default()
@@ -308,7 +308,7 @@ mod tests {
             (true, true, 0, false),
             (true, false, 1, false),
         ] {
-            let text = words(preload, of(is_seen, lost));
+            let text = words(preload, report(is_seen, lost));
             assert_eq!(text.contains(line), is_said, "{text}");
         }
         let nothing = words(true, Report::default());

@@ -65,7 +65,7 @@ impl Tree {
     ) -> io::Result<Tree> {
         set_child_subreaper(true)?;
         let signals = Signals::collect(&READ)?;
-        let main = launch(words, changes, signals.before())?;
+        let main = launch(words, changes, signals.original_mask())?;
         Ok(Tree {
             main: Some(main),
             code: None,
@@ -85,7 +85,7 @@ impl Tree {
             }
             let patience = announce_at.map(|at| at.saturating_duration_since(now));
             let arrived = self.signals.next(patience);
-            if arrived.is_some_and(|arrived| self.obey(arrived)) {
+            if arrived.is_some_and(|arrived| self.handle(arrived)) {
                 return self.ended(descendants());
             }
         }
@@ -127,7 +127,7 @@ impl Tree {
     }
 
     /// Handles a signal. Returns true if it ends the waiting.
-    fn obey(&self, arrived: Arrived) -> bool {
+    fn handle(&self, arrived: Arrived) -> bool {
         use Signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
         let signal = arrived.signal;
         if signal == SIGCHLD || arrived.sender.is_some_and(is_descendant) {

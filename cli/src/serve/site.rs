@@ -73,7 +73,7 @@ impl Site for FigureSite {
     fn answer(&self, request: &Request<'_>) -> Result<Response, Refusal> {
         // Without the token a client learns nothing, not even which pages there are.
         if let Some(token) = self.access.token()
-            && !shows(request, token)
+            && !has_token(request, token)
         {
             return Err((401, "expected the header Authorization: Bearer TOKEN"));
         }
@@ -83,16 +83,16 @@ impl Site for FigureSite {
             return Err((503, "the run was not looked at yet"));
         }
         let more = format!("Content-Type: {kind}\r\n{HEADERS}");
-        Ok(Response::of_bytes(200, &more, body))
+        Ok(Response::from_bytes(200, &more, body))
     }
 }
 
 /// Returns true if a request carries the token. Only the address of the page may contain it, because users cannot set a header in a browser.
-fn shows(request: &Request<'_>, token: &Token) -> bool {
+fn has_token(request: &Request<'_>, token: &Token) -> bool {
     let is_page = request.path == "/";
     let pairs = request.query.split('&');
     let mut shown = pairs.filter_map(|pair| pair.strip_prefix("token="));
-    request.has_bearer(token) || is_page && shown.any(|shown| token.is(shown.as_bytes()))
+    request.has_bearer(token) || is_page && shown.any(|shown| token.matches(shown.as_bytes()))
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_token_is_asked_for() {
-        let token = Token::of(b"0123456789abcdef").unwrap();
+        let token = Token::parse(b"0123456789abcdef").unwrap();
         let access = Arc::new(Access::random(token, false));
         let site = FigureSite {
             pages: Arc::default(),

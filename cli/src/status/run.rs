@@ -112,7 +112,7 @@ impl Run {
         };
         for process in &found {
             let read = Process::read(process, cache, now_ns);
-            run.add(read.map_err(|error| Error::of_file(&process.fragments[0], error))?);
+            run.add(read.map_err(|error| Error::file(&process.fragments[0], error))?);
         }
         run.age_ns = run
             .start_realtime_ns

@@ -52,7 +52,7 @@ pub(super) fn text(run: &Run) -> String {
     let rows = std::iter::once(HEADINGS.map(str::to_owned)).chain(run.processes.iter().map(row));
     let rows: Vec<_> = rows.collect();
     text += &aligned(&rows, "", |column| NUMBERS.contains(&column));
-    text += &epitaph(run);
+    text += &end_lines(run);
     text += &not_visible(run);
     text
 }
@@ -107,7 +107,7 @@ fn row(process: &Process) -> [String; 9] {
 }
 
 /// Returns the lines about processes that were running at a snapshot or did not close their recordings.
-fn epitaph(run: &Run) -> String {
+fn end_lines(run: &Run) -> String {
     let mut lines = Vec::new();
     let running = run.processes.iter();
     let running = running.filter(|process| process.state == State::Running);

@@ -46,7 +46,7 @@ pub(crate) fn write_new(options: &Options, to: &Path) -> Result<(), Error> {
 /// Removes incomplete tables when a signal ends this process. The returned flag is set when a signal arrived.
 fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
     // This comes before other threads are created, so that none of them gets a signal.
-    let signals = Signals::of_command(&ENDING)?;
+    let signals = Signals::for_command(&ENDING)?;
     let unfinished = unfinished.clone();
     let is_stopped = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&is_stopped);

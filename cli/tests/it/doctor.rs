@@ -28,7 +28,7 @@ fn golden(ended: &Ended) -> String {
 }
 
 /// Returns the lines of one check.
-fn of<'a>(ended: &'a Ended, check: &str) -> Vec<&'a str> {
+fn lines_of<'a>(ended: &'a Ended, check: &str) -> Vec<&'a str> {
     let lines = ended.stdout.lines();
     let lines = lines.filter(|line| line.get(6..21).unwrap().trim() == check);
     lines.collect()
@@ -37,7 +37,7 @@ fn of<'a>(ended: &'a Ended, check: &str) -> Vec<&'a str> {
 /// Checks that a check has one line, with this status and text.
 fn assert_finds(ended: &Ended, status: &str, check: &str, text: &str) {
     let line = format!("{status:<4}  {check:<15} {text}");
-    assert_eq!(of(ended, check), [line]);
+    assert_eq!(lines_of(ended, check), [line]);
 }
 
 #[test]
@@ -72,8 +72,8 @@ vLLM plugin
 torch_npu
 "
     );
-    assert!(!ground.path("profile_out").exists(), "it only looks");
-    let clock = of(&ended, "clock")[0];
+    assert!(!ground.path("profile_out").exists(), "it writes nothing");
+    let clock = lines_of(&ended, "clock")[0];
     let (_, ns) = clock.split_once(" take ").unwrap();
     let ns: u64 = ns.split(' ').next().unwrap().parse().unwrap();
     assert!((1..100_000).contains(&ns), "{clock}");
@@ -120,7 +120,7 @@ fn a_read_only_directory() {
         command.args(["doctor", "out"]).uid(NOBODY).gid(NOBODY);
     }
     fs::set_permissions(&out, fs::Permissions::from_mode(0o500)).unwrap();
-    let ended = Started::of(&mut command).end();
+    let ended = Started::spawn(&mut command).end();
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
     let found = format!("out: is not writable -- {ANOTHER}");
     assert_finds(&ended, "FAIL", "directory", &found);
@@ -130,7 +130,7 @@ fn a_read_only_directory() {
 fn a_file_size_of_nothing() {
     let ground = Ground::new();
     let script = format!("ulimit -f 0; exec '{PROGRAM}' doctor");
-    let ended = Started::of(ground.plain("sh").args(["-c", &script])).end();
+    let ended = Started::spawn(ground.plain("sh").args(["-c", &script])).end();
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
     for (check, found) in [
         ("file size", "limited to 0 B"),
@@ -144,12 +144,12 @@ fn a_file_size_of_nothing() {
 #[test]
 fn a_killed_process_and_its_stale_run_file() {
     let ground = Ground::new();
-    Started::of(&mut ground.worker(&["one", "spans=3", "kill"])).end();
+    Started::spawn(&mut ground.worker(&["one", "spans=3", "kill"])).end();
     let pid = ground.only_fragment_pid();
     let run = ground.runs("out").pop_first().unwrap();
     let ended = ground.run(&["doctor", "out"]);
     assert_eq!(ended.code, Some(0));
-    assert_eq!(of(&ended, "silent"), [""; 0]);
+    assert_eq!(lines_of(&ended, "silent"), [""; 0]);
     assert_finds(&ended, "ok", "directory", "out is there and can be written");
     let over = format!(
         "run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"
@@ -168,7 +168,7 @@ fn a_killed_process_and_its_stale_run_file() {
 #[test]
 fn a_process_that_cannot_be_read_is_named_and_hides_no_other() {
     let ground = Ground::new();
-    Started::of(&mut ground.worker(&["one", "spans=3"])).end();
+    Started::spawn(&mut ground.worker(&["one", "spans=3"])).end();
     let pid = ground.only_fragment_pid();
     // Its second segment is a folder.
     let name = ground.fragments("out")[0].file_name().unwrap().to_owned();
@@ -176,14 +176,14 @@ fn a_process_that_cannot_be_read_is_named_and_hides_no_other() {
     let run = ground.runs("out").pop_first().unwrap();
     let second = ground.path("out/fragments").join(segment_name(stem, 1));
     let mut victim = ground.worker(&["victim", "spans=3", "open", "kill"]);
-    Started::of(victim.env("SA_PROFILE_RUN", run)).end();
+    Started::spawn(victim.env("SA_PROFILE_RUN", run)).end();
     fs::create_dir(second).unwrap();
     let ended = ground.run(&["doctor", "out"]);
-    let told = of(&ended, "unreadable").join("\n");
+    let unreadable = lines_of(&ended, "unreadable").join("\n");
     let expected =
         format!("1 process left out of the checks for crashes, losses and reach: {pid} (worker)");
-    assert!(told.contains(&expected), "{}", ended.stdout);
-    let crash = of(&ended, "crash").join("\n");
+    assert!(unreadable.contains(&expected), "{}", ended.stdout);
+    let crash = lines_of(&ended, "crash").join("\n");
     assert!(crash.contains("killed: victim (pid "), "{}", ended.stdout);
 }
 
@@ -192,7 +192,7 @@ fn a_live_run_and_a_process_that_wrote_nothing() {
     let ground = Ground::new();
     let notes = ground.path("notes");
     let words = ["one", &format!("signals={}", notes.display())];
-    let started = Started::of(&mut ground.worker(&words));
+    let started = Started::spawn(&mut ground.worker(&words));
     started.wait_until(|| notes.exists() && !ground.fragments("out").is_empty());
     let pid = ground.only_fragment_pid();
     let run = ground.runs("out").pop_first().unwrap();
@@ -214,17 +214,17 @@ fn a_live_run_and_a_process_that_wrote_nothing() {
 }
 
 #[test]
-fn the_preload_library_is_looked_for_beside_the_program() {
+fn the_preload_library_is_found_next_to_the_program() {
     let ground = Ground::new();
     let library = ground.path("bin/libsa_profile_preload.so");
-    let doctor = || Started::of(&mut ground.alone(&["doctor"])).end();
+    let doctor = || Started::spawn(&mut ground.alone(&["doctor"])).end();
     assert_finds(&doctor(), "ok", "preload library", "not installed");
     fs::copy(some_library(), &library).unwrap();
     let found = library.display().to_string();
     assert_finds(&doctor(), "ok", "preload library", &found);
     fs::copy(lacking_library(&ground), &library).unwrap();
     let ended = doctor();
-    let lines = of(&ended, "preload library");
+    let lines = lines_of(&ended, "preload library");
     assert!(
         lines[0].starts_with("warn  ") && lines[0].contains("no program starts with it"),
         "{lines:?}"
@@ -241,14 +241,14 @@ fn install(ground: &Ground, name: &str, version: &str, more: &str) {
 }
 
 #[test]
-fn torch_npu_is_named_with_what_is_seen_of_it() {
+fn torch_npu_is_reported_with_what_is_visible() {
     let ground = Ground::new();
     install(&ground, "torch_npu", "2.9.0", "");
     let pin = "Requires-Dist: torch-npu==2.9.0; platform_system != \"none\"";
     install(&ground, "vllm_ascend", "0.18.0", pin);
     let mut command = ground.command(&["doctor"]);
-    let ended = Started::of(command.env("PYTHONPATH", ground.path("site"))).end();
-    let line = of(&ended, "torch_npu").join("\n");
+    let ended = Started::spawn(command.env("PYTHONPATH", ground.path("site"))).end();
+    let line = lines_of(&ended, "torch_npu").join("\n");
     let expected = "ok    torch_npu       2.9.0: finds graph replays, AlltoAll and mstx by dlsym; ";
     assert!(line.starts_with(expected), "{line}");
     let found = "0.18.0, made for torch-npu==2.9.0";
@@ -258,7 +258,7 @@ fn torch_npu_is_named_with_what_is_seen_of_it() {
 #[test]
 fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
     let ground = Ground::new();
-    Started::of(&mut ground.worker(&["one", "spans=3"])).end();
+    Started::spawn(&mut ground.worker(&["one", "spans=3"])).end();
     let (path, pid) = (&ground.fragments("out")[0], ground.only_fragment_pid());
     let text = fs::read_to_string(path).unwrap();
     let reach = r#"{"by_linking":true,"by_handle":false,"dlsym":"/opt/libhook.so"}"#;
@@ -268,7 +268,7 @@ fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
     fs::write(path, text + &record).unwrap();
     let words = "graph replays and other functions found with dlsym on a library's handle may not be visible: the program calls the dlsym of /opt/libhook.so instead of the one in libsa_profile_preload.so";
     let doctor = ground.run(&["doctor", "out"]);
-    let line = of(&doctor, "reach").join("\n");
+    let line = lines_of(&doctor, "reach").join("\n");
     let expected = format!("warn  reach           process {pid}: {words}");
     assert!(line.starts_with(&expected), "{line}");
     let status = ground.run(&["status", "out"]).stdout;

@@ -12,7 +12,7 @@ const TRACE_BYTES: usize = 64 << 20;
 
 /// Starts both commands, with data that other users may not read.
 fn both(ground: &Ground) -> [Serving; 2] {
-    Started::of(&mut ground.worker(&["api", "requests=5"])).end();
+    Started::spawn(&mut ground.worker(&["api", "requests=5"])).end();
     let mut figures = Serving::figures(ground, &[]);
     figures.path = "/stats".to_owned();
     figures.started.wait_until(|| status(&figures) == 200);

@@ -51,7 +51,7 @@ impl Serving {
 fn record(ground: &Ground, name: &str, words: &str) -> Started {
     fs::create_dir_all(ground.path("out")).unwrap();
     let mut command = ground.worker(&[name]);
-    Started::of(command.args(words.split(' ')))
+    Started::spawn(command.args(words.split(' ')))
 }
 
 /// Records a process that answers some requests, to its end.
@@ -79,9 +79,9 @@ fn assert_same(stats: &Value, ground: &Ground) {
     assert_eq!(served["output_tokens"], tokens("output_tokens"));
     assert_eq!(served["prompt_tokens"], tokens("prompt_tokens"));
     let names = report["names"].as_array().unwrap();
-    let told = stats["names"].as_array().unwrap();
-    assert!(!told.is_empty());
-    for name in told {
+    let served_names = stats["names"].as_array().unwrap();
+    assert!(!served_names.is_empty());
+    for name in served_names {
         let is_job =
             |one: &&Value| one["name"] == name["name"] && one["category"] == name["category"];
         let one = names.iter().find(is_job).unwrap();
@@ -159,7 +159,7 @@ fn the_figures_are_those_of_the_report() {
 
 /// Starts a browser that opens a page and waits until it shows one text after the other. Returns `None`, with a message, if there is no browser.
 fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
-    let started = Started::of(Command::new(SHOW).arg(address).args(texts));
+    let started = Started::spawn(Command::new(SHOW).arg(address).args(texts));
     let line = started.wait_for_line("show: ");
     if line.contains("unavailable") {
         eprintln!("SKIPPED {test}: {line}");
@@ -169,16 +169,16 @@ fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
 }
 
 /// Returns what the browser has shown, for each text.
-fn seen(started: Started) -> Vec<Value> {
+fn shown_texts(started: Started) -> Vec<Value> {
     let ended = started.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let lines = ended.stdout.lines();
     let lines = lines.map(|line| serde_json::from_str(line).unwrap());
-    let seen: Vec<Value> = lines.collect();
-    for of in &seen {
-        assert_eq!(of["errors"], serde_json::json!([]), "{of}");
+    let shown: Vec<Value> = lines.collect();
+    for text in &shown {
+        assert_eq!(text["errors"], serde_json::json!([]), "{text}");
     }
-    seen
+    shown
 }
 
 /// Returns the number of requests that the charts show as answered.
@@ -217,11 +217,11 @@ fn alone_the_page_goes_with_the_run() {
     for worker in workers {
         worker.end();
     }
-    let seen_of_both = seen(started);
+    let shown = shown_texts(started);
     let last = serving.stats();
     assert_eq!(last["is_final"], true);
-    for (of, requests, alive) in [(&seen_of_both[0], 40, 2), (&seen_of_both[1], 46, 0)] {
-        let text = of["text"].as_str().unwrap();
+    for (page, requests, alive) in [(&shown[0], 40, 2), (&shown[1], 46, 0)] {
+        let text = page["text"].as_str().unwrap();
         for words in [
             format!("{requests}\nrequests ended"),
             format!("{alive} of 2\nprocesses alive"),
@@ -236,7 +236,7 @@ fn alone_the_page_goes_with_the_run() {
 
 /// An idle server must be shown as idle: no figure may be computed from its last event. `watch` continues until a signal ends it.
 #[test]
-fn issue_47_an_idle_server_looks_idle() {
+fn issue_47_an_idle_server_is_shown_as_idle() {
     let ground = Ground::new();
     let worker = record(&ground, "api", "threads=2 requests=9 sleep=120000");
     let serving = Serving::figures(&ground, &[]);
@@ -275,7 +275,7 @@ fn others_need_a_token() {
     }
     fs::write(ground.path("token"), "0123456789-abcdef\n").unwrap();
     let words = ["serve", "--listen=0.0.0.0:0", "--token-file=token", "out"];
-    let serving = Serving::of_figures(ground.start(&words), "0.0.0.0");
+    let serving = Serving::from_serve(ground.start(&words), "0.0.0.0");
     assert!(!serving.link.contains("0123"), "{}", serving.link);
     assert_answers(&serving, "any.name", "0123456789-abcdef");
 }
@@ -343,7 +343,7 @@ fn issue_47_a_private_run_after_a_public_one_needs_a_token() {
         fs::create_dir_all(ground.path("out")).unwrap();
         set_mode(&ground.path("out"), 0o755);
         let mut command = ground.worker(&[name, "requests=5"]);
-        Started::of(command.env("SA_PROFILE_MODE", bits)).end();
+        Started::spawn(command.env("SA_PROFILE_MODE", bits)).end();
     };
     run("first", "0644");
     let serving = Serving::figures(&ground, &[]);

@@ -19,11 +19,11 @@ fn modes(path: &Path, found: &mut Vec<(PathBuf, u32)>) {
 #[test]
 fn tables_have_the_mode_of_the_fragments() {
     let ground = Ground::new();
-    Started::of(&mut ground.worker(&["worker", "spans=3"])).end();
+    Started::spawn(&mut ground.worker(&["worker", "spans=3"])).end();
     for (mode, files, folders) in [("", 0o600, 0o700), ("0640", 0o640, 0o750)] {
         let to = format!("tables{mode}");
         let mut tables = ground.command(&["tables", "--to", &to, "out"]);
-        let ended = Started::of(tables.env("SA_PROFILE_MODE", mode)).end();
+        let ended = Started::spawn(tables.env("SA_PROFILE_MODE", mode)).end();
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let mut found = Vec::new();
         modes(&ground.path(&to), &mut found);
@@ -39,11 +39,11 @@ fn tables_have_the_mode_of_the_fragments() {
 #[test]
 fn the_tables_of_a_statement_are_nobody_elses() {
     let ground = Ground::new();
-    Started::of(&mut ground.worker(&["worker", "spans=3"])).end();
+    Started::spawn(&mut ground.worker(&["worker", "spans=3"])).end();
     let path = ground.path_with_python(
         "for tables; do :; done\nfind \"${tables%/*}\" -printf '%m %y\\n' | sort -u",
     );
     let mut sql = ground.command(&["sql", "out", "SELECT 1"]);
-    let ended = Started::of(sql.env("PATH", path)).end();
+    let ended = Started::spawn(sql.env("PATH", path)).end();
     assert_eq!(ended.stdout, "600 f\n700 d\n", "{ended:?}");
 }

@@ -36,7 +36,7 @@ impl Runs {
 
     fn start(&self, words: &str) -> Started {
         let words: Vec<&str> = words.split(' ').collect();
-        Started::of(self.ground.command(&words).env("PATH", &self.path))
+        Started::spawn(self.ground.command(&words).env("PATH", &self.path))
     }
 
     fn run(&self, words: &str) -> Ended {
@@ -76,7 +76,7 @@ fn what_reads_a_run_takes_the_newest() {
 }
 
 #[test]
-fn what_follows_a_run_takes_the_newest_live_one() {
+fn commands_that_follow_a_run_use_the_newest_live_one() {
     let runs = Runs::new();
     let live = format!("sa-profile: taking {}, the newest live run\n", FOLDERS[1]);
     for words in [
@@ -166,7 +166,7 @@ fn a_run_is_opened_by_its_directory() {
     assert_eq!(open(&[&trace]), [""; 0]);
     // The trace of a live run is older than the run.
     assert!(open(&[FOLDERS[1]])[0].starts_with("sa-profile: merged"));
-    let goes_on = open(&[FOLDERS[1]]);
+    let notices = open(&[FOLDERS[1]]);
     let words = "the run has recorded more since";
-    assert!(goes_on[0].contains(words), "{goes_on:?}");
+    assert!(notices[0].contains(words), "{notices:?}");
 }

@@ -84,7 +84,7 @@ fn a_trace_is_shown_from_its_first_request_on_unless_another_time_is_asked_for()
     ] {
         let words = format!("open --port 0 {words}");
         let words: Vec<_> = words.split_whitespace().collect();
-        let serving = Serving::of_trace(ground.start(&words));
+        let serving = Serving::from_open(ground.start(&words));
         let (_, options) = serving.link.split_once(".json").unwrap();
         let (found, commands) = options.split_once("&startup").unwrap_or((options, ""));
         assert_eq!(found, shown, "{words:?}");
@@ -162,12 +162,12 @@ fn a_browser_is_started_where_there_is_a_screen() {
             .env("HOME", ground.path("home"))
             .env_remove("XDG_CONFIG_HOME")
             .env("BROWSER", ground.path("browser"));
-        let serving = Serving::of_trace(Started::of(command.env("DISPLAY", ":0")));
+        let serving = Serving::from_open(Started::spawn(command.env("DISPLAY", ":0")));
         serving.started.wait_until(|| opened.exists());
         let (link, path) = (serving.link.as_str(), serving.path.as_str());
-        let seen = fs::read_to_string(&opened).unwrap();
+        let text = fs::read_to_string(&opened).unwrap();
         if is_private {
-            let (page, argument) = seen.rsplit_once("file://").unwrap();
+            let (page, argument) = text.rsplit_once("file://").unwrap();
             assert!(page.contains(link) && path.len() > 40, "{page}");
             assert!(!argument.contains("http"), "{argument}");
             let file = Path::new(argument.trim_end());
@@ -179,7 +179,7 @@ fn a_browser_is_started_where_there_is_a_screen() {
             serving.started.end();
             assert!(!file.exists(), "{argument}");
         } else {
-            assert_eq!((seen.trim_end(), path), (link, "/t.json"));
+            assert_eq!((text.trim_end(), path), (link, "/t.json"));
         }
         fs::remove_file(&opened).unwrap();
     }
@@ -190,12 +190,12 @@ fn a_browser_is_started_where_there_is_a_screen() {
 fn run_with_open_serves_what_it_recorded() {
     let ground = Ground::new();
     let words = "one spans=3 exit=6";
-    let started = Started::of(&mut ground.recording("-d out --open", words));
+    let started = Started::spawn(&mut ground.recording("-d out --open", words));
     if started.wait_for_line("9001").contains("is taken") {
         println!("SKIPPED run_with_open_serves_what_it_recorded: port 9001 is taken");
         return;
     }
-    let serving = Serving::of_trace(started);
+    let serving = Serving::from_open(started);
     assert!(serving.path.ends_with("/trace.json"), "{}", serving.path);
     let reply = serving.ask("GET", &serving.path);
     let trace = fs::read(ground.path("out/trace.json")).unwrap();

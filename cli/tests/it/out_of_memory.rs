@@ -39,7 +39,7 @@ fn a_command_without_memory_says_so() {
         &["tables", "--to", to.to_str().unwrap(), path],
     ];
     for words in commands {
-        let (mut kb, mut was_told, mut was_enough) = (40_000, false, false);
+        let (mut kb, mut was_reported, mut was_enough) = (40_000, false, false);
         while !was_enough && kb < 16_000_000 {
             let _ = fs::remove_dir_all(&to);
             let output = limited(kb, words);
@@ -48,13 +48,16 @@ fn a_command_without_memory_says_so() {
             let can_begin = limited(kb, &["--version"]).status.success();
             match output.status.code() {
                 Some(0) => was_enough = true,
-                Some(2) if said.contains("out of memory") => was_told = true,
+                Some(2) if said.contains("out of memory") => was_reported = true,
                 Some(2) if said.contains("annot allocate memory") => {}
                 Some(2) if said.contains("temporarily unavailable") => {} // no thread could be created
                 code => assert!(!can_begin, "{words:?} with {kb} kB: {code:?}: {said}"),
             }
             kb *= 2;
         }
-        assert!(was_told && was_enough, "{words:?}: {was_told} {was_enough}");
+        assert!(
+            was_reported && was_enough,
+            "{words:?}: {was_reported} {was_enough}"
+        );
     }
 }

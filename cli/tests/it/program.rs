@@ -109,7 +109,7 @@ impl Ground {
 
     /// Starts the program.
     pub(crate) fn start(&self, arguments: &[&str]) -> Started {
-        Started::of(&mut self.command(arguments))
+        Started::spawn(&mut self.command(arguments))
     }
 
     /// Runs the program to its end.
@@ -140,7 +140,7 @@ impl Ground {
 
     /// Records a worker with these arguments, to its end.
     pub(crate) fn record(&self, options: &str, words: &str) -> Ended {
-        Started::of(&mut self.recording(options, words)).end()
+        Started::spawn(&mut self.recording(options, words)).end()
     }
 
     /// Returns a worker with these arguments that records into `out` by itself.
@@ -161,7 +161,7 @@ impl Ground {
         let mut command = self.worker(&[words, &["steps"]].concat());
         // With this variable it has the recorder's thread, which checks for switches and flushes.
         command.env("SA_PROFILE_THREADS", "1");
-        let host = Started::of(command.envs(variables.iter().copied()));
+        let host = Started::spawn(command.envs(variables.iter().copied()));
         host.wait_for_line("ready");
         host
     }
@@ -282,7 +282,7 @@ impl Ended {
 
 impl Started {
     /// Starts a command.
-    pub(crate) fn of(command: &mut Command) -> Started {
+    pub(crate) fn spawn(command: &mut Command) -> Started {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -338,7 +338,7 @@ impl Started {
         while !is_so() {
             assert!(
                 start.elapsed() < DEADLINE,
-                "it does not come about; stderr: {}",
+                "the condition does not become true; stderr: {}",
                 self.said()
             );
             thread::sleep(Duration::from_millis(10));
@@ -346,7 +346,7 @@ impl Started {
     }
 
     /// Waits until a file has this text.
-    pub(crate) fn wait_for_note(&self, notes: &Path, text: &str) {
+    pub(crate) fn wait_for_text(&self, notes: &Path, text: &str) {
         self.wait_until(|| fs::read_to_string(notes).is_ok_and(|notes| notes == text));
     }
 

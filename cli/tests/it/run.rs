@@ -71,7 +71,7 @@ fn a_daemon_is_waited_for_until_an_interrupt_merges_it_live() {
         );
         // The helper flushes the events of a process that has one thread.
         let mut command = ground.recording("-d out", &words);
-        let started = Started::of(command.env("SA_PROFILE_THREADS", "1"));
+        let started = Started::spawn(command.env("SA_PROFILE_THREADS", "1"));
         let line =
             started.wait_for_line("the command has ended, waiting for what it left running: pid ");
         let (_, daemon) = line.split_once("pid ").unwrap();
@@ -113,7 +113,7 @@ fn killed_processes_are_recovered_and_the_code_says_the_signal() {
 }
 
 #[test]
-fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() {
+fn issue_19_only_processes_with_open_spans_are_called_killed() {
     let ground = Ground::new();
     let worker = worker();
     let idle = format!("'{worker}' left spans=5 leave & '{worker}' ended spans=5 term & ");
@@ -146,13 +146,13 @@ fn signals_are_passed_on_once() {
     let ground = Ground::new();
     let notes = ground.path("notes");
     let words = format!("one spans=1 signals={}", notes.display());
-    let started = Started::of(&mut ground.recording("", &words));
+    let started = Started::spawn(&mut ground.recording("", &words));
     let mut expected = "ready\n".to_owned();
-    started.wait_for_note(&notes, &expected);
+    started.wait_for_text(&notes, &expected);
     for signal in ["USR1", "USR2", "WINCH", "HUP", "INT", "QUIT", "TERM"] {
         started.signal(signal);
         expected += &format!("SIG{signal}\n");
-        started.wait_for_note(&notes, &expected);
+        started.wait_for_text(&notes, &expected);
     }
     assert_eq!(started.end().code, Some(3));
     assert_eq!(fs::read_to_string(&notes).unwrap(), expected);
@@ -204,14 +204,14 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
     );
     let mut script = ground.plain("script");
     script.env("SHELL", "/bin/sh");
-    let started = Started::of(script.args(["-qefc", &line, "/dev/null"]));
-    started.wait_for_note(&notes, "ready\n");
+    let started = Started::spawn(script.args(["-qefc", &line, "/dev/null"]));
+    started.wait_for_text(&notes, "ready\n");
     started.type_in(b"\x03");
-    started.wait_for_note(&notes, "ready\nSIGINT\n");
+    started.wait_for_text(&notes, "ready\nSIGINT\n");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(fs::read_to_string(&notes).unwrap(), "ready\nSIGINT\n");
     started.type_in(b"\x1c");
-    started.wait_for_note(&notes, "ready\nSIGINT\nSIGQUIT\n");
+    started.wait_for_text(&notes, "ready\nSIGINT\nSIGQUIT\n");
     let pid = ground.only_fragment_pid();
     program::signal("TERM", &pid);
     assert_eq!(started.end().code, Some(3));
@@ -230,8 +230,8 @@ fn ctrl_z_stops_both_and_goes_on() {
     let words = format!("one spans=1 signals={}", notes.display());
     let mut command = ground.recording("-d out", &words);
     // It gets its own process group, as from a shell. In an orphaned group no process would be stopped.
-    let started = Started::of(command.process_group(0));
-    started.wait_for_note(&notes, "ready\n");
+    let started = Started::spawn(command.process_group(0));
+    started.wait_for_text(&notes, "ready\n");
     let worker: u32 = ground.only_fragment_pid().parse().unwrap();
     started.signal("TSTP");
     let are_stopped = || [started.pid(), worker].map(|pid| state(pid) == 'T');
@@ -278,7 +278,7 @@ fn options_reach_the_processes_and_the_merge() {
     let mut command = ground.command(&["run", "--level", "e2e", "-d", "out"]);
     command.args(["-o", "t.json.gz", "--", "sh", "-c", &script]);
     command.env("SA_PROFILE_OUTPUT", "elsewhere");
-    let ended = Started::of(command.env("SA_PROFILE_MAIN_PID", "1")).end();
+    let ended = Started::spawn(command.env("SA_PROFILE_MAIN_PID", "1")).end();
     let directory = fs::canonicalize(ground.path("out")).unwrap();
     assert_eq!(ended.stdout, format!("e2e {}\n", directory.display()));
     let magic = fs::read(ground.path("t.json.gz")).unwrap();
@@ -299,9 +299,9 @@ fn a_library_is_loaded_before_the_users_own() {
     let script = "echo $LD_PRELOAD";
     let library = program::some_library();
     let mut command = ground.command(&["run", "--preload", &library, "--", "sh", "-c", script]);
-    let ended = Started::of(command.env("LD_PRELOAD", &library)).end();
+    let ended = Started::spawn(command.env("LD_PRELOAD", &library)).end();
     assert_eq!(ended.stdout, format!("{library}:{library}\n"));
-    let ended = Started::of(&mut ground.alone(&["run", "--preload", "--", "true"])).end();
+    let ended = Started::spawn(&mut ground.alone(&["run", "--preload", "--", "true"])).end();
     assert_eq!(ended.code, Some(125));
     let words = "libsa_profile_preload.so, nor one in a Python package beside it: name the library";
     ended.says(&[words]);
@@ -321,7 +321,7 @@ fn a_named_directory_keeps_its_earlier_runs_apart() {
     assert_eq!(spans("out/trace.json"), [0, 3]);
     let two_hosts = |name: &str| {
         let mut command = ground.recording("-d shared", &format!("{name} spans=3"));
-        Started::of(command.env("SA_PROFILE_RUN", "job-7")).end()
+        Started::spawn(command.env("SA_PROFILE_RUN", "job-7")).end()
     };
     two_hosts("first");
     two_hosts("second");
@@ -330,24 +330,24 @@ fn a_named_directory_keeps_its_earlier_runs_apart() {
 }
 
 /// Creates a package. The module that Python imports at its start only writes its variables to a file.
-fn package_that_tells(ground: &Ground) -> String {
+fn package_that_records_variables(ground: &Ground) -> String {
     let package = ground.path("lib/python3.12/site-packages/sa_profile");
     fs::create_dir_all(package.join("startup")).unwrap();
     fs::write(package.join("_sa_profile.abi3.so"), "").unwrap();
-    let tells = "import os\ntold = [os.environ.get('SA_PROFILE_' + name, '-') for name in ('TRACK', 'TASKS')]\n\
-                 open('told', 'a').write(os.environ['PYTHONPATH'] + ' ' + ' '.join(told) + '\\n')\n";
-    fs::write(package.join("startup/sitecustomize.py"), tells).unwrap();
+    let module = "import os\nvalues = [os.environ.get('SA_PROFILE_' + name, '-') for name in ('TRACK', 'TASKS')]\n\
+                 open('variables', 'a').write(os.environ['PYTHONPATH'] + ' ' + ' '.join(values) + '\\n')\n";
+    fs::write(package.join("startup/sitecustomize.py"), module).unwrap();
     package.display().to_string()
 }
 
 #[test]
-fn python_is_told_where_to_begin() {
+fn python_gets_the_variables() {
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("SKIPPED python_is_told_where_to_begin: no python3");
+        println!("SKIPPED python_gets_the_variables: no python3");
         return;
     }
     let ground = Ground::new();
-    let package = package_that_tells(&ground);
+    let package = package_that_records_variables(&ground);
     let script = ["python3", "-c", "pass"];
     let named = format!("--python={package}");
     let track = ["--track", "a:f", "--track", "b.*:G.*", "--tasks"];
@@ -362,21 +362,21 @@ fn python_is_told_where_to_begin() {
             "",
         ),
     ] {
-        let ended = Started::of(command.env("PYTHONPATH", path)).end();
+        let ended = Started::spawn(command.env("PYTHONPATH", path)).end();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
-    let told = fs::read_to_string(ground.path("told")).unwrap();
+    let variables = fs::read_to_string(ground.path("variables")).unwrap();
     let package = fs::canonicalize(package).unwrap();
     let startup = format!("{}/startup", package.display());
     let expected = format!("{startup}:/users/own a:f,b.*:G.* 1\n{startup} - -\n");
-    assert_eq!(told, expected);
+    assert_eq!(variables, expected);
 }
 
 #[test]
 fn a_python_package_that_is_not_there_is_refused_before_the_command_runs() {
     let ground = Ground::new();
     let mut command = ground.alone(&["run", "--python", "--", "echo", "ran"]);
-    let ended = Started::of(&mut command).end();
+    let ended = Started::spawn(&mut command).end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
     ended.says(&["--python: no Python package brought "]);
 }

@@ -48,13 +48,13 @@ impl Serving {
     /// Serves the figures of the run in `out`.
     pub(crate) fn figures(ground: &Ground, words: &[&str]) -> Serving {
         let words = [&["serve", "--listen", "127.0.0.1:0"], words, &["out"]].concat();
-        Serving::of_figures(ground.start(&words), "127.0.0.1")
+        Serving::from_serve(ground.start(&words), "127.0.0.1")
     }
 
     /// Returns a started command that serves figures on this host.
-    pub(crate) fn of_figures(started: Started, host: &str) -> Serving {
+    pub(crate) fn from_serve(started: Started, host: &str) -> Serving {
         let line = started.wait_for_line(&format!("sa-profile: serving http://{host}:"));
-        let mut serving = Serving::of(started, &line);
+        let mut serving = Serving::parse(started, &line);
         serving.headers = "Host: localhost\r\n".to_owned();
         if let Some((_, token)) = serving.path.split_once("/?token=") {
             serving.headers += &bearer(token);
@@ -65,19 +65,19 @@ impl Serving {
     /// Serves the trace in a file.
     pub(crate) fn trace(ground: &Ground, name: &str) -> Serving {
         let started = ground.start(&["open", name, "--port", "0"]);
-        Serving::of_trace(started)
+        Serving::from_open(started)
     }
 
     /// Returns a started command that serves a trace.
-    pub(crate) fn of_trace(started: Started) -> Serving {
+    pub(crate) fn from_open(started: Started) -> Serving {
         let line = started
             .wait_for_line("sa-profile: open https://ui.perfetto.dev/#!/?url=http://127.0.0.1:");
-        let mut serving = Serving::of(started, &line);
+        let mut serving = Serving::parse(started, &line);
         serving.headers = format!("Host: 127.0.0.1:{}\r\n{PERFETTO}", serving.port);
         serving
     }
 
-    fn of(started: Started, line: &str) -> Serving {
+    fn parse(started: Started, line: &str) -> Serving {
         let mut words = line.split(' ');
         let link = words.find(|word| word.starts_with("http")).unwrap();
         let (_, address) = link.rsplit_once("http://").unwrap();

@@ -38,8 +38,8 @@ fn sql(ground: &Ground, path: &str, words: &[&str]) -> Command {
 }
 
 /// Runs a statement with this `PATH`.
-fn asked(ground: &Ground, path: &str, words: &[&str]) -> Ended {
-    Started::of(&mut sql(ground, path, words)).end()
+fn run_sql(ground: &Ground, path: &str, words: &[&str]) -> Ended {
+    Started::spawn(&mut sql(ground, path, words)).end()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn the_engine_gets_statement_and_tables_which_go_afterwards() {
         "csv",
     ];
     fs::write(ground.path("query.sql"), "SELECT 1").unwrap();
-    let ended = asked(
+    let ended = run_sql(
         &ground,
         &path,
         &[&options[..], &["trace.json", "query.sql"]].concat(),
@@ -76,7 +76,7 @@ fn the_engine_gets_statement_and_tables_which_go_afterwards() {
 #[test]
 fn what_cannot_be_run_is_said() {
     let ground = ground();
-    let run = |run: &str, words: &str| asked(&ground, "/none", &[run, words]);
+    let run = |run: &str, words: &str| run_sql(&ground, "/none", &[run, words]);
     let unknown = run("trace.json", "nmaes");
     assert_eq!(unknown.code, Some(2));
     unknown.says(&[
@@ -90,13 +90,13 @@ fn what_cannot_be_run_is_said() {
 
 /// The Python of the active virtual environment is preferred to the one in `PATH`.
 #[test]
-fn the_active_environment_is_taken() {
+fn the_active_environment_is_used() {
     let ground = ground();
     let path = ground.path_with_python("echo other");
     fs::create_dir_all(ground.path("active/bin")).unwrap();
     ground.write_script("active/bin/python3", "echo active");
     let mut sql = sql(&ground, &path, &["trace.json", "SELECT 1"]);
-    let ended = Started::of(sql.env("VIRTUAL_ENV", ground.path("active"))).end();
+    let ended = Started::spawn(sql.env("VIRTUAL_ENV", ground.path("active"))).end();
     assert_eq!(ended.stdout, "active\n");
 }
 
@@ -111,7 +111,7 @@ fn a_signal_leaves_nothing_behind() {
     let path = ground.path_with_python("touch \"$TMPDIR/left\"; exec sleep 60");
     let left = || paths(&ground.path("scratch"));
     for (run, has_begun) in [("long.json", "tables/.new-"), ("trace.json", "left")] {
-        let started = Started::of(&mut sql(&ground, &path, &[run, "SELECT 1"]));
+        let started = Started::spawn(&mut sql(&ground, &path, &[run, "SELECT 1"]));
         started.wait_until(|| left().iter().any(|path| path.contains(has_begun)));
         started.signal("TERM");
         assert_ne!(started.end().code, Some(0));
@@ -162,7 +162,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     fs::write(folder.join("csv.py"), "raise SystemExit(9)").unwrap();
     let run = |run: &str, words: &[&str]| {
         let mut sql = sql(&ground, &path, &[&[run], words].concat());
-        Started::of(sql.current_dir(&folder)).end()
+        Started::spawn(sql.current_dir(&folder)).end()
     };
     let by_name =
         "SELECT name, COUNT(*) AS n, MAX(NULL) AS nothing FROM slice GROUP BY name ORDER BY n DESC";
@@ -252,7 +252,7 @@ fn rows_in(engine: &str, ground: &Ground, statement: &str, test: &str) -> Option
     let path = path_with(engine, test)?;
     let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
     let words = ["tables", statement, "--format", "json", "--engine", engine];
-    let ended = asked(ground, &path, &words);
+    let ended = run_sql(ground, &path, &words);
     assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
     Some(serde_json::from_str(&ended.stdout).unwrap())
 }
@@ -266,7 +266,7 @@ fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
     let ground = ground();
     let tables = ground.path("tables");
     write_by_hand(&tables, &path, BY_HAND);
-    let run = |statement: &str| asked(&ground, &path, &["tables", statement, "--format", "json"]);
+    let run = |statement: &str| run_sql(&ground, &path, &["tables", statement, "--format", "json"]);
     let rows = |statement: &str| {
         let ended = run(statement);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
@@ -390,8 +390,8 @@ fn tables_of_several_versions_are_read_together() {
 
 /// The engine is installed but cannot be imported.
 #[test]
-fn a_broken_engine_is_said() {
-    let Some(path) = path_with("duckdb", "a_broken_engine_is_said") else {
+fn a_broken_engine_is_reported() {
+    let Some(path) = path_with("duckdb", "a_broken_engine_is_reported") else {
         return;
     };
     let ground = ground();
@@ -400,7 +400,7 @@ fn a_broken_engine_is_said() {
     fs::write(module, "raise OSError('no such library')").unwrap();
     let words = ["--engine", "duckdb", "trace.json", "SELECT 1"];
     let mut sql = sql(&ground, &path, &words);
-    let ended = Started::of(sql.env("PYTHONPATH", ground.path("modules"))).end();
+    let ended = Started::spawn(sql.env("PYTHONPATH", ground.path("modules"))).end();
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1));
     assert!(
         ended.stderr.ends_with(", found: no such library\n"),

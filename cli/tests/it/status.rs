@@ -105,7 +105,7 @@ fn a_directory_without_a_run_says_what_was_expected() {
 }
 
 #[test]
-fn a_watched_status_is_told_again_and_again() {
+fn a_watched_status_is_repeated() {
     let ground = Ground::new();
     let _host = ground.host("a");
     let mut watch = ground.command(&["status", "--json", "--watch", "out"]);
@@ -115,8 +115,8 @@ fn a_watched_status_is_told_again_and_again() {
         let status: Value = serde_json::from_str(&line).unwrap();
         status["events"].as_u64().unwrap()
     };
-    let seen: Vec<u64> = lines.take(3).map(|line| events(line.unwrap())).collect();
+    let counts: Vec<u64> = lines.take(3).map(|line| events(line.unwrap())).collect();
     watch.kill().unwrap();
     watch.wait().unwrap();
-    assert!(seen.is_sorted() && seen[0] < seen[2], "{seen:?}");
+    assert!(counts.is_sorted() && counts[0] < counts[2], "{counts:?}");
 }

@@ -131,10 +131,10 @@ fn space(place: &Path, bound: u64) -> Finding {
         return DISK.warn("its free space cannot be read", "see that there is some");
     };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
-    space_of(free, bound)
+    judge_space(free, bound)
 }
 
-fn space_of(free: u64, bound: u64) -> Finding {
+fn judge_space(free: u64, bound: u64) -> Finding {
     let found = format!(
         "{} free, each process takes {} at most",
         size(free),
@@ -186,7 +186,7 @@ mod tests {
                 "ok    disk            65.0 MB free, each process takes 64.0 MB at most",
             ),
         ] {
-            let found = space_of(free, 64_000_001).to_string();
+            let found = judge_space(free, 64_000_001).to_string();
             assert!(found.starts_with(expected), "{found}");
         }
     }
