@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 use std::process::ExitCode;
 
-/// Prints what makes a shell complete the commands and options.
+/// Prints a script with which a shell completes the commands and options.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The shell

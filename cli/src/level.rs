@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// Changes the levels that every process records from now on.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Comma list of e2e, kernel, verbose (all of them)
+    /// Comma-separated list of e2e, kernel, verbose (everything)
     #[arg(value_name = "LEVELS", value_parser = parse_levels)]
     levels: Levels,
     #[command(flatten)]

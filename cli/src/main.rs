@@ -41,7 +41,7 @@ Examples:
   sa-profile run -- COMMAND                      record a command and all it starts, and merge
   sa-profile report                              where did the time go in the newest run?
   sa-profile diff --fail-if 'p95(ttft) > +5%' before after   what became slower?
-  sa-profile tables --to parquet                 the same as Parquet, for SQL
+  sa-profile tables --to parquet                 the same data as Parquet, for SQL
   sa-profile sql names                           the same figures in SQL, and any statement of yours
   sa-profile doctor                              would recording work here?
   SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
@@ -52,11 +52,11 @@ Examples:
   sa-profile serve out                           the same as a page, JSON, and for Prometheus
   sa-profile snapshot out aside && trace-merge --last 30s aside
 
-Without DIR or RUN, a command takes the newest run in SA_PROFILE_DIR, else SA_PROFILE_OUTPUT,
-else ./profile_out, or in the folders that `run` made there. start, stop, level, watch, serve and
-snapshot take the newest live one.
-Exit status: 0 done, 1 not all processes obeyed, or --fail-if holds, 2 nothing usable or bad usage.
-`run` ends as its command does.";
+Without DIR or RUN, a command uses the newest run in SA_PROFILE_DIR, else SA_PROFILE_OUTPUT,
+else ./profile_out, or in the folders that `run` created there. start, stop, level, watch, serve
+and snapshot use the newest live one.
+Exit status: 0 done, 1 not all processes obeyed or --fail-if holds, 2 nothing usable or bad usage.
+`run` exits with the status of its command.";
 
 /// Shows where the time of a serving engine goes: records, switches and opens its traces.
 #[derive(Parser)]
@@ -70,9 +70,9 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Open(open::Arguments),
-    /// Says where the time of a recorded run went; the run may still be live.
+    /// Shows where the time of a recorded run went; the run may still be live.
     Report(ReportArgs),
-    /// Sets two recorded runs side by side: what became slower, and why.
+    /// Compares two recorded runs: what became slower, and why.
     Diff(DiffArgs),
     Tables(tables::Arguments),
     Sql(sql::Arguments),

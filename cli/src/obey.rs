@@ -46,7 +46,7 @@ pub(crate) fn apply(
         .collect();
     let Some(first) = waiting.first() else {
         return Err(Error::Unusable(format!(
-            "{}: expected processes that record, found none alive",
+            "{}: expected live processes that record, found none",
             directory.display()
         )));
     };
@@ -56,7 +56,7 @@ pub(crate) fn apply(
     let all = plural(count as u64);
     let heading = format!("{}: run {}:", directory.display(), control.run);
     if patience.no_wait {
-        print(&format!("{heading} {all} told to {task}\n"))?;
+        print(&format!("{heading} {all} asked to {task}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     while !waiting.is_empty() && Instant::now() < end {
@@ -70,7 +70,7 @@ pub(crate) fn apply(
         let (name, pid) = (waiting.process.default_name(), waiting.process.header.pid);
         let why = match has_recorder_thread(pid) {
             Some(false) => {
-                ": it has no thread that looks (docs/threads.md), and will with its next event"
+                ": it has no recorder thread (docs/threads.md) and will obey with its next event"
             }
             _ => "",
         };

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Show the time up to here [default: the end of the trace]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Duration>,
-    /// Port on 127.0.0.1; ui.perfetto.dev itself may use no other than the default
+    /// Port on 127.0.0.1; ui.perfetto.dev itself can only use the default
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
     /// Print the link only

@@ -67,13 +67,13 @@ pub(crate) struct Arguments {
     /// Load this library into every process [default: the one installed with sa-profile]
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     preload: Option<Option<PathBuf>>,
-    /// Sample every Python process; PATH is a folder sa_profile [default: that of sa-profile]
+    /// Sample every Python process; PATH is a folder sa_profile [default: the installed one]
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     python: Option<Option<PathBuf>>,
-    /// With --python: spans for calls of MODULE:FUNCTION; * stands for any text
+    /// With --python: record calls of MODULE:FUNCTION as spans; * matches any text
     #[arg(long, value_name = "NAME", requires = "python", value_parser = environment::track)]
     track: Vec<String>,
-    /// With --python: each asyncio task from its creation to its end, from Python 3.12 on
+    /// With --python: record asyncio tasks from creation to end (Python 3.12 or newer)
     #[arg(long, requires = "python")]
     tasks: bool,
     /// Leave the fragments as they are
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Some(code) => ExitCode::from(code),
         None => {
             say(
-                "the exit code of the command is not known: whoever started sa-profile lets SIGCHLD be ignored",
+                "the exit code of the command is unknown: sa-profile was started with SIGCHLD ignored",
             );
             ExitCode::from(OWN_FAILURE)
         }
@@ -171,7 +171,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         return;
     }
     let options = trace_merge::Options {
-        // Only in a new directory can fragments without a header belong to this run.
+        // In a new directory, fragments without a header must belong to this run, too.
         runs: if directory.is_new() {
             Runs::All
         } else {

@@ -36,16 +36,16 @@ Exit status: 0 ended by Ctrl-C; 2 nothing can be served.";
 
 /// Serves the figures of a live run: a page, JSON at /stats, Prometheus at /metrics.
 ///
-/// It goes on with the next run of the directory. Requests about a private run need a token.
+/// It continues with the next run of the directory. Requests about a private run need a token.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     directory: directory::RunDirectory,
-    /// Address and port; port 0 takes any that is free
+    /// Address and port; port 0 uses any free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = LISTEN)]
     listen: SocketAddr,
-    /// A file with the token of requests: 16 or more of letters, digits and `-._~`
+    /// File with the token for requests: at least 16 letters, digits or `-._~`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Show the figures to every user of this machine
@@ -95,7 +95,7 @@ fn access(arguments: &Arguments, directory: &Path) -> Result<Access, Error> {
     }
     if !listen.ip().is_loopback() {
         return Err(Error::Unusable(format!(
-            "--listen {listen}: others reach this address: expected --token-file FILE, found none. \
+            "--listen {listen}: other machines can reach this address: expected --token-file FILE, found none. \
              `(umask 077; head -c 24 /dev/urandom | base64 | tr '+/' '-_' > FILE)` makes one"
         )));
     }

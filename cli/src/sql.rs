@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// A statement, a FILE.sql, or the name of a statement of docs/sql.md, such as `names`
     #[arg(value_name = "STATEMENT", required = true)]
     statement: String,
-    /// Else the first one found
+    /// Engine [default: first found]
     #[arg(long, value_enum, value_name = "ENGINE")]
     engine: Option<Engine>,
     /// The master of a Spark cluster [default: this machine]

@@ -8,7 +8,7 @@ use sa_format::control::{Control, Steps, SwitchCause};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Switches recording on in every process, until a bound is reached or `stop`.
+/// Switches recording on in every process, until a limit is reached or `stop` is run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Levels to record [default: SA_PROFILE_LEVEL, else e2e,kernel]
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     obey::apply(&directory, wish, &task(arguments), &arguments.wait)
 }
 
-/// Switches recording off in every process; open spans are kept, and marked.
+/// Switches recording off in every process; open spans are kept and marked.
 #[derive(clap::Args)]
 pub(crate) struct StopArguments {
     #[command(flatten)]

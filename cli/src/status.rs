@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// One line of JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// Again every second, until interrupted
+    /// Repeat every second until interrupted
     #[arg(long)]
     watch: bool,
     #[command(flatten)]

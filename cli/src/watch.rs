@@ -16,10 +16,10 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Shows each second how fast a run answers requests, until it is over.
 ///
-/// Where the output is no terminal, each look is one line.
+/// If the output is not a terminal, each update is one line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// One look, at all that is there
+    /// Show the current figures once and exit
     #[arg(long)]
     once: bool,
     #[command(flatten)]

@@ -40,7 +40,7 @@ fn judge(source: &str, two_ns: u64) -> Finding {
     if two_ns > SLOW_NS {
         return CLOCK.warn(
             found,
-            "every span pays that; a machine with a stable tsc reads faster",
+            "every span costs that much; a machine with a stable tsc is faster",
         );
     }
     if source.is_empty() || FAST.contains(&source) {

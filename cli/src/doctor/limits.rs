@@ -37,7 +37,7 @@ fn file_size(limit: u64) -> Finding {
         0..LEAST_FILE_BYTES => FILE_SIZE.fail(format!("limited to {}", size(limit)), HINT),
         _ => FILE_SIZE.warn(
             format!(
-                "limited to {}: what goes beyond is lost, and counted",
+                "limited to {}: events beyond that are lost and counted",
                 size(limit)
             ),
             HINT,
@@ -66,7 +66,7 @@ fn address_space(limit: u64) -> Finding {
 
 fn memory(limit: Option<u64>) -> Finding {
     match limit {
-        None => MEMORY.ok("no limit of the control group"),
+        None => MEMORY.ok("no limit by the control group"),
         Some(limit @ 0..LITTLE_MEMORY) => MEMORY.warn(
             format!("the control group is limited to {}", size(limit)),
             "each recording thread's ring takes 256 KiB of it, and page cache counts too",

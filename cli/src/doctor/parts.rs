@@ -59,7 +59,7 @@ fn preload_library(found: Option<PathBuf>) -> Finding {
     let check = Check("preload library");
     match found.as_deref().map(preload::try_out) {
         Some(Err(problem)) => check.warn(problem,
-            "build it where glibc is not newer than here, and install what it lacks; until then leave --preload out",
+            "build it with a glibc that is not newer than here, and install the libraries it needs; until then leave --preload out",
         ),
         _ => found_or_not(check, found),
     }

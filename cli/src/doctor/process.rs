@@ -29,8 +29,8 @@ fn page_size() -> Finding {
 fn pid_namespace() -> Finding {
     if !sees_processes(std::process::id()) {
         return PID_NAMESPACE.warn(
-            "/proc is missing, or another namespace's",
-            "who is alive cannot be seen: mount /proc in the container",
+            "/proc is missing, or belongs to another namespace",
+            "it is unknown which processes are alive: mount /proc in the container",
         );
     }
     match fs::metadata("/proc/self/ns/pid") {
@@ -44,7 +44,7 @@ fn pid_namespace() -> Finding {
 fn time_namespace() -> Finding {
     let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
     match is_shifted(&offsets) {
-        true => TIME_NAMESPACE.ok("a shifted one: the merge takes the shift out"),
+        true => TIME_NAMESPACE.ok("a shifted one: the merge corrects the shift"),
         false => TIME_NAMESPACE.ok("the machine's own clock"),
     }
 }
@@ -61,7 +61,7 @@ fn tracer() -> Finding {
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
-        None | Some("0") => PTRACE.ok("nobody traces this process"),
+        None | Some("0") => PTRACE.ok("no process traces this one"),
         Some(pid) => PTRACE.warn(
             format!("process {pid} traces this one"),
             "strace and gdb make every system call slow: times will be too long",

@@ -99,7 +99,7 @@ fn others(set: &BTreeMap<String, String>) -> Finding {
         .filter_map(|(name, _)| Some(format!("{name} ({})", profiler_of(name)?)))
         .collect();
     if enabled.is_empty() {
-        return OTHER_PROFILERS.ok("none that is set by a variable");
+        return OTHER_PROFILERS.ok("none set by a variable");
     }
     OTHER_PROFILERS.warn(
         format!("set: {}", enabled.join(", ")),

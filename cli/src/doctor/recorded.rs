@@ -23,7 +23,8 @@ const RINGS: Check = Check("rings");
 /// Maximum number of processes that one line names.
 const NAMED: usize = 8;
 /// Hint if the preload library does not see everything.
-const VISIBILITY_HINT: &str = "docs/troubleshooting.md: it looked at its first launch";
+const VISIBILITY_HINT: &str =
+    "see docs/troubleshooting.md; the process checked this at its first launch";
 /// Maximum number of bytes that are read to count losses.
 const MOST_READ_BYTES: u64 = 1 << 30;
 
@@ -110,7 +111,7 @@ fn content_findings(run: &[RunProcess]) -> Vec<Finding> {
         Check("unreadable"),
         &unreadable,
         "left out of the checks for crashes, losses and reach",
-        "may this user read their fragments, and are they whole? trace-merge says what is wrong",
+        "may this user read their fragments, and are they complete? trace-merge says what is wrong",
     );
     let all = crash(&found).chain(losses(&found)).chain(not_visible);
     all.chain(unreadable).collect()
@@ -146,7 +147,7 @@ fn losses(found: &[Process]) -> Option<Finding> {
     let counts = lost.iter().filter(|(_, events)| **events > 0);
     let counts = counts.map(|(cause, events)| format!("{} by {cause}", plural(*events, "event")));
     let found: Vec<String> = counts.chain(refused).collect();
-    let hint = "trace-merge says whose they are and when";
+    let hint = "trace-merge says whose events were lost and when";
     (!found.is_empty()).then(|| Check("losses").warn(found.join(", "), hint))
 }
 
@@ -182,7 +183,7 @@ fn run_file(path: &Path) -> Option<Finding> {
     (&file).take(64 << 10).read_to_string(&mut text).ok()?;
     let Ok(run) = serde_json::from_str::<RunFile>(&text) else {
         return Some(RUN.warn(
-            format!("{} is none", path.display()),
+            format!("{} is not a run file", path.display()),
             "the next main process replaces it",
         ));
     };
@@ -239,7 +240,7 @@ fn process_findings(outlines: &[Outline]) -> Vec<Finding> {
             Check("silent"),
             &silent,
             "wrote nothing but a header",
-            "they started to record and had no event: is the level right, did they get work?",
+            "they started to record but had no event: is the level right, and did they get work?",
         ),
         named_warning(
             Check("died"),
@@ -248,7 +249,7 @@ fn process_findings(outlines: &[Outline]) -> Vec<Finding> {
                 1 => "ended without closing its recording",
                 _ => "ended without closing their recordings",
             },
-            "killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept",
+            "killed, crashed or ended by _exit: trace-merge says which, and shows the spans they died in; what they recorded is kept",
         ),
         left_rings(outlines),
         named_warning(
@@ -270,8 +271,8 @@ fn named_warning(check: Check, pids: &[String], what: &str, hint: &'static str) 
 fn left_rings(outlines: &[Outline]) -> Option<Finding> {
     let dead = outlines.iter().filter(|one| one.state != State::Live);
     let left = dead.map(|one| one.rings as u64).sum();
-    let found = format!("{} of dead processes left", plural(left, "ring"));
-    let hint = "trace-merge takes what they hold and removes them";
+    let found = format!("{} of dead processes", plural(left, "ring"));
+    let hint = "trace-merge recovers their events and removes them";
     (left > 0).then(|| RINGS.warn(found, hint))
 }
 

@@ -35,14 +35,14 @@ pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
     let file = match tempfile::tempfile_in(&place) {
         Ok(file) => file,
         Err(error) => {
-            let found = format!("{}: no file can be made: {error}", place.display());
+            let found = format!("{}: no file can be created: {error}", place.display());
             return vec![refused(found)];
         }
     };
     let state = if place == directory {
-        "is there and can be written"
+        "exists and can be written"
     } else {
-        "is not there yet and can be made"
+        "does not exist yet and can be created"
     };
     let mut findings = vec![DIRECTORY.ok(format!("{shown} {state}"))];
     findings.push(file_system(&place, &file));
@@ -71,16 +71,16 @@ fn file_system(place: &Path, file: &File) -> Finding {
     let is_remote = REMOTE.contains(&kind.as_str()) || kind.starts_with("fuse");
     if is_remote {
         return FILE_SYSTEM.warn(format!("{kind}: remote"),
-            "what was not yet written when a process is killed is lost, and writing takes as long as the server: use a local disk",
+            "events that were not yet written when a process is killed are lost, and writing is as slow as the server: use a local disk",
         );
     }
     if !sa_recorder::holds_rings(file) {
-        return FILE_SYSTEM.warn(format!("{kind}: holds no shared maps that cannot run out of space"),
-            "what was not yet written when a process is killed, a quarter of a second at most, is lost: ext4, xfs and tmpfs keep it",
+        return FILE_SYSTEM.warn(format!("{kind}: shared maps may run out of space"),
+            "events of at most the last quarter of a second are lost when a process is killed: ext4, xfs and tmpfs keep them",
         );
     }
     FILE_SYSTEM.ok(format!(
-        "{kind}: holds shared maps, so a kill loses nothing"
+        "{kind}: supports shared maps, so a kill loses nothing"
     ))
 }
 
@@ -121,14 +121,17 @@ fn allocation(file: &File) -> Finding {
         }
         Err(error) => FALLOCATE.warn(
             format!("refused: {}", error.desc()),
-            "a ring cannot lie in a file here, so a kill loses what was not yet written",
+            "a ring cannot be in a file here, so a kill loses events that were not yet written",
         ),
     }
 }
 
 fn space(place: &Path, bound: u64) -> Finding {
     let Ok(disk) = statvfs(place) else {
-        return DISK.warn("its free space cannot be read", "see that there is some");
+        return DISK.warn(
+            "its free space cannot be read",
+            "make sure that there is some",
+        );
     };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
     judge_space(free, bound)

@@ -14,7 +14,7 @@ pub(crate) fn examine(config: Option<&Config>) -> Vec<Finding> {
     if config.warnings.is_empty() {
         return vec![VARIABLES.ok("understood")];
     }
-    let warn = |warning: &String| VARIABLES.warn(warning, "the recorder goes on without it");
+    let warn = |warning: &String| VARIABLES.warn(warning, "the recorder ignores it");
     config.warnings.iter().map(warn).collect()
 }
 

@@ -53,8 +53,8 @@ fn parse<'a>(
         Ok(Status::Partial) | Err(Error::TooManyHeaders) => {
             return Err((431, "the request is too long"));
         }
-        Err(Error::Version) => return Err((505, "only HTTP/1.0 and HTTP/1.1 are spoken")),
-        Err(_) => return Err((400, "this is no HTTP request")),
+        Err(Error::Version) => return Err((505, "only HTTP/1.0 and HTTP/1.1 are supported")),
+        Err(_) => return Err((400, "this is not an HTTP request")),
     }
     let target = parsed.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -88,7 +88,7 @@ impl Request<'_> {
 
     fn answer<S: Site>(&self, is_newer: bool, site: &S) -> Result<Response, Refusal> {
         if !S::METHODS.split(", ").any(|method| method == self.method) {
-            return Err((405, "this method is not answered"));
+            return Err((405, "this method is not supported"));
         }
         self.check_host(is_newer, site.is_loopback())?;
         let has_body = self.values("Content-Length").any(|length| length != b"0")
@@ -97,7 +97,7 @@ impl Request<'_> {
             return Err((400, "a request must have no body"));
         }
         if !self.path.starts_with('/') {
-            return Err((400, "an address begins with /"));
+            return Err((400, "expected an address that begins with /"));
         }
         site.answer(self)
     }
@@ -107,7 +107,7 @@ impl Request<'_> {
         let mut hosts = self.values("Host");
         let host = hosts.next();
         if hosts.next().is_some() || host.is_none() && is_newer {
-            return Err((400, "a request names one host"));
+            return Err((400, "expected one Host header"));
         }
         let is_here = host.is_some_and(|host| std::str::from_utf8(host).is_ok_and(is_this_machine));
         match is_loopback && !is_here {

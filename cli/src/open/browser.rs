@@ -26,7 +26,7 @@ pub(super) fn open(
     }
     let file = is_private.then(|| redirection(link, &lookup)).flatten();
     if is_private && file.is_none() {
-        say("no file for the link could be made: open the link yourself");
+        say("no file for the link could be created: open the link yourself");
         return None;
     }
     match &file {

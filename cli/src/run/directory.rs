@@ -34,7 +34,7 @@ impl Directory {
         }
         Err(refused(
             &parent.join(name),
-            "is taken, and so is every name like it",
+            "exists already, and so do all similar names",
         ))
     }
 
@@ -84,7 +84,7 @@ fn make_all(path: &Path, mode: u32) -> Result<(), String> {
     let made = DirBuilder::new().recursive(true).mode(mode).create(path);
     made.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-            refused(path, "a file is there, expected a directory")
+            refused(path, "expected a directory, found a file")
         }
         _ => refused(path, &error.to_string()),
     })
@@ -97,7 +97,7 @@ pub(crate) fn problem(path: &Path) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     if !metadata.is_dir() {
-        return Some("a file is there, expected a directory".to_owned());
+        return Some("expected a directory, found a file".to_owned());
     }
     let (owner, user) = (metadata.uid(), geteuid().as_raw());
     if owner != user {
@@ -109,7 +109,7 @@ pub(crate) fn problem(path: &Path) -> Option<String> {
     let is_writable = metadata.mode() & 0o300 == 0o300;
     match access {
         Ok(()) if is_writable || user == 0 => None,
-        Err(nix::Error::EROFS) => Some("lies on a read-only file system".to_owned()),
+        Err(nix::Error::EROFS) => Some("is on a read-only file system".to_owned()),
         _ => Some("is not writable".to_owned()),
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         for path in [&file, &file.join("below")] {
             let refused = Directory::at(path, 0o700).unwrap_err();
             assert!(
-                refused.ends_with("a file is there, expected a directory"),
+                refused.ends_with("expected a directory, found a file"),
                 "{refused}"
             );
         }

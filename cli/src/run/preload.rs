@@ -20,7 +20,7 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
             let program = std::env::current_exe().map_err(|error| format!("--preload: {error}"))?;
             let library = installed_with(&program).ok_or_else(|| {
                 format!(
-                    "--preload: there is no {}, nor one in a Python package beside it: name the library, or leave --preload out and record with the API",
+                    "--preload: found neither {} nor a Python package next to it that contains the library: name the library, or leave --preload out and record with the API",
                     program.with_file_name(LIBRARY).display()
                 )
             })?;

@@ -22,7 +22,7 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
     };
     let module = module.ok_or_else(|| {
         format!(
-            "--python: no Python package brought {}: install the package, and take its sa-profile, or name its folder: --python=…/site-packages/sa_profile",
+            "--python: {} is not part of an installed Python package: install the package and use its sa-profile, or name the package folder: --python=…/site-packages/sa_profile",
             program.display()
         )
     })?;

@@ -163,7 +163,7 @@ fn announce(left: &[Descendant]) {
         names.push(format!("{} more", left.len() - NAMED));
     }
     say(&format!(
-        "the command has ended, waiting for what it left running: pid {}. Ctrl-C ends the waiting and merges what is recorded",
+        "the command has ended; waiting for processes that it left running: pid {}. Ctrl-C ends the waiting and merges what is recorded",
         names.join(", ")
     ));
 }

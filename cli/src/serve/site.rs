@@ -78,9 +78,9 @@ impl Site for FigureSite {
             return Err((401, "expected the header Authorization: Bearer TOKEN"));
         }
         let found = self.pages.at(request.path);
-        let (kind, body) = found.ok_or((404, "there are /, /stats and /metrics"))?;
+        let (kind, body) = found.ok_or((404, "expected /, /stats or /metrics"))?;
         if body.is_empty() {
-            return Err((503, "the run was not looked at yet"));
+            return Err((503, "the run has not been read yet"));
         }
         let more = format!("Content-Type: {kind}\r\n{HEADERS}");
         Ok(Response::from_bytes(200, &more, body))

@@ -113,7 +113,7 @@ fn notes(text: &mut String, stats: &LiveStats) {
     if skipped > 0 {
         let _ = writeln!(
             text,
-            "skipped   {} pieces that could not be read, or came late",
+            "skipped   {} pieces that could not be read or came too late",
             grouped(skipped)
         );
     }
@@ -125,7 +125,7 @@ fn notes(text: &mut String, stats: &LiveStats) {
         );
     }
     if let Some(why) = &stats.not_final {
-        let _ = writeln!(text, "not read again as a whole: {}", printable(why));
+        let _ = writeln!(text, "not final: {}", printable(why));
     }
 }
 
@@ -133,7 +133,10 @@ fn requests(text: &mut String, stats: &LiveStats) {
     let (all, last) = (&stats.requests, &stats.last_10_s);
     let mixed = match stats.mixed {
         0 => String::new(),
-        mixed => format!(", {} not told apart: their id was in use", grouped(mixed)),
+        mixed => format!(
+            ", {} not distinguished: their id was in use",
+            grouped(mixed)
+        ),
     };
     let _ = writeln!(
         text,

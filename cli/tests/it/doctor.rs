@@ -49,7 +49,7 @@ fn a_healthy_set_up() {
         golden(&ended),
         "\
 ok    variables       none set: nothing is recorded by itself; sa-profile run sets them for a command, or set SA_PROFILE_DIR
-ok    directory       profile_out is not there yet and can be made
+ok    directory       profile_out does not exist yet and can be created
 file system
 ok    fallocate       disk blocks can be reserved
 disk
@@ -83,7 +83,7 @@ torch_npu
 fn a_file_in_place_of_the_directory() {
     let ground = Ground::new();
     fs::write(ground.path("out"), "precious").unwrap();
-    let found = "out: a file is there, expected a directory";
+    let found = "out: expected a directory, found a file";
     for directory in ["out", "out/below"] {
         let ended = ground.run(&["doctor", directory]);
         assert_eq!(ended.code, Some(1));
@@ -150,7 +150,7 @@ fn a_killed_process_and_its_stale_run_file() {
     let ended = ground.run(&["doctor", "out"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(lines_of(&ended, "silent"), [""; 0]);
-    assert_finds(&ended, "ok", "directory", "out is there and can be written");
+    assert_finds(&ended, "ok", "directory", "out exists and can be written");
     let over = format!(
         "run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"
     );
@@ -158,10 +158,10 @@ fn a_killed_process_and_its_stale_run_file() {
     let counts = "1 process: 0 live, 0 ended, 1 died";
     assert_finds(&ended, "ok", "processes", counts);
     let died = format!(
-        "1 process ended without closing its recording: {pid} (worker) -- killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept"
+        "1 process ended without closing its recording: {pid} (worker) -- killed, crashed or ended by _exit: trace-merge says which, and shows the spans they died in; what they recorded is kept"
     );
     assert_finds(&ended, "warn", "died", &died);
-    let left = "1 ring of dead processes left -- trace-merge takes what they hold and removes them";
+    let left = "1 ring of dead processes -- trace-merge recovers their events and removes them";
     assert_finds(&ended, "warn", "rings", left);
 }
 
@@ -202,7 +202,7 @@ fn a_live_run_and_a_process_that_wrote_nothing() {
     let counts = "1 process: 1 live, 0 ended, 0 died";
     assert_finds(&ended, "ok", "processes", counts);
     let silent = format!(
-        "1 process wrote nothing but a header: {pid} (worker) -- they started to record and had no event: is the level right, did they get work?"
+        "1 process wrote nothing but a header: {pid} (worker) -- they started to record but had no event: is the level right, and did they get work?"
     );
     assert_finds(&ended, "warn", "silent", &silent);
     started.signal("TERM");

@@ -72,8 +72,9 @@ fn a_daemon_is_waited_for_until_an_interrupt_merges_it_live() {
         // The helper flushes the events of a process that has one thread.
         let mut command = ground.recording("-d out", &words);
         let started = Started::spawn(command.env("SA_PROFILE_THREADS", "1"));
-        let line =
-            started.wait_for_line("the command has ended, waiting for what it left running: pid ");
+        let line = started.wait_for_line(
+            "the command has ended; waiting for processes that it left running: pid ",
+        );
         let (_, daemon) = line.split_once("pid ").unwrap();
         let (daemon, name) = daemon.split_once(' ').unwrap();
         assert!(name.starts_with("(worker)"), "{line}");
@@ -378,5 +379,5 @@ fn a_python_package_that_is_not_there_is_refused_before_the_command_runs() {
     let mut command = ground.alone(&["run", "--python", "--", "echo", "ran"]);
     let ended = Started::spawn(&mut command).end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-    ended.says(&["--python: no Python package brought "]);
+    ended.says(&[" is not part of an installed Python package: install the package"]);
 }

@@ -89,7 +89,7 @@ fn who_does_not_obey_is_named() {
         ..Ended::refusal(&why)
     };
     assert_eq!(ended, expected);
-    obeyed(&ground, "start --no-wait", "2 processes told to record");
+    obeyed(&ground, "start --no-wait", "2 processes asked to record");
     stuck.signal("CONT");
     obeyed(&ground, "stop", "2 of 2 processes record nothing");
 }
@@ -101,7 +101,7 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_next_event_and_is_explaine
     host.signal("STOP");
     let said = ground.run(&["stop", "out"]);
     assert_eq!(said.code, Some(1));
-    let words = "did not obey within 2 s: it has no thread that looks (docs/threads.md), and will with its next event\n";
+    let words = "did not obey within 2 s: it has no recorder thread (docs/threads.md) and will obey with its next event\n";
     assert!(said.stderr.ends_with(words), "{said:?}");
     host.signal("CONT");
     thread::sleep(Duration::from_secs(3)); // without the thread, it checks with the first event of each second
@@ -115,7 +115,7 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_next_event_and_is_explaine
 fn nobody_is_left_to_obey() {
     let ground = Ground::new();
     ground.host("a").end();
-    let refusal = "out: expected processes that record, found none alive";
+    let refusal = "out: expected live processes that record, found none";
     assert_eq!(ground.run(&["stop", "out"]), Ended::refusal(refusal));
     assert!(!ground.path("out").join(CONTROL_FILE).exists());
 }

@@ -101,7 +101,7 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
         for number in next {
             joined[*number] = None;
             let before = all[before].path.display();
-            let doubt = format!("may continue {before}, as others may: they stay apart");
+            let doubt = format!("may continue {before}, but so may others: they stay apart");
             places[*number].doubt = Some(doubt);
         }
     }
@@ -299,7 +299,7 @@ mod tests {
             ("v/slice_2_20260103.json", (100, 200)),
         ]);
         assert_eq!(firsts, [0, 1, 2, 3, 4, 5]);
-        let several = "may continue v/slice_1_20260101.json, as others may: they stay apart";
+        let several = "may continue v/slice_1_20260101.json, but so may others: they stay apart";
         let either = "may continue slice_1_20260101.json or slice_1_20260102.json: they stay apart";
         assert_eq!(doubts, [either, several, several]);
     }

@@ -90,7 +90,7 @@ fn place_one(
         }
         (_, TimeOrigin::Host(header), _) => {
             let clock = offset_clock(header, added_ns.saturating_sub(header.monotonic_offset_ns));
-            let words = format!("its clock is the monotonic one of {}", header.host);
+            let words = format!("its times use the monotonic clock of {}", header.host);
             (Some(clock), "host_clock", words)
         }
         (.., Some(offset_ns)) => {
@@ -121,7 +121,7 @@ fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Erro
         TimeOrigin::Host(_) => String::new(),
     };
     let torn = match draft.lines.is_torn() {
-        true => " (the trace is cut off, and what it counts from may have stood behind)",
+        true => " (the trace is cut off, and its clock may have been in the missing part)",
         false => "",
     };
     let begin_ns = axis.start_ns.unwrap_or(first_ns);

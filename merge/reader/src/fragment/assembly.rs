@@ -35,7 +35,7 @@ pub struct Assembly {
     segments: Vec<SegmentParts>,
     /// Storage of the segments' parts.
     pub parts: Option<Arc<Spilled<Part>>>,
-    /// Index of each of the ring's slots, with the parts of its bytes that count.
+    /// Parts of the ring's slots that count, with the index of each slot.
     pub tail: Vec<(usize, Vec<Part>)>,
     /// The spans that were open, as `B` lines.
     pub open_lines: Vec<u8>,
@@ -184,7 +184,7 @@ mod tests {
             if let Some(header) = &mut fragments[0].header {
                 header.ring = kind;
             }
-            let empty = RingFile::Bad("no ring of version 1".to_owned());
+            let empty = RingFile::Bad("not a ring of version 1".to_owned());
             let recording = Recording::new(fragments, None, Some(empty), true);
             assert_eq!(recording.bad_ring.is_some(), is_bad, "{kind:?}");
         }

@@ -190,7 +190,7 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
     let id = file.metadata().map(|metadata| FileId::of(&metadata));
     match (id, recover(&file)) {
         (Ok(id), Some(ring)) => RingFile::Read(ring, id),
-        (Ok(_), None) => RingFile::Bad("no ring of version 1".to_owned()),
+        (Ok(_), None) => RingFile::Bad("not a ring of version 1".to_owned()),
         (Err(error), _) => RingFile::Bad(error.to_string()),
     }
 }

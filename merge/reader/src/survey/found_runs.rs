@@ -68,7 +68,7 @@ pub fn find_runs(paths: &[PathBuf], are_named: bool, runs: &Runs) -> Result<Foun
         };
         if nth > 0 && found.runs != all.runs {
             return Err(Error::Usage(format!(
-                "{}: expected the directory of one run, because another path is one",
+                "{}: expected a single path: --previous selects the run in another way in this directory than in the others",
                 path.display()
             )));
         }
