@@ -135,8 +135,10 @@ fn shows_run(trace: &Path, processes: &[RunProcess]) -> bool {
 
 /// Returns the newest trace that a merge has written to a directory.
 fn trace_in(directory: &Path) -> Option<PathBuf> {
-    let traces = ["trace.json", "trace.json.gz"].map(|name| directory.join(name));
-    let traces = traces.into_iter().filter(|trace| trace.is_file());
+    let traces = ["trace.json", "trace.json.gz"]
+        .map(|name| directory.join(name))
+        .into_iter()
+        .filter(|trace| trace.is_file());
     traces.max_by_key(|trace| trace.metadata().and_then(|found| found.modified()).ok())
 }
 

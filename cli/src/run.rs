@@ -118,15 +118,17 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 
 fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let preload = arguments.preload.as_ref();
-    let preload = preload
+    let preload = arguments
+        .preload
+        .as_ref()
         .map(|path| preload::find(path.as_deref()))
         .transpose()?;
     if let Some(library) = &preload {
         preload::try_out(library).map_err(|problem| format!("--preload: {problem}"))?;
     }
-    let python = arguments.python.as_ref();
-    let python = python
+    let python = arguments
+        .python
+        .as_ref()
         .map(|path| python::find(path.as_deref()))
         .transpose()?;
     let run = environment::run_id(variable)?;

@@ -62,8 +62,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     // After a signal the temporary files must be removed, so the threads and programs that write them are ended first. Signals are blocked before
     // there are threads, because a thread could get them.
     let signals = Signals::for_command(&ENDING)?;
-    let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
-    let scratch = scratch.map_err(|source| Error::file(&std::env::temp_dir(), source))?;
+    let scratch = tempfile::Builder::new()
+        .prefix("sa-profile-sql-")
+        .tempdir()
+        .map_err(|source| Error::file(&std::env::temp_dir(), source))?;
     let tables = match find_tables(arguments.run.as_deref(), scratch.path(), &signals)? {
         Ok(tables) => tables,
         Err(signal) => {
@@ -173,8 +175,9 @@ fn statement_text(words: &str) -> Result<String, Error> {
 
 /// Returns the Python to use: of the active virtual environment, of the installation of this program, or in `PATH`.
 fn python() -> PathBuf {
-    let active = std::env::var_os("VIRTUAL_ENV").filter(|folder| !folder.is_empty());
-    let active = active.map(|folder| Path::new(&folder).join("bin/python3"));
+    let active = std::env::var_os("VIRTUAL_ENV")
+        .filter(|folder| !folder.is_empty())
+        .map(|folder| Path::new(&folder).join("bin/python3"));
     let program = std::env::current_exe().ok();
     let beside = program.and_then(|program| Some(program.parent()?.join("python3")));
     let mut candidates = [active, beside].into_iter().flatten();

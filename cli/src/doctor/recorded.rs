@@ -142,10 +142,13 @@ fn losses(found: &[Process]) -> Option<Finding> {
     {
         lost.remove(cause.name()); // these events were recorded
     }
-    let refused = lost.remove(Cause::ChildrenRefused.name());
-    let refused = refused.map(|count| format!("{} could not record", processes(count)));
-    let counts = lost.iter().filter(|(_, events)| **events > 0);
-    let counts = counts.map(|(cause, events)| format!("{} by {cause}", plural(*events, "event")));
+    let refused = lost
+        .remove(Cause::ChildrenRefused.name())
+        .map(|count| format!("{} could not record", processes(count)));
+    let counts = lost
+        .iter()
+        .filter(|(_, events)| **events > 0)
+        .map(|(cause, events)| format!("{} by {cause}", plural(*events, "event")));
     let found: Vec<String> = counts.chain(refused).collect();
     let hint = "trace-merge says whose events were lost and when";
     (!found.is_empty()).then(|| Check("losses").warn(found.join(", "), hint))
@@ -157,8 +160,11 @@ fn removed_runs(path: &Path) -> Option<Finding> {
     let file = File::open(path).ok()?;
     file.take(64 << 10).read_to_string(&mut text).ok()?;
     let removed: RemovedRuns = serde_json::from_str(&text).ok()?;
-    let events = removed.runs.iter().map(|run| run.events);
-    let events = events.fold(0, u64::saturating_add);
+    let events = removed
+        .runs
+        .iter()
+        .map(|run| run.events)
+        .fold(0, u64::saturating_add);
     let named = removed.runs.iter().rev().take(NAMED).map(|run| {
         let about = if run.estimated { "about " } else { "" };
         format!("{} with {about}{} events", printable(&run.run), run.events)

@@ -18,7 +18,8 @@ const LEAST_BYTES_A_SECOND: u64 = 64 << 10;
 const DRAIN: Duration = Duration::from_secs(1);
 /// Interval at which the thread of a silent client checks if the site is over.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Number of bytes that are sent at once. A write only returns when all of them are sent, so the progress of a slow client would not be visible with larger pieces.
+/// Number of bytes that are sent at once. A write only returns when all of them are sent, so the progress of a slow client would not be visible with
+/// larger pieces.
 const PIECE: usize = 16 << 10;
 /// Number of bytes that are read at once, and the maximum that is read and ignored.
 const CHUNK: usize = 4 << 10;

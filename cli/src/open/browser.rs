@@ -47,14 +47,18 @@ fn redirection(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Option<
 fn page_folders(lookup: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let home = lookup("HOME").map(PathBuf::from);
     let below_home = |name: &str| Some(home.as_ref()?.join(name));
-    let config = lookup("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.filter(|folder| folder.is_absolute());
-    let settings = config.or_else(|| below_home(".config"));
-    let settings = settings.and_then(|folder| fs::read_to_string(folder.join(USER_FOLDERS)).ok());
-    let downloads = settings.and_then(|text| downloads_in(&text, home.as_deref()?));
-    let downloads = downloads.or_else(|| below_home("Downloads"));
-    let all = [downloads, home.clone(), Some(std::env::temp_dir())];
-    let all = all.into_iter().flatten();
+    let config = lookup("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_absolute());
+    let settings = config
+        .or_else(|| below_home(".config"))
+        .and_then(|folder| fs::read_to_string(folder.join(USER_FOLDERS)).ok());
+    let downloads = settings
+        .and_then(|text| downloads_in(&text, home.as_deref()?))
+        .or_else(|| below_home("Downloads"));
+    let all = [downloads, home.clone(), Some(std::env::temp_dir())]
+        .into_iter()
+        .flatten();
     all.filter(|folder| folder.is_absolute()).collect()
 }
 
@@ -67,8 +71,10 @@ fn file_link(path: &Path) -> String {
 /// Returns the download folder from a user's settings. These are shell assignments such as `XDG_DOWNLOAD_DIR="$HOME/Downloads"`.
 fn downloads_in(settings: &str, home: &Path) -> Option<PathBuf> {
     let mut lines = settings.lines().rev();
-    let value = lines.find_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="))?;
-    let value = value.trim_matches('"').replace('\\', "");
+    let value = lines
+        .find_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="))?
+        .trim_matches('"')
+        .replace('\\', "");
     Some(match value.strip_prefix("$HOME/") {
         Some(below) => home.join(below),
         None => PathBuf::from(value),
@@ -109,8 +115,10 @@ fn has_screen(lookup: impl Fn(&str) -> Option<OsString>) -> bool {
 
 /// Returns the commands to try, in order.
 fn commands(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<Command> {
-    let named = lookup("BROWSER").unwrap_or_default();
-    let named = named.to_string_lossy().into_owned();
+    let named = lookup("BROWSER")
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let all = named.split(':').chain(["xdg-open"]);
     all.filter_map(|words| parse_command(words, link)).collect()
 }
@@ -138,8 +146,9 @@ mod tests {
             found.map(|(_, value)| OsString::from(value))
         };
         let line = |command: &Command| {
-            let words = std::iter::once(command.get_program()).chain(command.get_args());
-            let words = words.map(OsStr::to_string_lossy);
+            let words = std::iter::once(command.get_program())
+                .chain(command.get_args())
+                .map(OsStr::to_string_lossy);
             words.collect::<Vec<_>>().join(" ")
         };
         has_screen(lookup).then(|| commands("L", lookup).iter().map(line).collect())

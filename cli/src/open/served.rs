@@ -44,8 +44,8 @@ impl Served {
         if !metadata.is_file() || metadata.len() == 0 {
             return Err(wrong("expected a trace, found nothing to read"));
         }
-        let head = check_trace(&file);
-        let mut head = head.map_err(|found| wrong(&format!("expected a trace, {found}")))?;
+        let mut head =
+            check_trace(&file).map_err(|found| wrong(&format!("expected a trace, {found}")))?;
         let token = is_private(&file).then(Token::random).transpose()?;
         let mut whole = WholeFile {
             file: Arc::new(file),
@@ -91,8 +91,10 @@ fn add_findings(path: &Path, whole: &mut WholeFile) -> Option<TraceView> {
     bar.end();
     let (view, lines) = found.ok()?;
     let mut end = [0; END.len()];
-    let kept_bytes = whole.bytes.checked_sub(END.len() as u64);
-    let kept_bytes = kept_bytes.filter(|at| whole.file.read_exact_at(&mut end, *at).is_ok());
+    let kept_bytes = whole
+        .bytes
+        .checked_sub(END.len() as u64)
+        .filter(|at| whole.file.read_exact_at(&mut end, *at).is_ok());
     if let Some(bytes) = kept_bytes.filter(|_| end == *END) {
         let lines: String = lines.iter().map(|line| format!(",\n{line}")).collect();
         whole.more = [lines.as_bytes(), END].concat().into();

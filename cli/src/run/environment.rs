@@ -127,8 +127,9 @@ pub(crate) fn track(text: &str) -> Result<String, String> {
 
 /// Returns the recorder's configuration for a value. If the recorder would warn about it, returns the warning as an error.
 fn checked_config(name: &str, text: &str) -> Result<Config, String> {
-    let config = config_with(name, text.as_ref()).filter(|_| !text.trim().is_empty());
-    let config = config.ok_or("expected a value, found none")?;
+    let config = config_with(name, text.as_ref())
+        .filter(|_| !text.trim().is_empty())
+        .ok_or("expected a value, found none")?;
     match config.warnings.first() {
         Some(warning) => Err(warning.trim_start_matches(&format!("{name}: ")).to_owned()),
         None => Ok(config),

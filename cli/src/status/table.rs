@@ -109,8 +109,10 @@ fn row(process: &Process) -> [String; 9] {
 /// Returns the lines about processes that were running at a snapshot or did not close their recordings.
 fn end_lines(run: &Run) -> String {
     let mut lines = Vec::new();
-    let running = run.processes.iter();
-    let running = running.filter(|process| process.state == State::Running);
+    let running = run
+        .processes
+        .iter()
+        .filter(|process| process.state == State::Running);
     let names: Vec<_> = running
         .map(|process| format!("{} (pid {})", printable(&process.name), process.pid))
         .collect();

@@ -25,8 +25,7 @@ pub(super) fn text(stats: &LiveStats) -> String {
         (LiveState::Ended, false) => "has ended",
     };
     let recorded = &stats.recorded;
-    let lost = recorded.lost.values().copied();
-    let lost = lost.fold(0, u64::saturating_add);
+    let lost = recorded.lost.values().copied().fold(0, u64::saturating_add);
     let all = recorded.alive + recorded.ended + recorded.died;
     let _ = writeln!(text, "run       {} {state}", printable(&stats.run)); // writing to a string cannot fail
     let _ = writeln!(

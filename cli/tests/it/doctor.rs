@@ -29,8 +29,10 @@ fn golden(ended: &Ended) -> String {
 
 /// Returns the lines of one check.
 fn lines_of<'a>(ended: &'a Ended, check: &str) -> Vec<&'a str> {
-    let lines = ended.stdout.lines();
-    let lines = lines.filter(|line| line.get(6..21).unwrap().trim() == check);
+    let lines = ended
+        .stdout
+        .lines()
+        .filter(|line| line.get(6..21).unwrap().trim() == check);
     lines.collect()
 }
 

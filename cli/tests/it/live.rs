@@ -172,8 +172,10 @@ fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
 fn shown_texts(started: Started) -> Vec<Value> {
     let ended = started.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let lines = ended.stdout.lines();
-    let lines = lines.map(|line| serde_json::from_str(line).unwrap());
+    let lines = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
     let shown: Vec<Value> = lines.collect();
     for text in &shown {
         assert_eq!(text["errors"], serde_json::json!([]), "{text}");

@@ -304,7 +304,7 @@ fn a_library_is_loaded_before_the_users_own() {
     assert_eq!(ended.stdout, format!("{library}:{library}\n"));
     let ended = Started::spawn(&mut ground.alone(&["run", "--preload", "--", "true"])).end();
     assert_eq!(ended.code, Some(125));
-    let words = "libsa_profile_preload.so, nor one in a Python package beside it: name the library";
+    let words = "libsa_profile_preload.so nor a Python package next to it that contains the library: name the library";
     ended.says(&[words]);
     let program = format!("--preload={PROGRAM}");
     let ended = ground.run(&["run", &program, "--", "true"]);

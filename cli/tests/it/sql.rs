@@ -332,8 +332,8 @@ fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     write_by_hand(&ground.path("tables"), &duckdb, BY_HAND);
     // Some engines sort null first.
     let losses = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
-    let lost = [(Some("n/1"), 5), (Some("7"), 1005), (None, 5), (None, 1005)];
-    let lost = lost.map(|(host, ts)| json!({"host": host, "ts": ts}));
+    let lost = [(Some("n/1"), 5), (Some("7"), 1005), (None, 5), (None, 1005)]
+        .map(|(host, ts)| json!({"host": host, "ts": ts}));
     let times = "SELECT r.host, r.arrival_ns, r.finished_ns, s.start_ns AS step_ns, d.from_ns, d.longest_gap_at_ns, i.gap_start_ns, i.start_ns, p.last_ns, \
         r.e2e_us, s.dur_us AS step_us, d.wall_us, d.slices, i.dur_us, p.clock_uncertainty_ns \
         FROM request r JOIN step s ON s.upid = r.upid JOIN device d ON d.upid = r.upid JOIN idle i ON i.upid = r.upid JOIN process p ON p.upid = r.upid \

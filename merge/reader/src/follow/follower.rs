@@ -264,7 +264,7 @@ impl Follower {
             return false;
         }
         let begun = !self.ids.is_empty();
-        // If two runs were followed as one, and now only one of them continues, events of the other were read that do not belong to it.
+        // If two runs were followed as one and only one of them continues, following begins anew, because the other's events do not belong to it.
         let is_same = begun && self.ids.is_subset(&ids);
         if !is_same {
             let number = self.run.number + u64::from(begun);

@@ -31,8 +31,7 @@ impl DisplayHints {
             b"process_sort_index" => self.process_order.extend(order().map(|at| (pid, at))),
             b"thread_sort_index" => self.thread_order.extend(order().map(|at| (thread, at))),
             b"process_labels" => {
-                let labels = arg("labels");
-                let labels = labels.and_then(|labels| labels.as_str().map(str::to_owned));
+                let labels = arg("labels").and_then(|labels| labels.as_str().map(str::to_owned));
                 self.labels.extend(labels.map(|labels| (pid, labels)));
             }
             _ => {}

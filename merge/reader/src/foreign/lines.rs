@@ -176,8 +176,10 @@ impl<'f> Lines<'f> {
 
     /// Returns the file, and the number of launch arrows that were reversed in it.
     pub(super) fn finish(self) -> io::Result<(File, u64)> {
-        let file = self.out.into_inner();
-        let file = file.map_err(io::IntoInnerError::into_error)?;
+        let file = self
+            .out
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
         let reversed = self.arrows.reverse(&file)?;
         Ok((file, reversed))
     }

@@ -67,8 +67,9 @@ fn differing_parts(paths: &[&Path]) -> Vec<String> {
         return Vec::new();
     };
     let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
-    let front = (0..shortest).take_while(|nth| all.iter().all(|names| names[*nth] == first[*nth]));
-    let front = front.count();
+    let front = (0..shortest)
+        .take_while(|nth| all.iter().all(|names| names[*nth] == first[*nth]))
+        .count();
     let from_back = |names: &[String], nth: usize| names[names.len() - 1 - nth].clone();
     let is_same = |nth: &usize| {
         let first = from_back(first, *nth);

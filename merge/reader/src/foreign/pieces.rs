@@ -131,9 +131,12 @@ fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
             let Some(nth) = name.nth.checked_sub(1) else {
                 continue;
             };
-            let before = by_name.get(&PieceName { nth, ..name });
-            let before = before.into_iter().flatten().copied();
-            let before = before.filter(|before| all[number].may_continue(&all[*before]));
+            let before = by_name
+                .get(&PieceName { nth, ..name })
+                .into_iter()
+                .flatten()
+                .copied()
+                .filter(|before| all[number].may_continue(&all[*before]));
             let before: Vec<usize> = before.collect();
             if !before.is_empty() {
                 found.entry(number).or_default().extend(before);
@@ -161,9 +164,11 @@ fn names(path: &Path) -> Vec<PieceName> {
     let mut runs = runs(path);
     let is_number = |run: &str| run.starts_with(|letter: char| letter.is_ascii_digit());
     let is_piece = |at: usize| {
-        let word = at.checked_sub(1).map_or("", |at| runs[at].as_str());
-        let word = word.trim_end_matches(|letter: char| !letter.is_ascii_alphabetic());
-        let word = word.to_ascii_lowercase();
+        let word = at
+            .checked_sub(1)
+            .map_or("", |at| runs[at].as_str())
+            .trim_end_matches(|letter: char| !letter.is_ascii_alphabetic())
+            .to_ascii_lowercase();
         is_number(&runs[at]) && WORDS.iter().any(|piece| word.ends_with(piece))
     };
     let places: Vec<usize> = (0..runs.len()).filter(|at| is_piece(*at)).collect();

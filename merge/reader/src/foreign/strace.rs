@@ -81,8 +81,9 @@ fn next_marker(bytes: &[u8], at: usize) -> Option<(usize, &'static [u8])> {
     let rest = &bytes[at..];
     let mut hits = memchr::memchr_iter(b'[', rest);
     hits.find_map(|hit| {
-        let markers = [SPAN, ANCHOR].into_iter();
-        let mut markers = markers.filter(|marker| rest[hit..].starts_with(marker));
+        let mut markers = [SPAN, ANCHOR]
+            .into_iter()
+            .filter(|marker| rest[hit..].starts_with(marker));
         Some((at + hit, markers.next()?))
     })
 }

@@ -97,8 +97,11 @@ impl Fragment {
         if !self.content.is_watched() {
             return false;
         }
-        let status = self.place().and_then(|place| place.status().ok());
-        let status = status.as_ref().map(FileStatus::of_stat);
+        let status = self
+            .place()
+            .and_then(|place| place.status().ok())
+            .as_ref()
+            .map(FileStatus::of_stat);
         self.content.is_cut() || self.watch.may_have_changed(status)
     }
 

@@ -180,7 +180,7 @@ impl InputSearch<'_> {
             Err(error) if path.is_dir() => self.add_unreadable(path, &error),
             Err(_) => match self.named_folder(parent_of(path)) {
                 Ok(folder) => {
-                    self.add_file(folder.place(path.file_name().unwrap_or_default()), true)
+                    self.add_file(folder.place(path.file_name().unwrap_or_default()), true);
                 }
                 Err(error) => self.add_unreadable(path, &error),
             },
@@ -345,8 +345,9 @@ impl InputSearch<'_> {
             }
         }
         self.inputs.files.extend(files);
-        let left_out = left_out.into_iter();
-        let left_out = left_out.map(|(run, fragments)| LeftOut { run, fragments });
+        let left_out = left_out
+            .into_iter()
+            .map(|(run, fragments)| LeftOut { run, fragments });
         self.inputs.left_out.extend(left_out);
     }
 }

@@ -103,8 +103,11 @@ fn started_at(ticks: &str) -> Option<u64> {
 fn clock_offset_ns(clock: &str) -> i64 {
     let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
     let line = offsets.lines().find(|line| line.starts_with(clock));
-    let fields = line.unwrap_or_default().split_whitespace().skip(1);
-    let mut fields = fields.filter_map(|field| field.parse::<i64>().ok());
+    let mut fields = line
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|field| field.parse::<i64>().ok());
     let (seconds, ns) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
     seconds.saturating_mul(1_000_000_000).saturating_add(ns)
 }

@@ -217,8 +217,8 @@ impl RingHead {
             return None;
         }
         let sites = u64::from(field(layout::SITES_OFFSET_AT));
-        let texts = bytes_at(source, layout::TEXT_AREAS_AT as u64);
-        let texts = texts.and_then(|fields| layout::TextAreas::of_fields(&fields));
+        let texts = bytes_at(source, layout::TEXT_AREAS_AT as u64)
+            .and_then(|fields| layout::TextAreas::of_fields(&fields));
         let head = RingHead {
             nonce: entry_u64(&header, layout::NONCE_AT),
             pid: field(layout::PID_AT),
@@ -420,8 +420,10 @@ impl RingReader<'_> {
             let at = layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES;
             (place.field(at), layout::STACK_NAME_AT, area)
         });
-        let deeper = place.deeper.entries();
-        let deeper = deeper.map(|place| (place.at, layout::LANE_NAME_AT, place.text));
+        let deeper = place
+            .deeper
+            .entries()
+            .map(|place| (place.at, layout::LANE_NAME_AT, place.text));
         let stored = match usize::try_from(depth).unwrap_or(0) {
             layout::MAX_DEPTH => usize::MAX, // the depth is capped, so all deeper entries may be in use
             depth => depth,

@@ -238,8 +238,8 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 self.summary.explained.extend(explained);
             }
             Some(TrackRecord::NAME) => {
-                let track = TrackRecord::parse(event.line);
-                let track = track.map(|track| ((event.pid, event.tid), track));
+                let track =
+                    TrackRecord::parse(event.line).map(|track| ((event.pid, event.tid), track));
                 self.summary.tracks.extend(track);
             }
             Some(Anchor::NAME) => self.summary.anchors.extend(Anchor::parse(event.line)),
@@ -289,8 +289,10 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 self.summary.nestings.push((run.thread, run.nesting));
             }
         }
-        let counts = Phase::ALL.map(|phase| (phase, self.phases[usize::from(phase.byte())]));
-        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        let counts = Phase::ALL
+            .map(|phase| (phase, self.phases[usize::from(phase.byte())]))
+            .into_iter()
+            .filter(|(_, count)| *count > 0);
         self.summary.phases = counts.collect();
         self.summary
     }

@@ -144,8 +144,10 @@ impl RunSearch<'_> {
             Runs::Newest | Runs::InPlace => Ok(FoundRuns::chosen(newest, runs, "the newest run")),
             Runs::Previous => self.previous(newest, all.get(1)),
             Runs::All => {
-                let folders = all.into_iter().map(|candidate| candidate.directory);
-                let folders = folders.filter(|folder| folder != self.directory);
+                let folders = all
+                    .into_iter()
+                    .map(|candidate| candidate.directory)
+                    .filter(|folder| folder != self.directory);
                 let own = self.directory.to_owned();
                 let paths: Vec<PathBuf> = std::iter::once(own).chain(folders).collect();
                 Ok(FoundRuns {
@@ -268,16 +270,20 @@ fn run_ids(directory: &Path, runs: &Runs) -> BTreeSet<String> {
 
 /// Returns the folders that `sa-profile run` created and that contain a recording. An empty folder belongs to a run that is just starting.
 fn run_folders(directory: &Path) -> Vec<Candidate> {
-    let entries = Folder::open(directory).and_then(|folder| folder.entries());
-    let entries = entries.into_iter().flatten();
+    let entries = Folder::open(directory)
+        .and_then(|folder| folder.entries())
+        .into_iter()
+        .flatten();
     let names =
         entries.filter_map(|entry| entry.name.into_string().ok().filter(|_| entry.is_folder));
     names
         .filter(|name| ![FRAGMENTS_DIR, PREVIOUS_DIR].contains(&name.as_str()))
         .filter_map(|name| {
             let candidate = Candidate::read(&directory.join(&name), &Runs::Newest)?;
-            let run = candidate.processes.first();
-            let run = run.map_or("", |process| &process.header.run);
+            let run = candidate
+                .processes
+                .first()
+                .map_or("", |process| &process.header.run);
             is_run_folder_name(&name, run).then_some(candidate)
         })
         .collect()

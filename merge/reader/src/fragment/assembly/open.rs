@@ -14,8 +14,8 @@ impl EndedSpans {
     pub(super) fn add_lines(&mut self, lines: &[u8]) {
         let spans = lines
             .split(|byte| *byte == b'\n')
-            .filter_map(parse_canonical);
-        let spans = spans.filter(|event| matches!(event.phase, Phase::Complete | Phase::Begin));
+            .filter_map(parse_canonical)
+            .filter(|event| matches!(event.phase, Phase::Complete | Phase::Begin));
         self.0
             .extend(spans.map(|event| key(event.tid, event.ts_ns)));
     }

@@ -184,8 +184,9 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
         let positions = header.positions();
         let runs = &mut self.streams.entry(header.stream()).or_default().runs;
-        let run = runs.entry(self.left_out_before[segment]);
-        let run = run.or_insert(positions.clone());
+        let run = runs
+            .entry(self.left_out_before[segment])
+            .or_insert(positions.clone());
         *run = run.start.min(positions.start)..run.end.max(positions.end);
     }
 

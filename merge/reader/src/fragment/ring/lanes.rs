@@ -58,8 +58,10 @@ impl RingReader<'_> {
             let Some(entry) = entry.filter(|entry| !is_closed(entry, slots)) else {
                 continue;
             };
-            let parent = entry.u32(layout::LANE_PARENT_AT).checked_sub(1);
-            let parent = parent.and_then(|lane| LANE_BASE.checked_add(lane));
+            let parent = entry
+                .u32(layout::LANE_PARENT_AT)
+                .checked_sub(1)
+                .and_then(|lane| LANE_BASE.checked_add(lane));
             let span = entry.span(self, LANE_BASE + index);
             lanes.extend(span.map(|span| OpenLane { span, parent }));
         }

@@ -51,8 +51,8 @@ impl Sites {
 
     /// Returns the members `name` and `cat` of a call site.
     pub(super) fn label(&mut self, site: u32) -> String {
-        let label = site_label(&self.table, site);
-        let label = label.filter(|label| self.reserve(label.len()).is_some());
+        let label =
+            site_label(&self.table, site).filter(|label| self.reserve(label.len()).is_some());
         label.unwrap_or_else(|| name_members(b"?", 1))
     }
 

@@ -119,8 +119,8 @@ fn issue_19_open_spans_have_their_names_and_args() {
     image.text(entry(2), TEXTS, 3, ("", args));
     image.text(entry(3), TEXTS, 100, (names, args));
     let quoted = r#""name":"a\"b","cat":"""#;
-    let expected = [(SITE, ""), (quoted, ""), (SITE, args), (names, args)];
-    let expected = expected.map(|(label, args)| (label.to_owned(), args.to_owned()));
+    let expected = [(SITE, ""), (quoted, ""), (SITE, args), (names, args)]
+        .map(|(label, args)| (label.to_owned(), args.to_owned()));
     assert_eq!(image.open(), expected);
     let ring = image.recover();
     assert!(ring.bad_texts.is_empty());
