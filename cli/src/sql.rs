@@ -152,8 +152,8 @@ fn argument_name(value: impl ValueEnum) -> String {
 
 /// Returns the statement to run: a named one, the content of a file, or the argument itself.
 fn statement_text(words: &str) -> Result<String, Error> {
-    if let Some(known) = statement(words) {
-        return Ok(known.to_owned());
+    if let Some(text) = statement(words) {
+        return Ok(text.to_owned());
     }
     let path = Path::new(words);
     if path.extension().is_some_and(|extension| extension == "sql") {

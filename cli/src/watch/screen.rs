@@ -50,8 +50,16 @@ pub(super) fn line(stats: &LiveStats) -> String {
     let silence = silence(stats).map_or(String::new(), |words| format!("{words}; "));
     let (last, requests) = (&stats.last_10_s, &stats.requests);
     let ended = requests.ok + requests.aborted + requests.failed;
-    let running: u32 = stats.engine.iter().filter_map(|of| of.running).sum();
-    let waiting: u32 = stats.engine.iter().filter_map(|of| of.waiting).sum();
+    let running: u32 = stats
+        .engine
+        .iter()
+        .filter_map(|engine| engine.running)
+        .sum();
+    let waiting: u32 = stats
+        .engine
+        .iter()
+        .filter_map(|engine| engine.waiting)
+        .sum();
     format!(
         "{silence}{} processes alive, {} events; {} requests ended, {} {}, {running} running, {waiting} waiting; last 10 s: {:.1} requests/s, {:.0} tokens/s, TTFT p50 {} p99 {}, TPOT p50 {}\n",
         stats.recorded.alive,
@@ -156,15 +164,15 @@ fn requests(text: &mut String, stats: &LiveStats) {
         ("E2E", &all.e2e, &last.e2e),
         ("queue", &all.queue, &last.queue),
     ];
-    for (name, of, window) in figures {
-        let of = of.quantiles();
+    for (name, times, window) in figures {
+        let quantiles = times.quantiles();
         rows.push(vec![
             name.to_owned(),
-            grouped(of.n),
-            time(of.mean_ns),
-            time(of.p50_ns),
-            time(of.p90_ns),
-            time(of.p99_ns),
+            grouped(quantiles.n),
+            time(quantiles.mean_ns),
+            time(quantiles.p50_ns),
+            time(quantiles.p90_ns),
+            time(quantiles.p99_ns),
             grouped(window.n),
             time(window.p50_ns),
             time(window.p99_ns),

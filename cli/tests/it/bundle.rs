@@ -190,7 +190,7 @@ fn a_bundle_has_the_figures_of_a_run_and_none_of_its_secrets() {
     assert_eq!(report["recorded"]["damaged"], 1);
     // Both hosts have a process with this name.
     let processes = report["recorded"]["processes"].as_array().unwrap();
-    let names: Vec<&Value> = processes.iter().map(|of| &of["name"]).collect();
+    let names: Vec<&Value> = processes.iter().map(|process| &process["name"]).collect();
     assert_eq!(names, ["EngineCore[100]", "EngineCore[200]"]);
     let trace = json("trace.json.gz");
     let events = trace["traceEvents"].as_array().unwrap();

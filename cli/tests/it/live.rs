@@ -72,9 +72,9 @@ fn assert_same(stats: &Value, ground: &Ground) {
     }
     assert_eq!(stats["unfinished"], reported["unfinished"]);
     assert_eq!(served["e2e"]["n"], reported["e2e"]["n"]);
-    let tokens = |of: &str| -> u64 {
+    let tokens = |key: &str| -> u64 {
         let requests = report["request"].as_array().unwrap().iter();
-        requests.filter_map(|one| one[of].as_u64()).sum()
+        requests.filter_map(|one| one[key].as_u64()).sum()
     };
     assert_eq!(served["output_tokens"], tokens("output_tokens"));
     assert_eq!(served["prompt_tokens"], tokens("prompt_tokens"));
@@ -200,8 +200,8 @@ fn alone_the_page_goes_with_the_run() {
     let workers = ["api", "core"].map(|name| record(&ground, name, &words));
     let serving = Serving::figures(&ground, &[]);
     let ended = |stats: &Value| {
-        let of = |key: &str| stats["requests"][key].as_u64().unwrap_or_default();
-        of("ok") + of("aborted") + of("failed")
+        let count = |key: &str| stats["requests"][key].as_u64().unwrap_or_default();
+        count("ok") + count("aborted") + count("failed")
     };
     serving.stats_when(|stats| ended(stats) == 40);
     // The last part of the charts appears once it is over.

@@ -66,8 +66,8 @@ fn what_reads_a_run_takes_the_newest() {
         assert!(said.stderr.starts_with(&newest), "{words:?}: {said:?}");
     }
     let before = runs.run("report --previous");
-    let taken = format!("{}, the run before the newest\n", FOLDERS[1]);
-    assert!(before.stderr.ends_with(&taken), "{before:?}");
+    let notice = format!("{}, the run before the newest\n", FOLDERS[1]);
+    assert!(before.stderr.ends_with(&notice), "{before:?}");
     let all = runs.run("report --all-runs --json").stdout;
     let mut names = ["first", "live", "last"].into_iter();
     assert!(names.all(|name| all.contains(name)));
@@ -158,11 +158,11 @@ fn a_run_is_opened_by_its_directory() {
     let runs = Runs::new();
     let open = |words: &[&str]| said_before_link(&runs.ground, words);
     let trace = format!("{}/trace.json", FOLDERS[2]);
-    let taken = format!("sa-profile: taking {}, the newest run", FOLDERS[2]);
+    let notice = format!("sa-profile: taking {}, the newest run", FOLDERS[2]);
     let merged = format!("sa-profile: merged the run into {trace}");
-    assert_eq!(open(&[]), [taken.as_str(), &merged]);
-    assert_eq!(open(&[]), [taken.as_str()]);
-    assert_eq!(open(&["profile_out"]), [taken]);
+    assert_eq!(open(&[]), [notice.as_str(), &merged]);
+    assert_eq!(open(&[]), [notice.as_str()]);
+    assert_eq!(open(&["profile_out"]), [notice]);
     assert_eq!(open(&[&trace]), [""; 0]);
     // The trace of a live run is older than the run.
     assert!(open(&[FOLDERS[1]])[0].starts_with("sa-profile: merged"));

@@ -109,7 +109,7 @@ struct Copy {
 impl Copy {
     /// Copies one fragment. Its ring is copied before its segments are listed, so that data that is flushed meanwhile is in them.
     fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
-        let mut state = FragmentState::of(stem, files);
+        let mut state = FragmentState::read(stem, files);
         for _ in 0..TRIES {
             if !state.has_advanced {
                 break;
@@ -117,7 +117,7 @@ impl Copy {
             let Some(files) = list_segments(stem) else {
                 break;
             };
-            state = FragmentState::of(stem, &files);
+            state = FragmentState::read(stem, &files);
         }
         self.report.unreadable.append(&mut state.unreadable);
         for fragment in &state.full {
@@ -204,7 +204,7 @@ struct FragmentState {
 }
 
 impl FragmentState {
-    fn of(stem: &Place, files: &[Input]) -> FragmentState {
+    fn read(stem: &Place, files: &[Input]) -> FragmentState {
         let opened = Opened::open(stem, files);
         let failed = opened.failed.iter();
         let unreadable =

@@ -57,10 +57,10 @@ impl DeviceLabel {
         let mut words = text.rsplit(' ');
         let number = words.next()?.parse().ok()?;
         let kind = words.next().filter(|word| KINDS.contains(word))?;
-        Some(DeviceLabel::of(kind, Some(number)))
+        Some(DeviceLabel::new(kind, Some(number)))
     }
 
-    fn of(kind: &str, number: Option<u32>) -> DeviceLabel {
+    fn new(kind: &str, number: Option<u32>) -> DeviceLabel {
         DeviceLabel {
             kind: kind.to_owned(),
             number,
@@ -80,7 +80,7 @@ impl fmt::Display for DeviceLabel {
 /// Parses the label of a device's processes.
 fn from_label(text: &str) -> Option<DeviceLabel> {
     let is_kind = KINDS.contains(&text);
-    let bare = || is_kind.then(|| DeviceLabel::of(text, None));
+    let bare = || is_kind.then(|| DeviceLabel::new(text, None));
     DeviceLabel::numbered(text).or_else(bare)
 }
 
@@ -91,7 +91,7 @@ fn from_xla_name(name: &str) -> Option<DeviceLabel> {
     let digits = number.find(|byte: char| !byte.is_ascii_digit());
     let number = number[..digits.unwrap_or(number.len())].parse().ok()?;
     let is_device = !kind.is_empty() && !XLA_HOSTS.contains(&kind);
-    is_device.then(|| DeviceLabel::of(kind, Some(number)))
+    is_device.then(|| DeviceLabel::new(kind, Some(number)))
 }
 
 /// Returns true if a process has the name that XLA gives a device.

@@ -38,7 +38,7 @@ pub struct Follower {
     state: Option<DirectoryState>,
     /// Folders that contain its fragments.
     folders: Vec<PathBuf>,
-    known: HashMap<Name, KnownFile>,
+    examined: HashMap<Name, ExaminedFile>,
     fragments: BTreeMap<Recorder, FollowedFragment>,
     /// Index of the fragment that is read next.
     next_fragment: usize,
@@ -51,13 +51,13 @@ pub struct Follower {
 
 /// A file that was examined.
 #[derive(Debug)]
-struct KnownFile {
+struct ExaminedFile {
     id: FileId,
     /// Fragment and number of the segment; `None` if it belongs to another run or another program.
     segment: Option<(Recorder, u32)>,
 }
 
-impl KnownFile {
+impl ExaminedFile {
     /// Returns the fragment that the file is a segment of, and the segment's number.
     fn segment_in<'a>(
         &self,
@@ -194,11 +194,11 @@ impl Follower {
             *end = end.and(fragment.end);
         }
         for (process, end) in ends {
-            let known = &mut self.run.processes[process].end;
+            let state = &mut self.run.processes[process].end;
             match end {
-                Some(end) => *known = end,
+                Some(end) => *state = end,
                 // Another recorder of the process began since.
-                None if *known == FollowedEnd::Ended => *known = FollowedEnd::Alive,
+                None if *state == FollowedEnd::Ended => *state = FollowedEnd::Alive,
                 None => {}
             }
         }
@@ -230,7 +230,7 @@ impl Follower {
 
     /// Examines the existing files. Returns true if they belong to another run.
     fn discover(&mut self) -> bool {
-        let state = DirectoryState::of(&self.directory);
+        let state = DirectoryState::read(&self.directory);
         let mut is_new_run = false;
         if self.state.as_ref() != Some(&state) {
             is_new_run = self.find();
@@ -272,7 +272,7 @@ impl Follower {
             self.run.number = number;
         } else if ids != self.ids {
             // Files that belonged to another run may now belong to this one.
-            self.known.retain(|_, file| file.segment.is_some());
+            self.examined.retain(|_, file| file.segment.is_some());
         }
         self.ids = ids;
         self.folders = folders.into_iter().collect();
@@ -311,7 +311,7 @@ impl Follower {
         let names: HashSet<Name> = files.iter().map(|file| name(&file.place)).collect();
         // A file that could not be listed now may be listed the next time.
         let is_over = |name: &Name| is_whole && !names.contains(name);
-        let gone = self.known.extract_if(|name, _| is_over(name));
+        let gone = self.examined.extract_if(|name, _| is_over(name));
         for (_, file) in gone {
             if let Some((fragment, number)) = file.segment_in(&mut self.fragments) {
                 fragment.remove_segment(number);
@@ -328,9 +328,9 @@ impl Follower {
     /// Examines a file. Returns true if it is new and belongs to another run.
     fn examine_file(&mut self, Listed { place, id, len }: Listed) -> bool {
         let name = name(&place);
-        let known = self.known.get(&name);
-        let segment = known.and_then(|known| known.segment_in(&mut self.fragments));
-        let is_known = known.is_some_and(|known| known.id == id);
+        let file = self.examined.get(&name);
+        let segment = file.and_then(|file| file.segment_in(&mut self.fragments));
+        let is_known = file.is_some_and(|file| file.id == id);
         match segment {
             Some((fragment, number)) if is_known => {
                 fragment.update_segment(number, place, id, len);
@@ -341,7 +341,7 @@ impl Follower {
             Some((fragment, number)) => fragment.remove_segment(number),
             None => {}
         }
-        self.known.remove(&name);
+        self.examined.remove(&name);
         let front = match place.read_front(false) {
             Ok(front) => front,
             Err(error) => {
@@ -366,7 +366,7 @@ impl Follower {
             fragment.update_segment(number, place.clone(), id, len);
             (recorder, number)
         });
-        self.known.insert(name, KnownFile { id, segment });
+        self.examined.insert(name, ExaminedFile { id, segment });
         is_other
     }
 }
@@ -392,7 +392,7 @@ pub(super) struct DirectoryState {
 
 impl DirectoryState {
     /// Reads the current state of a directory.
-    pub(super) fn of(directory: &Path) -> DirectoryState {
+    pub(super) fn read(directory: &Path) -> DirectoryState {
         let folder = |path: &Path| fs::metadata(path).ok().map(|found| FileId::of(&found));
         let file = |name: &str| {
             let found = fs::metadata(directory.join(name)).ok()?;

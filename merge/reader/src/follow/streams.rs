@@ -19,7 +19,7 @@ pub(super) struct Streams {
     newest: HashMap<u32, SlotStream>,
     /// By slot and generation: older streams that lack positions, which a loss may still explain, and losses of newer streams before their first
     /// block.
-    others: BTreeMap<(u32, u32), KnownPositions>,
+    others: BTreeMap<(u32, u32), AccountedPositions>,
     /// Blocks that did not match their checksum and may be written again.
     broken: VecDeque<BlockHeader>,
     /// Number of missing bytes in streams that are not kept any more.
@@ -30,12 +30,12 @@ pub(super) struct Streams {
 struct SlotStream {
     generation: u32,
     read: Positions,
-    known: KnownPositions,
+    accounted: AccountedPositions,
 }
 
 /// Positions of a stream that were read or that a record reports as lost.
 #[derive(Debug, Default)]
-struct KnownPositions {
+struct AccountedPositions {
     positions: Positions,
     end: u64,
     /// Number of missing bytes below the ranges that are kept.
@@ -51,7 +51,7 @@ pub(super) struct Fresh {
     pub(super) replaced_blocks: u64,
 }
 
-impl KnownPositions {
+impl AccountedPositions {
     fn add(&mut self, range: Range<u64>) {
         self.end = self.end.max(range.end);
         self.positions.add(range);
@@ -87,27 +87,28 @@ impl Streams {
             let lost = self.others.remove(&(header.slot, header.generation));
             let new = SlotStream {
                 generation: header.generation,
-                known: lost.unwrap_or_default(),
+                accounted: lost.unwrap_or_default(),
                 ..SlotStream::default()
             };
             let old = std::mem::replace(stream, new);
-            if old.known.missing() > 0 {
-                self.others.insert((header.slot, old.generation), old.known);
+            if old.accounted.missing() > 0 {
+                self.others
+                    .insert((header.slot, old.generation), old.accounted);
             }
             // These are losses of generations that never had a block.
-            self.others.retain(|(slot, generation), known| {
-                *slot != header.slot || *generation > header.generation || known.missing() > 0
+            self.others.retain(|(slot, generation), accounted| {
+                *slot != header.slot || *generation > header.generation || accounted.missing() > 0
             });
         }
         if self.others.len() > MOST {
             let first = self.others.pop_first();
-            self.forgotten += first.map_or(0, |(_, known)| known.missing());
+            self.forgotten += first.map_or(0, |(_, accounted)| accounted.missing());
         }
         let mut fresh = Vec::new();
         if header.generation == stream.generation {
             fresh = stream.read.add(positions.clone());
             stream.read.forget_oldest(MOST_RANGES);
-            stream.known.add(positions);
+            stream.accounted.add(positions);
         }
         let byte = |at: u64| usize::try_from(at - header.from).unwrap_or(usize::MAX);
         let parts = fresh.iter();
@@ -172,24 +173,27 @@ impl Streams {
                 generation,
                 ..SlotStream::default()
             };
-            stream.known.add(lost);
+            stream.accounted.add(lost);
             self.newest.insert(slot, stream);
             return;
         };
         let key = (slot, generation);
         if generation == stream.generation {
-            stream.known.add(lost);
+            stream.accounted.add(lost);
         } else if generation > stream.generation && self.others.len() < MOST {
             self.others.entry(key).or_default().add(lost);
-        } else if let Some(known) = self.others.get_mut(&key) {
-            known.add(lost);
+        } else if let Some(accounted) = self.others.get_mut(&key) {
+            accounted.add(lost);
         }
     }
 
     /// Returns the number of missing bytes that no record explains, below the newest bytes of each stream.
     pub(super) fn missing(&self) -> u64 {
-        let newest = self.newest.values().map(|stream| stream.known.missing());
-        let others = self.others.values().map(KnownPositions::missing);
+        let newest = self
+            .newest
+            .values()
+            .map(|stream| stream.accounted.missing());
+        let others = self.others.values().map(AccountedPositions::missing);
         self.forgotten + newest.sum::<u64>() + others.sum::<u64>()
     }
 }
@@ -199,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_stream_is_bounded() {
+    fn the_state_of_a_stream_is_bounded() {
         let mut streams = Streams::default();
         let add = |streams: &mut Streams, from: u64| {
             let header = BlockHeader {

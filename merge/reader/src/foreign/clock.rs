@@ -31,7 +31,7 @@ pub(super) enum TimeOrigin {
 
 impl TimeOrigin {
     /// Determines the origin from the members and times of a document.
-    pub(super) fn of(members: &DocumentMembers, time: Option<(i64, i64)>) -> TimeOrigin {
+    pub(super) fn from_document(members: &DocumentMembers, time: Option<(i64, i64)>) -> TimeOrigin {
         let Some((first_ns, last_ns)) = time else {
             return TimeOrigin::Unknown("no event with a time".to_owned());
         };
@@ -67,7 +67,7 @@ pub(super) struct ReferenceClock {
 
 impl ReferenceClock {
     /// Returns the clock of the fragments.
-    pub(super) fn of(recordings: &[Recording]) -> ReferenceClock {
+    pub(super) fn from_fragments(recordings: &[Recording]) -> ReferenceClock {
         let headers = || recordings.iter().filter_map(Recording::header);
         let main = headers().find(|header| header.main);
         let starts = recordings.iter().filter_map(start_ns);
@@ -224,9 +224,9 @@ mod tests {
                 base_ns,
                 ..DocumentMembers::default()
             };
-            let origin = TimeOrigin::of(&members, Some((first_ns, first_ns + 5)));
-            let known = Some(origin).filter(|origin| !matches!(origin, TimeOrigin::Unknown(_)));
-            assert_eq!(known, expected, "{base_ns:?} {first_ns}");
+            let origin = TimeOrigin::from_document(&members, Some((first_ns, first_ns + 5)));
+            let found = Some(origin).filter(|origin| !matches!(origin, TimeOrigin::Unknown(_)));
+            assert_eq!(found, expected, "{base_ns:?} {first_ns}");
         }
     }
 

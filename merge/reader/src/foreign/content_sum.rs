@@ -30,7 +30,7 @@ impl<'a> ContentSum<'a> {
     }
 
     /// Returns the hash of all bytes.
-    pub(super) fn of(content: &Content) -> u64 {
+    pub(super) fn hash_all(content: &Content) -> u64 {
         let mut sum = ContentSum::new(content);
         let places = (0..content.bytes().len()).step_by(AHEAD_BYTES / 2);
         places.for_each(|at| sum.advance(at));
@@ -79,18 +79,18 @@ mod tests {
         let named = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(named.path(), vec![b'a'; 10 << 20]).unwrap();
         let content = Content::of_others(File::open(named.path()).unwrap()).unwrap();
-        let before = ContentSum::of(&content);
+        let before = ContentSum::hash_all(&content);
         let file = File::options().write(true).open(named.path()).unwrap();
         file.write_all_at(b"more", 10 << 20).unwrap();
-        assert_eq!(before, ContentSum::of(&content));
+        assert_eq!(before, ContentSum::hash_all(&content));
         for at in [0, 3 << 20, 6 << 20, (10 << 20) - 1] {
             let mut sum = ContentSum::new(&content);
             (0..=at).step_by(1 << 20).for_each(|at| sum.advance(at));
             file.write_all_at(b"b", at as u64).unwrap();
-            let changed = ContentSum::of(&content);
+            let changed = ContentSum::hash_all(&content);
             assert!(before != changed && sum.finish() != changed, "{at}");
             file.write_all_at(b"a", at as u64).unwrap();
-            assert_eq!(before, ContentSum::of(&content));
+            assert_eq!(before, ContentSum::hash_all(&content));
         }
     }
 }

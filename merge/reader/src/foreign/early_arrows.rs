@@ -28,7 +28,7 @@ pub(super) struct ArrowEnd {
 
 impl ArrowEnd {
     /// Returns the start or end of a launch arrow if the event is one.
-    pub(super) fn of(event: &Event<'_>) -> Option<ArrowEnd> {
+    pub(super) fn from_event(event: &Event<'_>) -> Option<ArrowEnd> {
         let is_end = match event.phase {
             Phase::FlowStart => false,
             Phase::FlowEnd => true,
@@ -112,7 +112,7 @@ mod tests {
                 r#"{{"id":{id}, "ph": "{phase}","pid":1,"ts":{ts},"cat":"{category}","name":"{category}"}}"#
             );
             file.write_all(line.as_bytes()).unwrap();
-            let end = ArrowEnd::of(&parse(line.as_bytes()).unwrap());
+            let end = ArrowEnd::from_event(&parse(line.as_bytes()).unwrap());
             if let Some(end) = end {
                 arrows.add(end, line.as_bytes(), at).unwrap();
             }

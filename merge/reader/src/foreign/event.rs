@@ -74,7 +74,7 @@ pub(super) fn write_line(
             .map(|(id, span)| text_id(id, span.of(text))),
         repairs: BTreeSet::new(),
         row: ((event.pid, event.tid), categories(&event)),
-        arrow_end: ArrowEnd::of(&event),
+        arrow_end: ArrowEnd::from_event(&event),
     }))
 }
 

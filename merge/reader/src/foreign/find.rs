@@ -26,7 +26,8 @@ impl TraceCandidate {
     /// read. It is only compared if the file's size or times have changed.
     pub(super) fn has_changed(&self, sum: u64) -> bool {
         let content = &self.fragment.content;
-        self.fragment.may_have_changed() && (content.is_cut() || ContentSum::of(content) != sum)
+        self.fragment.may_have_changed()
+            && (content.is_cut() || ContentSum::hash_all(content) != sum)
     }
 }
 

@@ -228,6 +228,6 @@ pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
     if !has_any(text) {
         return None;
     }
-    let kept = Members::of(text).filter(|(key, _)| !is_cpu_time(key));
-    Some(object_of(kept.map(|(key, value)| (key, value.into()))))
+    let members = Members::of(text).filter(|(key, _)| !is_cpu_time(key));
+    Some(object_of(members.map(|(key, value)| (key, value.into()))))
 }

@@ -94,7 +94,9 @@ mod tests {
                 None => (Path::new(trace), None),
             });
             let found = distinctions(&paths.collect::<Vec<_>>());
-            let texts = found.iter().map(|of| of.as_ref().map_or("", |of| &of.text));
+            let texts = found
+                .iter()
+                .map(|found| found.as_ref().map_or("", |found| &found.text));
             assert!(texts.eq(expected.split('|')), "{traces}: {found:?}");
         }
     }

@@ -77,7 +77,7 @@ pub fn read(
     let changed = drafts.iter().filter(|draft| draft.has_changed);
     traces.changed = changed.map(|draft| draft.fragment.path.clone()).collect();
     let pieces = pieces(&drafts);
-    let reference = ReferenceClock::of(recordings);
+    let reference = ReferenceClock::from_fragments(recordings);
     place(&mut drafts, &pieces, reference, how.offsets)?;
     name_pieces(&mut drafts, &pieces);
     for draft in drafts {
@@ -123,7 +123,10 @@ fn draft<'f>(
     let TraceContents { form, members, log } = read;
     let (joined, origin) = match &log {
         Some(log) => strace::join(log, recordings),
-        None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
+        None => (
+            BTreeMap::new(),
+            TimeOrigin::from_document(&members, lines.time),
+        ),
     };
     let foreign = ForeignTrace {
         name,

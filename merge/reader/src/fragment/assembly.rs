@@ -63,9 +63,9 @@ struct SegmentParts {
 impl Assembly {
     /// Returns the parts of a segment that count, in order. Adjacent untrusted parts are joined, so that no line is cut where two pieces meet.
     pub fn parts(&self, segment: usize) -> impl Iterator<Item = Part> + '_ {
-        let kept = self.segments.get(segment).zip(self.parts.as_deref());
-        let whole = kept.map(|(kept, parts)| parts.list(&kept.whole));
-        let broken = kept.map(|(kept, _)| kept.broken.iter().copied());
+        let segment_parts = self.segments.get(segment).zip(self.parts.as_deref());
+        let whole = segment_parts.map(|(segment, parts)| parts.list(&segment.whole));
+        let broken = segment_parts.map(|(segment, _)| segment.broken.iter().copied());
         let mut whole = whole.into_iter().flatten().peekable();
         let mut broken = broken.into_iter().flatten().peekable();
         let in_order = std::iter::from_fn(move || {
@@ -167,9 +167,9 @@ mod tests {
         let mut recording = recording([block(0..2), torn].concat(), Some(2..3));
         let assembly = assembled(&recording);
         let bytes = recording.fragments[0].content.bytes();
-        let kept: Vec<Part> = assembly.parts(0).collect();
-        assert_eq!(kept.len(), 1);
-        assert_eq!(bytes[kept[0].start..kept[0].end], lines(0..2));
+        let parts: Vec<Part> = assembly.parts(0).collect();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(bytes[parts[0].start..parts[0].end], lines(0..2));
         assert_eq!(assembly.tail, [(0, vec![Part::of(0..4, false)])]);
         assert!(assembly.bad_blocks.is_empty());
         // If the process was dead before, its ring is complete.

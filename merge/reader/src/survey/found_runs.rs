@@ -27,7 +27,7 @@ pub struct FoundRuns {
 
 impl FoundRuns {
     /// Selects runs of one directory.
-    fn of(directory: &Path, runs: &Runs, notice: Option<String>) -> FoundRuns {
+    fn in_directory(directory: &Path, runs: &Runs, notice: Option<String>) -> FoundRuns {
         FoundRuns {
             paths: vec![directory.to_owned()],
             runs: runs.clone(),
@@ -39,7 +39,7 @@ impl FoundRuns {
     fn chosen(candidate: &Candidate, runs: &Runs, which: &str) -> FoundRuns {
         let directory = &candidate.directory;
         let notice = format!("taking {}, {which}", directory.display());
-        FoundRuns::of(directory, runs, Some(notice))
+        FoundRuns::in_directory(directory, runs, Some(notice))
     }
 }
 
@@ -174,7 +174,7 @@ impl RunSearch<'_> {
             Runs::All => Some(self.all_runs_notice(own)),
             Runs::Newest | Runs::InPlace | Runs::Named(_) => None,
         };
-        FoundRuns::of(self.directory, runs, notice)
+        FoundRuns::in_directory(self.directory, runs, notice)
     }
 
     /// Returns the run before the newest: the one before it in the same directory, or the newest of another directory, whichever began later.
@@ -184,7 +184,11 @@ impl RunSearch<'_> {
         match (same.filter(|same| same.began_ns > began_ns), other) {
             (Some(same), _) => {
                 let notice = Some(same.notice(BEFORE));
-                Ok(FoundRuns::of(&newest.directory, &Runs::Previous, notice))
+                Ok(FoundRuns::in_directory(
+                    &newest.directory,
+                    &Runs::Previous,
+                    notice,
+                ))
             }
             (None, Some(other)) => Ok(FoundRuns::chosen(other, &Runs::Newest, BEFORE)),
             (None, None) => Err(self.not_found("expected a run before the newest")),
@@ -243,7 +247,7 @@ impl RunSearch<'_> {
     }
 
     fn as_named(self, runs: &Runs) -> FoundRuns {
-        FoundRuns::of(self.directory, runs, None)
+        FoundRuns::in_directory(self.directory, runs, None)
     }
 
     fn not_found(self, expected: &str) -> Error {

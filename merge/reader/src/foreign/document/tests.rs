@@ -98,7 +98,7 @@ fn mutated_documents_give_whole_events_and_damage() {
         state ^= state << 17;
         usize::try_from(state >> 16).unwrap() % limit
     };
-    let (mut kept, mut damaged) = (0, 0);
+    let (mut whole, mut damaged) = (0, 0);
     for round in 0..1500 {
         let mut text = seeds[round % 3].clone().into_bytes();
         for _ in 0..=next(3) {
@@ -123,10 +123,10 @@ fn mutated_documents_give_whole_events_and_damage() {
         assert!(is_whole || is_reported || is_cut(&text, &all), "{shown}");
         let is_inside = |(at, _): &(u64, Kind)| *at <= text.len() as u64;
         assert!(places.iter().all(is_inside), "{shown}");
-        kept += lines.len();
+        whole += lines.len();
         damaged += places.len();
     }
-    assert!(kept > 1500 * 4 && damaged > 500, "{kept} {damaged}");
+    assert!(whole > 1500 * 4 && damaged > 500, "{whole} {damaged}");
 }
 
 /// Returns true if the mutations removed an event from the text.

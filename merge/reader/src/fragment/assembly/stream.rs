@@ -47,8 +47,8 @@ impl Stream {
         if self.covered.missing(claimed.clone()).is_empty() {
             return None;
         }
-        let kept = self.save(bytes, body, &claimed, bound);
-        Some((claimed, kept))
+        let ranges = self.save(bytes, body, &claimed, bound);
+        Some((claimed, ranges))
     }
 
     /// Returns the ranges of the lines of an incomplete block that nothing else contains, below position `bound`.
@@ -59,7 +59,7 @@ impl Stream {
         claimed: &Range<u64>,
         bound: u64,
     ) -> Vec<Range<usize>> {
-        let mut kept = Vec::new();
+        let mut ranges = Vec::new();
         let mut start = body.start;
         let position = |at: usize| claimed.start.saturating_add((at - body.start) as u64);
         while start < body.end && position(start) < bound {
@@ -68,21 +68,21 @@ impl Stream {
             let positions = position(start).min(claimed.end)..position(end).min(claimed.end);
             // Lines after the claimed bytes have no positions of their own.
             if positions.is_empty() || !self.holds(&positions) {
-                keep(&mut kept, start..end);
+                add_range(&mut ranges, start..end);
                 if parse(bytes[start..end].trim_ascii()).is_ok() {
                     self.saved.add(positions);
                 }
             }
             start = end;
         }
-        kept
+        ranges
     }
 }
 
 /// Adds an unverified range of lines. Adjacent ranges are joined, because there may be very many.
-fn keep(kept: &mut Vec<Range<usize>>, lines: Range<usize>) {
-    match kept.last_mut() {
+fn add_range(ranges: &mut Vec<Range<usize>>, lines: Range<usize>) {
+    match ranges.last_mut() {
         Some(last) if last.end == lines.start => last.end = lines.end,
-        _ => kept.push(lines),
+        _ => ranges.push(lines),
     }
 }

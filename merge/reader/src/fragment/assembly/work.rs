@@ -263,11 +263,11 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             .flatten()
             .unwrap_or(u64::MAX);
         let stream = self.streams.entry(key).or_default();
-        let Some((claimed, kept)) = stream.broken(bytes, &body, header, bound) else {
+        let Some((claimed, ranges)) = stream.broken(bytes, &body, header, bound) else {
             return;
         };
         stream.claimed.push(claimed.clone());
-        let parts = kept.into_iter().map(|range| Part::of(range, false));
+        let parts = ranges.into_iter().map(|range| Part::of(range, false));
         self.result.segments[segment].broken.extend(parts);
         let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
         self.result.bad_blocks.push(Gap {
@@ -304,8 +304,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     }
 
     fn finish(mut self, missing: Missing) -> Assembly {
-        for kept in &mut self.result.segments {
-            kept.broken.shrink_to_fit();
+        for segment in &mut self.result.segments {
+            segment.broken.shrink_to_fit();
         }
         let last = self.recording.fragments.len().saturating_sub(1);
         for (stream, hole) in missing.into_holes() {
