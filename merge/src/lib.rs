@@ -7,15 +7,20 @@
 //! # Ok::<(), trace_merge::Error>(())
 //! ```
 //!
-//! Paths lead to fragments and their rings; [`merge`] reads both, of live processes too. The blocks and the ring of each recorder are put together so that
-//! every position counts once. The first pass indexes chunks, cut at newlines, in parallel. Then clocks and identities are settled, and spans that a viewer
-//! would drop get rows beside their thread. The second pass copies every line and replaces only its times and ids. Behind the lines that carry the id of a
-//! request it writes flows that link them, where their recorder wrote none.
+//! `paths` name run directories, fragments and rings. [`merge`] reads the blocks and the ring of
+//! each recorder, of live processes too, and counts every position once. The first pass indexes
+//! chunks in parallel; a chunk ends at a newline. Then clocks and identities are settled, and spans
+//! that a viewer would drop move to lanes next to their thread. The second pass copies every line
+//! and replaces only its times and ids. After lines that carry a request's id, it writes the flows
+//! that link them, unless their recorder wrote some.
 //!
-//! Every line that is an event is in the trace, once, in the same order whatever the number of threads. Every line that is not is counted, by kind and place
-//! ([`Report`]). Lines are never held in memory as events (20 MiB of heap for 1 GB of trace, 30 for 4, and 240 to 490 bytes for each request to link). Where the blocks of the recorders lie, and what has to
-//! be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole. A merge that is killed leaves nothing
-//! behind, where the file system has files without a name.
+//! Every line that is an event is in the trace exactly once, and the order does not depend on the
+//! number of threads. Every other line is counted by kind and position ([`Report`]). Lines are
+//! never held in memory as events: heap usage is 20 MiB for 1 GB of trace, 30 MiB for 4 GB, plus
+//! 240 to 490 bytes for each linked request. The positions of blocks, and everything that must be
+//! sorted, go to temporary files beyond a few MiB. A trace appears under its name only when it is
+//! complete. A merge that is killed leaves nothing behind if the file system supports unnamed
+//! files.
 
 mod app;
 mod clock;
@@ -80,10 +85,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where the trace goes.
+/// Destination of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// `trace.json` in the run directory, `trace.json.gz` if it is to be compressed.
+    /// `trace.json` in the run directory, or `trace.json.gz` if `gzip` is set.
     #[default]
     Default,
     /// A file; compressed if its name ends in `.gz`.
@@ -97,34 +102,40 @@ pub enum Output {
 pub struct Options {
     /// Run directories, fragment directories, fragments, patterns.
     pub paths: Vec<PathBuf>,
-    /// Which runs of the directories.
+    /// Runs of the directories to merge.
     pub runs: Runs,
-    /// Where the trace goes.
+    /// Destination of the trace.
     pub output: Output,
-    /// Whether it is compressed even if its name does not end in `.gz`.
+    /// True to compress the trace even if its name does not end in `.gz`.
     pub gzip: bool,
-    /// Way in which the trace is made of the recorded lines.
+    /// How the trace is made from the recorded lines.
     pub mode: Mode,
     /// Options for the times of the trace.
     pub clocks: ClockOptions,
-    /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
+    /// True to settle the fragments of dead processes afterwards (FORMAT.md §4): the contents of
+    /// their ring are appended and the ring is removed.
     pub settle: bool,
-    /// Exits of the processes that the caller waited for, by pid. Each is reported if the process did not say that it ended, and kept in its fragments.
+    /// Exits of the processes that the caller waited for, by pid. An exit is reported and stored in
+    /// the process's fragments unless the process recorded its own end.
     pub exits: BTreeMap<i64, Exit>,
     /// Worker threads, 0 for one per core, but at most 16.
     pub threads: usize,
-    /// Memory in bytes that the merge should not exceed, without the memory of [`Layout::Sorted`]; 256 MiB by default. Links of requests take at most about 3/8 of
-    /// it. If they need more, some requests are not linked, and the report counts them.
+    /// Memory in bytes that the merge should not exceed, without the memory of [`Layout::Sorted`];
+    /// 256 MiB by default. Links of requests use at most about 3/8 of it. If they need more, some
+    /// requests are not linked, and the report counts them.
     pub memory: Option<u64>,
-    /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].
+    /// True to write a trace without events if the inputs have none, instead of returning
+    /// [`Error::NothingUsable`].
     pub allow_empty: bool,
 }
 
-/// Way in which a trace is made of the lines of its inputs.
+/// How a trace is made from the lines of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Lines are copied as they were recorded, as pypto-serving's own merge does: in the order of the fragments' names, with their own times and ids. Objects
-    /// that are not events are included, and nothing is added. Only the format's own records are left out, and flow ids become ones that viewers read.
+    /// Lines are copied as they were recorded, like pypto-serving's own merge does: in the order of
+    /// the fragments' names, with their own times and ids. Objects that are not events are
+    /// included, and nothing is added. Only the format's own records are left out, and flow ids are
+    /// replaced by ones that viewers can read.
     Verbatim,
     /// Events are moved to a common time axis, and their processes and threads get new ids.
     Events(EventOptions),
@@ -162,7 +173,8 @@ impl EventOptions {
     }
 }
 
-/// A part of a run. All segments that may contain a span that overlaps it are read, unless they begin more than `reach` after its end.
+/// A part of a run. All segments that may contain a span that overlaps it are read, unless they
+/// begin more than `reach` after its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Window {
     /// The whole run.
@@ -176,7 +188,7 @@ pub enum Window {
         from: Option<Moment>,
         /// End of the window, by default the end of the run.
         to: Option<Moment>,
-        /// Maximum time after the window at which a segment that is read begins.
+        /// Maximum time between the end of the window and the begin of a segment that is read.
         reach: Option<Duration>,
     },
     /// Both sides of a moment.
@@ -185,7 +197,7 @@ pub enum Window {
         moment: Moment,
         /// Length of each side.
         side: Duration,
-        /// Maximum time after the window at which a segment that is read begins.
+        /// Maximum time between the end of the window and the begin of a segment that is read.
         reach: Option<Duration>,
     },
 }
@@ -234,10 +246,12 @@ pub struct ClockOptions {
     /// Maximum error of the wall clock of a host after it was last set, by default 10 ms. It is part of every uncertainty in the report, and bounds how far
     /// flows may move a host.
     pub wall_error: Option<Duration>,
-    /// Durations to add to the times of traces of other profilers, in addition to what places them. If nothing does, they give the monotonic clock of the host
-    /// whose main process is merged.
+    /// Durations to add to the times of traces of other profilers, in addition to whatever aligns
+    /// them. If nothing aligns them, their times are taken as the monotonic clock of the host whose
+    /// main process is merged.
     pub offsets: Vec<Offset>,
-    /// True to show an event that is more than 30 days from all others of its recording. Otherwise it is damage.
+    /// True to show an event that is more than 30 days away from all others of its recording.
+    /// Otherwise it counts as damage.
     pub keep_times: bool,
 }
 
@@ -245,7 +259,8 @@ pub struct ClockOptions {
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
 impl Options {
-    /// Merges `paths` into the run directory's `trace.json` and settles what is left of dead processes.
+    /// Creates options to merge `paths` into the run directory's `trace.json` and to settle what
+    /// dead processes left.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Options {
         Options {
             paths: paths.into_iter().collect(),
@@ -266,7 +281,8 @@ impl Options {
         self.mode == Mode::Verbatim
     }
 
-    /// Returns the options for the events. Lines that are copied as they were recorded are all shown, and not linked.
+    /// Returns the options for the events. In verbatim mode all lines are shown, and none are
+    /// linked.
     fn events(&self) -> Cow<'_, EventOptions> {
         match &self.mode {
             Mode::Events(events) => Cow::Borrowed(events),

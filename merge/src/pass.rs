@@ -1,4 +1,4 @@
-//! The first pass over all chunks: what they hold, in summaries.
+//! The first pass over all chunks: it summarizes what each chunk contains.
 
 pub(crate) mod chunk;
 pub(crate) mod first_pass;

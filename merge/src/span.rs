@@ -1,4 +1,4 @@
-//! Begins and ends that belong together, and the events of a thread in order.
+//! Matching of span begins with ends, and the events of a thread in order.
 
 pub(crate) mod group_key;
 pub(crate) mod groups;

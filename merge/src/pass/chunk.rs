@@ -1,4 +1,4 @@
-//! What may be merged, shared out in chunks.
+//! The bytes to merge, divided into chunks.
 
 use crate::align::Curve;
 use crate::event::edges::{Edges, Lies};
@@ -19,34 +19,35 @@ use std::slice::Iter;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// An event by its chunk and its number among the chunk's events.
+/// An event, identified by its chunk and its number among the chunk's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EventRef {
     pub(crate) chunk: u32,
     pub(crate) nth: u32,
 }
 
-/// A few parts of one source: what a worker takes at a time.
+/// A few parts of one source: the unit of work for a thread.
 pub(crate) struct Chunk {
     pub(crate) source: usize,
     pub(crate) parts: Together<Part>,
     pub(crate) events: u64,
-    /// Whether the first pass found nothing but plain events, and no block header.
+    /// True if the first pass found only plain events, and no block header.
     pub(crate) plain: bool,
-    /// Whether it found nothing but lines in canonical order that a checksum vouches for.
+    /// True if the first pass found only lines in canonical order that are covered by a checksum.
     pub(crate) canonical: bool,
-    /// The threads that have events in it, and perhaps others.
+    /// Threads with events in this chunk. May include others.
     pub(crate) threads: ThreadSet,
-    /// The begin of its first event and the end of its last one, and whether some are shown whatever their time.
+    /// Begin of the first event and end of the last one.
     range_ns: Option<(i64, i64)>,
     timeless: bool,
-    /// Whether begins or ends of spans are events of their own.
+    /// True if begins or ends of spans are events of their own here.
     pub(crate) halves: bool,
-    /// Which of its events are shown.
+    /// Events of this chunk that are shown.
     pub(crate) shown: Shown,
-    /// What brings its times to the axis, if no shift does.
+    /// Curve that maps its times to the axis. `None` if a shift is enough.
     warp: Option<Arc<Curve>>,
-    /// When its events must have taken place, if some of its recording did not.
+    /// Period in which its events must have happened. Set if some events of its recording are
+    /// outside of it.
     pub(crate) era: Option<Era>,
     /// Hash of the lines outside of verified blocks, from the first pass; `None` if the first pass did not read this chunk.
     pub(super) unproven_sum: Option<u64>,
@@ -77,14 +78,14 @@ impl Chunk {
         sum.is_some_and(|sum| sum != unproven_sum(bytes, &self.parts))
     }
 
-    /// Parts of a source and what the first pass found in them.
+    /// Creates a chunk with the results of the first pass for `parts`.
     pub(crate) fn of(source: usize, parts: Vec<Part>, summary: &ChunkSummary) -> Chunk {
         let mut chunk = Chunk::new(source, parts.into());
         chunk.note(summary);
         chunk
     }
 
-    /// Notes what the first pass found in its parts.
+    /// Stores the results of the first pass.
     pub(super) fn note(&mut self, summary: &ChunkSummary) {
         self.events = summary.events();
         self.plain = !summary.odd;
@@ -94,19 +95,20 @@ impl Chunk {
         self.halves = summary.has_halves();
     }
 
-    /// Moves its times, and those of its events from now on.
+    /// Maps the chunk's time range by `warp`, and the times of its events from now on.
     pub(crate) fn warp(&mut self, warp: &Arc<Curve>) {
         let range = self.range_ns;
         self.range_ns = range.map(|(first, last)| (warp.at(first), warp.at(last)));
         self.warp = Some(Arc::clone(warp));
     }
 
-    /// Whether all its lines are in canonical order, are shown, and keep their times but for a shift.
+    /// Returns true if all its lines are in canonical order and shown, and their times need only a
+    /// shift.
     pub(crate) fn is_copied_alike(&self) -> bool {
         self.canonical && self.shown.is_all() && self.warp.is_none()
     }
 
-    /// One of its events with the times it has now.
+    /// Returns `event`, an event of this chunk, with its current times.
     #[inline]
     pub(crate) fn warped<'a>(&self, event: Event<'a>) -> Event<'a> {
         match &self.warp {
@@ -115,7 +117,8 @@ impl Chunk {
         }
     }
 
-    /// Calls `found` with each of its events as it was recorded, those that are left out of the trace included.
+    /// Calls `on_event` with each event as it was recorded, including events that are left out of
+    /// the trace.
     #[inline]
     pub(crate) fn recorded<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
         for part in self.parts.iter() {
@@ -133,18 +136,20 @@ impl Chunk {
         }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub(crate) fn len(&self) -> u64 {
         let lens = self.parts.iter().map(|part| part.end - part.start);
         lens.sum::<usize>() as u64
     }
 
-    /// From when to when it has events, in the recording's own time, or on the axis if they are warped.
+    /// Returns the time range of its events, even if no parts are left. The times are the
+    /// recording's own, or on the axis once they are warped.
     pub(crate) fn times_ns(&self) -> Option<(i64, i64)> {
         self.range_ns
     }
 
-    /// Calls `found` with each of its events, and the number of each, which counts those that are not shown, and whether it is.
+    /// Calls `on_event` with each event, its number and its relation to the window. The number
+    /// counts events that are not shown as well.
     #[inline]
     pub(crate) fn each<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(u32, Lies, &Event<'a>)) {
         let mut nth = 0;
@@ -156,20 +161,21 @@ impl Chunk {
         });
     }
 
-    /// Returns what a window shows of an event that crosses one of its edges. Returns `None` for any other event.
+    /// Cuts an event that crosses an edge of the window. Returns `None` for any other event.
     #[inline]
     pub(crate) fn cut<'a>(&self, event: &Event<'a>) -> Option<Event<'a>> {
         self.shown.edges.and_then(|edges| edges.cut(event))
     }
 
-    /// Returns when a complete event that begins at `ts_ns` begins in what a window shows of it.
+    /// Returns the begin of the shown part of a complete event that begins at `ts_ns`.
     #[inline]
     pub(crate) fn shown_start_ns(&self, ts_ns: i64) -> i64 {
         let from_ns = self.shown.edges.map_or(i64::MIN, |edges| edges.from_ns);
         ts_ns.max(from_ns)
     }
 
-    /// Narrows it to the window; one that has nothing in it has no parts left, unless the other half of a span in it may be elsewhere.
+    /// Restricts the chunk to the window. Removes all parts if none of its events is inside, unless
+    /// it contains a begin or end whose counterpart may be in another chunk.
     pub(crate) fn narrow(&mut self, edges: Edges) {
         self.shown.edges = (!(self.range_ns.is_some() && self.is_within(edges))).then_some(edges);
         if !self.halves && !self.reaches(edges) {
@@ -177,21 +183,21 @@ impl Chunk {
         }
     }
 
-    /// Whether any of its events may be within these edges.
+    /// Returns true if any of its events may be within these edges.
     pub(crate) fn reaches(&self, edges: Edges) -> bool {
         let is_within =
             |(first_ns, last_ns): (i64, i64)| last_ns >= edges.from_ns && first_ns <= edges.to_ns;
         !self.parts.is_empty() && (self.timeless || self.range_ns.is_some_and(is_within))
     }
 
-    /// Whether all of its events are within these edges.
+    /// Returns true if all of its events are within these edges.
     pub(crate) fn is_within(&self, edges: Edges) -> bool {
         let is_within =
             |(first_ns, last_ns): (i64, i64)| first_ns >= edges.from_ns && last_ns <= edges.to_ns;
         self.range_ns.is_none_or(is_within)
     }
 
-    /// The same, as far as a window shows it.
+    /// Returns [`Chunk::range_ns`], restricted to the window.
     pub(crate) fn shown_range_ns(&self) -> Option<(i64, i64)> {
         let (first_ns, last_ns) = self.range_ns()?;
         let edges = self.shown.edges.unwrap_or(Edges::OPEN);
@@ -201,7 +207,8 @@ impl Chunk {
         Some((held(first_ns), held(last_ns)))
     }
 
-    /// The begin of its first event and the end of its last one, in the recording's own time; `None` if nothing is read of it or nothing has a time.
+    /// Returns the begin of the first event and the end of the last one, in the recording's own
+    /// time. Returns `None` if no part of the chunk is read, or if no event has a time.
     pub(crate) fn range_ns(&self) -> Option<(i64, i64)> {
         self.range_ns.filter(|_| !self.parts.is_empty())
     }
@@ -215,7 +222,7 @@ pub(super) fn unproven_sum(bytes: &[u8], parts: &[Part]) -> u64 {
     })
 }
 
-/// An event whose times, and so its duration, are other ones than its line says.
+/// Maps the begin and the end of an event by `warp`. Its duration can change.
 fn warped<'a>(event: Event<'a>, warp: &Curve) -> Event<'a> {
     let ts_ns = warp.at(event.ts_ns);
     let end_ns = warp.at(event.ts_ns.saturating_add(event.dur_ns));
@@ -228,7 +235,8 @@ fn warped<'a>(event: Event<'a>, warp: &Curve) -> Event<'a> {
     }
 }
 
-/// Shares the parts out in portions of about [`PART_BYTES`]. Where they are goes to one of the `folders` if it is much.
+/// Divides the parts of all sources into chunks of about [`PART_BYTES`]. If there are many parts,
+/// their positions go to a file in one of the `folders`.
 pub(crate) fn chunks(sources: &[Source<'_>], folders: &[PathBuf]) -> io::Result<Vec<Chunk>> {
     let mut shares = Shares {
         spill: Spill::new(folders),
@@ -248,12 +256,12 @@ pub(crate) fn chunks(sources: &[Source<'_>], folders: &[PathBuf]) -> io::Result<
     Ok(shares.done.into_iter().map(chunk).collect())
 }
 
-/// What is shared out.
+/// Chunks that are being built.
 struct Shares<'f> {
     spill: Spill<'f, Part>,
     /// Source and parts of each chunk.
     done: Vec<(usize, Range<usize>)>,
-    /// Those of the next one.
+    /// Parts of the next chunk.
     parts: Vec<Part>,
 }
 
@@ -283,26 +291,26 @@ impl Shares<'_> {
     }
 }
 
-/// Says something of one event. Its order begins with which event that is.
+/// A record about one event. Records are ordered by their event first.
 pub(crate) trait OfEvent: Record {
-    /// The event.
+    /// Returns the event that the record is about.
     fn at(&self) -> EventRef;
 }
 
-/// Returns the record of one event from those in order.
+/// Returns the record of one event from sorted records.
 pub(crate) fn find<R: OfEvent>(records: &[R], at: EventRef) -> Option<&R> {
     let found = records.binary_search_by(|record| record.at().cmp(&at));
     records.get(found.ok()?)
 }
 
-/// The records of a chunk's events, asked for in the order of these.
+/// Iterator over a chunk's events that yields the record of each event that has one.
 pub(crate) struct OfChunk<'a, R> {
     left: Peekable<Iter<'a, R>>,
     nth: u32,
 }
 
 impl<'a, R: OfEvent> OfChunk<'a, R> {
-    /// Picks the records of one chunk from those in order.
+    /// Finds the records of one chunk in sorted records.
     pub(crate) fn new(records: &'a [R], number: usize) -> OfChunk<'a, R> {
         let is_before = |record: &R| (record.at().chunk as usize) < number;
         let from_chunk = &records[records.partition_point(is_before)..];
@@ -318,7 +326,7 @@ impl<'a, R: OfEvent> OfChunk<'a, R> {
         self.left.len() == 0
     }
 
-    /// The record of the next event, if it has one.
+    /// Moves on to the next event and returns its record, if it has one.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<&'a R> {
         let nth = self.nth;

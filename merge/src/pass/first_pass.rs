@@ -1,5 +1,6 @@
-//! The first pass over all chunks: what each holds, the eras of recordings with events far from all others, and a loss record for each gap that no record of
-//! its recorder explains.
+//! The first pass over all chunks. It summarizes each chunk, finds the era of recordings with
+//! events far from all others, and adds a loss record for each gap that the recorder does not
+//! explain.
 
 use crate::base::progress::Progress;
 use crate::event::era::{Days, Era, doubted};
@@ -15,19 +16,19 @@ use crate::summary::gaps::{gap_records, missing};
 use crate::summary::summarize::{ChunkVisitor, summarize, summarize_objects, summarize_with};
 use std::convert::Infallible;
 
-/// Looks at the events of all chunks, which many threads read.
+/// Reads the events of all chunks, on many threads.
 pub(crate) trait Visitor: Sync {
     /// Visitor of one chunk.
     type OfChunk<'a>: ChunkVisitor<'a>
     where
         Self: 'a;
 
-    /// Begins with a chunk of a source.
+    /// Returns the visitor for a chunk of a source.
     fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Self::OfChunk<'a>;
 }
 
-/// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest. `visitor` looks at the
-/// events as well.
+/// Summarizes all chunks. If `objects` is true, JSON objects that are not events count as well, and
+/// the nesting of spans is not examined. `visitor` reads the events too.
 pub(crate) fn first_pass(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
@@ -64,7 +65,8 @@ pub(crate) fn first_pass(
     histories
 }
 
-/// What all sources of each recording hold. Their anchors are moved there: nobody asks a source for them.
+/// Combines the summaries of all sources of each recording. Moves the anchors out of the sources,
+/// because nobody else reads them there.
 pub(crate) fn by_recording(
     recordings: &[Recording],
     sources: &mut [Source<'_>],
@@ -84,8 +86,8 @@ pub(crate) fn by_recording(
     summaries
 }
 
-/// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
-/// events next to it.
+/// Adds a loss record for each gap that the recorder does not explain. A gap gets its time from the
+/// events next to it, so `eras` must be known by then. It is empty if all times are good.
 pub(crate) fn add_gaps<'a>(
     recordings: impl Iterator<Item = (&'a Recording, &'a Assembly)>,
     eras: &[Option<Era>],
@@ -106,7 +108,7 @@ pub(crate) fn add_gaps<'a>(
         let all = vec![Part::all_of(lines)];
         let summary = summarize(lines, &all);
         let Some(path) = recording.path().filter(|_| !lines.is_empty()) else {
-            // Nothing has a time that the records could have.
+            // No event has a time that the records could use.
             let mut of_it = sources.iter_mut();
             let Some(first) = of_it.find(|source| source.recording == number) else {
                 continue;
@@ -141,7 +143,7 @@ pub(crate) fn eras(
     summaries.iter().enumerate().map(era).collect()
 }
 
-/// When the events of a recording began.
+/// Returns the days on which the events of a recording began.
 fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
     let numbers = 0..chunks.len();
     let of_it = numbers.filter(|number| sources[chunks[*number].source].recording == recording);

@@ -1,31 +1,34 @@
-//! Decides from the chunks of a thread, one after the other, whether its spans nest, in little memory however many there are.
+//! Decides from the chunks of a thread, read in order, if its spans nest. The memory for this is
+//! bounded, whatever the number of spans.
 //!
-//! If spans are in the order of their ends, a span can only overlap what ended since it began: the outermost spans that ended last are kept, and of
-//! older ones the stretches of time that they cover. A thread with a span that begins within such a stretch is not settled, and its spans are read
-//! again. If spans are in the order of their begins, what is open is enough.
+//! If spans are in the order of their ends, a span can only overlap spans that ended since it
+//! began. So the outermost spans that ended last are stored one by one, and older ones are joined
+//! into ranges of time. If a later span begins within such a range, the thread stays undecided, and
+//! its spans are read again. If spans are in the order of their begins, the open spans are enough.
 
 use crate::summary::chunk_summary::RecordedThread;
 use crate::summary::nesting::{Nesting, Order, Span};
 use std::collections::HashMap;
 
-/// Outermost spans remembered one by one: of all threads together, and the bounds for one of them.
+/// Outermost spans that are stored one by one: for all threads together, and the bounds for a
+/// single thread.
 const REMEMBERED: usize = 1 << 16;
 const OF_THREAD: (usize, usize) = (4, 4096);
-/// Stretches of older ones remembered, but no more than spans are.
+/// Minimum and maximum number of ranges of older spans. There are no more ranges than single spans.
 const STRETCHES: (usize, usize) = (8, 64);
-/// Spans of a thread that may be open at once.
+/// Maximum number of spans of a thread that may be open at once.
 const OPEN: usize = 1024;
-/// Open and unfinished spans of all threads together.
+/// Maximum number of open and unfinished spans of all threads together.
 const ALL_OPEN: usize = 1 << 18;
 
-/// The spans of one thread in all chunks so far.
+/// Spans of one thread in all chunks so far.
 #[derive(Debug, Default)]
 struct History {
     order: Order,
-    /// By end or apart: the outermost ones, older ones in stretches.
+    /// Outermost spans, and ranges of older ones. Used unless the order is by begin.
     recent: Vec<Span>,
     older: Vec<Span>,
-    /// By begin: those that are open when the last one begins.
+    /// Spans that are still open when the last span begins. Used if the order is by begin.
     open: Vec<Span>,
     last_start: Option<i64>,
     last_end: Option<i64>,
@@ -33,7 +36,8 @@ struct History {
 }
 
 impl History {
-    /// Adds what the next chunk holds; `room` is how many outermost spans may be remembered.
+    /// Adds the spans of the next chunk. `room` is the number of outermost spans that may be stored
+    /// one by one.
     fn append(&mut self, later: &Nesting, room: usize) {
         if self.order == Order::Unclear {
             return;
@@ -50,12 +54,12 @@ impl History {
         }
     }
 
-    /// How many spans are remembered that have not ended, or not yet.
+    /// Returns the number of stored spans that are unfinished or still open.
     fn open(&self) -> usize {
         self.unfinished.len() + self.open.len()
     }
 
-    /// Says that a closer look is needed.
+    /// Marks the thread as undecided, so that its spans are read again.
     fn give_up(&mut self) {
         *self = History {
             order: Order::Unclear,
@@ -63,7 +67,7 @@ impl History {
         };
     }
 
-    /// The order of all there is, with what the next chunk holds.
+    /// Returns the order of all spans so far and those of the next chunk.
     fn order_with(&self, later: &Nesting) -> Order {
         let two = match (self.recent.last(), later.outermost.first()) {
             (Some(last), Some(first)) if first.0 < last.1 => Order::of_two(*last, *first),
@@ -74,7 +78,7 @@ impl History {
             (one, other) if one == other => one,
             _ => Order::Unclear,
         };
-        // An order once known stays; whether the chunk fits in is seen when it is added.
+        // Once known, an order does not change. If the chunk does not fit, adding it fails.
         match self.order {
             Order::Apart => both(two, later.order),
             order => both(order, later.order),
@@ -103,7 +107,8 @@ impl History {
         true
     }
 
-    /// Removes the outermost spans that one that ends now holds, as within a chunk. Returns false if it overlaps another one, or may do so.
+    /// Removes the outermost spans that are inside `span`, which ends now. Returns false if `span`
+    /// overlaps another span, or may do so.
     fn make_room(&mut self, span: Span) -> bool {
         for ended in [&mut self.recent, &mut self.older] {
             while let Some(last) = ended.last() {
@@ -116,7 +121,7 @@ impl History {
         true
     }
 
-    /// Remembers only `room` outermost spans one by one.
+    /// Keeps `room` outermost spans, and joins all older ones into a range.
     fn forget(&mut self, room: usize) {
         let count = self.recent.len() - room;
         let mut forgotten = self.recent.drain(..count);
@@ -145,7 +150,7 @@ impl History {
         if Some(first.0) < self.last_start {
             return false;
         }
-        // What is open must not end within an outermost span of the chunk.
+        // An open span must not end within an outermost span of the chunk.
         let is_cut = |open: &Span| {
             let before = later.outermost.partition_point(|span| span.0 < open.1);
             before > 0 && later.outermost[before - 1].1 > open.1
@@ -159,7 +164,8 @@ impl History {
         true
     }
 
-    /// Returns true if spans may overlap. No span that ends may hold an unfinished one, also if both begin together: viewers take it second.
+    /// Returns true if spans may overlap. An unfinished span must not begin inside a span that
+    /// ends, not even at its begin: viewers process the unfinished one second.
     fn may_overlap(&self) -> bool {
         let by_begin = self.order == Order::ByBegin && !self.unfinished.is_empty();
         let is_held = |start: &i64| {
@@ -172,7 +178,7 @@ impl History {
     }
 }
 
-/// The spans of all threads of all recordings.
+/// Spans of all threads of all recordings.
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
     threads: HashMap<RecordedThread, History>,
@@ -181,7 +187,7 @@ pub(crate) struct Histories {
 }
 
 impl Histories {
-    /// Adds what the next chunk of a recording holds.
+    /// Adds the spans of a recording's next chunk.
     pub(crate) fn append(&mut self, recording: usize, nestings: Vec<((i64, i64), Nesting)>) {
         let (least, most) = OF_THREAD;
         for (thread, nesting) in nestings {

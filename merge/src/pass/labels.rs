@@ -1,4 +1,4 @@
-//! What events are told apart by beside their thread: name and category.
+//! Name and category of an event. They match an end with its begin on a thread.
 
 use crate::base::number::unquoted;
 use crate::event::json::scan_object;
@@ -6,7 +6,7 @@ use crate::event::line::Event;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Hashes of an event's category and name, 0 for one that is not there.
+/// Hashes of an event's category and name; 0 for one that is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     pub(crate) category: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Labels {
 
 impl Labels {
     pub(crate) fn of(event: &Event<'_>) -> Labels {
-        // They may stand behind the front, which alone has been read of most lines.
+        // Of most lines, only the first members have been parsed, and these may come later.
         let fields = scan_object(event.line).unwrap_or(event.fields);
         let hash = |text: &[u8]| match &*unescaped(text) {
             b"" => 0,
@@ -27,14 +27,15 @@ impl Labels {
         }
     }
 
-    /// Whether an end with these labels ends a span that began with those: it has the same ones, or none.
+    /// Returns true if an end with these labels can end a span with the labels `begin`. A label
+    /// that the end does not have matches any.
     pub(crate) fn end(self, begin: Labels) -> bool {
         let same = |of_end: u32, of_begin: u32| of_end == 0 || of_end == of_begin;
         same(self.category, begin.category) && same(self.name, begin.name)
     }
 }
 
-/// What a JSON string says: two writers may escape the same name differently.
+/// Decodes a JSON string, because two writers may escape the same name differently.
 fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', text).is_some()
         && let Ok(plain) = serde_json::from_slice::<String>(text)

@@ -1,4 +1,4 @@
-//! Bytes that may be merged, and which parts of them count.
+//! Bytes to merge, and the parts of them that count.
 
 use crate::event::scan::Part;
 use crate::fragment::assembly::Assembly;
@@ -9,47 +9,47 @@ use crate::summary::chunk_summary::ChunkSummary;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Bytes that may be merged: of a fragment, a ring slot, or the spans that were open.
+/// Bytes to merge: of a fragment, of a ring slot, or lines about spans that were open.
 pub(crate) struct Source<'a> {
     pub(crate) recording: usize,
-    /// Segment, `None` for what came from the ring.
+    /// Number of the segment; `None` for bytes from the ring.
     pub(crate) segment: Option<usize>,
-    /// Slot of the ring, if these are its bytes.
+    /// Ring slot that contained these bytes, if any.
     pub(crate) slot: Option<&'a Slot>,
     pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
-    /// Whether these are the lines of the spans that were open.
+    /// True if these are the lines for spans that were open.
     is_of_open_spans: bool,
     pub(super) parts: SourceParts<'a>,
     pub(crate) summary: ChunkSummary,
 }
 
-/// Which parts of a source count.
+/// Parts of a source that count.
 pub(super) enum SourceParts<'a> {
-    /// Those of a segment, which are many in a long run: a block each.
+    /// Parts of a segment: one for each block, so a long run has many.
     Segment(&'a Assembly, usize),
     Few(Cow<'a, [Part]>),
 }
 
 impl<'a> Source<'a> {
-    /// Lines that all count and stand in no segment.
+    /// Creates a source of lines that all count and belong to no segment.
     pub(crate) fn of_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
         let all = SourceParts::Few(vec![Part::all_of(lines)].into());
         source(recording, None, path, lines, all)
     }
 
-    /// Returns the fragment that holds these bytes; `None` if they came from a ring.
+    /// Returns the fragment that contains these bytes, or `None` if they came from a ring.
     pub(crate) fn fragment<'r>(&self, recordings: &'r [Recording]) -> Option<&'r Fragment> {
         recordings[self.recording].fragments.get(self.segment?)
     }
 
-    /// How many spans were open, if that is what these bytes say.
+    /// Returns the number of open spans if these are the lines for them.
     pub(super) fn open_spans(&self) -> Option<u64> {
         self.is_of_open_spans
             .then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)
     }
 
-    /// Where in the source's file the byte at `at` lies.
+    /// Converts a position in these bytes to an offset in the source's file.
     pub(crate) fn file_offset(&self, at: u64) -> u64 {
         self.slot.map_or(at, |slot| slot.file_offset(at))
     }

@@ -1,5 +1,6 @@
-//! How all passes go over chunks: in parallel, some at a time. What is found in them is put together in their order, so that it does not depend on the number
-//! of threads. It is forgotten long before the last chunk is read.
+//! Parallel loops over chunks, used by all passes. A batch of chunks is read at a time, and the
+//! results are handed on in order, so that they do not depend on the number of threads. Results are
+//! dropped long before the last chunk is read.
 
 use crate::base::progress::Progress;
 use crate::event::edges::Lies;
@@ -18,7 +19,7 @@ pub(crate) struct ChunkView<'a> {
 }
 
 impl ChunkView<'_> {
-    /// Returns what `of_event` makes of the events of a chunk that are shown.
+    /// Returns the results of `f` for those events of a chunk that are shown.
     pub(crate) fn shown<T>(
         self,
         number: usize,
@@ -39,12 +40,12 @@ impl ChunkView<'_> {
     }
 }
 
-/// Chunks that are looked at before what was found is put together.
+/// Number of chunks that are read before their results are handed on.
 #[derive(Clone, Copy)]
 pub(crate) enum AtOnce {
-    /// Some for each worker, as far as memory goes.
+    /// Several for each worker, bounded for the sake of memory.
     Many,
-    /// Fewer, where much is found in each.
+    /// Fewer, for loops with large results.
     Few,
 }
 
@@ -58,7 +59,7 @@ impl AtOnce {
     }
 }
 
-/// Looks at the chunks of these numbers, and returns what was found in each, in their order.
+/// Calls `f` in parallel with these chunk numbers. Returns the results in the same order.
 pub(crate) fn visit<T: Send>(
     numbers: impl IntoIterator<Item = usize>,
     at_once: AtOnce,
@@ -73,10 +74,11 @@ pub(crate) fn visit<T: Send>(
     batches.flatten()
 }
 
-/// Looks at all chunks, and hands to `merge` what was found in each. It may change them and their sources.
+/// Calls `f` in parallel for all chunks, then `merge` with each result, in order. `merge` may
+/// change the chunk and its source.
 ///
 /// # Errors
-/// The first one of `merge`.
+/// Returns the first error of `merge`.
 pub(crate) fn visit_mut<'a, T: Send, E>(
     sources: &mut [Source<'a>],
     chunks: &mut [Chunk],
@@ -102,13 +104,14 @@ pub(crate) fn visit_mut<'a, T: Send, E>(
 /// The chunks to scan.
 pub(crate) struct ThreadScan<'a> {
     pub(crate) view: ChunkView<'a>,
-    /// Shift from the times of each recording to the times of the trace.
+    /// Shift in ns from the times of each recording to the times of the trace.
     pub(crate) shifts_ns: &'a [i64],
     pub(crate) progress: &'a Progress,
 }
 
 impl ThreadScan<'_> {
-    /// Returns in order what `of_event` makes of the events that are shown, of some threads and perhaps of others.
+    /// Returns the results of `f`, in order, for the shown events of some threads. Events of other
+    /// threads may be included.
     pub(crate) fn each<T: Send>(
         &self,
         places: impl Iterator<Item = RecordedThread>,

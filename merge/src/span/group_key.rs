@@ -1,4 +1,4 @@
-//! An event that means something only together with others.
+//! Events that only have a meaning together with others, such as begins and ends.
 
 use crate::base::begun_spans::Half;
 use crate::event::flow::trace_id;
@@ -11,52 +11,53 @@ use crate::store::sorter::Record;
 use sa_format::Phase;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A thread of a recording, by its number among all that have events: there are many mates.
+/// Number of a thread among all threads of all recordings that have events. Small, because there
+/// are many [`GroupEvent`]s.
 pub(crate) type ThreadNumber = u32;
 
-/// What an event is in what it belongs to.
+/// Role of an event in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GroupRole {
-    /// Begin, what lies within, and end of a span.
+    /// Begin of a span, an event within it, and its end.
     Begin,
     Within,
     End,
-    /// Start of a flow, and all that comes after it.
+    /// Start of a flow, and all events after it.
     Start,
     Next,
 }
 
-/// What belongs together.
+/// Identity of a group of events that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum GroupKey {
-    /// Spans of a thread.
+    /// Begins and ends of a thread.
     Thread(ThreadNumber),
-    /// Spans of an id in a category.
+    /// Async events, by hashes of their id and category.
     Async(u64, u64),
-    /// A flow's id, with its category and name.
+    /// Events of a flow, by its id and a hash of its category and name.
     Flow(u64, u64),
 }
 
-/// An event that belongs to others. Its order is that of the fields.
+/// An event that belongs to a group. The order is by the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupEvent<T> {
     pub(crate) whole: GroupKey,
     pub(crate) at_ns: i64,
     pub(crate) at: EventRef,
-    /// Hashes of its name and category, if they decide which end belongs to which begin.
+    /// Hashes of its name and category, if they decide which begin it ends.
     pub(crate) labels: Labels,
     pub(crate) role: GroupRole,
-    /// The rest of what is known of it.
+    /// Additional data for each kind of consumer.
     pub(crate) more: T,
 }
 
-/// The part of an event in a filter or a window.
+/// Relation of an event to the filter and the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Choice {
     pub(crate) row: ThreadNumber,
-    /// Set if the filter asks for it.
+    /// True if the event matches the filter.
     pub(crate) wanted: bool,
-    /// Set if it is in the window.
+    /// True if the event is in the window.
     pub(crate) inside: bool,
 }
 
@@ -84,7 +85,8 @@ impl<T: Record> Record for GroupEvent<T> {}
 
 impl Record for Choice {}
 
-/// Returns the group of an event and its role there, if it belongs to other events. Flows are groups only if `flows` is true.
+/// Returns the group and role of an event that belongs to other events. Flow events are included
+/// only if `flows` is true.
 pub(crate) fn whole(
     event: &Event<'_>,
     target: &Target,
@@ -114,4 +116,4 @@ pub(crate) fn whole(
     Some((whole, role))
 }
 
-const _: () = assert!(size_of::<GroupEvent<Choice>>() == 64); // docs/decisions/0036 says how many bytes
+const _: () = assert!(size_of::<GroupEvent<Choice>>() == 64); // docs/decisions/0036 states this size

@@ -1,4 +1,4 @@
-//! Events that mean something only together: begins and ends of spans, and the arrows of a flow.
+//! Matching of begins with ends, and of the events of a flow.
 
 use crate::base::begun_spans::BegunSpans;
 use crate::event::edges::Edges;
@@ -6,10 +6,10 @@ use crate::span::group_key::{Choice, GroupEvent, GroupKey, GroupRole, ThreadNumb
 use crate::store::sorter::Record;
 use std::io;
 
-/// A span that is shown, on its row.
+/// A span that is shown, and its thread.
 pub(crate) type ShownSpan = (ThreadNumber, (i64, i64));
 
-/// A step in the matching of events that belong together.
+/// A result of matching the events of a group.
 pub(crate) enum Joined<'a, T> {
     /// A begin, and its end if it has one.
     Span(&'a GroupEvent<T>, Option<&'a GroupEvent<T>>),
@@ -19,7 +19,7 @@ pub(crate) enum Joined<'a, T> {
     Other(&'a GroupEvent<T>, &'a BegunSpans<GroupEvent<T>>),
 }
 
-/// Finds the end of each begun span, as [`BegunSpans`] says, and calls `found` with what comes of the events.
+/// Matches ends with begins by the rules of [`BegunSpans`]. Calls `found` with each result.
 pub(crate) fn join<T: Record>(
     events: &[GroupEvent<T>],
     mut found: impl FnMut(Joined<'_, T>) -> io::Result<()>,
@@ -47,7 +47,8 @@ pub(crate) fn join<T: Record>(
     Ok(())
 }
 
-/// Calls `show` with the events that are shown, together or not at all, and `cover` with their spans. Returns the number of spans that cross an edge.
+/// Selects the groups of events that are shown. Calls `show` with each of their events and `cover`
+/// with each span. Returns the number of spans that cross an edge of the window.
 pub(crate) fn show_groups(
     events: &[GroupEvent<Choice>],
     edges: Edges,
@@ -55,12 +56,12 @@ pub(crate) fn show_groups(
     mut cover: impl FnMut(ShownSpan) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut cut = 0;
-    // The start of a flow that leads nowhere so far, and a flow that has led somewhere.
+    // Start of a flow for which no other event has been found yet, and a flow that has one.
     let mut start: Option<GroupEvent<Choice>> = None;
     let mut goes_on: Option<GroupKey> = None;
     join(events, |joined| {
         match joined {
-            // A begin without an end is shown by itself.
+            // A begin without an end is shown alone.
             Joined::Span(begin, end) => {
                 let reaches = end.map_or(begin.more.inside, |end| {
                     begin.at_ns <= edges.to_ns && end.at_ns >= edges.from_ns
@@ -81,7 +82,7 @@ pub(crate) fn show_groups(
             Joined::End(_) => {}
             Joined::Other(event, open) => match event.role {
                 GroupRole::Start => (start, goes_on) = (Some(*event), None),
-                // Only arrows that have both their ends are shown.
+                // Only flows that have both a start and another event are shown.
                 GroupRole::Next => {
                     if let Some(start) = start.take().filter(|start| start.whole == event.whole) {
                         show(&start);

@@ -1,4 +1,5 @@
-//! Where the spans of some threads begin and end, and what belongs to them, in the order in which viewers take events.
+//! Spans of some threads and the events that belong to them, in the order in which viewers process
+//! events.
 
 use crate::base::span_stack::UNFINISHED;
 use crate::event::flow::binds_to_next;
@@ -18,13 +19,14 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-/// What an event of a thread is.
+/// Part of a thread's events, complete or to be matched.
 enum LanePart {
     Whole(LaneEvent),
     Half(GroupEvent<ArgsPlace>),
 }
 
-/// All that happens on the threads that `rows` numbers; what is too much for memory goes to files in `folder`.
+/// Returns all events on the threads that `rows` numbers. If memory does not suffice, they go to
+/// files in `folder`.
 pub(crate) fn lane_events(
     scan: &ThreadScan<'_>,
     rows: &HashMap<RecordedThread, u32>,
@@ -67,7 +69,8 @@ pub(crate) fn lane_events(
     events.finish()
 }
 
-/// Of what happens at one time, viewers take complete spans first, then the others.
+/// Kind of an event. At the same time, viewers process complete spans first, then the other kinds
+/// in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LaneEventKind {
     /// `X`
@@ -80,26 +83,27 @@ pub(crate) enum LaneEventKind {
     Point,
 }
 
-/// A place in the time of a thread, ordered by its fields.
+/// An event of a thread, ordered by its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LaneEvent {
-    /// Which of the threads.
+    /// Number of the thread.
     pub(crate) row: u32,
     pub(crate) start: i64,
     pub(crate) kind: LaneEventKind,
-    /// Of complete spans that begin together the longest is the first.
+    /// Negative duration of a complete span: of spans that begin together, the longest comes first.
     pub(crate) longest: i64,
     pub(crate) at: EventRef,
-    /// The end of a span, [`UNFINISHED`] if it has none.
+    /// End of a span, or [`UNFINISHED`] if it has none.
     pub(crate) end: i64,
-    /// The event that ends a begun span, if there is one.
+    /// Event that ends a begun span, if there is one.
     pub(crate) end_at: Option<EventRef>,
-    /// The place of the args of an end that is not written.
+    /// Args of an end that is not written.
     pub(crate) end_args: ArgsPlace,
 }
 
 impl LaneEvent {
-    /// Returns the event as a place on its row; `None` if nothing happens there.
+    /// Converts an event that does not need a counterpart. Returns `None` if it is not bound to the
+    /// thread's spans.
     fn of(event: &Event<'_>, row: u32, at: EventRef, shift_ns: i64) -> Option<LaneEvent> {
         let start = event.ts_ns + shift_ns;
         let (kind, end) = match event.phase {
@@ -124,7 +128,8 @@ impl LaneEvent {
         })
     }
 
-    /// A begun span, and what ends it. A begin and an end at the same time become a complete span, because a viewer would process the end first.
+    /// Creates the event for a begun span and its end. A begin and an end at the same time become a
+    /// complete span, because a viewer would process the end first.
     fn begun(
         row: u32,
         begin: &GroupEvent<ArgsPlace>,
@@ -146,7 +151,7 @@ impl LaneEvent {
 
 impl Record for LaneEvent {}
 
-/// The place of args in the bytes of a source. Without args, or if they are empty, the length is 0.
+/// Position of args in the bytes of a source. The length is 0 if the args are missing or empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ArgsPlace {
     /// Number of the source.
@@ -156,9 +161,9 @@ pub(crate) struct ArgsPlace {
 }
 
 impl ArgsPlace {
-    /// Finds the args of an event whose line is part of the bytes of the source with this number.
+    /// Returns the position of an event's args. `number` is the number of its source.
     fn of(event: &Event<'_>, number: usize, source: &Source<'_>) -> ArgsPlace {
-        // Of most lines only the front was scanned, up to the time.
+        // Of most lines, only the members up to the time have been parsed.
         let fields = scan_object(event.line).unwrap_or(event.fields);
         let args = fields.args.of(event.line);
         if !has_members(args) {
@@ -171,7 +176,8 @@ impl ArgsPlace {
         }
     }
 
-    /// Returns the args as a JSON object. They may be anything if the source was overwritten, and are empty if it has become too short.
+    /// Returns the args as a JSON object. They are arbitrary text if the source was overwritten,
+    /// and empty if it has become too short.
     pub(crate) fn text<'a>(self, sources: &[Source<'a>]) -> &'a [u8] {
         let bytes = sources.get(self.source as usize).map(|source| source.bytes);
         let start = usize::try_from(self.start).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 use super::*;
 use std::cmp::Reverse;
 
-/// Numbers that look random and are the same each time.
+/// Deterministic pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -18,7 +18,7 @@ impl Numbers {
     }
 }
 
-/// What a chunk holds: spans, and begins of unfinished ones.
+/// Contents of a chunk: spans, and begins of unfinished spans.
 type Content<'a> = (&'a [Span], &'a [i64]);
 
 fn clash(spans: &[Span], unfinished: &[i64]) -> bool {
@@ -37,7 +37,6 @@ fn nesting((spans, unfinished): Content<'_>) -> Nesting {
     nesting
 }
 
-/// Returns true if the chunks' spans may overlap.
 fn may_overlap(chunks: &[Content<'_>], room: usize) -> bool {
     let mut history = History::default();
     for chunk in chunks {
@@ -46,7 +45,7 @@ fn may_overlap(chunks: &[Content<'_>], room: usize) -> bool {
     history.may_overlap()
 }
 
-/// Returns the same for spans cut into chunks in several ways.
+/// Returns the results for the same spans, cut into chunks in several ways.
 fn found((spans, unfinished): Content<'_>, numbers: &mut Numbers) -> Vec<bool> {
     let mut found = vec![may_overlap(&[(spans, unfinished)], 4)];
     for _ in 0..4 {
