@@ -1,6 +1,7 @@
-//! One time axis: what brings a recording's times to the reference host's monotonic clock.
+//! One time axis: maps the times of each recording to the monotonic clock of the reference host.
 //!
-//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::align`].
+//! Recordings of one boot share that clock, except for the offset of their time namespace. Other
+//! boots and hosts are aligned by [`crate::align`].
 
 pub(crate) mod axis;
 pub(crate) mod clocks;

@@ -1,4 +1,4 @@
-//! A run's time axis, and where the windows that are asked for lie on it.
+//! The time axis of a run, and the position of requested windows on it.
 
 use crate::align::Curve;
 use crate::clock::clocks::Clocks;
@@ -9,16 +9,17 @@ use crate::summary::chunk_summary::ChunkSummary;
 use crate::{Error, Window};
 use std::time::Duration;
 
-/// A run's time axis.
+/// The time axis of a run.
 pub(crate) struct Axis {
     pub(crate) first_ns: i64,
     last_ns: i64,
-    /// To wall time.
+    /// Curve from the axis to wall time.
     wall: Option<Curve>,
 }
 
 impl Axis {
-    /// The axis of all recordings, of which the times are warped where they are; `None` if nothing has a time.
+    /// Creates the axis for all recordings. `summaries` have warped times wherever a map has a
+    /// warp. Returns `None` if no event has a time.
     pub(crate) fn of(
         summaries: &[ChunkSummary],
         maps: &[TimeMap],
@@ -38,7 +39,7 @@ impl Axis {
         })
     }
 
-    /// Returns the axis as far as it is known before everything is read: its begin and its wall time.
+    /// Creates the axis before all events are known: only its begin and its wall time.
     pub(crate) fn of_firsts(
         firsts_ns: &[Option<i64>],
         maps: &[TimeMap],
@@ -51,7 +52,8 @@ impl Axis {
         })
     }
 
-    /// The same axis, from the first of these events on: not everything is read.
+    /// Returns the same axis, but begins it at the first of these events. Used if only a part of
+    /// the run is read.
     pub(crate) fn begun_by(self, firsts_ns: &[Option<i64>], maps: &[TimeMap]) -> Axis {
         Axis {
             first_ns: least_ns(firsts_ns, maps).unwrap_or(self.first_ns),
@@ -69,7 +71,7 @@ impl Axis {
         }
     }
 
-    /// A time of the axis as it can be asked for.
+    /// Formats a time of the axis as it can be given on the command line.
     fn words(&self, at_ns: i64) -> String {
         let after = at_ns.saturating_sub(self.first_ns);
         let sign = if after < 0 { "-" } else { "" };
@@ -83,7 +85,8 @@ impl Axis {
     /// Returns the edges of a window on the axis.
     ///
     /// # Errors
-    /// If it lies nowhere, or outside of the run.
+    /// Returns [`Error::Usage`] if the window cannot be located, is empty, or is outside of the
+    /// run.
     pub(crate) fn edges(&self, window: &Window) -> Result<Edges, Error> {
         let edges = self.place_edges(window)?;
         match window {
@@ -92,7 +95,7 @@ impl Axis {
         }
     }
 
-    /// The same without a look at where the run ends.
+    /// Returns the edges of a window without checking that they are within the run.
     pub(crate) fn place_edges(&self, window: &Window) -> Result<Edges, Error> {
         let mut edges = Edges::OPEN;
         match *window {
@@ -138,7 +141,8 @@ impl Axis {
     }
 }
 
-/// The first of the events that are known of each recording, by its own time.
+/// Returns the first event of all recordings, on the axis. `firsts_ns` are in each recording's own
+/// time.
 fn least_ns(firsts_ns: &[Option<i64>], maps: &[TimeMap]) -> Option<i64> {
     let placed = |(first, map): (&Option<i64>, &TimeMap)| Some(map.at((*first)?));
     firsts_ns.iter().zip(maps).filter_map(placed).min()

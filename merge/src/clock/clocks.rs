@@ -1,4 +1,4 @@
-//! The clocks of all boots: who is the reference, and what brings the others to it.
+//! The clocks of all boots: selects the reference and aligns the others with it.
 
 use crate::ClockOptions;
 use crate::align::{
@@ -24,46 +24,48 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What wall clocks may be off if nothing else is said: NTP keeps them within some ms over the Internet, and within less on a local network.
+/// Default error of a wall clock. NTP keeps it within some ms over the Internet, and within less on
+/// a local network.
 const WALL_ERROR: Duration = Duration::from_millis(10);
 
-/// By what the clocks of several hosts are brought together.
+/// Evidence by which the clocks of several hosts are aligned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockBy {
-    /// Their wall clocks, the flows between them (nothing arrives before it was sent), and the collectives that they ended together.
+    /// Wall clocks, flows between hosts (nothing arrives before it was sent), and collectives that
+    /// they ended together.
     #[default]
     Flows,
-    /// What their wall clocks showed.
+    /// Wall clocks only.
     Anchors,
-    /// Nothing: the times of each boot are left as they were recorded.
+    /// None: the times of each boot stay as recorded.
     None,
 }
 
-/// How the times of all recordings become those of the axis.
+/// Maps the times of all recordings to the axis.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     boots: BTreeMap<Boot, (Placement, Curve)>,
-    /// From the axis to wall time, as far as anchors tell.
+    /// Curve from the axis to wall time. `None` without anchors.
     wall: Option<Curve>,
-    /// Why no flows were looked at.
+    /// Error that prevented the use of flows.
     pub(crate) failed: Option<String>,
 }
 
-/// Most bytes of the ends of flows and collectives in memory.
+/// Maximum memory in bytes for the ends of flows and collectives.
 const BYTES: usize = 8 << 20;
 
-/// Evidence about clocks besides anchors: flows and collectives.
+/// Evidence about clocks in addition to anchors: flows and collectives.
 pub(crate) struct Flows<'a> {
     pub(crate) recordings: &'a [Recording],
     pub(crate) summaries: &'a [ChunkSummary],
     pub(crate) view: ChunkView<'a>,
-    /// Where temporary files may be.
+    /// Folders for temporary files.
     pub(crate) folders: &'a [PathBuf],
 }
 
 impl Clocks {
-    /// Places the boots of all recordings by all that is known of them.
+    /// Aligns the boots of all recordings by all available evidence.
     pub(crate) fn of(flows: &Flows<'_>, options: &ClockOptions) -> Clocks {
         let recordings = flows.recordings;
         let known = recordings.iter().zip(flows.summaries);
@@ -78,7 +80,8 @@ impl Clocks {
         Clocks::new(&known, options, Some(flows))
     }
 
-    /// Places every boot; the reference is the main process's, else the first, of those that know the time if there is one.
+    /// Aligns all boots. The reference is the boot of a main process, otherwise the first boot.
+    /// Boots with a wall clock are preferred.
     pub(crate) fn new(
         known: &[RecordedClock<'_>],
         options: &ClockOptions,
@@ -132,7 +135,7 @@ impl Clocks {
         }
     }
 
-    /// What to do to the times of a recording with this header.
+    /// Returns the map for the times of a recording with this header.
     pub(crate) fn map(&self, header: Option<&FragmentHeader>) -> TimeMap {
         let Some(header) = header else {
             return TimeMap::default();
@@ -150,7 +153,7 @@ impl Clocks {
         }
     }
 
-    /// The same of each recording. Those of the same clock share what they are warped by.
+    /// Returns the map of each recording. Recordings of the same clock share a curve.
     pub(crate) fn maps(&self, recordings: &[Recording]) -> Vec<TimeMap> {
         let mut made = BTreeMap::new();
         let headers = recordings.iter().map(Recording::clock_header);
@@ -162,12 +165,12 @@ impl Clocks {
         headers.map(&mut map).collect()
     }
 
-    /// From the axis to wall time, if any anchor of the reference tells.
+    /// Returns the curve from the axis to wall time, if the reference has anchors.
     pub(crate) fn wall(&self) -> Option<&Curve> {
         self.wall.as_ref()
     }
 
-    /// Whether anything tells where the times of a recording are.
+    /// Returns true if there is evidence that aligns the recording's boot.
     pub(crate) fn is_placed(&self, header: &FragmentHeader) -> bool {
         let of_boot = self.boots.get(&boot(header));
         of_boot.is_some_and(|(placement, _)| placement.method != "none")
@@ -185,7 +188,7 @@ impl Flows<'_> {
             let number = boots.binary_search(&boot(header?)).ok()?;
             u32::try_from(number).ok()
         };
-        // Flows of other profilers' traces lead to no other input. Their collectives do.
+        // Flows of other profilers' traces do not lead to other inputs, but their collectives do.
         let recordings = || self.recordings.iter();
         let own = recordings().map(|recording| number(recording.header()));
         let all = recordings().map(|recording| number(recording.clock_header()));
@@ -205,7 +208,8 @@ impl Flows<'_> {
     }
 }
 
-/// Reads the chunks that may have ends once more, and adds these to `sorter`. `boots` has the boot of each recording.
+/// Reads those chunks again that may have ends of flows, and adds the ends to `sorter`. `boots`
+/// contains the boot of each recording.
 fn collect(
     sorter: &mut Sorter<'_, End>,
     recordings: &[Recording],
@@ -239,7 +243,7 @@ fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
         _ => return None,
     };
     let id = flow::global_id(event)?;
-    let labels = Labels::of(event); // viewers tell flows apart by them, too
+    let labels = Labels::of(event); // viewers distinguish flows by these as well
     let labels = u64::from(labels.name) << 32 | u64::from(labels.category);
     Some(End {
         flow: id ^ labels.rotate_left(7),
@@ -249,18 +253,19 @@ fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
     })
 }
 
-/// Most readings of the clocks of a host that are kept.
+/// Maximum number of clock readings for each host.
 const MOST_READINGS: usize = 4096;
 
 /// Clock readings and event times of a recording.
 pub(crate) struct RecordedClock<'a> {
     pub(crate) header: &'a FragmentHeader,
     pub(crate) anchors: &'a [Anchor],
-    /// Its first and its last event, in its own time.
+    /// Times of its first and last event, in its own time.
     pub(crate) events_ns: Option<(i64, i64)>,
 }
 
-/// Returns a host for each boot, with the readings of its recordings. `is_all` is true if all their events are known, not only the first ones.
+/// Returns a host for each boot, with the readings of its recordings. `is_all` is true if all their
+/// events are known, not only the first ones.
 pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -> Vec<Host> {
     let mut drafts: Vec<HostDraft> = Vec::new();
     drafts.resize_with(boots.len(), HostDraft::default);
@@ -276,11 +281,11 @@ pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -
     drafts.into_iter().map(HostDraft::host).collect()
 }
 
-/// A host while its recordings are looked at.
+/// A host under construction.
 #[derive(Default)]
 struct HostDraft {
     readings: Vec<Reading>,
-    /// Readings that are used only if there are no others.
+    /// Readings that are only used if there are no others.
     lone: Vec<Reading>,
     events_ns: Option<(i64, i64)>,
 }
@@ -314,7 +319,7 @@ impl HostDraft {
             true => self.lone,
             false => self.readings,
         };
-        // The first and the last one of a recording have neighbours in others.
+        // The first and the last reading of a recording have neighbours in other recordings.
         readings.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
         drop_odd(&mut readings);
         Host {
@@ -324,7 +329,7 @@ impl HostDraft {
     }
 }
 
-/// Adds readings of another recording, and keeps not too many.
+/// Adds readings of another recording, and thins them out if there are too many.
 fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
     all.extend(readings);
     if all.len() > 2 * MOST_READINGS {
@@ -338,7 +343,7 @@ mod tests {
     use super::*;
     use crate::sample::{anchor, header};
 
-    /// No checksum vouches for the front of a segment.
+    /// Anchors at the beginning of a segment are not covered by a checksum.
     #[test]
     fn damaged_anchors_move_no_host() {
         let header = header(1);
@@ -365,7 +370,7 @@ mod tests {
                 assert_eq!(place(&anchors), (Some(1_000), 0), "{at} {monotonic_ns}");
             }
         }
-        // If there is no other one, it is believed.
+        // A single anchor is trusted.
         assert_eq!(
             place(&[anchor(5_900_000_000_000, 5_900_000_000_500)]).0,
             Some(500)

@@ -1,10 +1,13 @@
-//! Collects when hosts ended the same collectives, by which their clocks are brought together.
+//! Collects the times at which hosts ended the same collectives. They help to align the hosts'
+//! clocks.
 //!
-//! No rank can end an all_reduce before all have begun it, and from then on all have the same to do. So they end it together, within the time of the
-//! transfer, which is at most the shortest part that any of them has in it: the rank that comes last waits for nobody. Each collective thus bounds how far
-//! two clocks can be apart, in both directions.
+//! No rank can end an all_reduce before all ranks have begun it, and from then on all have the same
+//! work left. So they end it together, within the transfer time. That is at most the shortest part
+//! of any rank, because the rank that comes last waits for nobody. Thus each collective bounds how
+//! far two clocks can be apart, in both directions.
 //!
-//! Only names and numbers say that two slices are one collective, so [`pairing`] checks that first.
+//! Two slices are only known to be one collective by their names and numbers, so [`pairing`] checks
+//! that first.
 
 mod device_rows;
 mod pairing;
@@ -21,10 +24,10 @@ use std::collections::BTreeMap;
 use std::io;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most bytes of them in memory.
+/// Maximum memory in bytes for the members of collectives.
 const BYTES: usize = 8 << 20;
 
-/// The recordings in which collectives are searched for.
+/// Input of the search for collectives.
 pub(super) struct CollectiveSearch<'a> {
     pub(super) flows: &'a Flows<'a>,
     /// Number of each recording's boot.
@@ -33,10 +36,10 @@ pub(super) struct CollectiveSearch<'a> {
     pub(super) hosts: &'a Hosts,
 }
 
-/// A rank's part of a collective.
+/// Part of a rank in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
-    /// The collective. Its number is 0 until the rank's slices are counted.
+    /// Key of the collective. Its number is 0 until the rank's slices are counted.
     key: CollectiveKey,
     boot: u32,
     rank: u32,
@@ -44,22 +47,24 @@ struct Member {
     end_ns: i64,
 }
 
-/// When the ranks of one host ended a collective.
+/// Time at which the ranks of one host ended a collective.
 #[derive(Clone, Copy, Debug)]
 struct HostEnd {
     boot: u32,
     first_ns: i64,
     last_ns: i64,
-    /// The longest time that the transfer can have taken: the shortest part that any rank of any host had in it.
+    /// Upper bound of the transfer time: the shortest part of any rank of any host.
     transfer_ns: i64,
 }
 
 impl CollectiveSearch<'_> {
-    /// Adds two arrows for each collective and each two of its hosts: neither ends later than the other plus the time of the transfer.
+    /// Adds two arrows for each collective and pair of hosts: neither host ends it later than the
+    /// other plus the transfer time.
     pub(super) fn collect(&self, ends: &mut Sorter<'_, End>) -> io::Result<()> {
         let rows = DeviceRows::of(self.flows.recordings, self.flows.summaries, self.boots);
         let (counts, members) = self.members(&rows)?;
-        // If ranks have different numbers of collectives, or if two say that they are the same one, it is unknown which collectives belong together.
+        // If ranks have different numbers of collectives, or if two traces declare the same rank,
+        // it is unknown which collectives belong together.
         let is_whole = |group: &[Member]| {
             let count = |member: &Member| counts.count(member.key.group, member.rank);
             let is_paired = group.iter().all(|member| count(member) == count(&group[0]));
@@ -157,7 +162,8 @@ fn host_ends(members: &[Member]) -> Vec<HostEnd> {
     hosts.into_values().collect()
 }
 
-/// Pairs the first host of a collective with each other one. Bounds between any two hosts follow from these, and all pairs of many hosts would be too many.
+/// Pairs the first host of a collective with each other one. Bounds between any two hosts follow
+/// from these, and all pairs of many hosts would be too many.
 fn pairs(
     key: CollectiveKey,
     hosts: &[HostEnd],
@@ -167,7 +173,8 @@ fn pairs(
     first.zip(others).map(move |(one, other)| (key, one, other))
 }
 
-/// Adds an arrow: all of the first host's ranks end before the first of the other's ends plus the transfer.
+/// Adds an arrow: all ranks of the host `from` end before the first rank of `to` ends, plus the
+/// transfer time.
 fn put(
     key: CollectiveKey,
     from: HostEnd,

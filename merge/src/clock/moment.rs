@@ -7,19 +7,19 @@ use std::time::Duration;
 /// A moment of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// So long after its first event.
+    /// Time since the first event.
     FromStart(Duration),
     /// Wall time in ns since 1970.
     Wall(i64),
 }
 
-/// What `--around` shows on each side unless it is told.
+/// Default length of each side of `--around`.
 const AROUND: Duration = Duration::from_secs(5);
 
-/// Reads a duration from the start of the run, or an RFC 3339 time.
+/// Parses a duration since the start of the run, or an RFC 3339 time.
 ///
 /// # Errors
-/// What was expected, if it is anything else.
+/// Returns a message that states what was expected.
 pub fn parse_moment(text: &str) -> Result<Moment, String> {
     let text = text.trim();
     let wall = || i64::try_from(text.parse::<Timestamp>().ok()?.as_nanosecond()).ok();
@@ -30,10 +30,10 @@ pub fn parse_moment(text: &str) -> Result<Moment, String> {
     })
 }
 
-/// Reads a moment and how much of either side of it is shown: `T±D`, also written `T+-D`.
+/// Parses a moment and the time to show on either side of it: `T±D`, also written `T+-D`.
 ///
 /// # Errors
-/// What was expected, if it is anything else.
+/// Returns a message that states what was expected.
 pub fn parse_around(text: &str) -> Result<(Moment, Duration), String> {
     let parts = text.split_once('±').or_else(|| text.split_once("+-"));
     let (moment, side) = parts.unwrap_or((text, ""));
@@ -44,7 +44,7 @@ pub fn parse_around(text: &str) -> Result<(Moment, Duration), String> {
     Ok((parse_moment(moment)?, side))
 }
 
-/// A wall time in words; nothing for one that no calendar has.
+/// Formats a wall time. Returns `None` if it is out of the calendar's range.
 pub(crate) fn wall_text(ns: i64) -> Option<String> {
     let time = Timestamp::from_nanosecond(ns.into()).ok()?;
     Some(time.to_string())

@@ -1,33 +1,36 @@
-//! What a merge says of the clocks of several hosts.
+//! The report on the clocks of several hosts.
 
 use crate::align::{By, Curve, Host, Place};
 use serde::Serialize;
 
-/// How the times of one boot were placed.
+/// Alignment of the times of one boot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Placement {
     /// Host name.
     pub host: String,
     /// Kernel boot id.
     pub boot_id: String,
-    /// Nanoseconds added to its monotonic clock, at its first event if it drifts.
+    /// Time in ns that was added to its monotonic clock; at its first event if the clock drifts.
     pub shift_ns: i64,
-    /// `shared`: it is the reference; `wall_clock`: by its anchors; `wall_clock_and_flows`: by its anchors, and by flows from and to other hosts;
-    /// `flows`: by these alone; `wall_clock_and_collectives` and `collectives`: likewise by collectives, where there are no flows; `none`: nothing tells, and it was left where it is.
+    /// Evidence for the alignment. `shared`: it is the reference. `wall_clock`: its anchors.
+    /// `wall_clock_and_flows`: its anchors, and flows from and to other hosts. `flows`: only flows.
+    /// `wall_clock_and_collectives` and `collectives`: the same with collectives, if there are no
+    /// flows. `none`: no evidence, so its times are unchanged.
     pub method: &'static str,
-    /// What its times may be off, against the reference, in ns; `None` where they may be off by any time.
+    /// Maximum error of its times against the reference, in ns; `None` if it is unbounded.
     pub uncertainty_ns: Option<u64>,
-    /// How much slower than the reference's its monotonic clock ran, in parts per million: so much is added to its times.
+    /// By how many parts per million its monotonic clock ran slower than the reference's. Its times
+    /// are stretched by this.
     pub drift_ppm: f64,
-    /// How often its wall clock was set while it was recorded.
+    /// Number of times that its wall clock was set during the recording.
     pub steps: usize,
-    /// Arrows of flows from and to other hosts.
+    /// Number of arrows of flows from and to other hosts.
     pub flows: u64,
-    /// Collectives that it ended together with other hosts.
+    /// Number of collectives that it ended together with other hosts.
     pub collectives: u64,
-    /// Those of them that end before they begin by more than both clocks may be off.
+    /// Number of flows that end before they begin by more than the error of both clocks.
     pub contradicting_flows: u64,
-    /// How far ahead its wall clock was set, in ns, if flows say that it was set wrong.
+    /// Time in ns by which its wall clock was ahead, if flows show that it was set wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_off_ns: Option<i64>,
 }
@@ -68,7 +71,7 @@ impl Placement {
         }
     }
 
-    /// It in words.
+    /// Formats the line for the summary.
     pub(crate) fn words(&self) -> String {
         let by = match self.method {
             "wall_clock" => "by its wall clock",
@@ -111,7 +114,7 @@ impl Placement {
     }
 }
 
-/// A time in a unit that suits it.
+/// Formats a time in a suitable unit.
 fn duration(ns: u64) -> String {
     let (unit, of) = match ns {
         0..10_000 => ("ns", 1),
@@ -122,7 +125,7 @@ fn duration(ns: u64) -> String {
     format!("{} {unit}", ns.div_ceil(of))
 }
 
-/// In parts per million, with three decimals.
+/// Returns the drift in parts per million, rounded to three decimals.
 fn drift_ppm(curve: &Curve, (first_ns, last_ns): (i64, i64)) -> f64 {
     let (own, axis) = (last_ns - first_ns, curve.at(last_ns) - curve.at(first_ns));
     if own <= 0 || curve.as_shift().is_some() {

@@ -1,14 +1,14 @@
-//! How the own times of one recording become those of the axis.
+//! Mapping of a recording's own times to the axis.
 
 use crate::align::Curve;
 use std::sync::Arc;
 
-/// How the own times of one recording become those of the axis.
+/// Maps the own times of one recording to the axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeMap {
-    /// Where it is not always the same.
+    /// Curve to apply first, if a shift is not enough.
     pub(crate) warp: Option<Arc<Curve>>,
-    /// What is added then.
+    /// Time in ns to add after that.
     pub(crate) shift_ns: i64,
 }
 
@@ -23,7 +23,7 @@ impl TimeMap {
         warped.saturating_add(self.shift_ns)
     }
 
-    /// Which own time it is, to a ns.
+    /// Returns the recording's own time for a time of the axis, to within 1 ns.
     pub(crate) fn back(&self, axis_ns: i64) -> i64 {
         let warped = axis_ns.saturating_sub(self.shift_ns);
         self.warp.as_ref().map_or(warped, |warp| warp.back(warped))

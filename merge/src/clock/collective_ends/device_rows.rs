@@ -1,4 +1,4 @@
-//! Finds the rows of devices in each recording, and numbers the ranks that the rows belong to.
+//! Finds the tracks of devices in each recording, and numbers the ranks that they belong to.
 
 use crate::device::category::{CategoryUse, category_use};
 use crate::device::group::is_of_mspti;
@@ -12,29 +12,31 @@ use sa_format::Phase;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The rows of devices.
+/// Tracks of devices.
 #[derive(Debug, Default)]
 pub(super) struct DeviceRows {
-    /// Of each recording the rank of each row.
+    /// Rank of each track, for each recording.
     ranks: Vec<HashMap<(i64, i64), u32>>,
-    /// Of each rank its number in the distributed program, if its trace says so, and the number of that trace.
+    /// For each rank, its number in the distributed program if its trace declares it, and the
+    /// number of that trace.
     declared: Vec<Option<(u64, usize)>>,
     /// Processes that are labelled as devices, by recording.
     labelled: HashSet<(usize, i64)>,
-    /// Recordings of other profilers.
+    /// True for recordings of other profilers.
     foreign: Vec<bool>,
 }
 
 impl DeviceRows {
-    /// Finds the rows of recordings that have a boot: our tracks, and all rows of other profilers, whose categories decide later. Rows of MSPTI say nothing of
-    /// our clocks.
+    /// Finds the tracks in recordings that have a boot: our own device tracks, and all tracks of
+    /// other profilers, whose categories are checked later. Tracks of MSPTI are skipped, because
+    /// their clock is not ours.
     pub(super) fn of(
         recordings: &[Recording],
         summaries: &[ChunkSummary],
         boots: &[Option<u32>],
     ) -> DeviceRows {
         let mut rows = DeviceRows::default();
-        // Pieces of one trace have the same ranks.
+        // Pieces of one trace share their ranks.
         let mut ranks: HashMap<(Option<usize>, usize, i64, &str), u32> = HashMap::new();
         for (number, (recording, summary)) in recordings.iter().zip(summaries).enumerate() {
             let is_foreign = recording.foreign.is_some();
@@ -75,19 +77,21 @@ impl DeviceRows {
         rows
     }
 
-    /// Returns true if a recording has rows of devices.
+    /// Returns true if a recording has device tracks.
     pub(super) fn is_in(&self, recording: usize) -> bool {
         !self.ranks[recording].is_empty()
     }
 
-    /// Returns true if two traces of these ranks say that they are of the same rank of the distributed program. They belong to two runs.
+    /// Returns true if traces of two of these ranks declare the same rank of the distributed
+    /// program. Then they belong to different runs.
     pub(super) fn has_same(&self, ranks: impl Iterator<Item = u32>) -> bool {
         let mut seen = HashMap::new();
         let mut declared = ranks.filter_map(|rank| *self.declared.get(rank as usize)?);
         declared.any(|(rank, trace)| *seen.entry(rank).or_insert(trace) != trace)
     }
 
-    /// Returns the rank and the collective of an event, if it is a slice of a collective that all ranks end together.
+    /// Returns the rank and the collective of an event, if it is a slice of a collective that all
+    /// ranks end together.
     pub(super) fn collective(
         &self,
         recording: usize,

@@ -1,25 +1,28 @@
-//! Checks whether collectives of two hosts that have the same names and numbers are the same collectives.
+//! Checks that collectives of two hosts with the same names and numbers are really the same
+//! collectives.
 //!
-//! If they are, each of them bounds how far one clock is ahead of the other, and all of these bounds have something in common, also with the wall clocks. Two
-//! engines with the same names have different times, so their bounds contradict each other. If one host began to record later or lost some collectives, its
-//! k-th is the other's (k + n)-th. So the bounds are also computed for such shifts. If one of these fits as well, as in a loop with a fixed period, it is
-//! unknown which collectives belong together, and none are compared.
+//! If they are, each of them bounds how far one clock is ahead of the other. All of these bounds
+//! overlap, and they agree with the wall clocks. Two engines with the same names have different
+//! times, so their bounds contradict each other. If one host began to record later or lost some
+//! collectives, its k-th collective is the other's (k + n)-th. So the bounds are also computed for
+//! such shifts. If a shift fits as well, as in a loop with a fixed period, the collectives cannot
+//! be matched, and none are compared.
 
 use super::HostEnd;
 use crate::align::{Hosts, drift_ns};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Collectives that two hosts must have in common.
+/// Minimum number of collectives that two hosts must share.
 const LEAST: u32 = 8;
-/// With fewer collectives in common, a shift says nothing.
+/// Minimum number of shared collectives for a shift to count.
 const LEAST_SHIFTED: u32 = 4;
-/// Shifts to either side that are tested.
+/// Maximum shift to either side that is tested.
 const SHIFTS: usize = 128;
 
-/// Two hosts, by their numbers.
+/// Numbers of two hosts.
 type Pair = (u32, u32);
 
-/// Compares the hosts of a group's collectives, which must come sorted by number.
+/// Compares the hosts of a group's collectives, which must be added in the order of their numbers.
 #[derive(Default)]
 pub(super) struct Pairings(BTreeMap<Pair, HostPair>);
 
@@ -40,10 +43,11 @@ impl Pairings {
 /// Two hosts in one group of collectives.
 #[derive(Default)]
 struct HostPair {
-    /// The last collectives, the newest first.
+    /// Last collectives, the newest first.
     recent: VecDeque<(HostEnd, HostEnd)>,
     unshifted: Fit,
-    /// How well the collectives of one host fit the n-th collective before on the other, and the other way round, for n from 1.
+    /// Fit of the collectives of one host with the n-th collective before on the other, and vice
+    /// versa, for n from 1.
     shifted: Vec<[Fit; 2]>,
 }
 
@@ -59,18 +63,20 @@ impl HostPair {
         self.recent.push_front((one, other));
     }
 
-    /// Returns true if the collectives fit without a shift, and with no other one.
+    /// Returns true if the collectives fit without a shift, and with no shift.
     fn is_certain(&self) -> bool {
         let mut shifted = self.shifted.iter().flatten();
         self.unshifted.holds(LEAST) && !shifted.any(|fit| fit.holds(LEAST_SHIFTED))
     }
 }
 
-/// The bounds of the time by which one host's clock is ahead of another's, if certain collectives of both are the same.
+/// Bounds of the time by which one host's clock is ahead of another's, if certain collectives of
+/// both are the same.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fit {
     collectives: u32,
-    /// A time of the first host's clock, and the least and the most that the other clock is ahead at that time.
+    /// A time of the first host's clock, and by how much the other clock is ahead at that time:
+    /// minimum and maximum.
     bounds: Option<(i64, [i64; 2])>,
     is_refuted: bool,
 }
@@ -97,8 +103,9 @@ impl Fit {
     }
 }
 
-/// Returns how far the other host's clock is ahead, at least and at most, if both ended the same collective. All of their ranks end it within the time of the
-/// transfer, which is no longer than any rank's part.
+/// Returns the minimum and maximum time by which the other host's clock is ahead if both ended the
+/// same collective. All ranks end it within the transfer time, which is no longer than any rank's
+/// part.
 fn ahead_ns(one: HostEnd, other: HostEnd) -> [i64; 2] {
     let transfer_ns = one.transfer_ns.min(other.transfer_ns);
     let apart_ns = |one_ns: i64, other_ns: i64| other_ns.saturating_sub(one_ns);
@@ -156,7 +163,7 @@ mod tests {
                 .map(|(nth, by)| [[at(nth); 2], [at(nth) + by; 2]]);
             is_certain(true, ends)
         };
-        // Two transfers and little drift.
+        // Within two transfer times and a little drift.
         let mut by = [5_000_000; 20];
         by[10] += 2_000;
         assert!(later(&by));
@@ -183,7 +190,8 @@ mod tests {
             [0, 1, 17].map(|by| shifted(false, by, &at)),
             [true, false, false]
         );
-        // In a loop with a fixed period each shift fits, and 20 of them are within what the wall clocks may be off.
+        // In a loop with a fixed period each shift fits, and 20 of them are within the error of the
+        // wall clocks.
         let periodic = |nth: i64| nth * 1_000_000;
         assert!(!shifted(false, 0, &periodic) && !shifted(true, 0, &periodic));
         assert!(shifted(true, 0, &|nth| nth * 30_000_000));
