@@ -1,4 +1,4 @@
-//! Who is who: recordings, pids and tids → processes and threads with ids that are unique in the trace.
+//! Recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
 mod device_clues;
 mod devices;

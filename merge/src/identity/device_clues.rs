@@ -1,5 +1,5 @@
-//! Clues that a process of another profiler gives about the device whose rows it has, and what follows from them: which groups of rows show the same NPU, and
-//! which of our rows step aside.
+//! Properties of another profiler's processes that identify their device. They decide which groups
+//! of tracks show the same NPU, and which of our own tracks are duplicates.
 
 use crate::device::category::RowCategories;
 use crate::device::group::{VendorGroup, packed_pid, vendor_group};
@@ -8,30 +8,31 @@ use crate::identity::process::{DuplicateOf, Process, ProcessKey, TraceOrigin};
 use std::collections::{BTreeMap, BTreeSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Clues in the names, labels and categories of a process of another profiler.
+/// Hints in the names, labels and categories of a process of another profiler.
 #[derive(Debug, Default)]
 pub(super) struct Clues {
-    /// Hash of the trace that it comes from, and of its rank there: devices have numbers and launches have ids within those. `None` for processes recorded
-    /// here, also if a merge has written them.
+    /// Hash of the trace that it comes from and of its rank there: device numbers and launch ids
+    /// are only unique within these. `None` for processes recorded by us, also if they come from a
+    /// merged trace.
     pub(super) scope: Option<u64>,
     pub(super) label: Option<DeviceLabel>,
-    /// Set if its labels name the device. If not, its own name does.
+    /// True if its labels name the device, false if its own name does.
     pub(super) is_labelled: bool,
     pub(super) group: Option<VendorGroup>,
     /// Its pid in the trace that it was recorded in.
     pub(super) pid: i64,
-    /// The pid that a merge noted, or the text in its place, and its host.
+    /// Pid, or text instead of it, and host that an earlier merge wrote into the label.
     pub(super) noted_pid: Option<String>,
     pub(super) is_host: bool,
     pub(super) categories: RowCategories,
-    /// The input trace of a merged trace. Empty for processes recorded here.
+    /// Input of an earlier merge that it comes from. Empty for processes recorded by us.
     pub(super) trace: String,
-    /// The trace that has all kernels of this device. Empty if none has.
+    /// Trace with all kernels of this device. Empty if there is none.
     pub(super) sampled_from: String,
 }
 
 impl Clues {
-    /// Collects the clues of a process. Processes recorded here have none.
+    /// Collects the hints of a process. Processes recorded by us have none.
     pub(super) fn of(process: &Process) -> Clues {
         let Some(origin) = &process.origin else {
             return Clues::default();
@@ -72,12 +73,12 @@ impl Clues {
         self.label.as_ref()?.number
     }
 
-    /// Returns the pid of the process that a group belongs to, if its own pid says so.
+    /// Returns the pid of the process that a group belongs to, if its own pid contains it.
     pub(super) fn owner(&self) -> Option<i64> {
         packed_pid(self.pid, self.number())
     }
 
-    /// Returns true if the rows of its group are what an NPU did.
+    /// Returns true if the tracks of its group show the work of an NPU.
     pub(super) fn is_npu_work(&self) -> bool {
         matches!(
             self.group,
@@ -92,7 +93,8 @@ impl Clues {
     }
 }
 
-/// Forgets groups that only have the name of one, such as `Communication` in a trace of anything: neither a label nor the tasks of an NPU are there.
+/// Removes groups that only share a name with the vendor's, such as `Communication` in an unrelated
+/// trace. These have no label, and the trace does not have the tasks of an NPU.
 pub(super) fn forget_namesakes(clues: &mut [Clues]) {
     let is_hardware = |clues: &&Clues| clues.group == Some(VendorGroup::Hardware);
     let with_npu = clues.iter().filter(is_hardware);
@@ -103,8 +105,8 @@ pub(super) fn forget_namesakes(clues: &mut [Clues]) {
     }
 }
 
-/// Returns a hash of the trace that a process of another profiler comes from, and of its rank there. SGLang merges the traces of ranks, and writes the rank
-/// before the pid.
+/// Returns a hash of the trace that a process of another profiler comes from, and of its rank
+/// there. SGLang merges the traces of ranks and writes the rank before the pid.
 fn scope(origin: &TraceOrigin, notes: &LabelNotes<'_>) -> Option<u64> {
     if origin.is_merged && notes.trace.is_empty() {
         return None;
@@ -117,13 +119,14 @@ fn scope(origin: &TraceOrigin, notes: &LabelNotes<'_>) -> Option<u64> {
     Some(xxh3_64(scope.as_bytes()))
 }
 
-/// A scope, the owner of a group and the number of an NPU. `None` means any, and `Some(None)` groups that do not say it.
+/// A scope, the owner of a group and the number of an NPU. `None` matches any value, and
+/// `Some(None)` matches groups that do not have the value.
 type GroupKey = (Option<u64>, Option<Option<i64>>, Option<Option<u32>>);
 
 /// Groups with work that may be of the same NPU.
 #[derive(Clone, Copy)]
 struct WorkGroups {
-    /// The first of them: one with a number, its kind of group, and its process.
+    /// The first group: groups with a number come first, then the order is by group and process.
     first: (bool, Option<VendorGroup>, usize),
     /// The smallest and the largest number of an NPU.
     numbers: Option<(u32, u32)>,
@@ -147,7 +150,8 @@ impl WorkGroups {
     }
 }
 
-/// Returns the NPU that each process is a part of, by the first process that shows its work.
+/// Returns the NPU that each process is a part of, as the number of the first process that shows
+/// its work.
 pub(super) fn npus(clues: &[Clues]) -> Vec<Option<usize>> {
     let mut works: BTreeMap<GroupKey, WorkGroups> = BTreeMap::new();
     let numbered = clues.iter().enumerate();
@@ -177,7 +181,8 @@ pub(super) fn npus(clues: &[Clues]) -> Vec<Option<usize>> {
     numbered.map(npu).collect()
 }
 
-/// Returns the keys to look up for a group: groups that say the same or nothing, or all groups if it does not say it itself.
+/// Returns the keys to look up for a group: groups with the same value or without one. If the group
+/// has no value, all groups match.
 fn may_be<T: Copy>(of: Option<T>) -> [Option<Option<T>>; 2] {
     match of {
         Some(_) => [Some(of), Some(None)],
@@ -192,7 +197,8 @@ struct Device {
     aside: DuplicateOf,
 }
 
-/// Lets the groups of tracks of such devices step aside, if both have recorded at the same time.
+/// Marks our own groups of tracks as duplicates if the vendor's profiler recorded the same device
+/// at the same time.
 pub(crate) fn step_aside(processes: &mut BTreeMap<ProcessKey, Process>) {
     let mut devices: BTreeMap<i64, Vec<Device>> = BTreeMap::new();
     for (pid, device) in processes.values().filter_map(device) {

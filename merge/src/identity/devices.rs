@@ -1,4 +1,5 @@
-//! Which processes are rows of a device, which of them are rows of the same one, and who launched what it did.
+//! Finds processes that show a device, joins the ones that show the same device, and finds the
+//! process that launched its work.
 
 use crate::device::category::RowUse;
 use crate::device::group::{VendorGroup, is_of_mspti, is_plane, is_step_row, packed_pid, xla_work};
@@ -7,17 +8,17 @@ use crate::identity::device_clues::{Clues, forget_namesakes, npus};
 use crate::identity::process::{DevicePart, Process, ProcessKey, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kind of rows that a process has.
+/// Kind of tracks that a process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rows {
     Host,
-    /// A device that this process shows alone, with work on all rows.
+    /// All tracks of a device, with work on each of them.
     Work,
-    /// The same, as XLA writes it.
+    /// All tracks of a device, as XLA writes them.
     Xla,
-    /// The same, where categories say what is work.
+    /// All tracks of a device. Categories distinguish work from other events.
     ByCategory,
-    /// The same, but some rows are of the host.
+    /// Tracks of a device and of the host.
     Mixed,
     /// A part of an NPU.
     Vendor(VendorGroup),
@@ -25,7 +26,7 @@ enum Rows {
     Sampled,
 }
 
-/// Finds the devices, and gives each process and each of its threads its part in them.
+/// Finds the devices and sets the relation of each process and thread to them.
 pub(crate) fn give_devices(processes: &mut [Process]) {
     let mut clues: Vec<Clues> = processes.iter().map(Clues::of).collect();
     forget_namesakes(&mut clues);
@@ -50,7 +51,7 @@ pub(crate) fn give_devices(processes: &mut [Process]) {
     }
 }
 
-/// Returns true if a process has rows with the work of a device.
+/// Returns true if a process has tracks with the work of a device.
 fn shows_work(process: &Process, is_device: bool) -> bool {
     process.used_threads().any(|thread| match thread.row_use {
         RowUse::Host | RowUse::Regions => false,
@@ -73,7 +74,7 @@ fn rows(process: &Process, clues: &Clues, npu: Option<usize>) -> Rows {
     let is_device = |thread: &Thread| thread.categories.is_device(origin.is_kineto);
     match (clues.group, &clues.label) {
         _ if !clues.sampled_from.is_empty() => Rows::Sampled,
-        // Recorded here, and written by a merge.
+        // Recorded by us, and written by an earlier merge.
         _ if clues.scope.is_none() => match clues.is_labelled {
             true => Rows::Work,
             false => Rows::Host,
@@ -97,18 +98,19 @@ fn rows(process: &Process, clues: &Clues, npu: Option<usize>) -> Rows {
     }
 }
 
-/// The clues and rows of all processes, and where to find some of them.
+/// Hints and kinds of all processes, and indexes of some of them.
 struct Found<'a> {
     processes: &'a [Process],
     clues: &'a [Clues],
     npus: &'a [Option<usize>],
     rows: &'a [Rows],
     numbers: BTreeMap<&'a ProcessKey, usize>,
-    /// The host of a scope, and the one of each owner of groups there. `None` if it is not certain.
+    /// Host process of a scope, and host process of each owner of groups there. `None` if it is
+    /// ambiguous.
     hosts: BTreeMap<(u64, Option<i64>), Option<usize>>,
-    /// The first process of the host with a noted pid, by file and scope.
+    /// First host process with a pid from an earlier merge, by file and scope.
     noted_hosts: BTreeMap<(Option<usize>, Option<u64>, &'a str), usize>,
-    /// Hardware groups by file, noted input trace and owner.
+    /// Hardware groups by file, input of an earlier merge and owner.
     hardware: BTreeMap<(Option<usize>, &'a str, i64), Vec<usize>>,
 }
 
@@ -185,7 +187,7 @@ impl<'a> Found<'a> {
                 parts[host].has_device = true;
             }
         }
-        // Whoever recorded the sampled launches of a device knows most of what its host did.
+        // The process that recorded a device's sampled launches is the best match for its host.
         for number in 0..parts.len() {
             if self.rows[number] == Rows::Sampled
                 && let Some(device) = parts[number].device
@@ -196,17 +198,18 @@ impl<'a> Found<'a> {
         parts
     }
 
-    /// Returns the device that a process has rows of.
+    /// Returns the device whose tracks a process has.
     fn device(&self, number: usize) -> Option<usize> {
         let mut threads = self.processes[number].used_threads();
         let is_one = match self.rows[number] {
             Rows::Host => false,
             Rows::Vendor(_) => return self.npus[number],
             Rows::Sampled => return self.whole_device(number).or(Some(number)),
-            // Tracks count even if nothing was recorded on them.
+            // Our own tracks count even if nothing was recorded on them.
             Rows::Work if self.clues[number].scope.is_none() => true,
             Rows::Work | Rows::Xla => threads.next().is_some(),
-            // Kineto labels GPUs that did nothing, and puts threads of the host that it does not know on the rows of the first.
+            // Kineto labels GPUs that did nothing. It shows host threads that it does not know on
+            // the tracks of the first GPU.
             Rows::ByCategory | Rows::Mixed => threads.any(|thread| thread.categories.has_work()),
         };
         is_one.then_some(number)
@@ -246,7 +249,8 @@ impl<'a> Found<'a> {
         (!is_named && self.rows[number] != Rows::Host).then_some(label)
     }
 
-    /// Returns the process that launched what a device did, or the one that a group of the host is a part of.
+    /// Returns the process that launched the work of a device, or the process that a group of the
+    /// host belongs to.
     fn host(&self, number: usize) -> Option<usize> {
         let clues = &self.clues[number];
         let is_host = self.rows[number] == Rows::Host;
@@ -268,7 +272,7 @@ impl<'a> Found<'a> {
         noted_host().or_else(of_scope)
     }
 
-    /// Returns the NPUs whose collectives have rows of their own.
+    /// Returns the NPUs whose collectives have tracks of their own.
     fn with_collectives(&self, parts: &[DevicePart]) -> BTreeSet<usize> {
         let numbers = 0..self.processes.len();
         let has_some = |number: &usize| {
@@ -282,7 +286,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Returns the only process of the host. Groups such as `CANN` only count if there is nothing else.
+/// Returns the host process if it is unambiguous. Groups such as `CANN` only count if there is no
+/// other process.
 fn only(clues: &[Clues], hosts: &[usize]) -> Option<usize> {
     let is_plain = |host: &&usize| clues[**host].group.is_none();
     let plain: Vec<&usize> = hosts.iter().filter(is_plain).collect();
@@ -293,7 +298,7 @@ fn only(clues: &[Clues], hosts: &[usize]) -> Option<usize> {
     }
 }
 
-/// Returns true if a group of communication shows whole collectives, and not only their parts.
+/// Returns true if a communication group shows whole collectives, and not only their parts.
 fn has_collectives(process: &Process) -> bool {
     let mut threads = process.used_threads();
     threads.any(|thread| !is_plane(thread_name(thread)))

@@ -14,12 +14,13 @@ use crate::summary::chunk_summary::{Activity, ChunkSummary};
 use sa_format::{FragmentHeader, LANE_BASE, RingKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A recording as far as identity goes.
+/// The properties of a recording that decide the identity of its processes.
 pub(crate) struct IdentityMember<'a> {
-    /// Number of the recording in the keys of its processes; further pieces of a trace use the number of the first piece.
+    /// Number of the recording in the keys of its processes; further pieces of a trace use the
+    /// number of the first piece.
     pub(crate) scope: usize,
     pub(crate) header: Option<&'a FragmentHeader>,
-    /// What it is if another profiler wrote it.
+    /// Set if another profiler wrote it.
     pub(crate) foreign: Option<&'a ForeignTrace>,
     pub(crate) summary: &'a ChunkSummary,
     pub(crate) shift_ns: i64,
@@ -28,10 +29,11 @@ pub(crate) struct IdentityMember<'a> {
 
 /// Largest kernel thread id.
 const MAX_KERNEL_ID: i64 = LANE_BASE as i64;
-/// A clock tick of `start_time` in ns (Linux has 100 a second on every architecture that runs this).
+/// Unit of `start_time` in ns. Linux has 100 clock ticks per second on every supported
+/// architecture.
 const TICK_NS: u64 = 10_000_000;
 
-/// Gathers the processes of all recordings, in the order of the trace, and gives out ids.
+/// Collects the processes of all recordings in the order of the trace, and assigns ids.
 pub(crate) fn processes(members: &[IdentityMember<'_>]) -> Vec<Process> {
     let mut drafts = BTreeMap::new();
     for (recording, member) in members.iter().enumerate() {
@@ -50,7 +52,8 @@ pub(crate) fn processes(members: &[IdentityMember<'_>]) -> Vec<Process> {
     processes
 }
 
-/// Notes how those processes ended that did not say so themselves, as the caller saw; `exits` are by pid.
+/// Sets the exit that the caller saw for each process that did not record its own end. `exits` are
+/// by pid.
 pub(crate) fn note_exits(processes: &mut [Process], exits: &BTreeMap<i64, Exit>) {
     for process in processes {
         let end = process.end.map(|(_, end)| end);
@@ -60,14 +63,14 @@ pub(crate) fn note_exits(processes: &mut [Process], exits: &BTreeMap<i64, Exit>)
     }
 }
 
-/// Notes the clock of each process.
+/// Sets the clock of each process.
 pub(crate) fn note_clocks(processes: &mut [Process], clocks: &[Placement]) {
     for process in processes {
         process.clock = clock(process, clocks);
     }
 }
 
-/// For each recording the target of each of its threads.
+/// Returns the output ids of each thread of each recording.
 pub(crate) fn targets(
     processes: &[Process],
     members: &[IdentityMember<'_>],
@@ -79,7 +82,8 @@ pub(crate) fn targets(
         let process = &processes[*ordinals.get(&key)?];
         // Flow ids of a track belong to the process that recorded it.
         let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
-        // Flow ids of another profiler belong to its whole trace, because its flows go from process to process.
+        // Flow ids of another profiler belong to its whole trace, because its flows connect
+        // processes.
         let trace = member.foreign.map(|foreign| foreign.number);
         let scope = trace.map(|number| number + processes.len());
         let tid = thread_key(recording, member, thread);
@@ -99,7 +103,7 @@ pub(crate) fn targets(
 }
 
 impl<'a> IdentityMember<'a> {
-    /// The header that names the process of this pid, if one does.
+    /// Returns the header that identifies the process with this pid, if there is one.
     fn naming(&self, pid: i64) -> Option<&'a FragmentHeader> {
         let joined = self.foreign.and_then(|foreign| foreign.joined.get(&pid));
         let own = self.header.filter(|header| i64::from(header.pid) == pid);
@@ -144,7 +148,7 @@ fn gather(
     member: &IdentityMember<'_>,
     drafts: &mut BTreeMap<ProcessKey, Process>,
 ) {
-    // Sorted, so that of two names for one thread (tid 0 and the pid) the same one wins every time.
+    // Sorted, so that the same name always wins if one thread has two (tid 0 and the pid).
     let threads: BTreeMap<_, _> = member.summary.threads.iter().collect();
     for (&(pid, tid), activity) in threads {
         let key = process_key(member, (pid, tid));
@@ -191,7 +195,8 @@ fn gather(
     }
 }
 
-/// A group has the name of the process that recorded it, which another recording of that process may give.
+/// Names each group of tracks after the process that recorded it. The name may come from another
+/// recording of that process.
 fn name_groups(drafts: &mut BTreeMap<ProcessKey, Process>) {
     let groups = drafts.values().filter(|process| process.tracks.is_some());
     let names = groups.filter_map(|group| {
@@ -237,7 +242,8 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
     }
 }
 
-/// Returns the clock of a process. An input that is a merged trace may have several clocks. Their numbers come after the clocks of this merge.
+/// Returns the clock of a process. An input that is a merged trace may have several clocks. Their
+/// numbers come after the clocks of this merge.
 fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
     let origin = process.origin.as_ref();
     let of_origin = || origin.and_then(|origin| origin.clock.as_ref());
@@ -282,7 +288,7 @@ fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     })
 }
 
-/// The role of a process in a server, in the order in which processes are shown.
+/// Role of a process in a server, in the order in which processes are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     ApiServer,
@@ -291,7 +297,8 @@ enum Role {
     Unknown,
 }
 
-/// Returns the role of a process by its name. vLLM gives these names: `APIServer_1`, `EngineCore_DP0`, `Worker_TP3`.
+/// Returns the role of a process by its name. vLLM uses these names: `APIServer_1`,
+/// `EngineCore_DP0`, `Worker_TP3`.
 fn role(process: &Process) -> Role {
     let name = process.name.as_ref().or(process.fallback_name.as_ref());
     let name = name.map(|name| name.to_ascii_lowercase());
@@ -303,8 +310,9 @@ fn role(process: &Process) -> Role {
     }
 }
 
-/// Returns the sort key of a process: foreign trace, track group, role, not main, start time, pid. Without an API server the main process comes first of all.
-/// A process without a header starts with its first event.
+/// Returns the sort key of a process: foreign trace, track group, role, not main, start time, pid.
+/// Without an API server, the main process comes first of all. A process without a header starts
+/// with its first event.
 fn order(process: &Process, has_server: bool) -> impl Ord {
     let tracks = process.tracks.as_ref();
     let origin = process.origin.as_ref().map(|origin| origin.place);
@@ -326,7 +334,8 @@ fn kernel_id(id: i64) -> Option<u32> {
         .filter(|id| (1..=MAX_KERNEL_ID).contains(&i64::from(*id)))
 }
 
-/// The real pid where nobody before has it, else the lowest number that is nobody's.
+/// Assigns output pids: the real pid unless an earlier process has it, otherwise the lowest free
+/// number.
 fn give_pids(processes: &mut [Process]) {
     let mut taken = BTreeSet::new();
     for process in &mut *processes {
@@ -337,7 +346,7 @@ fn give_pids(processes: &mut [Process]) {
     give_free_ids(ids, &taken);
 }
 
-/// Gives those without an id, which have 0, the lowest numbers that are not taken.
+/// Assigns the lowest numbers that are not taken to ids that are 0.
 fn give_free_ids<'a>(ids: impl Iterator<Item = &'a mut u32>, taken: &BTreeSet<u32>) {
     let mut free = (1..=u32::MAX).filter(|id| !taken.contains(id));
     for id in ids.filter(|id| **id == 0) {
@@ -345,7 +354,8 @@ fn give_free_ids<'a>(ids: impl Iterator<Item = &'a mut u32>, taken: &BTreeSet<u3
     }
 }
 
-/// The main thread takes the pid; kernel tids stay where they can; lanes and the rest take the lowest free numbers.
+/// Assigns output tids. The main thread gets the pid, kernel tids stay if possible, and lanes and
+/// all others get the lowest free numbers.
 fn give_tids(process: &mut Process) {
     let mut taken = BTreeSet::from([process.output_pid]);
     for (key, thread) in &mut process.threads {

@@ -1,4 +1,4 @@
-//! What the second pass does to each recording's lines: output ids and the shift of its clock.
+//! Output ids and clock shift of each recording, for the second pass.
 
 use crate::clock::time_map::TimeMap;
 use crate::event::patch::Target;
@@ -8,18 +8,18 @@ use crate::identity::process::{Process, RecordingEnd};
 use crate::summary::chunk_summary::ChunkSummary;
 use std::collections::HashMap;
 
-/// What the second pass does to each recording's lines.
+/// Changes that the second pass makes to each recording's lines.
 pub(crate) struct Plan {
     /// All processes in the order of the trace.
     pub(crate) processes: Vec<Process>,
     pub(crate) targets: Vec<HashMap<(i64, i64), Target>>,
-    /// What to add to each recording's times, warped ones where they are, to get the trace's.
+    /// Time in ns to add to each recording's times, after any warp, to get the times of the trace.
     pub(crate) shifts_ns: Vec<i64>,
     pub(crate) base_ns: i64,
 }
 
 impl Plan {
-    /// `maps` bring the times of recordings to the axis.
+    /// Assigns ids and shifts. `maps` bring the times of recordings to the axis.
     pub(crate) fn new(
         recordings: &[Recording],
         summaries: &[ChunkSummary],
@@ -50,7 +50,8 @@ impl Plan {
     }
 }
 
-/// The recording whose processes a recording's are: the first piece of the same trace of another profiler, else itself.
+/// Returns the number of the recording that owns a recording's processes: the first piece of the
+/// same trace of another profiler, otherwise the recording itself.
 fn scope(recordings: &[Recording], number: usize) -> usize {
     let trace = |recording: &Recording| recording.foreign.as_ref().map(|of| of.number);
     let own = trace(&recordings[number]);

@@ -7,18 +7,19 @@ use crate::fragment::recording::{Distinction, Recording};
 use crate::summary::chunk_summary::{Activity, ChunkSummary};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What makes a process itself.
+/// Identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProcessKey {
-    /// By the header: host, boot, pid namespace, pid, start time.
+    /// From the header: host, boot, pid namespace, pid, start time.
     Recorded(String, String, u64, u32, u64),
-    /// A pid in a recording without a header, or one that its header does not name.
+    /// Recording and pid, for a recording without a header or a pid that its header does not
+    /// identify.
     Plain(usize, i64),
-    /// A group of tracks that a process recorded, by its name.
+    /// Name of a group of tracks, and the process that recorded it.
     Tracks(String, Box<ProcessKey>),
 }
 
-/// What makes a thread itself within its process: kernel threads first, then lanes by recording.
+/// Identity of a thread within its process: kernel threads first, then lanes by recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ThreadKey {
     Kernel(i64),
@@ -31,32 +32,32 @@ pub(crate) struct Thread {
     pub(crate) activity: Activity,
     pub(crate) name: Option<String>,
     pub(crate) output_tid: u32,
-    /// Ids of the rows beside it.
+    /// Tids of the extra lanes for its overlapping spans.
     pub(crate) overflow: Vec<u32>,
     pub(crate) is_main: bool,
-    /// Where its trace wants it among the others, if another profiler wrote that.
+    /// Sort index in the trace of another profiler.
     pub(crate) place: Option<i64>,
-    /// The id, if it is a text.
+    /// Id of the thread, if it is a text.
     pub(crate) text: Option<String>,
-    /// The categories of its spans, if another profiler wrote them.
+    /// Categories of its spans, if another profiler wrote them.
     pub(crate) categories: RowCategories,
-    /// The part of its events in the work of a device.
+    /// How its events count as work of a device.
     pub(crate) row_use: RowUse,
 }
 
 impl Thread {
-    /// Returns its name, with the id if that is a text.
+    /// Returns its name, together with the id if that is a text.
     pub(crate) fn shown_name(&self) -> Option<String> {
         with_text(self.name.as_deref(), self.text.as_deref())
     }
 
-    /// Whether it has anything but metadata.
+    /// Returns true if it has any events other than metadata.
     pub(crate) fn is_used(&self) -> bool {
         self.activity.first_ns != i64::MAX
     }
 }
 
-/// Adds an id that is a text to a name, unless the name contains it.
+/// Appends an id that is a text to a name, unless the name contains it.
 pub(crate) fn with_text(name: Option<&str>, text: Option<&str>) -> Option<String> {
     match (name, text) {
         (Some(name), Some(text)) if !name.contains(text) => Some(format!("{name} · {text}")),
@@ -72,27 +73,28 @@ pub(crate) struct TrackGroup {
     pub(super) sort_index: u32,
 }
 
-/// What another profiler's trace says of a process in it.
+/// Origin of a process that comes from another profiler's trace.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceOrigin {
-    /// The trace.
+    /// Name of the trace.
     pub(crate) name: String,
     pub(crate) labels: Option<String>,
-    /// The part of its name that the other traces do not have.
+    /// Part of the trace's name that the other traces do not have.
     pub(crate) distinction: Option<Distinction>,
-    /// The pid, if it is a text.
+    /// Pid, if it is a text.
     pub(crate) pid_text: Option<String>,
-    /// Which of the traces it is, and where that wants the process among its others.
+    /// Number of the trace, and sort index of the process in it.
     pub(crate) place: (usize, i64),
-    /// Set if the trace has the categories of Kineto, and if a merge wrote it.
+    /// True if the trace has the categories of Kineto.
     pub(crate) is_kineto: bool,
     pub(crate) is_merged: bool,
-    /// The host and the boot whose clock its times are of.
+    /// Host and boot whose clock its times use.
     pub(crate) clock: Option<(String, String)>,
 }
 
 impl TraceOrigin {
-    /// Returns the label of a process: its label in the trace, its pid or the text in its place, and the trace. A hash number for a text is left out.
+    /// Returns the label of a process: its label in the trace, its pid or the text instead of it,
+    /// and the trace. A number that is a hash of a text is left out.
     pub(crate) fn label(&self, pid: i64) -> String {
         let number = (pid >= 0).then(|| pid.to_string());
         let pid = self.pid_text.clone().or(number);
@@ -102,22 +104,26 @@ impl TraceOrigin {
     }
 }
 
-/// The relation of a process to devices. Processes are given by number.
+/// Relation of a process to devices. Processes are given by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DevicePart {
-    /// The device whose rows it has. The number of a device is the number of the first process with rows of it.
+    /// Device whose tracks it has. A device has the number of the first process that shows it.
     pub(crate) device: Option<usize>,
-    /// Set for groups of rows that are shown as a process: rows of a device, or tracks.
+    /// True if it is a group of tracks that is shown as a process: tracks of a device, or our own
+    /// tracks.
     pub(crate) is_rows: bool,
-    /// The label of the device, unless the name of the process contains it.
+    /// Label of the device, unless the name of the process contains it.
     pub(crate) label: Option<String>,
-    /// The process that launched the work of the device. For a group of the host, such as `CANN`, the process it belongs to.
+    /// Process that launched the work of the device. For a group of the host, such as `CANN`, the
+    /// process it belongs to.
     pub(crate) host: Option<usize>,
-    /// Hash of the trace and rank it comes from: ids of launches are unique within those. `None` for processes recorded here.
+    /// Hash of the trace and rank it comes from: launch ids are only unique within these. `None`
+    /// for processes recorded by us.
     pub(crate) scope: Option<u64>,
-    /// Set if it is the host of a device.
+    /// True if it is the host of a device.
     pub(crate) has_device: bool,
-    /// Set if it has rows with the work of a device. Sampled launches of a device that another trace has whole do not count.
+    /// True if it has tracks with the work of a device. Sampled launches do not count if another
+    /// trace has all launches of the device.
     pub(crate) is_worker: bool,
 }
 
@@ -126,17 +132,17 @@ pub(crate) fn output_pids(processes: &[Process]) -> BTreeSet<u32> {
     processes.iter().map(|process| process.output_pid).collect()
 }
 
-/// The clock of a process's times.
+/// Clock of a process's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessClock {
-    /// The same for all processes of one clock.
+    /// Number that all processes with the same clock share.
     pub(crate) number: usize,
     /// Maximum error of its times against the reference clock, in ns; `None` if unknown.
     pub(crate) uncertainty_ns: Option<u64>,
 }
 
 impl ProcessClock {
-    /// Returns the label that keeps it in a merged trace, for a report of that trace.
+    /// Returns the label that stores it in a merged trace, for a report of that trace.
     pub(crate) fn label(&self) -> String {
         match self.uncertainty_ns {
             Some(ns) => format!("clock {} ±{ns} ns", self.number),
@@ -144,7 +150,8 @@ impl ProcessClock {
         }
     }
 
-    /// Reads the clock from the labels of a merged trace. If it was merged several times, the last clock counts.
+    /// Parses the clock from the labels of a merged trace. If it was merged several times, the last
+    /// clock counts.
     pub(crate) fn of_labels(labels: &str) -> Option<ProcessClock> {
         let mut parts = labels.rsplit(',').map(str::trim);
         let label = parts.find_map(|part| part.strip_prefix("clock "))?;
@@ -163,41 +170,42 @@ pub(crate) struct Process {
     pub(crate) key: ProcessKey,
     pub(crate) pid: i64,
     pub(crate) host: Option<String>,
-    /// The run that it recorded, where a header names one.
+    /// Run that it recorded, if a header names one.
     pub(crate) run: Option<String>,
-    /// Its ring lay in memory: a kill lost what was not yet written.
+    /// True if its ring was in memory, so that a kill lost everything that was not yet written.
     pub(crate) ring_in_memory: bool,
     pub(crate) main: bool,
-    /// Set for a group of tracks: no process itself.
+    /// Set for a group of tracks, which is not a real process.
     pub(crate) tracks: Option<TrackGroup>,
     /// Set if another profiler recorded it.
     pub(crate) origin: Option<Box<TraceOrigin>>,
     /// `None` for a trace that is the only input and has no clock.
     pub(crate) clock: Option<ProcessClock>,
-    /// Set for tracks of a device whose kernels another profiler's trace has.
+    /// Set for tracks of a device whose kernels are all in another profiler's trace.
     pub(crate) aside: Option<Box<DuplicateOf>>,
     pub(crate) part: DevicePart,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
     pub(crate) activity: Activity,
-    /// How its last recording ended, and when.
+    /// Time and kind of the end of its last recording.
     pub(crate) end: Option<(i64, RecordingEnd)>,
-    /// The same as whoever waited for it saw, where a recording says so.
+    /// Exit status as seen by the process that waited for it, if a recording contains it.
     pub(crate) exit: Option<Exit>,
     pub(crate) start_ns: i64,
     pub(crate) output_pid: u32,
-    /// In boxes: most processes have few, and a map begins with room for some.
+    /// Boxed, because most processes have few threads and a map reserves room for several.
     pub(crate) threads: BTreeMap<ThreadKey, Box<Thread>>,
 }
 
 impl Process {
-    /// Returns the threads that have anything but metadata.
+    /// Returns the threads that have any events other than metadata.
     pub(crate) fn used_threads(&self) -> impl Iterator<Item = &Thread> + Clone {
         let threads = self.threads.values().map(|thread| &**thread);
         threads.filter(|thread| thread.is_used())
     }
 
-    /// Returns the times of its events. Rows of MSPTI, whose clock has no bound, count only if there are no others.
+    /// Returns the time range of its events. Tracks of MSPTI, whose clock has no bound, only count
+    /// if there are no others.
     pub(crate) fn bounded_times_ns(&self) -> (i64, i64) {
         let is_bounded = |thread: &&Thread| !thread.name.as_deref().is_some_and(is_of_mspti);
         let mut bounded = Activity::default();
@@ -210,7 +218,7 @@ impl Process {
         }
     }
 
-    /// Text of its label if it was killed: `killed`, and by which signal if that is known.
+    /// Returns its label if it was killed: `killed`, and the signal if it is known.
     pub(crate) fn killed_label(&self) -> Option<String> {
         let (_, end) = self.end.filter(|_| self.tracks.is_none())?;
         let death = Death {
@@ -225,7 +233,7 @@ impl Process {
 }
 
 impl ProcessKey {
-    /// The process that recorded it.
+    /// Returns the process that recorded it.
     pub(crate) fn recorder(&self) -> &ProcessKey {
         match self {
             ProcessKey::Tracks(_, recorder) => recorder,
@@ -234,29 +242,30 @@ impl ProcessKey {
     }
 }
 
-/// That a group of rows is there for nothing that another trace does not have.
+/// Marks a group of tracks whose contents are also in another trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DuplicateOf {
-    /// The trace that has the kernels, and the process of it with their rows.
+    /// Trace with all kernels, and the process with their tracks in it.
     pub(crate) trace: String,
     pub(crate) hardware: ProcessKey,
-    /// Where its rows stand.
+    /// Sort key of that process.
     pub(crate) place: (usize, i64),
 }
 
-/// How a recording ended.
+/// End of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RecordingEnd {
-    /// Its process said that it ended, or still runs, or this is unknown.
+    /// The process recorded its end or still runs, or this is unknown.
     #[default]
     Told,
-    /// Without a word, and with no span open.
+    /// It stopped without an end record, and no span was open.
     Silent,
-    /// Without a word. It is not known whether spans were open, because its ring is gone or cannot be read.
+    /// It stopped without an end record. It is unknown if spans were open, because its ring is
+    /// missing or unreadable.
     Unknown,
-    /// Without a word, in this number of open spans.
+    /// It stopped without an end record, with this number of open spans.
     Killed(u64),
-    /// With a snapshot, while the process ran on.
+    /// It is a snapshot of a process that ran on.
     Running,
 }
 

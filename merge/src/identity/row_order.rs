@@ -1,4 +1,4 @@
-//! How the viewer shows processes and threads: effective names, labels and sort order, as metadata the merge adds.
+//! Names, labels and sort order of processes and threads, as metadata that the merge adds.
 
 use crate::event::mend::json_text;
 use crate::fragment::recording::Distinction;
@@ -7,8 +7,9 @@ use sa_format::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the names the viewer shall show: the last one given, else the script or executable. Names that several processes share are extended by the trace
-/// or the host, then by the labels, which viewers drop, then by the pid.
+/// Returns the names to show: the last recorded name, otherwise the script or executable. Names
+/// that several processes share are extended by the trace or the host, then by the labels, which
+/// viewers do not show, then by the pid.
 pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
     let mut names: Vec<Option<String>> = processes.iter().map(plain_name).collect();
     distinguish(&mut names, processes, |name, process| {
@@ -17,7 +18,7 @@ pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
         Some(format!("{name} · {}", visible(place)))
     });
     distinguish(&mut names, processes, |name, process| {
-        // A single trace has short names, which are known by their pids.
+        // A single trace has short names, and their pids distinguish them.
         distinction(process)?;
         let labels = process.origin.as_ref()?.labels.as_ref()?;
         let is_device = labels != "CPU";
@@ -40,7 +41,7 @@ fn plain_name(process: &Process) -> Option<String> {
         None => {
             let text = process.origin.as_ref().and_then(|of| of.pid_text.as_ref());
             let name = with_text(own.map(String::as_str), text.map(String::as_str));
-            // Without a name, nothing would show its rank.
+            // Without a name, its rank would not be visible.
             let rank = || distinction(process).filter(|of| of.is_rank);
             name.or_else(|| rank().map(|_| format!("process {}", process.pid)))?
         }
@@ -54,7 +55,8 @@ fn distinction(process: &Process) -> Option<&Distinction> {
     process.origin.as_ref()?.distinction.as_ref()
 }
 
-/// Replaces names that several processes share by what `longer` returns, unless that is the same for all.
+/// Replaces names that several processes share by the results of `longer`, unless these are all
+/// equal.
 fn distinguish(
     names: &mut [Option<String>],
     processes: &[Process],
@@ -80,7 +82,8 @@ fn distinguish(
     }
 }
 
-/// The metadata lines the merge adds, without newlines. They come last: viewers take the last name of a process.
+/// Returns the metadata lines that the merge adds, without newlines. They are written last, because
+/// viewers use the last name of a process.
 pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
     let hosts = processes.iter().filter_map(|process| process.host.as_ref());
     let hosts: BTreeSet<_> = hosts.collect();
@@ -148,7 +151,8 @@ fn thread_lines(process: &Process, lines: &mut Vec<String>) {
     }
 }
 
-/// Main thread first, then kernel threads, then lanes; those with ids that say nothing by their first event.
+/// Returns the threads in the order of display: sort index, main thread, kernel threads by their
+/// first event, lanes by id.
 fn sorted_threads(process: &Process) -> Vec<(&ThreadKey, &Thread)> {
     let threads = process.threads.iter().map(|(key, thread)| (key, &**thread));
     let mut threads: Vec<_> = threads.filter(|(_, thread)| thread.is_used()).collect();
