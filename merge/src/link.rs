@@ -1,10 +1,13 @@
-//! Requests linked, for recorders that write no flows: a flow from the first event with a request's id to the last one, across processes and hosts.
+//! Links requests whose recorders write no flows: draws a flow from the first event with a
+//! request's id to the last one, across processes and hosts.
 //!
-//! In: the args `request_id`, `request_ids` and their kin (listed and found by [`args::candidates`], read by [`args::ids`]). Out: flow events directly
-//! behind the lines of the events they bind to.
+//! Input: the args `request_id`, `request_ids` and similar names (listed and found by
+//! [`args::candidates`], read by [`args::ids`]). Output: flow events directly after the lines of
+//! the events they bind to.
 //!
-//! The first pass ([`gather`]) notes of each id where its first and its last event stand. Between the passes ([`resolve`]), ids that differ only by what an
-//! engine adds ([`args::form`]) become one. The second pass ([`write`](mod@write)) looks its ids up ([`table`]).
+//! The first pass ([`gather`]) records the positions of the first and the last event of each id.
+//! Between the passes ([`resolve`]), ids that differ only by what an engine adds ([`args::form`])
+//! become one. The second pass ([`write`](mod@write)) looks up the ids of each event ([`table`]).
 
 pub(crate) mod aliases;
 mod args;

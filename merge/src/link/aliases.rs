@@ -1,4 +1,4 @@
-//! The ids that the engine uses for requests that are asked for by the client's id.
+//! Finds the engine's ids for requests that the user selects by the client's id.
 
 use super::args::form::{any_form, forms};
 use crate::base::progress::Progress;
@@ -12,15 +12,15 @@ use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
 use std::collections::{BTreeSet, HashSet};
 
-/// What every name of a client's id begins with.
+/// Prefix of the names of all args with a client's id.
 const NEEDLE: &[u8] = b"\"external_";
-/// How often an engine's id may be the client's id of another engine.
+/// Maximum number of searches. An engine's id may be the client's id of another engine.
 const ROUNDS: usize = 8;
-/// Most ids that are found.
+/// Maximum number of ids that are found.
 const MOST: usize = 10_000;
 
-/// Finds the ids of the engine that stand on an event beside one client's id that is asked for, or has such a form; and those that stand beside
-/// these in turn.
+/// Finds engine ids on events with one of the client ids in `asked`, or with a longer form of one.
+/// Repeats the search with the ids it finds.
 pub(crate) fn aliases(
     asked: &[String],
     sources: &[Source<'_>],
@@ -57,7 +57,7 @@ pub(crate) fn aliases(
     all.into_iter().collect()
 }
 
-/// New ids, and those that are known.
+/// New ids, and all ids found so far.
 struct NewIds<'a>(BTreeSet<String>, &'a BTreeSet<String>);
 
 impl NewIds<'_> {
@@ -69,14 +69,14 @@ impl NewIds<'_> {
     }
 }
 
-/// Leaves the first ones in their order, so that it is the same ones however the work is shared out.
+/// Keeps the ids that sort first, so that the result does not depend on how the work is divided.
 fn limit(ids: &mut BTreeSet<String>) {
     while ids.len() > MOST {
         ids.pop_last();
     }
 }
 
-/// Looks at the lines of a part that have a client's id.
+/// Searches the lines of a part that have a client's id.
 fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
     let bytes = &bytes[part.start..part.end];
     let mut from = 0;
@@ -94,7 +94,7 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
         (ids.into_iter().flatten()).partition(|(key, _)| *key == IdKey::Inside);
     outside.sort_unstable();
     outside.dedup();
-    // Of several nobody can tell which id belongs to which.
+    // With several client ids, it is unknown which engine id belongs to which.
     if let [(_, client)] = outside.as_slice()
         && any_form(client, |form| asked.contains(form))
     {
@@ -102,7 +102,7 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
     }
 }
 
-/// The ids of the requests that are asked for.
+/// Ids of the requests that the user selected.
 #[derive(Debug)]
 pub(crate) struct AskedIds {
     ids: HashSet<String>,
@@ -124,17 +124,17 @@ impl AskedIds {
         }
     }
 
-    /// All of them.
+    /// Returns the ids.
     pub(crate) fn all(&self) -> &HashSet<String> {
         &self.ids
     }
 
-    /// Returns true if `id` is one of these or a longer form of one.
+    /// Returns true if `id` is one of these ids or a longer form of one.
     pub(crate) fn names(&self, id: &str) -> bool {
         any_form(id, |form| self.ids.contains(form))
     }
 
-    /// Returns true if `id` is one of these, or a longer or shorter form of one.
+    /// Returns true if `id` is one of these ids, or a longer or shorter form of one.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.shorter.contains(id) || self.names(id)
     }

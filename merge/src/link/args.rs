@@ -1,4 +1,4 @@
-//! The ids of requests in the args of events: where they may stand, and what they are.
+//! Request ids in the args of events: where they can be, and how to read them.
 
 pub(crate) mod candidates;
 pub(crate) mod fast_args;

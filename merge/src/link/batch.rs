@@ -1,4 +1,4 @@
-//! The requests and flows of one chunk, before the collector takes them.
+//! The requests and flows of one chunk, before they are added to the collector.
 
 use super::args::form::{MAX_FORMS, family, forms};
 use super::args::ids::RequestId;
@@ -9,18 +9,18 @@ use std::collections::hash_map::Entry;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Maximum number of ids in a batch. A chunk that mentions more of them is handed over in parts.
+/// Maximum number of ids in a batch. A chunk with more ids is added in parts.
 const MOST: usize = 1 << 14;
 const LEAST: usize = 1 << 10;
-/// Maximum number of ids in the batches of all workers, as far as each may have [`LEAST`].
+/// Maximum number of ids in the batches of all workers, unless each then has fewer than [`LEAST`].
 const MOST_OF_ALL: usize = 1 << 16;
 
-/// Returns the maximum number of ids in the batch of one of so many workers.
+/// Returns the maximum number of ids in a batch for this number of workers.
 pub(super) fn most_of_batch(workers: usize) -> usize {
     (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST)
 }
 
-/// The requests and flows of a chunk, or of a part of it.
+/// Requests and flows of a chunk, or of a part of it.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) requests: HashedMap<FoundId>,
@@ -30,34 +30,34 @@ pub(super) struct Batch {
     pub(super) clients: HashedMap<ClientAlias>,
     /// Flows that other processes may continue, by flow and thread.
     pub(super) flows: HashedMap<ProgramFlow>,
-    /// The other flows.
+    /// All other flows.
     pub(super) phases: HashedMap<FlowPhases>,
-    /// The first spans of requests in the last chunk.
+    /// First spans of requests in the last chunk.
     pub(super) first_spans: Vec<FirstSpan>,
 }
 
-/// An id, and where its events are.
+/// An id and the bounds of its events.
 pub(super) struct FoundId {
     pub(super) id: ListedId,
-    /// The range of its forms in [`Batch::forms`], best first. It is empty if the collector has them already.
+    /// Range of its forms in [`Batch::forms`], best first. Empty if the collector has them already.
     pub(super) forms: (usize, usize),
     pub(super) reach: RequestReach,
 }
 
-/// An id of a list.
+/// Hashes of an id.
 #[derive(Clone, Copy)]
 pub(super) struct ListedId {
     pub(super) key: u64,
-    /// The hash by which the ids of a request are kept or dropped together.
+    /// Hash that all ids of a request share, so that they are kept or dropped together.
     pub(super) family: u64,
 }
 
-/// An id of an engine and the id by which the client knows the request.
+/// An id of an engine, and the client's id of the same request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientAlias {
     pub(super) id: u64,
     pub(super) client: u64,
-    /// The family of the engine's id.
+    /// Family of the engine's id.
     pub(super) family: u64,
 }
 
@@ -82,7 +82,7 @@ impl Batch {
         self.first_spans.clear();
     }
 
-    /// Adds an event with an id. Ids of different scopes are different requests.
+    /// Adds an event with an id. The same id in different scopes means different requests.
     #[inline(always)]
     pub(super) fn see(&mut self, id: &RequestId<'_>, scope: u64, mention: &Mention) {
         let key = id.key ^ scope;
@@ -102,7 +102,7 @@ impl Batch {
         }
     }
 
-    /// Returns an id that was just added.
+    /// Returns the hashes of an id that was just added.
     pub(super) fn listed(&self, key: u64) -> ListedId {
         let found = self.requests.get(&key);
         found.map_or(ListedId { key, family: key }, |found| found.id)
@@ -119,7 +119,7 @@ impl Batch {
         found.reach.add(reach);
     }
 
-    /// Notes that an id of the engine and one of the client are of the same request.
+    /// Records that an id of the engine and one of the client belong to the same request.
     pub(super) fn see_client(&mut self, id: &RequestId<'_>, client: &RequestId<'_>, scope: u64) {
         if id.key == client.key {
             return;
@@ -136,7 +136,8 @@ impl Batch {
     }
 }
 
-/// Appends the keys of the shorter forms of an id. The shortest is the best one, because it is what a client or proxy knows.
+/// Appends the keys of the shorter forms of an id. The shortest form comes first, because it is the
+/// one that a client or proxy uses.
 fn add_forms(id: &[u8], scope: u64, keys: &mut Vec<u64>) {
     let mut found = [(0, 0); MAX_FORMS];
     let mut len = 0;

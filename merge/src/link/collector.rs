@@ -1,4 +1,4 @@
-//! Takes what the first pass finds in the chunks, in any order.
+//! Collects the results of the first pass, which come from the chunks in any order.
 
 use super::aliases::AskedIds;
 use super::args::ids::RequestId;
@@ -25,46 +25,47 @@ const PHASE_BYTES: usize = 2 << 20;
 const FIRST_SPAN_BYTES: usize = 2 << 20;
 const DROPPED_BYTES: usize = 2 << 20;
 
-/// The meaning of ids and times in a recording.
+/// Meaning of ids and times in a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) recording: usize,
-    /// Combined with each key. It is 0, except for runs that are kept apart.
+    /// Value that is combined with each key: 0, unless runs are distinguished.
     pub(super) scope: u64,
-    /// The first recording with the same clock.
+    /// Number of the first recording with the same clock.
     pub(super) clock: u32,
-    /// True for our own recordings. Flows of other profilers mean other things, so they are not checked for a start and an end.
+    /// True for our own recordings. Flows of other profilers have other meanings, so they are not
+    /// checked for a start and an end.
     pub(super) is_ours: bool,
 }
 
 pub(crate) struct Collector<'f> {
     /// Origin of each recording's events.
     pub(super) origins: Vec<Origin>,
-    /// Where temporary files may be.
+    /// Folders for temporary files.
     folders: &'f [PathBuf],
     pools: Mutex<Pools<'f>>,
     cut: AtomicU64,
-    /// The requests to link, where not all are.
+    /// Requests to link, if not all of them are.
     only: OnceLock<AskedIds>,
     pub(super) styles: Styles,
-    /// Absent if no recording is ours: only our recorder draws flows for requests.
+    /// False if no recording is ours: only our recorder draws flows for requests.
     pub(super) any_ours: bool,
 }
 
 struct Pools<'f> {
     requests: RequestMap,
-    /// The requests for which the map has no room, to count them.
+    /// Requests for which the map has no room. They are counted.
     dropped: Sorter<'f, DroppedRequest>,
     flows: Sorter<'f, ProgramFlow>,
     phases: Sorter<'f, FlowPhases>,
     first_spans: Sorter<'f, FirstSpan>,
-    /// The first error of a temporary file. Nothing is taken after that.
+    /// First error of a temporary file. Nothing is added after that.
     failure: Option<io::Error>,
 }
 
 impl<'f> Collector<'f> {
-    /// Creates a collector for recordings, which takes about `bound_bytes` of memory at most. With `by_run` the same id in two runs is two requests.
-    /// Recordings that name no run belong to the only one.
+    /// Creates a collector that uses at most about `bound_bytes` of memory. With `by_run`, the same
+    /// id in two runs means two requests. Recordings that do not name a run belong to the only one.
     pub(crate) fn new(
         recordings: &[Recording],
         by_run: bool,
@@ -108,7 +109,7 @@ impl<'f> Collector<'f> {
         }
     }
 
-    /// Links only these requests from now on.
+    /// Restricts the links to these requests from now on.
     pub(crate) fn only_link(&self, asked: AskedIds) {
         self.only.get_or_init(|| asked);
     }
@@ -119,7 +120,7 @@ impl<'f> Collector<'f> {
         self.only.get().is_none_or(has)
     }
 
-    /// Takes what was found in a chunk, or in a part of it, and leaves the batch empty.
+    /// Adds the contents of a chunk, or of a part of it, and clears the batch.
     pub(super) fn add(&self, found: &mut Batch, clock: u32) {
         let mut pools = self.pools();
         if pools.failure.is_none() {
@@ -134,12 +135,12 @@ impl<'f> Collector<'f> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts events with more ids than count.
+    /// Counts events with too many ids.
     pub(super) fn add_cut(&self, events: u64) {
         self.cut.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Ends the first pass. `maps` bring the times that were gathered of the recordings to one axis.
+    /// Ends the first pass. `maps` bring the times of the recordings to one axis.
     pub(crate) fn finish(self, maps: &[TimeMap]) -> Links {
         let folders = self.folders;
         let cut = self.cut.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The first pass: finds the requests of a chunk's events, and the first and the last event of each.
+//! The first pass: finds the requests of a chunk's events, and the first and last event of each.
 
 use super::args::candidates::{Hits, offset};
 use super::args::ids::{Lists, RequestIds};
@@ -17,11 +17,11 @@ use crate::pass::source::Source;
 use crate::summary::summarize::{CachedLine, ChunkVisitor};
 use sa_format::Phase;
 
-/// Looks at the events of one chunk.
+/// Visitor that reads the events of one chunk.
 pub(crate) struct Gather<'a, 'f> {
     collector: &'a Collector<'f>,
     origin: Origin,
-    /// The chunk, which knows the window.
+    /// The chunk, which contains the window.
     chunk: &'a Chunk,
     bytes: &'a [u8],
     hits: Hits<'a>,
@@ -34,11 +34,12 @@ pub(crate) struct Gather<'a, 'f> {
     threads: ThreadKeys,
 }
 
-/// The requests of a list, and the events with it that are not yet noted of each of them.
+/// Requests of a list, and bounds of the events with the list that are not yet added to each of
+/// them.
 struct Listed {
     ids: Vec<ListedId>,
     reach: RequestReach,
-    /// The threads on which spans with it are known to be first spans or not, each with the begin of the first one.
+    /// Threads on which a span with the list was found, each with the begin of the first one.
     threads: Vec<(u64, i64)>,
 }
 
@@ -101,7 +102,7 @@ impl<'a> Gather<'a, '_> {
         known.and_modify(|known| known.add(&flow)).or_insert(flow);
     }
 
-    /// Notes an event of all requests whose ids it has.
+    /// Adds an event to all requests whose ids it has.
     fn mention(&mut self, event: &Event<'a>, start: usize, mention: &Mention) {
         let collector = self.collector;
         let (batch, first_spans) = (&mut self.batch, &mut self.first_spans);
@@ -125,7 +126,7 @@ impl<'a> Gather<'a, '_> {
                 batch.see_client(id, client, scope);
             }
         }
-        // The next event with the same list is noted once for all its requests.
+        // The next event with the same list is added once for all its requests.
         if let Some((text, len)) = self.ids.list() {
             let listed = Listed {
                 ids: linked.map(|id| batch.listed(id.key ^ scope)).collect(),
@@ -155,7 +156,7 @@ impl<'a> Gather<'a, '_> {
 }
 
 impl Listed {
-    /// Returns true if no earlier span with this list on its thread is known.
+    /// Returns true if no earlier span with this list on its thread was found.
     fn is_first_on(&mut self, mention: &Mention) -> bool {
         let mut threads = self.threads.iter_mut();
         match threads.find(|(thread, _)| *thread == mention.thread) {
@@ -215,7 +216,7 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
             let place = EventPlace::new(self.chunk.source, start, event.is_unfinished());
             let thread = (event.pid, event.tid);
             let thread = self.threads.of(self.origin.recording, thread);
-            // The arrows of a span that a window cuts are drawn from what is shown of it.
+            // If a window cuts a span, its arrows start at the shown part.
             let shown = self.chunk.cut(event);
             let mention = Mention {
                 ts_ns: shown.as_ref().unwrap_or(event).ts_ns,

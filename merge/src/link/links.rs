@@ -1,4 +1,4 @@
-//! The requests to link, as the second pass needs them.
+//! The requests to link, in the form that the second pass needs.
 
 use super::args::candidates::{Hits, offset};
 use super::collector::Origin;
@@ -12,32 +12,34 @@ use crate::pass::source::Source;
 use crate::store::sorter::Sorted;
 use serde::Serialize;
 
-/// The requests that the merge has linked.
+/// Report on the requests that the merge has linked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkReport {
-    /// Requests with a flow of the merge alone: they have at least two events, and no program starts a flow for them.
+    /// Number of requests that only have a flow of the merge: they have at least two events, and no
+    /// program starts a flow for them.
     pub requests: u64,
-    /// Events of the merge's flows.
+    /// Number of events in the merge's flows.
     pub events: u64,
-    /// Events that it added to flows of the program, on the threads on which the program does not draw them.
+    /// Number of events that were added to flows of the program, on threads where the program does
+    /// not draw them.
     #[serde(skip_serializing_if = "is_zero")]
     pub events_joined: u64,
-    /// Flows of the program that lead nowhere. Absent if only a part of the run is shown.
+    /// Flows of the program that lead nowhere. Empty if only a part of the run is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loose_flows: Vec<LooseFlows>,
-    /// Requests that are not linked, although they have at least two events, because there is no memory for more links
-    /// ([`Options::memory`](crate::Options::memory)).
+    /// Number of requests that are not linked although they have at least two events, because there
+    /// is no memory for more links ([`Options::memory`](crate::Options::memory)).
     #[serde(skip_serializing_if = "is_zero")]
     pub requests_dropped: u64,
-    /// Events that carry more ids than count.
+    /// Number of events with more ids than are read.
     #[serde(skip_serializing_if = "is_zero")]
     pub events_cut: u64,
-    /// Why no request is linked, where a temporary file could not be used.
+    /// Error of a temporary file that prevented all links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// What the second pass needs to know.
+/// Links and data for the second pass.
 #[derive(Default)]
 pub(crate) struct Links {
     pub(super) origins: Vec<Origin>,
@@ -47,7 +49,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Returns a worker's view, or `None` if there is nothing to link.
+    /// Returns a worker's view of the links, or `None` if there is nothing to link.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
         (!self.table.links.is_empty()).then(|| Lookup {
             table: &self.table,
@@ -55,7 +57,8 @@ impl Links {
         })
     }
 
-    /// Points a linker at one line of a chunk, whose times are moved by `shift_ns`. Returns true if the line may get flow events.
+    /// Prepares a linker for one line of a chunk, whose times are moved by `shift_ns`. Returns true
+    /// if the line may get flow events.
     #[inline(always)]
     pub(crate) fn aim<'a>(
         &'a self,
@@ -84,7 +87,8 @@ impl Links {
         has_any
     }
 
-    /// Begins to write the flows of a chunk of a source, whose times are moved by `shift_ns`; `None` if it gets no flow events.
+    /// Creates the linker for a chunk of a source, whose times are moved by `shift_ns`. Returns
+    /// `None` if the chunk gets no flow events.
     pub(crate) fn linker<'a, 'l>(
         &'a self,
         lookup: &'l mut Lookup<'a>,

@@ -1,4 +1,4 @@
-//! An event of a request: where and when it is, and which events of a request are the first and the last one.
+//! An event of a request: its position and time, and the bounds of all events of a request.
 
 use super::table::OwnFlow;
 use crate::clock::time_map::TimeMap;
@@ -8,7 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const OFFSET_BITS: u32 = 40;
 
-/// The place of an event: its source, its offset there, and whether it is an unfinished span. Each event has its own, in the order of the trace.
+/// Position of an event: its source, its offset there, and a bit for unfinished spans. Each event
+/// has a different position, and they are in the order of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EventPlace(pub(super) u64);
 
@@ -24,7 +25,7 @@ impl EventPlace {
     }
 }
 
-/// `end_ns` of an instant, which is no span.
+/// Value of `end_ns` for an instant.
 pub(super) const INSTANT: i64 = i64::MIN;
 
 /// An event of a request.
@@ -32,14 +33,14 @@ pub(super) const INSTANT: i64 = i64::MIN;
 pub(super) struct Mention {
     pub(super) ts_ns: i64,
     pub(super) place: EventPlace,
-    /// The key of its thread ([`ThreadKeys`]).
+    /// Key of its thread ([`ThreadKeys`]).
     pub(super) thread: u64,
-    /// Its end: `i64::MAX` for an unfinished span, [`INSTANT`] for an instant.
+    /// End of the span: `i64::MAX` for an unfinished one, [`INSTANT`] for an instant.
     pub(super) end_ns: i64,
 }
 
 impl Mention {
-    /// Returns the mention that an event makes of its requests.
+    /// Creates the mention for an event that has request ids.
     #[inline(always)]
     pub(super) fn of(event: &Event<'_>, place: EventPlace, thread: u64) -> Mention {
         Mention {
@@ -77,7 +78,7 @@ impl Mention {
     }
 }
 
-/// The first event of a request, time and place of the last one, and the time of the second one.
+/// First event of a request, time and position of the last one, and time of the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestReach {
     pub(super) first: Mention,
@@ -87,7 +88,7 @@ pub(super) struct RequestReach {
 }
 
 impl RequestReach {
-    /// The reach of no event.
+    /// Bounds without any event.
     pub(super) const NONE: RequestReach = RequestReach {
         first: Mention {
             ts_ns: i64::MAX,
@@ -122,7 +123,7 @@ impl RequestReach {
     pub(super) fn add(&mut self, other: &RequestReach) {
         let (first, later) = (self.first.min(other.first), self.first.max(other.first));
         self.second_ns = self.second_ns.min(other.second_ns);
-        // If both begin with the same event, it is not the second one.
+        // If both begin with the same event, that event is not the second one.
         if later > first {
             self.second_ns = self.second_ns.min(later.ts_ns);
         }
@@ -151,7 +152,7 @@ impl RequestReach {
     }
 }
 
-/// Computes keys of threads, which are the same wherever a thread's events are read.
+/// Computes keys of threads. A thread has the same key in every chunk.
 #[derive(Default)]
 pub(super) struct ThreadKeys {
     last: Option<(usize, (i64, i64))>,
@@ -171,7 +172,7 @@ impl ThreadKeys {
     }
 }
 
-/// Returns a hash of some numbers.
+/// Returns a hash of three numbers.
 pub(super) fn hash(parts: [u64; 3]) -> u64 {
     let mut bytes = [0; 24];
     for (place, part) in bytes.chunks_exact_mut(8).zip(parts) {
@@ -180,7 +181,8 @@ pub(super) fn hash(parts: [u64; 3]) -> u64 {
     xxh3_64(&bytes)
 }
 
-/// Returns true if a viewer can bind a flow to the event, because it is on a thread. Async spans and instants of a whole process are not.
+/// Returns true if a viewer can bind a flow to the event, because it is on a thread. Async spans
+/// and instants of a whole process are not.
 pub(super) fn binds(event: &Event<'_>) -> bool {
     match event.phase {
         Phase::Complete | Phase::Begin => true,

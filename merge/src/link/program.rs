@@ -1,4 +1,5 @@
-//! The flows that the program draws for its requests, which the merge continues on threads where the program draws nothing.
+//! Flows that the program draws for its requests. The merge continues them on threads where the
+//! program draws nothing.
 
 pub(super) mod first_spans;
 pub(super) mod styles;

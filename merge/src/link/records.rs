@@ -1,24 +1,25 @@
-//! Records of the first pass about flows and dropped requests. They are sorted, in temporary files if they are many.
+//! Records of the first pass about flows and dropped requests. They are sorted, in temporary files
+//! if there are many.
 
 use super::mention::{EventPlace, RequestReach};
 use super::program::styles::Style;
 use crate::clock::time_map::TimeMap;
 use crate::store::sorter::Record;
 
-/// What one thread draws of a flow that may be a request's.
+/// Part of a flow on one thread. The flow may belong to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProgramFlow {
-    /// The key of the id that the flow stands for.
+    /// Key of the id for which the flow is drawn.
     pub(super) key: u64,
-    /// Its id in the trace.
+    /// Id of the flow in the trace.
     pub(super) id: u64,
     pub(super) style: Style,
-    /// The key of the thread.
+    /// Key of the thread.
     pub(super) thread: u64,
     pub(super) clock: u32,
-    /// The time of the first start; `i64::MAX` if it does not start here.
+    /// Time of the first start; `i64::MAX` if it does not start here.
     pub(super) start_ns: i64,
-    /// The time of the first end; `i64::MAX` if it does not end here.
+    /// Time of the first end; `i64::MAX` if it does not end here.
     pub(super) end_ns: i64,
     /// True if one of our recordings has a start of it here.
     pub(super) has_our_start: bool,
@@ -27,12 +28,12 @@ pub(super) struct ProgramFlow {
 }
 
 impl ProgramFlow {
-    /// Returns what identifies the flow on all of its threads.
+    /// Returns the identity of the flow, which is the same on all of its threads.
     pub(super) fn flow(&self) -> (u64, u64, Style) {
         (self.key, self.id, self.style)
     }
 
-    /// Returns it with times on the axis of the trace. `maps` has the map of each clock.
+    /// Returns it with times on the axis of the trace. `maps` contains the map of each clock.
     pub(super) fn placed(self, maps: &[TimeMap]) -> ProgramFlow {
         let map = maps.get(self.clock as usize);
         let placed = |ns: i64| match map {
@@ -55,10 +56,10 @@ impl ProgramFlow {
     }
 }
 
-/// Which events there are of a flow of a single process.
+/// Kinds of events that a flow of a single process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FlowPhases {
-    /// The flow's id in the trace, combined with its style.
+    /// Id of the flow in the trace, combined with its style.
     pub(super) key: u64,
     pub(super) style: Style,
     pub(super) has_start: bool,
@@ -75,11 +76,11 @@ impl FlowPhases {
 /// An id of a request for which there was no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DroppedRequest {
-    /// The hash that the ids of the request have in common.
+    /// Hash that all ids of the request share.
     pub(super) family: u64,
-    /// The place of any of its events.
+    /// Position of any of its events.
     place: EventPlace,
-    /// True if it has more than one event, between which there would be an arrow.
+    /// True if it has more than one event, so that there would be an arrow.
     pub(super) is_chain: bool,
 }
 
@@ -94,7 +95,7 @@ impl DroppedRequest {
 }
 
 impl Record for ProgramFlow {
-    /// Makes what a thread draws of a flow one record.
+    /// Combines the records about a flow on one thread.
     fn join(&mut self, next: &ProgramFlow) -> bool {
         let is_same = (self.flow(), self.thread) == (next.flow(), next.thread);
         if is_same {
@@ -115,7 +116,7 @@ impl Record for FlowPhases {
 }
 
 impl Record for DroppedRequest {
-    /// Makes the ids of a request one.
+    /// Combines the ids of a request.
     fn join(&mut self, next: &DroppedRequest) -> bool {
         let is_same = self.family == next.family;
         if is_same {

@@ -1,8 +1,9 @@
-//! The ids of requests and where their events are: a map in memory, of a bounded size.
+//! A map of bounded size from request ids to the bounds of their events.
 //!
-//! If there are too many ids, the map drops requests: those whose hash is above a threshold, which it halves until the others fit. So the requests that are
-//! kept do not depend on the order in which chunks are read. The ids of a request share a hash ([`family`](super::args::form::family)), and so are kept or
-//! dropped together.
+//! If there are too many ids, the map drops requests whose hash is above a threshold, and halves
+//! the threshold until the others fit. So the requests that remain do not depend on the order in
+//! which chunks are read. The ids of a request share a hash
+//! ([`family`](super::args::form::family)), so they are kept or dropped together.
 
 use super::batch::{Batch, ClientAlias, ListedId};
 use super::mention::RequestReach;
@@ -13,17 +14,18 @@ use std::mem::take;
 use std::ops::Range;
 use trace_store::hashed_map::HashedMap;
 
-/// Memory for each id on each clock, for each shorter form of an id, and for each pair of an engine's and a client's id, with the memory of resolving them.
-/// Flows that programs draw are not counted, because they are not in the map: they take about 90 bytes more for each request.
-/// Capacities are not counted, because they depend on the order of insertion.
+/// Memory in bytes for each id on each clock, for each shorter form of an id, and for each pair of
+/// an engine's and a client's id, including the memory to resolve them. Flows that programs draw
+/// are not in the map, so they are not counted: they use about 90 bytes more for each request.
+/// Capacities are not counted either, because they depend on the order of insertion.
 const ID_BYTES: usize = 224;
 const FORM_BYTES: usize = 12;
 const CLIENT_BYTES: usize = 64;
 
-/// The slot of no id.
+/// Slot number that means no slot.
 const NONE: u32 = u32::MAX;
 
-/// The ids of requests, by key.
+/// Ids of requests, by key.
 #[derive(Default)]
 pub(super) struct RequestMap {
     slots: HashedMap<u32>,
@@ -31,7 +33,8 @@ pub(super) struct RequestMap {
     forms: Vec<u64>,
     clients: HashedMap<ClientAlias>,
     bound_bytes: usize,
-    /// Number of times the threshold was halved. A request is kept if at least this many leading bits of its hash are zero.
+    /// Number of times the threshold was halved. A request is kept if at least this many leading
+    /// bits of its hash are zero.
     halvings: u32,
 }
 
@@ -42,9 +45,9 @@ struct KnownId {
     clock: u32,
     /// False if an earlier slot has the same id on another clock.
     is_first: bool,
-    /// The slot of the same id on another clock.
+    /// Slot of the same id on another clock.
     next: u32,
-    /// The range of its shorter forms, best first. Only the first slot of an id has them.
+    /// Range of its shorter forms, best first. Only the first slot of an id has them.
     forms: (u32, u32),
 }
 
@@ -56,7 +59,8 @@ impl RequestMap {
         }
     }
 
-    /// Adds the requests of a batch, whose times are of one clock. Calls `drop` with each id for which there is no room.
+    /// Adds the requests of a batch, whose times are of one clock. Calls `drop` with each id for
+    /// which there is no room.
     pub(super) fn add(&mut self, found: &Batch, clock: u32, mut drop: impl FnMut(DroppedRequest)) {
         for request in found.requests.values() {
             let (start, end) = request.forms;
@@ -138,7 +142,7 @@ impl RequestMap {
         }
     }
 
-    /// Moves all times to the axis of the trace. `maps` has the map of each clock.
+    /// Moves all times to the axis of the trace. `maps` contains the map of each clock.
     pub(super) fn place(&mut self, maps: &[TimeMap]) {
         // The next slot of an id is always a later one.
         for at in (0..self.ids.len()).rev() {
@@ -152,7 +156,8 @@ impl RequestMap {
         }
     }
 
-    /// Returns the key and the first slot of each id, in the order of the slots: in that order, memory is read ahead.
+    /// Returns the key and the first slot of each id, in the order of the slots, so that the
+    /// processor prefetches memory.
     pub(super) fn keys(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let first = (0..).zip(&self.ids).filter(|(_, known)| known.is_first);
         first.map(|(slot, known)| (known.id.key, slot))
@@ -162,7 +167,8 @@ impl RequestMap {
         self.slots.contains_key(&key)
     }
 
-    /// Returns the events of the id in a slot, on all clocks once they are placed.
+    /// Returns the bounds of the id in a slot. They include all clocks once the times are on the
+    /// axis.
     pub(super) fn reach(&self, slot: u32) -> &RequestReach {
         &self.ids[slot as usize].reach
     }
@@ -181,7 +187,7 @@ impl RequestMap {
         self.ids.len()
     }
 
-    /// Returns the slot of each id, and forgets what is known of it.
+    /// Returns the slot of each id, and drops everything else.
     pub(super) fn into_slots(self) -> HashedMap<u32> {
         self.slots
     }

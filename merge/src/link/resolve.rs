@@ -1,4 +1,5 @@
-//! Between the passes: finds the ids that mean the same request, and makes the link of each request.
+//! Between the passes: finds the ids that mean the same request, and creates the link of each
+//! request.
 
 use super::mention::RequestReach;
 use super::program::styles::LooseCounts;
@@ -10,24 +11,28 @@ use rayon::slice::ParallelSliceMut;
 use std::collections::hash_map::Entry;
 use trace_store::hashed_map::{HashedMap, HashedSet};
 
-/// The number of rounds in which chains of ids are shortened. Each halves them, so an id leads to its request over at most eight others.
+/// Number of rounds in which chains of ids are shortened. Each round halves them, so an id finds
+/// its request across at most eight others.
 const ROUNDS: u32 = 3;
-/// The link of no request.
+/// Link number that means no link.
 const NONE: u32 = u32::MAX;
 
-/// The order in which requests are numbered: those with a single id first, then those with several ids, both by their keys.
+/// Order in which requests are numbered: requests with a single id first, then requests with
+/// several ids, both by their keys.
 type Order = (bool, u64);
 
-/// The flows that programs draw for the requests that are kept.
+/// Flows that programs draw for the requests that are kept.
 #[derive(Default)]
 struct OwnFlows {
-    /// The flow that starts first for each request that has any. A request has several entries if several of its ids have flows.
+    /// The flow that starts first for each request that has any. A request has several entries if
+    /// several of its ids have flows.
     by_request: Vec<(Order, OwnFlow)>,
-    /// The keys of the threads of flows that are drawn on several.
+    /// Keys of the threads of flows that are drawn on several threads.
     threads: HashedSet,
 }
 
-/// Makes the links of all requests, and counts the flows of the program that lead nowhere. `maps` bring the times of each clock to the trace's.
+/// Creates the links of all requests, and counts the flows of the program that lead nowhere. `maps`
+/// bring the times of each clock to the trace's.
 pub(super) fn resolve(
     mut requests: RequestMap,
     flows: &[ProgramFlow],
@@ -44,7 +49,7 @@ pub(super) fn resolve(
         loose.add(flow.style, flow.has_our_start, flow.has_our_rest);
         let request = roots.get(&flow.key).map(|root| (true, *root));
         let request = request.or_else(|| {
-            // Flows are sorted by their keys, as the ids are.
+            // Flows are sorted by their keys, like the ids.
             let request = (false, flow.key);
             while single.next_if(|id| *id < request).is_some() {}
             single.peek().filter(|id| **id == request).copied()
@@ -56,7 +61,8 @@ pub(super) fn resolve(
     link(requests, &ids, own)
 }
 
-/// Returns the keys of flows that are drawn for a shorter form of an id or for a client's id, if no event has that form or id.
+/// Returns the keys of flows that are drawn for a shorter form of an id or for a client's id, if no
+/// event has that form or id.
 fn flow_keys(requests: &RequestMap, flows: &[ProgramFlow]) -> HashedSet {
     if flows.is_empty() {
         return HashedSet::default();
@@ -75,11 +81,12 @@ fn flow_keys(requests: &RequestMap, flows: &[ProgramFlow]) -> HashedSet {
         .collect()
 }
 
-/// Returns the request of each id, if several ids mean this request: the best of their names. An event must have that name, or a flow be drawn for it.
+/// Returns the request key of each id, for requests with several ids. The key is the best name of
+/// the request that an event has or that a flow is drawn for.
 fn roots(requests: &RequestMap, drawn: &HashedSet) -> HashedMap<u64> {
     let exists = |key| requests.has(key) || drawn.contains(&key);
     let mut roots: HashedMap<u64> = HashedMap::default();
-    // The client's name of a request is better than a form.
+    // The client's id of a request is better than a shorter form.
     for alias in requests.clients() {
         if alias.id != alias.client && exists(alias.client) {
             let root = roots.entry(alias.id).or_insert(alias.client);
@@ -105,17 +112,18 @@ fn roots(requests: &RequestMap, drawn: &HashedSet) -> HashedMap<u64> {
     roots
 }
 
-/// Lets an id that leads to another one lead to what that leads to.
+/// Maps each id to the request of its request, which halves chains of ids.
 fn shorter(roots: &HashedMap<u64>) -> HashedMap<u64> {
     let shorter = |(id, root): (&u64, &u64)| {
         let next = roots.get(root).unwrap_or(root);
-        // Two ids that are names of each other lead nowhere.
+        // Two ids that are names of each other stay as they are.
         (*id, if next == id { *root } else { *next })
     };
     roots.iter().map(shorter).collect()
 }
 
-/// Puts a flow of the program together from what each thread draws of it. It has the thread of its first start, and times on the trace's axis.
+/// Combines the parts of a flow of the program. The result has the thread of its first start, and
+/// times on the trace's axis.
 fn whole(parts: &[ProgramFlow], maps: &[TimeMap]) -> ProgramFlow {
     let mut whole = parts[0].placed(maps);
     for part in &parts[1..] {
@@ -129,7 +137,7 @@ fn whole(parts: &[ProgramFlow], maps: &[TimeMap]) -> ProgramFlow {
 }
 
 impl OwnFlows {
-    /// Adds a flow that is drawn for a request, if it has a start. `parts` has its threads.
+    /// Adds a flow that is drawn for a request, if it has a start. `parts` contains its threads.
     fn add(&mut self, request: Order, whole: &ProgramFlow, parts: &[ProgramFlow]) {
         if whole.start_ns == i64::MAX {
             return;
@@ -169,7 +177,7 @@ fn ordered(requests: &RequestMap, roots: &HashedMap<u64>) -> Vec<(Order, u32)> {
     ids
 }
 
-/// Makes the links.
+/// Creates the links.
 fn link(requests: RequestMap, ids: &[(Order, u32)], own: OwnFlows) -> LinkTable {
     let mut flows = own.by_request;
     flows.par_sort_unstable_by_key(|(request, flow)| (*request, flow.order()));

@@ -5,28 +5,28 @@ use super::program::styles::Style;
 use sa_format::Phase;
 use trace_store::hashed_map::{HashedMap, HashedSet};
 
-/// The flow of a request, and the events with which it begins and ends.
+/// Flow of a request, and the events at which it begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
-    /// The number of the merge's own flow.
+    /// Number of the merge's own flow.
     pub(super) flow: u64,
     pub(super) first: EventPlace,
     pub(super) last: EventPlace,
-    /// The flow that the program draws for it.
+    /// Flow that the program draws for the request.
     pub(super) own: Option<OwnFlow>,
 }
 
-/// A flow that the program draws, which the merge continues where the program does not.
+/// A flow that the program draws. The merge continues it on other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OwnFlow {
     /// Its id in the trace, which is never 0.
     pub(super) id: u64,
     pub(super) style: Style,
-    /// When it starts, on the axis of the trace.
+    /// Start time in ns, on the axis of the trace.
     pub(super) start_ns: i64,
-    /// When it ends, which is never if nothing ends it.
+    /// End time in ns; `i64::MAX` if nothing ends it.
     pub(super) end_ns: i64,
-    /// The key of the thread on which it starts.
+    /// Key of the thread on which it starts.
     pub(super) thread: u64,
     /// True if arrows lead up to its start, because the request has an event before that.
     pub(super) has_lead: bool,
@@ -34,23 +34,23 @@ pub(super) struct OwnFlow {
     pub(super) is_elsewhere: bool,
 }
 
-/// The links of all ids, and the known facts about the flows that the program draws.
+/// Links of all ids, and data about the flows that the program draws.
 #[derive(Default)]
 pub(super) struct LinkTable {
-    /// The slot of each id.
+    /// Slot of each id.
     pub(super) slots: HashedMap<u32>,
-    /// The position of the link of each slot. It is the last `u32` if there is no link.
+    /// Index of the link of each slot, or `u32::MAX` if there is no link.
     pub(super) link_of_slot: Vec<u32>,
     pub(super) links: Vec<Link>,
     /// Number of links of requests without a flow of the program.
     pub(super) requests: u64,
     /// True if arrows of the merge lead to the start of any flow of the program.
     pub(super) has_leads: bool,
-    /// The times of the events of the merge's own flows.
+    /// Times of the events of the merge's own flows.
     pub(super) times: Times,
-    /// The keys of the threads of flows that the program draws on several ([`OwnFlow::on`]).
+    /// Keys of the threads of flows that the program draws on several threads ([`OwnFlow::on`]).
     pub(super) threads: HashedSet,
-    /// The members `"name":…,"cat":…` of each style.
+    /// Members `"name":…,"cat":…` of each style.
     pub(super) styles: Vec<Vec<u8>>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Lookup<'a> {
     pub(crate) written: LinkedEvents,
 }
 
-/// The flow events that the merge has written.
+/// Number of flow events that the merge has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkedEvents {
     /// Events of the merge's own flows.
@@ -78,9 +78,10 @@ impl std::ops::AddAssign for LinkedEvents {
 }
 
 impl LinkTable {
-    /// Adds the link of a request if it may have arrows, and returns true if it does. Links are numbered, because short ids make short lines.
+    /// Adds the link of a request if it may have arrows. Returns true if it does. Links are
+    /// numbered from 1, because short ids make short lines.
     ///
-    /// An arrow needs two events. One is enough if the program draws a flow that it may join.
+    /// An arrow needs two events. One event is enough if the program draws a flow that it may join.
     pub(super) fn add(&mut self, reach: &RequestReach, own: Option<OwnFlow>) -> bool {
         let RequestReach {
             first,
@@ -91,7 +92,7 @@ impl LinkTable {
         if !(reach.is_chain() || own.is_some() && has_events) {
             return false;
         }
-        // An arrow from the span in which the flow starts to itself would say nothing.
+        // An arrow from a span to itself, where the flow starts, would be useless.
         let has_lead = |own: &OwnFlow| {
             second_ns < own.start_ns || first.ts_ns < own.start_ns && !first.holds_start(own)
         };
@@ -139,7 +140,7 @@ impl LinkTable {
 }
 
 impl OwnFlow {
-    /// Returns the order in which flows of one request are preferred.
+    /// Returns the sort key by which flows of one request are preferred.
     pub(super) fn order(&self) -> (i64, u64, Style) {
         (self.start_ns, self.id, self.style)
     }
@@ -151,8 +152,9 @@ impl OwnFlow {
 }
 
 impl Link {
-    /// Returns the flow of the program that a request's first span on a thread joins, if the program draws nothing there. `threads` has the threads of flows
-    /// that are drawn on several. Viewers refuse steps outside of the flow.
+    /// Returns the flow of the program that a request's first span on a thread joins, if the
+    /// program draws nothing there. `threads` contains the threads of flows that are drawn on
+    /// several threads. Viewers reject steps outside of the flow.
     pub(super) fn step(&self, mention: &Mention, threads: &HashedSet) -> Option<OwnFlow> {
         let own = self.own?;
         let is_within = own.start_ns < mention.ts_ns && mention.ts_ns < own.end_ns;
@@ -161,9 +163,10 @@ impl Link {
         (is_within && !is_drawn).then_some(own)
     }
 
-    /// Returns the phase that an event of the request has in the merge's own flow, if it has any.
+    /// Returns the phase of an event of the request in the merge's own flow, if it is part of it.
     ///
-    /// The first event starts the flow. The last one ends it, unless it is a span without an end: nobody knows what came then.
+    /// The first event starts the flow. The last one ends it, unless it is a span without an end,
+    /// because it is unknown what came after it.
     pub(super) fn phase(&self, mention: &Mention) -> Option<Phase> {
         let is_first = mention.place == self.first;
         let is_last = match self.own {
@@ -183,17 +186,18 @@ impl Link {
         })
     }
 
-    /// Returns true if a flow event is the one with which the program's flow starts, where the merge's own flow ends.
+    /// Returns true if a flow event starts the program's flow, where the merge's own flow ends.
     pub(super) fn leads_to(&self, start: &Mention) -> bool {
         let own = self.own.filter(|own| own.has_lead);
         own.is_some_and(|own| (own.start_ns, own.thread) == (start.ts_ns, start.thread))
     }
 }
 
-/// Most stretches.
+/// Maximum number of time ranges.
 const MOST: usize = 1024;
 
-/// Disjoint time ranges, in order. If there are too many, the shortest gaps between them are filled.
+/// Disjoint time ranges, in order. If there are too many, the shortest gaps between them are
+/// filled.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     stretches: Vec<(i64, i64)>,
@@ -204,7 +208,7 @@ impl Times {
         self.stretches.is_empty()
     }
 
-    /// Adds a stretch, its end included.
+    /// Adds a range, including its end.
     pub(super) fn add(&mut self, (start, end): (i64, i64)) {
         let first = self.stretches.partition_point(|one| one.1 < start);
         let behind = self.stretches.partition_point(|one| one.0 <= end);
@@ -261,7 +265,7 @@ mod tests {
         }
         assert!((0..20_000).all(|number| times.meet((start(number) + 10, start(number) + 11))));
         assert!(!times.meet((-10, -1)) && !times.meet((20_000_000, i64::MAX)));
-        // Far apart, they stay apart.
+        // Ranges that are far apart stay separate.
         let mut times = Times::default();
         (0..1000).for_each(|number| times.add((number * 100, number * 100 + 10)));
         assert!((0..1000).all(|number| !times.meet((number * 100 + 11, number * 100 + 99))));

@@ -1,6 +1,8 @@
-//! The second pass: the flow events of the requests that an event belongs to, directly behind it.
+//! The second pass: writes the flow events of the requests that an event belongs to, directly after
+//! it.
 //!
-//! A viewer binds a flow event to the span that began last before its time on its thread, so each carries the time at which its span begins.
+//! A viewer binds a flow event to the last span on its thread that began before its time. So each
+//! flow event has the time at which its span begins.
 
 use super::args::candidates::{Hits, offset};
 use super::args::ids::{Lists, RequestIds};
@@ -17,32 +19,34 @@ use crate::summary::summarize::CachedLine;
 use sa_format::Phase;
 use trace_store::hashed_map::HashedSet;
 
-/// What a flow event begins with; the phase is put in.
+/// Start of a flow event; the phase is replaced.
 const BEFORE_TARGET: &[u8] = b",\n{\"ph\":\"t\",\"pid\":";
 const PHASE: usize = b",\n{\"ph\":\"".len();
-/// Name and category of the flows that the merge writes: a viewer tells flows apart by both, and by their id.
+/// Name and category of the flows that the merge writes. A viewer distinguishes flows by both and
+/// by their id.
 const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
 const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
 
-/// Maximum number of links that are compared with each other. More of them are looked up in a set.
+/// Maximum number of links that are compared with each other. More links are looked up in a set.
 const FEW: usize = 16;
 
-/// The lines that a linker reads.
+/// The lines that a linker reads, and their context.
 #[derive(Default)]
 pub(super) struct Aim<'a> {
     /// Number of their source.
     pub(super) source: usize,
     pub(super) origin: Origin,
-    /// The offset of their times from the trace's, in ns.
+    /// Offset of their times from the trace's, in ns.
     pub(super) shift_ns: i64,
     pub(super) bytes: &'a [u8],
     pub(super) hits: Hits<'a>,
-    /// True if the merge draws flows of its own in this time, so that the ids of each event have to be read.
+    /// True if the merge draws flows of its own in this period, so that the ids of each event must
+    /// be read.
     pub(super) reads_ids: bool,
     pub(super) first_spans: FirstSpanLinks,
 }
 
-/// Writes the flows of one chunk.
+/// Writes the flow events of one chunk.
 pub(crate) struct Linker<'a, 'l> {
     lookup: &'l mut Lookup<'a>,
     aim: Aim<'a>,
@@ -52,19 +56,19 @@ pub(crate) struct Linker<'a, 'l> {
     threads: ThreadKeys,
 }
 
-/// The links of an event.
+/// Links of an event.
 #[derive(Default)]
 struct FoundLinks {
     links: Vec<Link>,
     seen: HashedSet,
 }
 
-/// A flow event that an event gets.
+/// A flow event to write after an event.
 #[derive(Clone, Copy)]
 enum FlowEvent {
-    /// Of the merge's own flow.
+    /// Event of the merge's own flow.
     Linked(Phase),
-    /// A step of a flow of the program.
+    /// Step of a flow of the program.
     Joined(OwnFlow),
 }
 
@@ -80,12 +84,12 @@ impl<'a, 'l> Linker<'a, 'l> {
         }
     }
 
-    /// Creates a linker that has to be pointed at each line.
+    /// Creates a linker that must be prepared for each line.
     pub(crate) fn nowhere(lookup: &'l mut Lookup<'a>) -> Self {
         Linker::new(lookup, Aim::default())
     }
 
-    /// Points it elsewhere, for example at a line of another source.
+    /// Sets the lines to read, for example a line of another source.
     pub(super) fn aim(&mut self, aim: Aim<'a>) {
         if self.aim.origin.scope != aim.origin.scope {
             self.lists = Lists::default(); // the same ids mean other requests in another run
@@ -134,7 +138,8 @@ impl<'a, 'l> Linker<'a, 'l> {
         }
     }
 
-    /// Appends the flow events of an event that is the first span of a request on its thread, or may have ids.
+    /// Appends the flow events of an event that is the first span of a request on its thread, or
+    /// that may have ids.
     #[inline(always)]
     fn put(
         &mut self,
@@ -163,7 +168,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         self.aim.reads_ids && self.aim.hits.any_in(start, start + line.len())
     }
 
-    /// Returns the mention that an event makes of its requests, with times on the trace's axis.
+    /// Creates the mention for an event, with times on the trace's axis.
     fn mention(&mut self, event: &Event<'_>, place: EventPlace) -> Mention {
         let thread = (event.pid, event.tid);
         let thread = self.threads.of(self.aim.origin.recording, thread);
@@ -222,7 +227,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         });
     }
 
-    /// Writes the flow events that an event gets for the links that were found.
+    /// Writes the flow events of an event for the links that were found.
     fn write(
         &mut self,
         mention: &Mention,
@@ -278,7 +283,7 @@ impl<'a, 'l> Linker<'a, 'l> {
 }
 
 impl FoundLinks {
-    /// Replaces them by these links, each link once.
+    /// Replaces the links, and drops duplicates.
     fn set<'t>(&mut self, links: impl Iterator<Item = &'t Link>) {
         self.links.clear();
         self.seen.clear();

@@ -1,4 +1,4 @@
-//! Where ids of requests may stand in a chunk.
+//! Possible positions of request ids in a chunk.
 
 use crate::event::mend::from_slice;
 use crate::event::scan::Part;
@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NEEDLE));
 
-/// The places where the name of an arg with ids may be. One search of a whole part costs less than one of each line.
+/// Positions where the name of an arg with ids may be. One search of a whole part costs less than
+/// one search for each line.
 #[derive(Default)]
 pub(crate) struct Hits<'a> {
     bytes: &'a [u8],
@@ -19,7 +20,7 @@ pub(crate) struct Hits<'a> {
 }
 
 impl<'a> Hits<'a> {
-    /// Looks at parts of the bytes.
+    /// Creates a search in parts of the bytes.
     pub(crate) fn new(bytes: &'a [u8], parts: &'a [Part]) -> Self {
         Hits {
             bytes,
@@ -29,7 +30,7 @@ impl<'a> Hits<'a> {
         }
     }
 
-    /// Looks at one line of the bytes; `None` if none stands in it.
+    /// Searches one line of the bytes. Returns `None` if it has no candidate.
     pub(crate) fn of_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
         let start = offset(bytes, line);
         let mut hits = Hits::new(bytes, &[]);
@@ -37,7 +38,7 @@ impl<'a> Hits<'a> {
         (hits.next != usize::MAX).then_some(hits)
     }
 
-    /// Begins at a part of the bytes.
+    /// Starts the search at the beginning of a part.
     pub(crate) fn enter(&mut self, part: Part) {
         (self.start, self.end) = (part.start, part.end);
         self.seek(part.start);
@@ -56,13 +57,14 @@ impl<'a> Hits<'a> {
         };
     }
 
-    /// Whether one may stand before `end`, in lines of the part that was entered.
+    /// Returns true if a candidate may be before `end`, in lines of the current part.
     #[inline(always)]
     pub(crate) fn before(&self, end: usize) -> bool {
         self.next < end
     }
 
-    /// Whether one stands in a line. The lines of a part come in order.
+    /// Returns true if there is a candidate in a line. The lines of a part must be queried in
+    /// order.
     #[inline(always)]
     pub(crate) fn any_in(&mut self, start: usize, end: usize) -> bool {
         if start.wrapping_sub(self.start) >= self.end - self.start {
@@ -78,7 +80,7 @@ impl<'a> Hits<'a> {
         }
     }
 
-    /// The first one in a stretch of lines.
+    /// Returns the first candidate in a range of lines.
     #[inline]
     pub(crate) fn first_in(&mut self, start: usize, end: usize) -> Option<usize> {
         if self.next < start {
@@ -88,13 +90,13 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// Where a line stands in the bytes that it is part of.
+/// Returns the offset of a line in the bytes that contain it.
 #[inline(always)]
 pub(crate) fn offset(bytes: &[u8], line: &[u8]) -> usize {
     line.as_ptr().addr() - bytes.as_ptr().addr()
 }
 
-/// Party that knows an id.
+/// Party that assigned an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IdKey {
     /// The processes of the engine.
@@ -103,11 +105,12 @@ pub(crate) enum IdKey {
     Outside,
 }
 
-/// Text that every name of an id contains. One of `BEFORE` precedes it.
+/// Text that every name of an id contains, preceded by one of `BEFORE`.
 pub(crate) const NEEDLE: &[u8] = b"_id";
 pub(crate) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
 
-/// Returns the party that knows the ids in an arg of this name; `None` if it is not known to contain ids.
+/// Returns the party that assigned the ids in an arg of this name, or `None` if it is not known to
+/// contain ids.
 pub(crate) fn known(name: &[u8]) -> Option<IdKey> {
     let one = name.strip_suffix(b"s").unwrap_or(name);
     match one {
@@ -119,7 +122,8 @@ pub(crate) fn known(name: &[u8]) -> Option<IdKey> {
     }
 }
 
-/// Returns the ids in the args of an event, and who knows each of them. An id is a text, or a number as it is written.
+/// Returns the ids in the args of an event, each with the party that assigned it. An id is a text,
+/// or a number as it is written.
 pub(crate) fn ids_in(args: &[u8]) -> Vec<(IdKey, String)> {
     let args: Map<String, Value> = from_slice(args).unwrap_or_default();
     let mut found = Vec::new();

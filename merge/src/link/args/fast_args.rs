@@ -1,23 +1,27 @@
-//! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
+//! Reads keys and values of args directly from a line as recorders write it: without white space,
+//! objects in the args, or escapes in ids.
 
 use super::candidates::{IdKey, known};
 use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
-/// What stands before args.
+/// Text before args.
 const ARGS: &[u8] = br#","args":"#;
 
-/// Returns where the object with a hit begins, by the brace before the hit: 0 for the line itself. Returns `None` if only a scan can find out.
+/// Returns the start of the object with a hit, which is the brace before the hit: 0 for the line
+/// itself. Returns `None` if only a scan can find it.
 #[inline(always)]
 pub(crate) fn object(line: &[u8], hit: usize) -> Option<usize> {
     let brace = memrchr2(b'{', b'}', &line[..hit])?;
     (line[brace] == b'{').then_some(brace)
 }
 
-/// Whether the object that begins at `brace` is the value of a top-level member `args` of a good line. What follows `from` is neither brace nor
-/// within a string, and no brace stands between the two.
+/// Returns true if the object that begins at `brace` is the value of a top-level member `args` of a
+/// valid line. The text from `from` on starts outside of strings, and there is no brace between
+/// `brace` and `from`.
 ///
-/// No string can hold the quotes of `,"args":` as they are, so it is a member; and it is one of the line's own if only two objects end behind it.
+/// A string cannot contain the unescaped quotes of `,"args":`, so this is a member. It is a member
+/// of the line itself if exactly two objects end after it.
 #[inline(always)]
 pub(crate) fn is_args(line: &[u8], brace: usize, from: usize) -> bool {
     let rest = &line[from..];
@@ -30,7 +34,8 @@ const REQUEST: u64 = u64::from_le_bytes(*br#""request"#);
 const ONE: u64 = u64::from_le_bytes(*b"_id\":\0\0\0");
 const LIST: u64 = u64::from_le_bytes(*b"_ids\":\0\0");
 
-/// Returns the name that the hit is part of and where its value begins, if it is that of an arg with ids. Returns `None` if only a scan can find out.
+/// Returns the kind of name that the hit is part of and the start of its value, if it is the name
+/// of an arg with ids. Returns `None` if only a scan can find it.
 #[inline(always)]
 pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let before = hit.checked_sub(9).map(|at| (line[at], eight(line, at + 1)));
@@ -46,9 +51,10 @@ pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> 
     any_key_at(line, hit)
 }
 
-/// The same for any name.
+/// Does the same as [`key_at`] for any name.
 ///
-/// A quote without a backslash before it begins or ends a string, so the bytes next to it say what the string is.
+/// A quote without a backslash before it begins or ends a string, so the bytes next to it determine
+/// which string this is.
 fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let is_of_name = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let before = line[..hit].iter().rev().take_while(is_of_name).count();
@@ -66,8 +72,8 @@ fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     }
 }
 
-/// Reads a value of ids that holds no white space and no escapes, and begins at `at`: calls `found` with each id and gives where the value ends. `None`
-/// if it is not of this kind.
+/// Reads a value of ids that begins at `at` and has no white space and no escapes. Calls `found`
+/// with each id and returns the end of the value, or `None` if it has another form.
 #[inline(always)]
 pub(crate) fn read<'a>(
     line: &'a [u8],
@@ -93,7 +99,7 @@ pub(crate) fn read<'a>(
     }
 }
 
-/// A string or digits, and where they end; anything else is left to the scanner.
+/// Reads a string or digits, and returns the end. Anything else is left to the scanner.
 #[inline(always)]
 fn one(line: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let rest = line.get(at..)?;
@@ -110,7 +116,8 @@ fn one(line: &[u8], at: usize) -> Option<(&[u8], usize)> {
     }
 }
 
-/// How many bytes stand before the quote that ends the string which the bytes begin with, if there is no escape in it.
+/// Returns the offset of the quote that ends the string at the start of `bytes`, unless the string
+/// contains an escape.
 #[inline(always)]
 fn string_len(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;

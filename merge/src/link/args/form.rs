@@ -1,21 +1,24 @@
-//! The forms of a request's id: engines put a prefix before the id that a client or proxy knows, and suffixes behind it.
+//! The forms of a request's id: engines put a prefix before the id that a client or proxy uses, and
+//! suffixes after it.
 //!
-//! vLLM answers a completion `x` as `cmpl-x`, and calls its first prompt `cmpl-x-0`. The engine gets that as `cmpl-x-0-` with eight random hexadecimal
-//! digits behind it. The second of several samples of a request is `1_` with the request's id behind it.
+//! vLLM answers a completion `x` as `cmpl-x` and calls its first prompt `cmpl-x-0`. The engine gets
+//! that as `cmpl-x-0-` followed by eight random hexadecimal digits. The second of several samples
+//! of a request is `1_` followed by the request's id.
 
-/// What engines put before an id, by the kind of the answer.
+/// Prefixes that engines add, by the kind of the answer.
 const PREFIXES: [&[u8]; 4] = [b"cmpl-", b"chatcmpl-", b"embd-", b"resp_"];
 const TAIL_DIGITS: usize = 8;
 
-/// Maximum number of shorter forms of an id: three starts with three ends, without the id itself.
+/// Maximum number of shorter forms of an id: three starts combined with three ends, without the id
+/// itself.
 pub(crate) const MAX_FORMS: usize = 8;
-/// Minimum length of an id that a client makes of random digits.
+/// Minimum length of an id that a client generates from random digits.
 const RANDOM: usize = 16;
 
 /// Calls `found` with each form of an id that is shorter than the id itself.
 pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
     let (starts, ends) = (starts(id), ends(id));
-    // A form of nothing but what engines add stands for no request.
+    // A form that only consists of the engine's additions does not identify a request.
     let least = starts[2];
     for (nth, &start) in starts.iter().enumerate() {
         let again = nth > 0 && start == starts[nth - 1];
@@ -28,16 +31,17 @@ pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
     }
 }
 
-/// Returns the part that an id very likely has in common with the other ids of its request.
+/// Returns the part that an id very likely shares with the other ids of its request.
 ///
-/// Unlike the shortest form it keeps everything that the client may have chosen. Otherwise `req-1`, `req-2` and `req-1a2b3c4d` would all be `req`.
+/// Unlike the shortest form, it includes everything that the client may have chosen. Otherwise
+/// `req-1`, `req-2` and `req-1a2b3c4d` would all be `req`.
 pub(crate) fn family(id: &[u8]) -> &[u8] {
     let [_, sample, start] = starts(id);
     let [all, tail, prompt] = ends(id);
     // Most requests have one prompt, the first.
     let is_first = id.get(prompt..tail) == Some(b"-0");
     let end = if is_first { prompt } else { tail };
-    // A prefix, a prompt and random digits can only be the engine's.
+    // Only the engine adds a prefix, a prompt and random digits together.
     let is_engines = start > sample && is_first && tail < all;
     let is_random = |part: &[u8]| {
         part.iter()
@@ -47,7 +51,7 @@ pub(crate) fn family(id: &[u8]) -> &[u8] {
     &id[start..if is_safe { end } else { all }]
 }
 
-/// Returns true if the id itself or a shorter form of it is one that is looked for.
+/// Returns true if `is_one` accepts the id itself or a shorter form of it.
 pub(crate) fn any_form(id: &str, is_one: impl Fn(&str) -> bool) -> bool {
     let mut any = is_one(id);
     forms(id.as_bytes(), |form| {
@@ -56,7 +60,8 @@ pub(crate) fn any_form(id: &str, is_one: impl Fn(&str) -> bool) -> bool {
     any
 }
 
-/// Where the id begins as it is, without the number of a sample, and without the prefix too.
+/// Returns three offsets where the id can begin: the whole id, without the number of a sample, and
+/// without the prefix as well.
 fn starts(id: &[u8]) -> [usize; 3] {
     let digits = digits_of(id.iter());
     let sample = match id.get(digits) {
@@ -68,7 +73,8 @@ fn starts(id: &[u8]) -> [usize; 3] {
     [0, sample, sample + prefix.map_or(0, |prefix| prefix.len())]
 }
 
-/// Where the id ends as it is, without the random tail, and without the number of a prompt too.
+/// Returns three offsets where the id can end: the whole id, without the random tail, and without
+/// the number of a prompt as well.
 fn ends(id: &[u8]) -> [usize; 3] {
     let is_tail = |tail: &&[u8]| {
         tail.len() == TAIL_DIGITS
@@ -84,7 +90,7 @@ fn ends(id: &[u8]) -> [usize; 3] {
     [id.len(), tail, prompt]
 }
 
-/// What stands behind the last dash.
+/// Returns the text after the last dash.
 fn last_word(id: &[u8]) -> Option<&[u8]> {
     memchr::memrchr(b'-', id).map(|dash| &id[dash + 1..])
 }

@@ -1,4 +1,4 @@
-//! The ids of requests that an event carries in its args, as keys: 64 bits that stand for a text in every process.
+//! The request ids in the args of an event, as 64-bit keys that are the same in every process.
 
 mod scanned;
 
@@ -8,15 +8,15 @@ use crate::event::line::Event;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most ids of an event that count, and of all events of a chunk.
+/// Maximum number of ids that count in an event, and in all events of a chunk.
 const MOST: usize = 1024;
 const MOST_OF_CHUNK: usize = 1 << 17;
 
-/// One id.
+/// A request id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestId<'a> {
     pub(crate) key: u64,
-    /// As it stands in the line.
+    /// Text in the line, possibly with escapes.
     written: &'a [u8],
 }
 
@@ -29,7 +29,7 @@ impl<'a> RequestId<'a> {
         }
     }
 
-    /// What the line means.
+    /// Returns the decoded text.
     pub(crate) fn text(&self) -> Cow<'a, [u8]> {
         if memchr::memchr(b'\\', self.written).is_none() {
             return Cow::Borrowed(self.written);
@@ -40,31 +40,32 @@ impl<'a> RequestId<'a> {
     }
 }
 
-/// The ids of an event.
+/// Request ids of an event.
 #[derive(Debug, Default)]
 pub(crate) struct RequestIds<'a> {
     inside: Vec<RequestId<'a>>,
     outside: Vec<RequestId<'a>>,
-    /// The only value that was read.
+    /// Text of the only value that was read.
     value: Option<&'a [u8]>,
-    /// Which known list that is.
+    /// Number of the cached list that the event has.
     listed: Option<usize>,
     /// Number of ids that the event may still have.
     left: usize,
     /// Number of ids that the chunk has so far.
     of_chunk: usize,
-    /// Events of which not all ids count.
+    /// Number of events with ids beyond the limits.
     pub(crate) cut: u64,
 }
 
 impl<'a> RequestIds<'a> {
-    /// Counts anew those of a chunk.
+    /// Resets the count of the chunk's ids.
     pub(crate) fn begin(&mut self) {
         self.of_chunk = 0;
     }
 
-    /// Reads the ids of an event in place of the previous ones. If they are one of the known lists, it does not read them and returns what is known of that list.
-    /// `start` is the offset of the event's line in the bytes that were searched for hits.
+    /// Reads the ids of an event, and drops the previous ones. If they are one of the cached lists,
+    /// it does not read them but returns the list's data. `start` is the offset of the event's line
+    /// in the bytes that were searched for hits.
     #[inline]
     pub(crate) fn read<'l, T>(
         &mut self,
@@ -89,7 +90,7 @@ impl<'a> RequestIds<'a> {
         None
     }
 
-    /// Leaves no more of them than count.
+    /// Drops ids beyond the limits.
     #[inline(always)]
     fn count(&mut self) {
         let mut len = self.inside.len() + self.outside.len();
@@ -109,7 +110,8 @@ impl<'a> RequestIds<'a> {
         self.left = MOST.min(MOST_OF_CHUNK - self.of_chunk);
     }
 
-    /// Reads the ids at the hits in a line as recorders write it. Returns `None` for any other line.
+    /// Reads the ids at the hits in a line as recorders write it. Returns `None` for any other
+    /// line.
     #[inline]
     fn read_hits<T>(
         &mut self,
@@ -138,13 +140,14 @@ impl<'a> RequestIds<'a> {
         }
     }
 
-    /// Whether nothing was read before the args, where only names are.
+    /// Returns `None` if ids were read before the args, because only the event's own members are
+    /// there.
     fn front(&self) -> Option<()> {
         let nothing = self.inside.is_empty() && self.outside.is_empty() && self.listed.is_none();
         nothing.then_some(())
     }
 
-    /// Reads a value, and tells where it ends; `None` if that is not of a quick kind.
+    /// Reads a value and returns its end, or `None` if the fast path does not support it.
     #[inline(always)]
     fn value<T>(
         &mut self,
@@ -162,7 +165,7 @@ impl<'a> RequestIds<'a> {
             self.listed = Some(number);
             return Some(at + len);
         }
-        // Of what else the line has, the list says nothing.
+        // The data of a list does not cover any other ids in the line.
         if self.listed.is_some() {
             return None;
         }
@@ -177,13 +180,14 @@ impl<'a> RequestIds<'a> {
             IdKey::Inside => &mut self.inside,
             IdKey::Outside => &mut self.outside,
         };
-        // One more than counts tells that there are more.
+        // One id more than the limit shows that there are too many.
         if ids.len() <= self.left {
             ids.push(id);
         }
     }
 
-    /// The ids that say which requests the event belongs to: those that the engine's processes know, where there are any.
+    /// Returns the ids that identify the event's requests: the engine's ids if there are any,
+    /// otherwise the client's.
     pub(crate) fn of_requests(&self) -> &[RequestId<'a>] {
         if self.inside.is_empty() {
             &self.outside
@@ -192,7 +196,8 @@ impl<'a> RequestIds<'a> {
         }
     }
 
-    /// The text of the list that is all there is, and how many ids it has, if it is worth to be known again.
+    /// Returns the text of the list with all of the event's ids, and their number, if caching it is
+    /// worthwhile.
     pub(crate) fn list(&self) -> Option<(&'a [u8], usize)> {
         let len = self.inside.len();
         let is_whole = len < self.left && self.outside.is_empty();
@@ -202,7 +207,8 @@ impl<'a> RequestIds<'a> {
         (len >= LEAST).then_some((text, len))
     }
 
-    /// The one id by which the client knows the request, beside those that the engine knows.
+    /// Returns the client's id of the request, if there is exactly one and the engine's ids are
+    /// there as well.
     pub(crate) fn client(&self) -> Option<&RequestId<'a>> {
         match self.outside.as_slice() {
             [one] if !self.inside.is_empty() => Some(one),
@@ -214,10 +220,10 @@ impl<'a> RequestIds<'a> {
 #[cfg(test)]
 mod tests;
 
-/// A list of fewer ids is read as fast as it is found again.
+/// Minimum length of a cached list. A shorter list is read as fast as it is found.
 pub(crate) const LEAST: usize = 4;
 
-/// List as written in lines, with data about its ids.
+/// A list as written in lines, with data about its ids.
 pub(crate) struct List<'a, T> {
     text: &'a [u8],
     /// Number of ids, including repeated ones.
@@ -225,10 +231,10 @@ pub(crate) struct List<'a, T> {
     pub(crate) known: T,
 }
 
-/// The last two lists.
+/// A cache of the last two lists.
 pub(crate) struct Lists<'a, T> {
     lists: [Option<List<'a, T>>; 2],
-    /// Which of the two is the older one.
+    /// Index of the older list.
     older: usize,
 }
 
@@ -242,7 +248,7 @@ impl<T> Default for Lists<'_, T> {
 }
 
 impl<'a, T> Lists<'a, T> {
-    /// Which one of them the bytes begin with, and how long its text is.
+    /// Returns the index of the list that the bytes begin with, and the length of its text.
     #[inline(always)]
     pub(crate) fn find(&self, bytes: &[u8]) -> Option<(usize, usize)> {
         let begins = |list: &Option<List<'_, T>>| {
@@ -258,7 +264,7 @@ impl<'a, T> Lists<'a, T> {
         self.lists.get_mut(number)?.as_mut()
     }
 
-    /// Keeps a list, and gives the one that is forgotten for it.
+    /// Caches a list, and returns the data of the one that it replaces.
     pub(crate) fn keep(&mut self, text: &'a [u8], len: usize, known: T) -> Option<T> {
         let list = List { text, len, known };
         let forgotten = self.lists[self.older].replace(list);
@@ -266,7 +272,7 @@ impl<'a, T> Lists<'a, T> {
         forgotten.map(|list| list.known)
     }
 
-    /// Forgets them all.
+    /// Removes all lists and returns their data.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = T> {
         let lists = std::mem::take(&mut self.lists);
         lists.into_iter().flatten().map(|list| list.known)

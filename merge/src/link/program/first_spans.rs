@@ -1,7 +1,8 @@
-//! The first span of each request on each thread. If the program draws the request's flow elsewhere, such a span gets a step of it.
+//! The first span of each request on each thread. If the program draws the request's flow
+//! elsewhere, such a span gets a step of the flow.
 //!
-//! "First" is decided within a chunk, which knows all its events. So the second pass needs no memory of other chunks, and the trace does not depend on the order
-//! in which workers take them.
+//! "First" is decided within a chunk, where all its events are known. So the second pass needs no
+//! memory of other chunks, and the trace does not depend on the order in which workers read them.
 
 use crate::link::mention::{EventPlace, Mention};
 use crate::link::table::{Link, LinkTable};
@@ -10,7 +11,7 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 use trace_store::hashed_map::HashedMap;
 
-/// The first span of a request on a thread.
+/// First span of a request on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FirstSpan {
     pub(crate) place: EventPlace,
@@ -20,16 +21,16 @@ pub(crate) struct FirstSpan {
 
 impl Record for FirstSpan {}
 
-/// The first spans of the chunk that is being read.
+/// First spans in the chunk that is being read.
 #[derive(Default)]
 pub(crate) struct ChunkFirstSpans {
-    /// For each request on each thread, the begin of its first span and the position of that span in `spans`.
+    /// Begin of the first span of each request on each thread, and its index in `spans`.
     known: HashedMap<(i64, usize)>,
     spans: Vec<FirstSpan>,
 }
 
 impl ChunkFirstSpans {
-    /// Takes a span of a request.
+    /// Adds a span of a request.
     #[inline(always)]
     pub(crate) fn see(&mut self, request: u64, mention: &Mention) {
         let place = mention.place;
@@ -37,7 +38,7 @@ impl ChunkFirstSpans {
         match self.known.entry(request ^ mention.thread) {
             Entry::Occupied(mut known) => {
                 let (ts_ns, at) = known.get_mut();
-                // A span is written when it ends, so one within it comes first.
+                // A span is written when it ends, so a nested span comes before the outer one.
                 if mention.ts_ns < *ts_ns {
                     *ts_ns = mention.ts_ns;
                     self.spans[*at] = span;
@@ -57,7 +58,7 @@ impl ChunkFirstSpans {
     }
 }
 
-/// Returns the spans at these offsets of a source from those sorted by place.
+/// Returns the spans at these offsets of a source. `spans` is sorted by position.
 pub(crate) fn in_source(spans: &[FirstSpan], source: usize, offsets: Range<usize>) -> &[FirstSpan] {
     let before = |offset: usize| {
         let place = EventPlace::new(source, offset, false);
@@ -66,18 +67,19 @@ pub(crate) fn in_source(spans: &[FirstSpan], source: usize, offsets: Range<usize
     &spans[before(offsets.start)..before(offsets.end)]
 }
 
-/// The links of first spans for whose requests the program draws a flow, sorted by place. They are asked for in nearly this order.
+/// Links of first spans for whose requests the program draws a flow, sorted by position. They are
+/// queried in nearly this order.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSpanLinks {
-    /// The place of each, and its link.
+    /// Position and link of each span.
     links: Vec<(u64, Link)>,
-    /// The first of them that is not before the place asked for last.
+    /// Index of the first link that is not before the last queried position.
     at: usize,
     last: u64,
 }
 
 impl FirstSpanLinks {
-    /// Looks all links up at once, so that the waits for memory overlap.
+    /// Looks up all links at once, so that the waits for memory overlap.
     pub(crate) fn find(spans: &[FirstSpan], table: &LinkTable) -> FirstSpanLinks {
         let slots = spans.iter().map(|span| table.slots.get(&span.request));
         let slots: Vec<_> = slots.map(Option::<&u32>::copied).collect();
@@ -97,7 +99,7 @@ impl FirstSpanLinks {
         self.links.is_empty()
     }
 
-    /// Returns true if the span at this place has a link.
+    /// Returns true if the span at this position has a link.
     #[inline(always)]
     pub(crate) fn has(&mut self, place: EventPlace) -> bool {
         let is_before = |span: &(u64, Link)| span.0 < place.0;
@@ -113,7 +115,7 @@ impl FirstSpanLinks {
             .is_some_and(|span| span.0 == place.0)
     }
 
-    /// Returns the links of the place asked for last.
+    /// Returns the links at the last queried position.
     pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
         let at_place = |span: &&(u64, Link)| span.0 == self.last;
         self.links[self.at..]

@@ -1,4 +1,4 @@
-//! Names and categories of flows, as numbers: a viewer distinguishes flows by both, and by their id.
+//! Names and categories of flows, as numbers. A viewer distinguishes flows by both and by their id.
 
 use crate::event::json::Fields;
 use crate::event::{Event, What};
@@ -6,20 +6,21 @@ use crate::link::records::FlowPhases;
 use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of styles. Flows of further ones are neither reported nor joined.
+/// Maximum number of styles. Flows with further styles are neither reported nor joined.
 const MOST: usize = 256;
-/// Maximum length of the members of a style.
+/// Maximum length of the members of a style in bytes.
 const MOST_BYTES: usize = 512;
 
-/// The name and the category of a flow.
+/// Number of the name and category of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Style(pub(crate) u32);
 
-/// The members `"name":…,"cat":…` of all styles of a trace, by number.
+/// Members `"name":…,"cat":…` of all styles of a trace, by number.
 #[derive(Default)]
 pub(crate) struct Styles(Mutex<Vec<Vec<u8>>>);
 
-/// The styles that one worker has met, by the text after the flow's id, which they nearly always have in common. It asks for each of them once.
+/// Styles that one worker has found, by the text after the flow's id, which is nearly always the
+/// same for a style. So each style is looked up once.
 #[derive(Default)]
 pub(crate) struct StyleCache(Vec<(Vec<u8>, Option<Style>)>);
 
@@ -74,7 +75,7 @@ impl StyleCache {
 fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
     let [mut name, mut category, _] = event.members_in_order(What::Category);
     if name.is_empty() || category.is_empty() {
-        // The general reader finds the members wherever they are.
+        // The general parser finds the members wherever they are.
         name = event.fields.name.of(event.line);
         category = event.fields.cat.of(event.line);
     }
@@ -90,25 +91,26 @@ pub(crate) fn name_and_category(members: &[u8]) -> (String, String) {
     (text("name"), text("cat"))
 }
 
-/// Flows of one name and category that viewers draw no arrow for, because some of their events are missing or have another name, category or id.
+/// Flows with the same name and category for which viewers draw no arrow, because some of their
+/// events are missing or have another name, category or id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LooseFlows {
-    /// Their name.
+    /// Name of the flows.
     pub name: String,
-    /// Their category.
+    /// Category of the flows.
     pub category: String,
-    /// The number of flows that have a start, but no step and no end.
+    /// Number of flows that have a start, but no step and no end.
     pub without_end: u64,
-    /// The number of flows that have steps or an end, but no start.
+    /// Number of flows that have steps or an end, but no start.
     pub without_start: u64,
 }
 
-/// The number of flows of each style that lead nowhere: without end, without start.
+/// Number of flows of each style that lead nowhere: without end, without start.
 #[derive(Debug, Default)]
 pub(crate) struct LooseCounts(Vec<[u64; 2]>);
 
 impl LooseCounts {
-    /// Counts a flow if it has no start, or nothing but a start.
+    /// Counts a flow if it has no start, or only a start.
     #[inline]
     pub(crate) fn add(&mut self, style: Style, has_start: bool, has_rest: bool) {
         if has_start == has_rest {
@@ -128,7 +130,7 @@ impl LooseCounts {
         }
     }
 
-    /// Returns the counts of each style that has any. The style with most of them comes first.
+    /// Returns the counts of each style that has any, sorted by count in descending order.
     pub(crate) fn report(self, styles: &[Vec<u8>]) -> Vec<LooseFlows> {
         let styles = self.0.into_iter().zip(styles);
         let loose = styles.filter(|(counts, _)| *counts != [0; 2]);

@@ -1,4 +1,4 @@
-//! The ids of any line: slower than reading them where they are found, and always right.
+//! Reads the ids of any line: slower than the fast path, but always correct.
 
 use super::super::candidates::{IdKey, known};
 use super::{RequestId, RequestIds};
@@ -8,14 +8,14 @@ use crate::event::line::Event;
 use xxhash_rust::xxh3::xxh3_64;
 
 impl<'a> RequestIds<'a> {
-    /// Reads them in any line.
+    /// Reads the ids of any line.
     pub(super) fn read_args(&mut self, event: &Event<'a>) {
         let args = match event.fields.args.of(event.line) {
             b"" => scan_object(event.line).map_or(&[][..], |fields| fields.args.of(event.line)),
             args => args,
         };
         let mut scanner = Scanner::lenient(args, 0);
-        // What is no object has no ids; the line itself is good.
+        // Args that are not an object have no ids; the line itself is valid.
         let _ = self.members(&mut scanner);
     }
 
@@ -38,7 +38,7 @@ impl<'a> RequestIds<'a> {
         }
     }
 
-    /// An id or a list of them.
+    /// Reads an id or a list of ids.
     fn scanned(&mut self, known: IdKey, scanner: &mut Scanner<'a>) -> Option<()> {
         if scanner.peek() != b'[' {
             return self.one(known, scanner);
@@ -66,7 +66,7 @@ impl<'a> RequestIds<'a> {
     }
 }
 
-/// An id: a string, or a whole number; `None` for everything else.
+/// Parses an id: a string or a whole number. Returns `None` for anything else.
 fn id(value: &[u8]) -> Option<RequestId<'_>> {
     match value {
         [b'"', .., b'"'] => {

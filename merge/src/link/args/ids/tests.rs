@@ -3,7 +3,7 @@ use crate::event::json::Span;
 use crate::event::line::parse;
 use crate::event::scan::Part;
 
-/// The hits of a line, all of which is a part.
+/// Returns the hits of a line that is a single part.
 fn hits(line: &[u8]) -> Hits<'_> {
     let mut hits = Hits::new(line, &[]);
     hits.enter(Part::all_of(line));
@@ -44,14 +44,14 @@ fn hits_and_a_scan_find_the_same_in_mutated_lines() {
                 }
             }
         }
-        // Of a repeated key the last one counts, which only a scan knows.
+        // If a key is repeated, the last one counts, and only a scan detects that.
         let Some(event) = parse(&text).ok().filter(|event| !event.fields.repeated) else {
             continue;
         };
         let mut scanned = RequestIds::default();
         scanned.clear();
         scanned.read_args(&event);
-        // The place of the args is known in some lines and not in others.
+        // The position of the args is known in some lines and unknown in others.
         let mut unplaced = event;
         unplaced.fields.args = Span::default();
         for event in [event, unplaced] {
