@@ -1,4 +1,4 @@
-//! Rows for spans that overlap others of their thread.
+//! Extra lanes for spans that overlap others of their thread.
 
 pub(crate) mod assign;
 pub(crate) mod moves;

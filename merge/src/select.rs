@@ -1,4 +1,4 @@
-//! The events that are asked for: windows and filters.
+//! The selection of events to show: windows and filters.
 
 pub(crate) mod filter;
 pub(crate) mod flow_enclosure;

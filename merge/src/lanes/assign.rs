@@ -1,4 +1,4 @@
-//! The threads whose spans may overlap, and their spans, spread over rows, one thread after the other.
+//! Assigns spans to lanes, one thread after the other, for threads whose spans may overlap.
 
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
@@ -17,40 +17,45 @@ use std::iter::Peekable;
 use std::path::Path;
 use std::slice::Iter;
 
-/// Ends of flows that wait for the next span; the others of a thread stay where they are.
+/// Maximum number of ends of flows that wait for the next span. Further ones of the thread do not
+/// move.
 const WAITING: usize = 1 << 16;
 
-/// Numbers of spans that overlap others of their thread without nesting, so that viewers would drop them.
+/// Numbers of spans that overlap others of their thread without nesting, so that viewers would drop
+/// them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RowTotals {
-    /// Spans on rows next to their thread, including spans in them that do not overlap.
+    /// Number of spans on lanes next to their thread. It includes spans in them that do not
+    /// overlap.
     pub overlapping_spans: u64,
-    /// Rows that were added.
+    /// Number of lanes that were added.
     #[serde(rename = "rows_added")]
     pub added: usize,
-    /// Spans that stay on their thread, because they overlap more others at once than a thread may have rows. Viewers drop them.
+    /// Number of spans that stay on their thread, because they overlap more spans at once than a
+    /// thread may have lanes. Viewers drop them.
     pub overlapping_spans_left: u64,
-    /// Reason why all spans stay on their threads, although some may overlap: there was no room for temporary files.
+    /// Error of the temporary files that left all spans on their threads, although some may
+    /// overlap.
     #[serde(rename = "rows_failed", skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// Spreads the spans of threads over as many rows as they need, one thread after the other.
+/// Assigns the spans of threads to as many lanes as they need, one thread after the other.
 pub(crate) struct LaneAssignment<'a> {
     pub(crate) moves: Sorter<'a, Move>,
-    /// The rows that were added, with the thread they are beside.
+    /// Thread of each lane that was added.
     pub(crate) added: Vec<u32>,
     pub(crate) totals: RowTotals,
     current: u32,
     rows: LaneRows,
-    /// How many rows there were before this thread's.
+    /// Number of lanes that were added for earlier threads.
     before: usize,
     waiting: Vec<EventRef>,
-    /// The spans that leave their thread's own row.
+    /// Spans that leave their thread's own lane.
     outcasts: Peekable<Iter<'a, OutcastRange>>,
-    /// The greatest end of the ranges so far.
+    /// Maximum end of the ranges so far.
     outcasts_end: u64,
-    /// The number of the next span.
+    /// Number of the next span.
     next_span: u64,
 }
 
@@ -117,7 +122,7 @@ impl<'a> LaneAssignment<'a> {
         waiting.into_iter().try_for_each(|at| self.put(at, row))
     }
 
-    /// Returns true if the next span leaves its thread's own row.
+    /// Returns true if the next span leaves its thread's own lane.
     fn is_outcast(&mut self) -> bool {
         let number = self.next_span;
         self.next_span += 1;
@@ -134,14 +139,16 @@ impl<'a> LaneAssignment<'a> {
         }
     }
 
-    /// Returns the number among all added rows of a row of this thread, or `None` for its own row.
+    /// Returns the number of a lane of this thread among all added lanes, or `None` for the
+    /// thread's own lane.
     fn added_row(&self, row: usize) -> io::Result<Option<u32>> {
         let added = |row: usize| u32::try_from(self.before + row).map_err(io::Error::other);
         row.checked_sub(1).map(added).transpose()
     }
 }
 
-/// Gives rows that were added beside some threads ids, which the processes then know: the lowest numbers that are nobody's in their process.
+/// Assigns tids to the added lanes, and adds them to the processes. They are the lowest numbers
+/// that are free in their process.
 pub(crate) fn targets(
     added: &[u32],
     suspects: &[LaneCandidate],
@@ -159,7 +166,7 @@ pub(crate) fn targets(
             continue;
         };
         let free = free_ids(process, rows.len());
-        // A row is looked up in them, and there may be many of both.
+        // Indexed by tid, because there may be many lanes and many threads.
         let threads = process.threads.values_mut();
         let threads = threads.map(|thread| (thread.output_tid, thread));
         let mut threads: HashMap<u32, _> = threads.collect();
@@ -181,33 +188,34 @@ fn free_ids(process: &Process, count: usize) -> Vec<u32> {
     (1..=u32::MAX).filter(is_free).take(count).collect()
 }
 
-/// The number of a thread's own row.
+/// Number that means a thread's own lane.
 const OWN_ROW: u32 = u32::MAX;
 
-/// The form in which an event is written.
+/// Form in which an event is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Form {
     /// The event as it was recorded.
     #[default]
     Recorded,
-    /// A begin (`B`) becomes a complete span (`X`) of length 0, because a viewer would process the end first.
+    /// A begin (`B`) becomes a complete span (`X`) of length 0, because a viewer would process the
+    /// end first.
     Whole,
     /// The end of such a span is not written.
     Omitted,
 }
 
-/// An event that moves or changes its form.
+/// An event that moves to another lane or changes its form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Move {
     pub(crate) at: EventRef,
     row: u32,
     pub(crate) form: Form,
-    /// The place of the args of the end of a span that becomes a complete one.
+    /// Position of the args of the end of a span that becomes a complete one.
     pub(crate) end_args: ArgsPlace,
 }
 
 impl Move {
-    /// Creates a move to an added row. Without a row the event stays on its thread's own one.
+    /// Creates a move to an added lane. With `None`, the event stays on its thread's own lane.
     pub(crate) fn new(at: EventRef, row: Option<u32>, form: Form) -> Move {
         Move {
             at,
@@ -217,7 +225,7 @@ impl Move {
         }
     }
 
-    /// Returns the number of the row to which it moves.
+    /// Returns the number of the lane to which the event moves.
     pub(crate) fn row(&self) -> Option<u32> {
         (self.row != OWN_ROW).then_some(self.row)
     }
@@ -231,13 +239,13 @@ impl OfEvent for Move {
 
 impl Record for Move {}
 
-/// A row of the trace on which spans may overlap, with the threads that are shown on it.
+/// A track of the trace on which spans may overlap, and the threads that are shown on it.
 pub(crate) struct LaneCandidate {
     pub(crate) target: Target,
     pub(crate) places: Vec<RecordedThread>,
 }
 
-/// Returns the rows on which spans may overlap, in a fixed order.
+/// Returns the tracks on which spans may overlap, in a fixed order.
 pub(crate) fn suspects(
     summaries: &[ChunkSummary],
     histories: Histories,
@@ -246,7 +254,7 @@ pub(crate) fn suspects(
 ) -> Vec<LaneCandidate> {
     let overlaps = histories.into_overlaps();
     if overlaps.is_empty() {
-        return Vec::new(); // lines as they stand, or nothing that lasts
+        return Vec::new(); // verbatim mode, or no spans
     }
     let mut rows: BTreeMap<(&[u8], &[u8]), LaneCandidate> = BTreeMap::new();
     for (recording, targets) in plan.targets.iter().enumerate() {
@@ -267,8 +275,9 @@ pub(crate) fn suspects(
     rows.into_values().filter(is_one).collect()
 }
 
-/// Returns true if some of the threads that are shown on one row have events at the same time. All events count, because this is rare, and because the range of
-/// a thread does not show how far its unfinished spans extend.
+/// Returns true if some of the threads that are shown on one track have events at the same time.
+/// All events count, because this is rare, and because the range of a thread does not include its
+/// unfinished spans.
 fn meet(places: &[&RecordedThread], summaries: &[ChunkSummary], shifts_ns: &[i64]) -> bool {
     let range = |place: &&RecordedThread| {
         let activity = summaries[place.0].threads.get(&place.1)?;

@@ -1,5 +1,6 @@
-//! Spans that overlap others of their thread without nesting go to rows beside it: viewers would drop them. What belongs to a span
-//! goes with it: the spans in it, its end, instants, flows. A begin and an end at the same time become one complete span.
+//! Moves spans that overlap others of their thread without nesting to lanes next to it, because
+//! viewers would drop them. Everything that belongs to a span moves with it: the spans in it, its
+//! end, instants, flows. A begin and an end at the same time become one complete span.
 
 use crate::base::progress::Progress;
 use crate::event::line::Event;
@@ -21,18 +22,20 @@ use crate::summary::chunk_summary::ChunkSummary;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The events that move, and where to.
+/// Events that move, and their lanes.
 #[derive(Default)]
 pub(crate) struct Overflow {
     moves: Sorted<Move>,
-    /// All rows, by their number.
+    /// All added lanes, by their number.
     pub(crate) rows: Vec<Target>,
     pub(crate) totals: RowTotals,
 }
 
 impl Overflow {
-    /// Looks for such spans and gives their rows ids, which `plan` then knows. What is too much for memory goes to files in the first of
-    /// `folders` that takes them. If none does, all spans stay where they are: a trace in which a viewer drops some is worth more than none.
+    /// Finds overlapping spans and assigns ids to their lanes, also in `plan`. If memory does not
+    /// suffice, data goes to files in the first of `folders` that accepts them. If none does, all
+    /// spans stay where they are: a trace in which a viewer drops some spans is better than no
+    /// trace.
     pub(crate) fn find(
         view: ChunkView<'_>,
         summaries: &[ChunkSummary],
@@ -53,7 +56,7 @@ impl Overflow {
         }
         match in_first(folders, |folder| Overflow::of(&scan, &suspects, folder)) {
             Ok((mut overflow, added)) => {
-                // Last, so that the processes know of no row that is not there.
+                // Done last, so that the processes do not get lanes that do not exist.
                 overflow.rows = targets(&added, &suspects, &mut plan.processes);
                 overflow
             }
@@ -65,7 +68,8 @@ impl Overflow {
         }
     }
 
-    /// Gives each span a row; also tells beside which of the suspects each row is.
+    /// Assigns each span to a lane. Also returns the index of the candidate that each added lane
+    /// belongs to.
     fn of(
         scan: &ThreadScan<'_>,
         suspects: &[LaneCandidate],
@@ -96,7 +100,7 @@ impl Overflow {
         found.map_or(&[], |found| found.end_args.text(sources))
     }
 
-    /// Returns how the events of one chunk of these sources are written.
+    /// Returns the lanes and forms of the events of one chunk.
     pub(crate) fn of_chunk<'a>(&'a self, number: usize, sources: &'a [Source<'a>]) -> Moved<'a> {
         Moved {
             moves: OfChunk::new(&self.moves, number),
@@ -106,7 +110,7 @@ impl Overflow {
     }
 }
 
-/// Finds the spans that leave their threads' own rows.
+/// Finds the spans that leave their threads' own lanes.
 fn outcasts(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<OutcastRange>> {
     let mut finder = OutcastFinder::new(folder);
     for row in events.chunk_by(|one, next| one.row == next.row) {
@@ -119,14 +123,14 @@ fn outcasts(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<OutcastRan
     finder.finish()
 }
 
-/// The row and the form in which the next event is written.
+/// Lane and form in which the next event is written.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shown<'a> {
-    /// The row to which it moves, by its number, and what it gets there.
+    /// Number of the lane to which it moves.
     pub(crate) row: Option<u32>,
     pub(crate) target: Option<&'a Target>,
     pub(crate) form: Form,
-    /// The args of the end of a complete span.
+    /// Args of the end of a complete span.
     end_args: &'a [u8],
 }
 
@@ -141,7 +145,7 @@ impl Shown<'_> {
     }
 }
 
-/// The events of a chunk that move, asked for in their order.
+/// The events of a chunk that move. They must be queried in order.
 pub(crate) struct Moved<'a> {
     moves: OfChunk<'a, Move>,
     overflow: &'a Overflow,
@@ -149,12 +153,12 @@ pub(crate) struct Moved<'a> {
 }
 
 impl<'a> Moved<'a> {
-    /// Whether no further event moves.
+    /// Returns true if no further event moves.
     pub(crate) fn is_empty(&self) -> bool {
         self.moves.is_empty()
     }
 
-    /// Returns the row and the form of the next event.
+    /// Returns the lane and form of the next event.
     #[inline]
     pub(crate) fn next(&mut self) -> Shown<'a> {
         let Some(moved) = self.moves.next() else {

@@ -1,10 +1,12 @@
-//! Chooses which spans move to another row, so that as few as possible move.
+//! Chooses the spans that move to another lane, so that as few as possible move.
 //!
-//! Two spans clash if one begins during the other and ends after it. One of them has to move, together with its children. The finder picks the one with
-//! fewer children. Usually that is a short span that ends a little too late, not the call stack that begins during it.
+//! Two spans clash if one begins during the other and ends after it. One of them must move,
+//! together with its children. The finder picks the one with fewer children. Usually that is a
+//! short span that ends a little too late, not the call stack that begins during it.
 //!
-//! In: the spans of a thread, sorted by begin. Out: the numbers of the spans that move. All others nest on the thread's own row. The finder looks
-//! ahead, so that it can count the children of a span when it begins.
+//! Input: the spans of a thread, sorted by begin. Output: the numbers of the spans that move. All
+//! others nest on the thread's own lane. The finder reads ahead, so that it can count the children
+//! of a span when it begins.
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 use crate::lanes::rows::OPEN;
@@ -13,13 +15,15 @@ use crate::summary::nesting::Span;
 use std::io;
 use std::path::Path;
 
-/// Maximum number of later spans that are looked at, and so the maximum number of children that are counted.
+/// Maximum number of later spans to read ahead, and so the maximum number of children that are
+/// counted.
 const AHEAD: usize = 1 << 14;
-/// Number of later spans that may be compared for each span that is placed. Without this limit, spans that all clash would take quadratic time.
+/// Number of later spans that may be compared for each span that is assigned. Without this limit,
+/// spans that all clash would take quadratic time.
 const COMPARED: usize = 16;
-/// Number of events that are no spans which count as one comparison.
+/// Number of events other than spans that count as one comparison.
 const POINTS: usize = 64;
-/// Maximum number of open spans on other rows. Their children move with them.
+/// Maximum number of open spans on other lanes. Their children move with them.
 const AWAY: usize = 512;
 
 /// Spans that move. Their numbers are consecutive, and count all spans that the finder gets.
@@ -32,27 +36,29 @@ pub(crate) struct OutcastRange {
 
 impl Record for OutcastRange {}
 
-/// A span on the thread's own row.
+/// A span on the thread's own lane.
 #[derive(Clone, Copy, Debug)]
 struct OwnSpan {
     number: u64,
-    /// Number of spans that the row had before it.
+    /// Number of spans that the lane had before it.
     before: u64,
 }
 
-/// Finds the spans that move from the rows of their threads.
+/// Finds the spans that leave their threads' own lanes.
 pub(crate) struct OutcastFinder<'f> {
     outcasts: Sorter<'f, OutcastRange>,
     /// Number of the next span.
     next: u64,
     /// Number of later spans that may still be compared.
     comparisons: usize,
-    /// Open spans of the thread's own row. Unfinished ones are left out: they neither clash with a later span nor are they a parent.
+    /// Open spans on the thread's own lane. Unfinished ones are left out, because they neither
+    /// clash with a later span nor act as a parent.
     own: SpanStack<OwnSpan>,
-    /// Number of spans that the row has had.
+    /// Number of spans that the lane has had.
     count: u64,
-    /// Numbers of open spans on other rows. Each of them ends before the previous one. A span that ends no later than one that began after it is left out,
-    /// because it is no parent of any span that follows.
+    /// Numbers of open spans on other lanes. Each of them ends before the previous one. A span is
+    /// left out if a span that began after it ends at the same time or later, because then it
+    /// cannot be a parent of later spans.
     away: SpanStack<u64>,
 }
 
@@ -69,7 +75,7 @@ impl<'f> OutcastFinder<'f> {
         }
     }
 
-    /// Adds all events of a thread, sorted by begin. Those that are no spans are `None`.
+    /// Adds all events of a thread, sorted by begin. Events other than spans are `None`.
     pub(crate) fn add_thread(
         &mut self,
         mut events: impl Iterator<Item = Option<Span>> + Clone,
@@ -89,7 +95,7 @@ impl<'f> OutcastFinder<'f> {
         self.outcasts.finish()
     }
 
-    /// Places a span that the `later` events follow.
+    /// Assigns a span, which is followed by the `later` events.
     fn place(&mut self, span: Span, later: impl Iterator<Item = Option<Span>>) -> io::Result<()> {
         let (number, (start, end)) = (self.next, span);
         self.next += 1;
@@ -112,7 +118,7 @@ impl<'f> OutcastFinder<'f> {
         Ok(())
     }
 
-    /// Returns true if the parent of a span with this end is on another row.
+    /// Returns true if the parent of a span with this end is on another lane.
     fn parent_is_away(&self, end: i64) -> bool {
         let own = self.own.parent(end).map(|open| open.value.number);
         self.away.parent(end).map(|open| open.value) > own
@@ -148,7 +154,8 @@ impl<'f> OutcastFinder<'f> {
         }
     }
 
-    /// Moves the spans from a depth on to another row if the new span stays instead of them. Returns true if it does.
+    /// Moves the spans from a depth on to another lane if the new span stays instead of them.
+    /// Returns true if it does.
     fn casts_out(
         &mut self,
         depth: usize,
@@ -161,7 +168,7 @@ impl<'f> OutcastFinder<'f> {
         if span.1 == UNFINISHED || !self.outweighs(span, &outcast, later) {
             return Ok(false);
         }
-        // All spans that the row has had since are children of the outcast.
+        // All spans that the lane has had since then are children of the outcast.
         let first = outcast.value.number;
         let end = self.next - 1;
         self.outcasts.push(OutcastRange { first, end })?;
@@ -181,8 +188,9 @@ impl<'f> OutcastFinder<'f> {
         Ok(true)
     }
 
-    /// Returns true if a new span has more children than an open one. If the numbers are equal or too large to be counted, the longer span outweighs the other
-    /// one. A new span that also clashes with a later one needs more children: if it moves, both clashes are resolved.
+    /// Returns true if a new span has more children than an open one. If the numbers are equal or
+    /// too large to be counted, the longer span wins. A new span that also clashes with a later one
+    /// needs more children: if it moves, both clashes are resolved.
     fn outweighs(
         &mut self,
         (start, end): Span,
@@ -242,7 +250,7 @@ mod tests {
         found
     }
 
-    /// More children than the finder counts: the longer span stays.
+    /// The spans have more children than the finder counts, so the longer span stays.
     #[test]
     fn of_two_spans_with_very_many_children_the_shorter_one_moves() {
         let count = AHEAD as i64 + 1_000;

@@ -1,37 +1,42 @@
-//! The rows on which a viewer shows a thread whose spans overlap: on each of them any two spans nest.
+//! Lanes on which a viewer shows a thread whose spans overlap: on each lane, any two spans nest.
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 use crate::summary::nesting::Span;
 use std::cmp::Reverse;
 
-/// Rows of a thread, its own one included. What fits on none of them stays on its own one, and is told.
+/// Maximum number of lanes of a thread, including its own. A span that does not fit on any of them
+/// stays on the thread's own lane, and is reported.
 const ROWS: usize = 256;
-/// Spans that may be open on all rows. With more of them the outermost of a row is forgotten: what outlasts it is not seen to.
+/// Maximum number of open spans on all lanes of a thread. With more spans, the outermost one of a
+/// lane is dropped, and overlaps with it are not detected.
 pub(super) const OPEN: usize = 1 << 17;
 
 /// An open span with its number.
 type LaneSpan = OpenSpan<u64>;
 
-/// Returns the number of a span, or `None` if it never ends. Later spans are rarely children of an unfinished one, although it contains them.
+/// Returns the number of a span, or `None` if it never ends. Later spans are rarely children of an
+/// unfinished one, although it contains them.
 fn rank(open: &LaneSpan) -> Option<u64> {
     (open.end_ns != UNFINISHED).then_some(open.value)
 }
 
-/// The rows of one thread, each with the spans that are open on it.
+/// Lanes of one thread, each with its open spans.
 #[derive(Default)]
 pub(crate) struct LaneRows {
     rows: Vec<SpanStack<u64>>,
-    /// Open spans on all of them.
+    /// Number of open spans on all lanes.
     open: usize,
     placed: u64,
-    /// The row of the span that was placed last.
+    /// Lane of the last span.
     last: usize,
 }
 
 impl LaneRows {
-    /// Returns the row for a span, or `None` if there is none left. A span that does not move stays on row 0. One that moves goes to the row of its parent if
-    /// that moved, too. Otherwise it gets the first empty row. A row with only unfinished spans counts as empty. Spans have to be added in the order in which
-    /// viewers process them: sorted by begin, and the longest first if several begin together.
+    /// Returns the lane for a span, or `None` if there is none left. A span that does not move
+    /// stays on lane 0. One that moves goes to the lane of its parent if that moved, too. Otherwise
+    /// it gets the first empty lane. A lane with only unfinished spans counts as empty. Spans must
+    /// be added in the order in which viewers process them: sorted by begin, and the longest first
+    /// if several begin together.
     pub(crate) fn place(&mut self, (start, end): Span, moves: bool) -> Option<usize> {
         if self.rows.is_empty() {
             self.rows.push(SpanStack::default());
@@ -57,7 +62,7 @@ impl LaneRows {
         Some(row)
     }
 
-    /// Returns the row for a span with this end that moves.
+    /// Returns the lane for a span with this end that moves.
     fn other_row(&mut self, end: i64) -> Option<usize> {
         let parent = |row: &SpanStack<u64>| row.innermost().and_then(rank);
         let fits = |row: &SpanStack<u64>| row.innermost().is_none_or(|open| end <= open.end_ns);
@@ -84,8 +89,9 @@ impl LaneRows {
         }
     }
 
-    /// Returns the row for an instant or a flow, after all spans that begin by then were placed. This is the row of the open span that began last.
-    /// Unfinished spans count only if no other span is open. If none is open at all, the row of the last span is returned.
+    /// Returns the lane for an instant or a flow, after all spans up to that time were added. This
+    /// is the lane of the open span that began last. Unfinished spans only count if no other span
+    /// is open. If no span is open, the lane of the last span is returned.
     pub(crate) fn at(&mut self, time: i64) -> usize {
         let mut best = None;
         for (number, row) in self.rows.iter_mut().enumerate() {

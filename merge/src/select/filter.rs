@@ -1,4 +1,4 @@
-//! Filters: which processes and which events are asked for.
+//! Filters, which select processes and events.
 
 use crate::Error;
 use crate::base::pattern::Pattern;
@@ -12,24 +12,25 @@ use memchr::memmem;
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// Most ids of requests that are searched for in a line before it is read.
+/// Maximum number of request ids that are searched for in a line before it is parsed.
 const SEARCHED: usize = 8;
 
-/// A filter of events, whenever they were: an event is shown if it matches one value of each kind that is given. These are also arguments of a command line.
+/// A filter of events, whatever their time: an event is shown if it matches one value of each kind
+/// that is given. Its fields are also command-line arguments.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[group(id = "filter", multiple = true)]
 #[command(next_help_heading = "Filters (an event must match one value of each option given)")]
 pub struct Filter {
-    /// Only this process, by its recorded id or the one in the trace
+    /// Only this process, by its recorded id or its id in the trace
     #[arg(id = "pid", long, value_name = "N")]
     pub pids: Vec<i64>,
     /// Only processes with this in their names; 'Worker*' is a pattern
     #[arg(id = "process", long, value_name = "NAME")]
     pub processes: Vec<String>,
-    /// Only events of this name, or pattern such as 'execute_*'
+    /// Only events with this name or matching a pattern such as 'execute_*'
     #[arg(id = "name", long, value_name = "GLOB")]
     pub names: Vec<String>,
-    /// Only events of this category
+    /// Only events with this category
     #[arg(id = "cat", long, value_name = "NAME")]
     pub categories: Vec<String>,
     /// Only events with the id of this request, or a longer form of it
@@ -37,21 +38,21 @@ pub struct Filter {
     pub requests: Vec<String>,
 }
 
-/// What a filter leaves out.
+/// Report on the events that a filter leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FilterReport {
     /// The filter.
     #[serde(flatten)]
     pub filter: Filter,
-    /// Other ids of the requests: those that the engine has for a client's id.
+    /// Other ids of the selected requests: the engine's ids for a client's id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub request_aliases: Vec<String>,
-    /// Events that it left out; with a window, of those in it.
+    /// Number of events that it left out. With a window, only events in the window count.
     pub events_left_out: u64,
 }
 
 impl Filter {
-    /// Whether it shows everything.
+    /// Returns true if the filter shows everything.
     pub fn is_empty(&self) -> bool {
         !self.is_of_processes() && !self.is_of_events()
     }
@@ -67,7 +68,7 @@ impl Filter {
 }
 
 impl FilterReport {
-    /// The options it came from.
+    /// Formats the options that the filter came from.
     pub(crate) fn words(&self) -> String {
         let filter = &self.filter;
         let pids: Vec<String> = filter.pids.iter().map(ToString::to_string).collect();
@@ -87,12 +88,13 @@ impl FilterReport {
     }
 }
 
-/// What is asked of each event.
+/// Conditions on each event.
 pub(crate) struct Wanted<'a> {
     names: Vec<Pattern>,
     categories: &'a [String],
     requests: AskedIds,
-    /// Finds each of them, unless they are so many that a closer look at every line costs less.
+    /// Searches for each of the ids. Empty if there are so many ids that parsing every line is
+    /// faster.
     finders: Vec<memmem::Finder<'a>>,
 }
 
@@ -110,7 +112,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether the event itself is asked for.
+    /// Returns true if the event itself matches.
     pub(crate) fn has(&self, event: &Event<'_>) -> bool {
         if self.names.is_empty() && self.categories.is_empty() && self.requests.all().is_empty() {
             return true;
@@ -118,7 +120,7 @@ impl Wanted<'_> {
         if !self.may_be_of_request(event.line) {
             return false;
         }
-        // The fast ways to an event do not read all that is asked for here.
+        // The event's fast parsers do not read everything that is needed here.
         let Some(fields) = scan_object(event.line) else {
             return false;
         };
@@ -127,8 +129,9 @@ impl Wanted<'_> {
             && self.has_request(fields.args.of(event.line))
     }
 
-    /// Returns the engine's ids in an event's args that are not asked for, if another one of them is. If only the client's id is asked for, nobody knows which
-    /// of the engine's ids belong to it.
+    /// Returns the engine's ids in an event's args that were not selected, if another one of them
+    /// was. If only the client's id was selected, it is unknown which of the engine's ids belong to
+    /// it.
     pub(crate) fn other_requests(&self, event: &Event<'_>) -> Vec<String> {
         if self.requests.all().is_empty() {
             return Vec::new();
@@ -141,7 +144,7 @@ impl Wanted<'_> {
         if asked.is_empty() { asked } else { others }
     }
 
-    /// A quick look: no id can stand in a line that neither has its bytes nor any escape.
+    /// Returns false if a line cannot contain an id: it has neither the id's bytes nor an escape.
     fn may_be_of_request(&self, line: &[u8]) -> bool {
         self.finders.is_empty()
             || self.finders.iter().any(|id| id.find(line).is_some())
@@ -169,18 +172,18 @@ impl Wanted<'_> {
     }
 }
 
-/// A JSON text; empty for anything else.
+/// Decodes a JSON string. Returns an empty text for anything else.
 fn text(json: &[u8]) -> String {
     serde_json::from_slice(json).unwrap_or_default()
 }
 
-/// Processes that a message names.
+/// Maximum number of processes that a message lists.
 const NAMED: usize = 10;
 
-/// The output pids of the processes that are asked for, as text.
+/// Returns the output pids of the selected processes, as text.
 ///
 /// # Errors
-/// If there is no such process.
+/// Returns [`Error::Usage`] if there is no such process.
 pub(crate) fn chosen(filter: &Filter, processes: &[Process]) -> Result<HashSet<Box<[u8]>>, Error> {
     let names = shown_names(processes);
     let patterns = filter.processes.iter().map(|name| Pattern::new(name));

@@ -1,4 +1,5 @@
-//! Which flow events lie in spans that are shown. A viewer ties a flow event to the span around it, and takes one without a span for an error.
+//! Finds flow events that are in spans that are shown. A viewer binds a flow event to the span
+//! around it, and reports an error if there is none.
 
 use crate::span::group_key::{Choice, GroupEvent, GroupKey, ThreadNumber};
 use crate::span::groups::ShownSpan;
@@ -6,7 +7,8 @@ use crate::store::sorter::{Record, Sorter};
 use std::collections::HashSet;
 use std::io;
 
-/// A span that is shown or a flow event, on its row. Its order is that of the fields: a span before what happens when it begins.
+/// A span that is shown or a flow event, on its thread. The order is by the fields, so a span comes
+/// before events at its begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spot {
     row: ThreadNumber,
@@ -35,7 +37,7 @@ impl Spot {
     }
 }
 
-/// Adds the flow events that lie in spans to `covered`, but those of `others`.
+/// Adds the flow events that are in spans to `covered`, except for flows in `others`.
 pub(crate) fn covered(
     spots: &[Spot],
     others: &HashSet<u64>,

@@ -1,5 +1,5 @@
-//! Marks in each chunk the events that are shown, where an event by itself does not tell. These are the events that a filter lets through, and spans whose
-//! begin and end are events of their own.
+//! Marks the events of each chunk that are shown, if the event alone does not determine that. These
+//! are the events that match a filter, and spans whose begin and end are events of their own.
 
 use crate::Error;
 use crate::base::progress::Progress;
@@ -24,24 +24,24 @@ use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What is asked for of recordings whose processes are known.
+/// Marks the selected events of recordings whose processes are known.
 pub(crate) struct Marker<'a> {
     filter: &'a Filter,
     wanted: Wanted<'a>,
     plan: &'a Plan,
     edges: Edges,
-    /// All threads, and their numbers.
+    /// All threads. `numbers` contains their indexes.
     rows: Vec<RecordedThread>,
     numbers: HashMap<RecordedThread, ThreadNumber>,
-    /// Output pids of the processes that are asked for.
+    /// Output pids of the selected processes.
     pids: HashSet<Box<[u8]>>,
 }
 
-/// What became of the marking.
+/// Result of the marking.
 pub(crate) struct Marked {
-    /// Spans with an end of their own that cross an edge.
+    /// Number of spans with an end event that cross an edge.
     pub(crate) cut: u64,
-    /// Whether events that are shown name requests, by the engine's ids, beside those that are asked for.
+    /// True if events that are shown also have engine ids of requests that were not selected.
     pub(crate) has_others: bool,
 }
 
@@ -53,7 +53,7 @@ struct ScannedChunk {
     spots: Vec<Spot>,
     names: Vec<MetadataEvent>,
     used: HashSet<ThreadNumber>,
-    /// Ids in the trace of flows of other requests than the filter asks for.
+    /// Ids in the trace of flows of requests that were not selected.
     other_flows: HashSet<u64>,
 }
 
@@ -65,7 +65,8 @@ struct MetadataEvent {
 }
 
 impl ScannedChunk {
-    /// Adds an event that belongs to others. One of a flow counts only in the window, and where events are asked for only in a span that is shown.
+    /// Adds an event that belongs to others. A flow event only counts in the window. If events are
+    /// filtered, it also must be in a span that is shown.
     fn add(&mut self, mate: GroupEvent<Choice>, only_in_spans: bool) {
         let is_of_flow = matches!(mate.role, GroupRole::Start | GroupRole::Next);
         match is_of_flow {
@@ -78,10 +79,10 @@ impl ScannedChunk {
 }
 
 impl Marker<'_> {
-    /// One for the events of a window that a filter lets through.
+    /// Creates a marker for the events of a window that match a filter.
     ///
     /// # Errors
-    /// If no process is asked for.
+    /// Returns [`Error::Usage`] if no process matches.
     pub(crate) fn new<'a>(
         filter: &'a Filter,
         edges: Edges,
@@ -102,9 +103,10 @@ impl Marker<'_> {
         })
     }
 
-    /// Marks the events that each chunk shows. If they need too much memory, they are sorted in files in `folder`.
+    /// Marks the events of each chunk that are shown. If memory does not suffice, events are sorted
+    /// in files in `folder`.
     ///
-    /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
+    /// Chunks are read in batches, so that the results of a batch can be combined and dropped.
     pub(crate) fn mark(
         &self,
         sources: &mut [Source<'_>],
@@ -157,7 +159,7 @@ impl Marker<'_> {
         })
     }
 
-    /// Looks at each event of a chunk; those that belong together and metadata are not decided yet.
+    /// Scans the events of a chunk. Events that belong together and metadata are decided later.
     fn look(&self, number: usize, chunk: &Chunk, source: &Source<'_>) -> ScannedChunk {
         let mut looked = ScannedChunk::default();
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -222,7 +224,7 @@ impl Marker<'_> {
                 },
                 self.filter.is_of_events(),
             ),
-            // An event by itself; a span may cover events of flows.
+            // A single event. If it is a span, it may cover flow events.
             None if wanted && inside => {
                 looked.mask.set(at.nth as usize);
                 looked.used.insert(row);
@@ -239,7 +241,8 @@ impl Marker<'_> {
         }
     }
 
-    /// Shows the metadata of processes and threads of which anything is shown; all of it in a window alone.
+    /// Marks the metadata of processes and threads that have events to show. Without a filter,
+    /// marks all metadata.
     fn mark_names(
         &self,
         names: &[MetadataEvent],
@@ -264,7 +267,7 @@ impl Marker<'_> {
     }
 }
 
-/// Shows an event.
+/// Marks an event.
 fn set(chunks: &mut [Chunk], at: EventRef) {
     let chunk = chunks.get_mut(at.chunk as usize);
     if let Some(mask) = chunk.and_then(|chunk| chunk.shown.mask.as_mut()) {

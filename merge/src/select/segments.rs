@@ -1,8 +1,9 @@
 //! Chooses the segments that a window needs, by their headers. The others are not read.
 //!
-//! A segment is needed if it was still being written when the window began, and if a line in it may begin before the window ends: its header has the
-//! start of the oldest span that was open when the segment began. The newest segments are always read, because they contain what was open at the end
-//! (docs/decisions/0073).
+//! A segment is needed if it was still being written when the window began, and if a line in it may
+//! begin before the window ends. Its header contains the start of the oldest span that was open
+//! when the segment began. The newest segments are always read, because they contain the spans that
+//! were open at the end (docs/decisions/0073).
 
 mod own_window;
 
@@ -15,23 +16,26 @@ use own_window::{last_windows, missing_ns, windows};
 use rayon::prelude::*;
 use sa_format::Anchor;
 
-/// The segments that a window does not need.
+/// Segments that a window does not need.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadSegments {
-    /// The window in the own time of each recording, as far as its segments were read for it; empty if everything is read.
+    /// Window in the own time of each recording for which segments were read; empty if everything
+    /// is read.
     windows: Vec<Edges>,
     /// Begin of the first event of each recording in its own time; empty if everything is read.
     pub(crate) firsts_ns: Vec<Option<i64>>,
-    /// Time in ns after the window up to which segments were read, if `--reach` may have left out spans.
+    /// Time in ns after the window up to which segments were read, if `--reach` may have left out
+    /// spans.
     pub(crate) reach_ns: Option<u64>,
     /// Number of segments that are not read.
     pub(crate) segments: u64,
-    /// Their length in bytes.
+    /// Total length of these segments in bytes.
     pub(crate) bytes: u64,
 }
 
 impl UnreadSegments {
-    /// Returns how far a window, in the own times of the recordings, extends beyond what was read for it; 0 if it does not.
+    /// Returns by how many ns a window extends beyond the segments that were read, in the own times
+    /// of the recordings; 0 if it does not.
     pub(crate) fn missing_ns(&self, windows: impl Iterator<Item = Edges>) -> i64 {
         let both = self.windows.iter().zip(windows);
         let missing = both.map(|(read, window)| missing_ns(*read, window));
@@ -39,10 +43,10 @@ impl UnreadSegments {
     }
 }
 
-/// Leaves in each recording only the segments that a window needs.
+/// Removes all segments from the recordings that a window does not need.
 ///
 /// # Errors
-/// If the window cannot be placed.
+/// Returns [`Error::Usage`] if the window cannot be located.
 pub(crate) fn choose_segments(
     recordings: &mut [Recording],
     window: &Window,
@@ -80,7 +84,7 @@ pub(crate) fn choose_segments(
     Ok(unread)
 }
 
-/// A window's need for a segment.
+/// Need of a window for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Needed,
@@ -104,7 +108,7 @@ impl SegmentTimes {
         drop_disordered(&mut begins);
         let fragments = recording.fragments.iter();
         let headers = || fragments.clone().map(|fragment| fragment.header.as_ref());
-        // The newest segment has the greatest of all.
+        // The newest segment has the greatest of all values.
         let late_ns = headers().flatten().filter_map(|header| header.late_ns);
         let late_ns = late_ns.max().map_or(0, signed);
         let least = |(begin, header): (&Option<Anchor>, Option<&_>)| {
@@ -127,8 +131,8 @@ impl SegmentTimes {
         self.anchors().map(own_ns).max()
     }
 
-    /// Returns for each segment whether a window needs it. `newest_at_copy` is the newest segment when the ring was copied: it and all later ones are
-    /// always read.
+    /// Returns the need of a window for each segment. `newest_at_copy` is the newest segment at the
+    /// time when the ring was copied: it and all later ones are always read.
     fn needs(
         &self,
         window: Edges,
@@ -154,8 +158,8 @@ impl SegmentTimes {
     }
 }
 
-/// Drops anchors that contradict others. No checksum protects the first lines of a segment: an anchor that is later than one of a later segment, and
-/// that one, are not used.
+/// Drops anchors that contradict others. No checksum protects the first lines of a segment, so if
+/// an anchor is later than one of a later segment, neither of them is used.
 fn drop_disordered(begins: &mut [Option<Anchor>]) {
     let times = begins.iter().map(|begin| begin.as_ref().map(own_ns));
     let times: Vec<Option<i64>> = times.collect();
@@ -171,8 +175,9 @@ fn drop_disordered(begins: &mut [Option<Anchor>]) {
     }
 }
 
-/// Lowers each time to the least one of the later segments: each is about all later segments too, so that a greater one is damaged. For the same reason
-/// a segment without a time takes that of the segment before it.
+/// Lowers each time to the minimum of the later segments. Each time applies to all later segments
+/// too, so a greater one is damaged. For the same reason, a segment without a time gets the time of
+/// the segment before it.
 fn keep_ascending(least_ns: &mut [Option<i64>]) {
     let mut least = i64::MAX;
     for ns in least_ns.iter_mut().rev().flatten() {

@@ -1,4 +1,4 @@
-//! The events that options ask for: a window and filters, once the first pass has seen everything.
+//! The events that the options select by a window and filters, after the first pass.
 
 use crate::base::progress::Progress;
 use crate::clock::axis::Axis;
@@ -26,29 +26,29 @@ use sa_format::Phase;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
-/// What is asked for.
+/// The selection that was asked for, and the data to apply it.
 pub(crate) struct Asked<'a, 'l> {
     pub(crate) events: &'a EventOptions,
     pub(crate) runs: &'a Runs,
     pub(crate) unread: &'a UnreadSegments,
     pub(crate) clocks: &'a Clocks,
-    /// What brings the times of each recording to the axis.
+    /// Maps from the times of each recording to the axis.
     pub(crate) maps: &'a [TimeMap],
-    /// Where temporary files may be.
+    /// Folders for temporary files.
     pub(crate) folders: &'a [PathBuf],
-    /// Takes the requests of what is shown.
+    /// Collects the requests of the shown events.
     pub(crate) links: Option<&'a Collector<'l>>,
     pub(crate) progress: &'a Progress,
 }
 
-/// What is shown, if not everything.
+/// Reports on the events that are shown, if not all are.
 #[derive(Default)]
 pub(crate) struct Selection {
     pub(crate) window: Option<WindowReport>,
     pub(crate) filter: Option<FilterReport>,
 }
 
-/// Narrows sources and chunks to what the options ask for; `None` if that is everything.
+/// Restricts sources and chunks to the selected events. Returns `None` if everything is selected.
 pub(crate) fn select(
     asked: &Asked<'_, '_>,
     recordings: &[Recording],
@@ -60,7 +60,7 @@ pub(crate) fn select(
         return Ok(None);
     }
     let filter = &asked.events.filter;
-    // An id may be told before the window.
+    // The event that connects two ids may be before the window.
     let request_aliases = match asked.runs {
         Runs::All => Vec::new(),
         _ => aliases(&filter.requests, sources, chunks, asked.progress),
@@ -102,7 +102,8 @@ pub(crate) fn select(
     Ok(Some(selection))
 }
 
-/// Places the window: returns its report, its edges on the axis of the run, and those in each recording's times, warped where they are.
+/// Locates the window. Returns its report, its edges on the axis of the run, and its edges in each
+/// recording's times, after any warp.
 fn place(
     asked: &Asked<'_, '_>,
     summaries: &[ChunkSummary],
@@ -128,7 +129,7 @@ fn place(
     Ok((report, edges, of_recordings(edges, &shifts_ns)))
 }
 
-/// What is shown, and what is not.
+/// Counts of shown and hidden events.
 #[derive(Default)]
 struct ShownCount {
     summary: ChunkSummary,
@@ -136,7 +137,8 @@ struct ShownCount {
     filtered: u64,
 }
 
-/// Counts again what is shown, some chunks after the others; `lens` says how long they were before the window was known.
+/// Counts the shown events again, in batches of chunks. `lens` are the lengths of the chunks before
+/// the window was applied.
 fn recount(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
@@ -160,7 +162,7 @@ fn recount(
     all
 }
 
-/// Spans with an end of their own are counted where they are put together.
+/// Counts the events of a chunk. Spans with an end event are counted where they are matched.
 fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> ShownCount {
     let gather = links.map(|links| links.chunk(chunk, source));
     let (mut count, mut builder) = (ShownCount::default(), SummaryBuilder::new(gather));

@@ -1,11 +1,11 @@
-//! The arguments of a command line that say which events of a run are shown.
+//! Command-line arguments that select the events to show.
 
 use crate::select::filter::Filter;
 use crate::{EventOptions, Moment, Window, parse_around, parse_duration, parse_moment};
 use clap::{ArgGroup, Args};
 use std::time::Duration;
 
-/// Which events of a run are shown.
+/// The events of a run to show.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SelectionArgs {
     #[command(flatten)]
@@ -22,16 +22,16 @@ struct WindowArgs {
     /// Only the last part of the run, such as 30s, 500ms or 2m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["from", "to", "around"])]
     last: Option<Duration>,
-    /// Only from here on: 12.5s into the run, or 2026-11-22T07:30:00Z
+    /// Only from this time on: 12.5s into the run, or 2026-11-22T07:30:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     from: Option<Moment>,
-    /// Only up to here
+    /// Only up to this time
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     to: Option<Moment>,
     /// Only around a time: 12.5s±1s, or 12.5s+-1s [default: ±5s]
     #[arg(long, value_name = "TIME[±DURATION]", value_parser = parse_around, conflicts_with_all = ["from", "to"])]
     around: Option<(Moment, Duration)>,
-    /// Search spans this far after the window [default: as needed]
+    /// Search for spans this far after the window [default: as needed]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "last", requires = "edges", hide_short_help = true)]
     reach: Option<Duration>,
 }

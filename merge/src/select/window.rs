@@ -1,4 +1,4 @@
-//! A window of a run: which events are in it, once it is known where the run begins and ends.
+//! The report on a window, once the begin and end of the run are known.
 
 use crate::Window;
 use crate::clock::axis::ns;
@@ -6,42 +6,46 @@ use crate::event::edges::Edges;
 use serde::Serialize;
 use std::time::Duration;
 
-/// What a window shows and what it leaves out.
+/// The events that a window shows and leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WindowReport {
-    /// Its length in ns, if it is the last part of the run.
+    /// Length in ns, if it is the last part of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_ns: Option<u64>,
-    /// Where it begins and ends, in ns from the first event of the run that was read; absent where it has no edge.
+    /// Begin of the window, in ns from the first event of the run that was read; absent if it is
+    /// open.
     pub from_ns: Option<i64>,
-    /// Its end.
+    /// End of the window, in the same unit; absent if it is open.
     pub to_ns: Option<i64>,
-    /// That first event, in ns of the reference host's monotonic clock, as `base_ns` is.
+    /// Time of that first event, in ns of the reference host's monotonic clock, like `base_ns`.
     pub start_ns: i64,
-    /// Time in ns after it up to which segments were read, if `--reach` may have left out spans.
+    /// Time in ns after the window up to which segments were read, if `--reach` may have left out
+    /// spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reach_ns: Option<u64>,
-    /// Length in ns of the part that lies beyond the segments that were read, because clocks were set; absent if there is none.
+    /// Length in ns of the part that is beyond the segments that were read, because clocks were
+    /// set; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_ns: Option<i64>,
-    /// Segments that were not read; their events are not counted.
+    /// Number of segments that were not read; their events are not counted.
     pub segments_left_out: u64,
-    /// Bytes of all segments that were not read.
+    /// Length in bytes of all segments that were not read.
     pub bytes_left_out: u64,
-    /// Events that ended before it or began after it.
+    /// Number of events that ended before the window or began after it.
     pub events_left_out: u64,
-    /// Spans that cross an edge. They are cut there, and have `"sa_cut":true` and their whole times in their args.
+    /// Number of spans that cross an edge. They are cut there, and their args contain
+    /// `"sa_cut":true` and their complete times.
     pub spans_cut: u64,
 }
 
-/// The edges in each recording's time, if it is only shifted.
+/// Returns the edges in each recording's time, for recordings that are only shifted.
 pub(crate) fn of_recordings(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
     let unshifted = |shift_ns: &i64| edges.unshifted(*shift_ns);
     shifts_ns.iter().map(unshifted).collect()
 }
 
 impl WindowReport {
-    /// The window of a run in which nothing has a time.
+    /// Creates the report for a run in which no event has a time.
     pub(crate) fn of_nothing(window: &Window) -> WindowReport {
         WindowReport {
             last_ns: match window {
@@ -52,7 +56,7 @@ impl WindowReport {
         }
     }
 
-    /// The window with these edges of a run that begins at `first_ns`.
+    /// Creates the report for a window with these edges, of a run that begins at `first_ns`.
     pub(crate) fn of(window: &Window, first_ns: i64, edges: Edges) -> WindowReport {
         let after = |ns: i64, open| (ns != open).then(|| ns.saturating_sub(first_ns));
         WindowReport {
@@ -63,7 +67,8 @@ impl WindowReport {
         }
     }
 
-    /// Returns the part of a time span that the window shows. Both are in ns from the base of the trace.
+    /// Returns the part of a time span that the window shows. Both are in ns from the base of the
+    /// trace.
     pub fn within(&self, base_ns: i64, (first_ns, last_ns): (i64, i64)) -> (i64, i64) {
         let edge = |ns: i64| self.start_ns.saturating_add(ns).saturating_sub(base_ns);
         let from_ns = self.from_ns.map_or(first_ns, |ns| edge(ns).max(first_ns));
@@ -71,7 +76,7 @@ impl WindowReport {
         (from_ns, to_ns.max(from_ns))
     }
 
-    /// What the window is, in words.
+    /// Describes the events that the window leaves out.
     pub(crate) fn words(&self) -> String {
         let seconds = |ns: i64| {
             let sign = if ns < 0 { "-" } else { "" };
@@ -91,7 +96,7 @@ impl WindowReport {
     }
 }
 
-/// Adds members to the args of a line, which begins at `start` of `out`.
+/// Adds members to the args of the line that begins at `start` in `out`.
 pub(crate) fn add_args(out: &mut Vec<u8>, start: usize, members: &[u8]) {
     let line = &out[start..];
     let Some(fields) = crate::event::json::scan_object(line) else {
@@ -106,7 +111,7 @@ pub(crate) fn add_args(out: &mut Vec<u8>, start: usize, members: &[u8]) {
             (fields.args.end - 1, members.to_vec())
         }
         [b'{', ..] => (fields.args.end - 1, [b",", members].concat()),
-        _ => return, // args that are no object have no room for it
+        _ => return, // args that are not an object cannot get members
     };
     out.splice(start + at..start + at, text);
 }

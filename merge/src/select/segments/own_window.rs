@@ -1,4 +1,4 @@
-//! The window in each recording's own time, before more than the headers of its segments is known.
+//! The window in each recording's own time, determined from the headers of its segments.
 
 use super::SegmentTimes;
 use crate::clock::axis::{Axis, ns};
@@ -16,17 +16,18 @@ use sa_format::Anchor;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Time in ns by which wall clocks may be off in addition to what the anchors show.
+/// Error in ns that wall clocks may have in addition to what the anchors show.
 const WALL_PAD_NS: i64 = 1_000_000_000;
 
-/// Returns how far a window extends beyond the one that was read for, at most; 0 if it does not. Both are in a recording's own time.
+/// Returns by how many ns a window extends beyond the one that was read, at most; 0 if it does not.
+/// Both are in a recording's own time.
 pub(super) fn missing_ns(read: Edges, window: Edges) -> i64 {
     let before = read.from_ns.saturating_sub(window.from_ns);
     before.max(window.to_ns.saturating_sub(read.to_ns)).max(0)
 }
 
-/// Returns the last `last` of every recording. The run ends with its last event, which is not known yet: the newest segment began before it, or little
-/// after.
+/// Returns the window of the last `last` of every recording. The run ends with its last event,
+/// which is not known yet. The newest segment began before that event, or shortly after.
 pub(super) fn last_windows(
     recordings: &[Recording],
     times: &[SegmentTimes],
@@ -54,10 +55,10 @@ pub(super) fn last_windows(
     recordings.iter().map(window).collect()
 }
 
-/// Returns the windows with edges of their own, and the begin of the first event of each recording.
+/// Returns the window of each recording, and the begin of the first event of each recording.
 ///
 /// # Errors
-/// If the window has wall times and no anchor says what they were.
+/// Returns [`Error::Usage`] if the window has wall times and no anchor provides them.
 pub(super) fn windows(
     recordings: &[Recording],
     times: &[SegmentTimes],
@@ -84,7 +85,7 @@ pub(super) fn windows(
     };
     let edges = axis.place_edges(window)?;
     let pad_ns = pad_ns(recordings, times, window);
-    // The clock of a host that only flows place is not known yet.
+    // The clock of a host that is only aligned by flows is not known yet.
     let is_unplaced = |recording: &Recording| {
         let header = recording.clock_header();
         options.by == ClockBy::Flows
@@ -106,7 +107,7 @@ fn are_several(recordings: &[Recording]) -> bool {
     boots.any(|boot| Some(boot) != first)
 }
 
-/// Wider by `pad_ns` on both sides.
+/// Widens the edges by `pad_ns` on both sides.
 fn padded(edges: Edges, pad_ns: i64) -> Edges {
     let pad = |ns: i64, open: i64, by_ns: i64| match ns == open {
         true => open,
@@ -118,8 +119,9 @@ fn padded(edges: Edges, pad_ns: i64) -> Edges {
     }
 }
 
-/// Returns how far the window may move once all anchors of what is read are known: not at all if only one monotonic clock matters. If clocks were set
-/// between the anchors that are known here, it may move further, and the report says so.
+/// Returns how far the window may move once all anchors of the segments are known. It does not move
+/// if only one monotonic clock matters. If clocks were set between the anchors known here, it may
+/// move further, and the report shows that.
 fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> i64 {
     let mut walls: BTreeMap<Boot, (i64, i64)> = BTreeMap::new();
     for (recording, times) in recordings.iter().zip(times) {
@@ -147,11 +149,12 @@ fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> 
     WALL_PAD_NS + 2 * widest
 }
 
-/// Number of bytes of the first segment that are read for it.
+/// Number of bytes of the first segment that are read to find the first event.
 const FRONT_BYTES: usize = 1 << 20;
 
-/// Returns the begin of the first event in a recording's own time, as far as its first lines, the headers of its segments, and the spans that are open in
-/// its ring show it. All of a recording in one segment is read for it.
+/// Returns the begin of the first event in a recording's own time, according to its first lines,
+/// the headers of its segments, and the open spans in its ring. A recording with a single segment
+/// is read completely.
 pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> {
     let bytes = recording.fragments.first()?.content.bytes();
     let end = match bytes.len() {
