@@ -1,10 +1,11 @@
-//! The events of a run, of fragments or of any Chrome trace, for programs that compute something from them.
+//! The events of a run, of fragments or of any Chrome trace, for programs that evaluate them.
 //!
-//! [`read`] does all that a merge does but for writing a trace, and hands [`TraceEvents`] to a function. Its events are those of the
-//! trace: damage is gone, times lie on the common axis, ids are those of the trace, overlapping spans have rows of their own.
-//! [`merge_and_read`] writes the trace as well, in the same run over the inputs.
+//! [`read`] does everything that a merge does, except that it writes no trace, and passes
+//! [`TraceEvents`] to a function. Its events are those of the trace: damage is left out, times are
+//! on the common axis, ids are those of the trace, and overlapping spans have lanes of their own.
+//! [`merge_and_read`] also writes the trace, in the same run over the inputs.
 //!
-//! Total time per name, in parallel and in bounded memory:
+//! This computes the total time for each name, in parallel and in bounded memory:
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -52,13 +53,15 @@ use crate::app::merge::{Outcome, run};
 use crate::base::progress::Progress;
 use crate::{Error, Options, Report};
 
-/// Reads the events of the inputs; writes no trace, whatever the options say of it. An input that changes meanwhile is damage of kind `changed`.
+/// Reads the events of the inputs without writing a trace; options for the trace's file are
+/// ignored. An input that changes in the meantime is damage of kind `changed`.
 ///
-/// The fragments of dead processes are settled afterwards, as after a merge, unless `options.settle` is false. Requests are not linked: [`Report::links`]
-/// is `None`.
+/// The fragments of dead processes are settled afterwards, as after a merge, unless
+/// `options.settle` is false. Requests are not linked: [`Report::links`] is `None`.
 ///
 /// # Errors
-/// As [`merge`](crate::merge), and the errors of `read`. [`Mode::Verbatim`](crate::Mode::Verbatim) is refused: its lines have no common axis.
+/// Returns the errors of [`merge`](crate::merge) and those of `read`. Rejects
+/// [`Mode::Verbatim`](crate::Mode::Verbatim), because its lines have no common axis.
 pub fn read<T>(
     options: &Options,
     progress: &Progress,
@@ -67,10 +70,11 @@ pub fn read<T>(
     read_and(Outcome::Events, options, progress, read)
 }
 
-/// Reads events as [`read`] does, and writes the trace with the rows that `read` [adds](TraceEvents::add).
+/// Reads events like [`read`], and writes the trace together with the tracks that `read`
+/// [adds](TraceEvents::add).
 ///
 /// # Errors
-/// As [`read`].
+/// Returns the same errors as [`read`].
 pub fn merge_and_read<T>(
     options: &Options,
     progress: &Progress,

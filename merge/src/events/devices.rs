@@ -7,23 +7,25 @@ use crate::identity::process::{DevicePart, Process};
 use crate::reader::placed_event::PlacedEvent;
 use std::collections::HashSet;
 
-/// The part that an event has in the work of a device.
+/// Relation of an event to the work of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventUse {
-    /// The host did it.
+    /// An event of the host.
     Host,
-    /// It is on a row of a device, and is not work: an annotation repeated there, a step, or something that repeats the work or was computed from it.
+    /// An event on a track of a device that is not work: a repeated annotation, a step, or
+    /// something that repeats the work or was computed from it.
     Region,
-    /// The device worked.
+    /// Work of the device.
     Work(Work),
 }
 
-/// Work of a device.
+/// Kind of work of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Anything: its name shows if it is a collective.
+    /// Any work: its name shows if it is a collective.
     Named,
-    /// A task of an NPU whose collectives have rows of their own. Its name shows if it is communication; it is never a whole collective.
+    /// A task of an NPU whose collectives have tracks of their own. Its name shows if it is
+    /// communication; it is never a whole collective.
     Task,
     /// A whole collective.
     Collective,
@@ -31,11 +33,11 @@ pub enum Work {
     CollectivePart,
 }
 
-/// The devices of a trace. The number of a device is the number of the first process with rows of it.
+/// Devices of a trace. A device has the number of the first process that shows it.
 #[derive(Debug, Default)]
 pub struct Devices {
     parts: Vec<DevicePart>,
-    /// Use of each thread; empty if all rows of a device are work.
+    /// Use of each thread; empty if all tracks of a device are work.
     rows: Vec<RowUse>,
     /// Traces and ranks of other profilers that have a device.
     scopes: HashSet<u64>,
@@ -58,7 +60,8 @@ impl Devices {
         }
     }
 
-    /// Returns devices that are groups of tracks, given their numbers and the processes that recorded them.
+    /// Creates devices that are groups of tracks, given their numbers and the processes that
+    /// recorded them.
     pub fn of_tracks(devices: impl IntoIterator<Item = (usize, usize)>) -> Devices {
         let mut parts: Vec<DevicePart> = Vec::new();
         for (device, recorder) in devices {
@@ -75,22 +78,25 @@ impl Devices {
         }
     }
 
-    /// Returns the device whose rows a process has.
+    /// Returns the device whose tracks a process has.
     pub fn device(&self, process: usize) -> Option<usize> {
         self.parts.get(process)?.device
     }
 
-    /// Returns true if a process has rows with the work of a device. Sampled launches of a device that another trace has whole do not count.
+    /// Returns true if a process has tracks with the work of a device. Sampled launches do not
+    /// count if another trace has all launches of the device.
     pub fn is_worker(&self, process: usize) -> bool {
         self.parts.get(process).is_some_and(|part| part.is_worker)
     }
 
-    /// Returns true for groups of rows that are shown as a process: rows of a device, or tracks.
+    /// Returns true for groups of tracks that are shown as a process: tracks of a device, or our
+    /// own tracks.
     pub fn is_rows(&self, process: usize) -> bool {
         self.parts.get(process).is_some_and(|part| part.is_rows)
     }
 
-    /// Returns the label of the device whose rows a process has, such as `NPU 3`, unless the name of the process contains it.
+    /// Returns the label of the device whose tracks a process has, such as `NPU 3`, unless the name
+    /// of the process contains it.
     pub fn label(&self, process: usize) -> Option<&str> {
         self.parts.get(process)?.label.as_deref()
     }
@@ -100,26 +106,28 @@ impl Devices {
         self.parts.get(process).is_some_and(|part| part.has_device)
     }
 
-    /// Returns the process that launched the work of a device. For a group of the host, such as `CANN`, this is the process it belongs to. If it is not known,
-    /// the argument is returned.
+    /// Returns the process that launched the work of a device. For a group of the host, such as
+    /// `CANN`, this is the process it belongs to. Returns the argument if the process is unknown.
     pub fn host(&self, process: usize) -> usize {
         let host = self.parts.get(process).and_then(|part| part.host);
         host.unwrap_or(process)
     }
 
-    /// Returns a number for the trace and rank of a process: ids of launches are unique within those. `None` if no device is in it, and for processes recorded
-    /// here, since their slices have the launch time in their args.
+    /// Returns a number for the trace and rank of a process: launch ids are only unique within
+    /// these. Returns `None` if they have no device, and for processes recorded by us, whose slices
+    /// have the launch time in their args.
     pub fn launch_scope(&self, process: usize) -> Option<u64> {
         let scope = self.parts.get(process)?.scope?;
         self.scopes.contains(&scope).then_some(scope)
     }
 
-    /// Returns true if a span of the host with this category can be a launch: a call of a runtime, or a span without a category.
+    /// Returns true if a span of the host with this category can be a launch: a call of a runtime,
+    /// or a span without a category.
     pub fn may_launch(&self, process: usize, category: &str) -> bool {
         (category.is_empty() || is_runtime(category)) && self.launch_scope(process).is_some()
     }
 
-    /// Returns true if the row of an event can have work of a device.
+    /// Returns true if the track of an event can have work of a device.
     pub fn shows_work(&self, event: &PlacedEvent<'_>, process: usize) -> bool {
         !matches!(self.row_use(event, process), RowUse::Host | RowUse::Regions)
     }
@@ -132,7 +140,7 @@ impl Devices {
         })
     }
 
-    /// Returns the part that an event has in the work of a device.
+    /// Returns the relation of an event to the work of a device.
     pub fn event_use(&self, event: &PlacedEvent<'_>, process: usize, category: &str) -> EventUse {
         let work_if = |is_work: bool, work: Work| match is_work {
             true => EventUse::Work(work),
@@ -160,7 +168,8 @@ impl Devices {
         }
     }
 
-    /// Returns true if, at this time, another trace has all kernels of the device that this process has sampled.
+    /// Returns true if, at this time, another trace has all kernels of the device that this process
+    /// has sampled.
     fn is_known_whole(&self, ns: i64, process: usize) -> bool {
         let device = self.device(process).filter(|device| *device != process);
         let time_ns = device.and_then(|device| self.times_ns.get(device).copied()?);
@@ -168,7 +177,7 @@ impl Devices {
     }
 }
 
-/// Returns false if the task only waits for an event, records or resets one, or marks a place.
+/// Returns false if the task only waits for an event, records or resets one, or marks a position.
 fn is_task(event: &PlacedEvent<'_>) -> bool {
     let text = |value: &[u8]| serde_json::from_slice::<String>(value).ok();
     match event.arg("Task Type").and_then(text) {

@@ -1,4 +1,4 @@
-//! Threads as recordings name them → threads of the trace.
+//! Maps threads of recordings to threads of the trace.
 
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
@@ -6,17 +6,17 @@ use crate::identity::process::{Process, ProcessKey, Thread, ThreadKey};
 use crate::reader::placed_event::{ThreadRow, TraceThread};
 use std::collections::HashMap;
 
-/// Finds the thread of an event.
+/// Index from the threads of recordings to those of the trace.
 pub(super) struct ThreadIndex {
     pub(super) threads: Vec<TraceThread>,
-    /// For each recording, by pid and tid in its lines.
+    /// Threads of each recording, by pid and tid in its lines.
     recorded: Vec<HashMap<(i64, i64), ThreadRow>>,
-    /// The rows beside threads, by their number.
+    /// Extra lanes of threads, by their number.
     beside: Vec<Option<ThreadRow>>,
 }
 
 impl ThreadIndex {
-    /// The threads of a plan, and the rows beside them.
+    /// Creates the index for the threads of a plan and their extra lanes.
     pub(super) fn new(plan: &Plan, beside: &[Target]) -> ThreadIndex {
         let mut threads = Vec::new();
         let mut rows: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
@@ -53,18 +53,18 @@ impl ThreadIndex {
         }
     }
 
-    /// Where the events of a thread are shown, if they are.
+    /// Returns the track on which the events of a thread are shown, if they are.
     pub(super) fn of(&self, recording: usize, thread: (i64, i64)) -> Option<ThreadRow> {
         self.recorded.get(recording)?.get(&thread).copied()
     }
 
-    /// A row beside a thread, by its number.
+    /// Returns an extra lane of a thread, by its number.
     pub(super) fn beside(&self, number: u32) -> Option<ThreadRow> {
         self.beside.get(usize::try_from(number).ok()?).copied()?
     }
 }
 
-/// Returns a thread of the plan as consumers see it.
+/// Converts a thread of the plan to its public form.
 fn trace_thread(number: usize, process: &Process, key: ThreadKey, thread: &Thread) -> TraceThread {
     let name = thread.shown_name();
     // In a merged trace only the name distinguishes a lane from a thread.
@@ -80,7 +80,7 @@ fn trace_thread(number: usize, process: &Process, key: ThreadKey, thread: &Threa
     }
 }
 
-/// Returns true if recorders give this name to lanes or to rows of samples.
+/// Returns true if recorders give this name to lanes or to tracks of samples.
 fn is_of_lane(name: &str) -> bool {
     let number = name.strip_prefix("async ");
     name.contains(" (async)")

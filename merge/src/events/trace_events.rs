@@ -1,4 +1,4 @@
-//! The events of a trace that could be written.
+//! The events of a trace, after a merge has decided everything about it.
 
 use super::devices::Devices;
 use super::thread_index::ThreadIndex;
@@ -26,11 +26,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// All events, in parallel and in bounded memory, as often as they are asked for.
+/// All events of a trace. They can be read repeatedly, in parallel and in bounded memory.
 pub struct TraceEvents<'a> {
     trace: ReadyTrace<'a>,
     index: ThreadIndex,
-    /// Of begins and ends that were matched.
+    /// Counterparts of begins and ends that were matched.
     mates: Sorted<SpanMate>,
     processes: Vec<TraceProcess<'a>>,
     devices: Devices,
@@ -51,7 +51,8 @@ impl<'a> TraceEvents<'a> {
         }
     }
 
-    /// Adds rows to the trace that is about to be written. They replace rows that were added before. A split trace gets none.
+    /// Sets the tracks to add to the trace that is about to be written. They replace the ones that
+    /// were set before. A split trace gets none.
     pub fn add(&mut self, addition: Addition) {
         self.addition = addition;
     }
@@ -60,22 +61,24 @@ impl<'a> TraceEvents<'a> {
         self.addition
     }
 
-    /// What was found: damage, losses, clocks, windows. What a merge does after it has decided everything is not in it, such as where the trace is.
+    /// Returns the report on damage, losses, clocks and windows. It does not contain what a merge
+    /// does after everything is decided, such as the path of the trace.
     pub fn report(&self) -> &'a Report {
         self.trace.report
     }
 
-    /// When the trace begins, in ns since 1970 by the reference host's wall clock; `None` where no recorder noted that.
+    /// Returns the begin of the trace in ns since 1970 by the reference host's wall clock, or
+    /// `None` if no recorder stored it.
     pub fn base_unix_ns(&self) -> Option<i64> {
         self.trace.base_unix_ns
     }
 
-    /// The processes in the order of the trace.
+    /// Returns the processes in the order of the trace.
     pub fn processes(&self) -> &[TraceProcess<'a>] {
         &self.processes
     }
 
-    /// The threads, those of one process together.
+    /// Returns the threads. Threads of one process are next to each other.
     pub fn threads(&self) -> &[TraceThread] {
         &self.index.threads
     }
@@ -85,13 +88,14 @@ impl<'a> TraceEvents<'a> {
         &self.devices
     }
 
-    /// Finds begins and ends that belong together, so that [`PlacedEvent::other_ns`] is known from now on. This goes over the chunks that have any.
+    /// Matches begins with ends, so that [`PlacedEvent::other_ns`] is known from then on. Reads all
+    /// chunks that have any.
     ///
-    /// They are matched as viewers do: an end belongs to the last begin on its thread, or of its id and category, that has its name and category and no end
-    /// yet.
+    /// They are matched like viewers do: an end belongs to the last begin on its thread, or with
+    /// its id and category, that has its name and category and no end yet.
     ///
     /// # Errors
-    /// If there is no room for temporary files.
+    /// Returns an error if there is no room for temporary files.
     pub fn match_spans(&mut self) -> Result<(), Error> {
         let mates = |folder: &Path| {
             let pool = self.trace.pool;
@@ -101,12 +105,13 @@ impl<'a> TraceEvents<'a> {
         Ok(())
     }
 
-    /// Goes over all events. `of_event` takes those of a chunk, which is about a megabyte of lines of one recording in the order in which they stand there,
-    /// into what `begin` gave; many threads do so at once. `merge` takes what was found in each chunk, one after the other in their order, so that its result
-    /// does not depend on the number of threads.
+    /// Reads all events. `of_event` adds the events of a chunk to the value that `begin` returned
+    /// for it; this happens on many threads. A chunk is about a megabyte of lines of one recording,
+    /// in their order. `merge` receives the value of each chunk, one after the other and in order,
+    /// so that its result does not depend on the number of threads.
     ///
     /// # Errors
-    /// The first one of `merge`.
+    /// Returns the first error of `merge`.
     pub fn fold<T: Send>(
         &self,
         begin: impl Fn() -> T + Send + Sync,
@@ -134,7 +139,7 @@ impl<'a> TraceEvents<'a> {
         let shift_ns = job.plan.shifts_ns[source.recording];
         let mut moved = job.overflow.of_chunk(number, job.sources);
         let mut mates = OfChunk::new(&self.mates, number);
-        // The thread of the last event of each kind of threads.
+        // Last thread of each kind of threads, with its track.
         let mut recent = [None; 64];
         let mut of_thread = |thread: (i64, i64)| {
             let recent = &mut recent[thread_kind(thread)];
@@ -144,7 +149,7 @@ impl<'a> TraceEvents<'a> {
             recent.and_then(|(_, place)| place)
         };
         chunk.each(source.bytes, |_, lies, event| {
-            // Those that are not shown count as well.
+            // Advance both iterators even if the event is not shown.
             let shown = moved.next();
             let mate = mates.next();
             if lies == Lies::Outside || shown.form == Form::Omitted || is_left_out(event) {
@@ -169,28 +174,30 @@ impl<'a> TraceEvents<'a> {
     }
 }
 
-/// A process, or a group of tracks that one recorded, such as the streams of a device.
+/// A process, or a group of tracks that a process recorded, such as the streams of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceProcess<'a> {
-    /// The report of a merge about it: name, ids, host, how it ended, its first and last time.
+    /// Report of the merge about it: name, ids, host, how it ended, its first and last time.
     pub report: &'a ProcessReport,
-    /// The number of the process that recorded it: itself, except for a group of tracks.
+    /// Number of the process that recorded it: itself, except for a group of tracks.
     pub recorder: usize,
-    /// The trace of another profiler that it comes from.
+    /// Trace of another profiler that it comes from.
     pub profiler: Option<&'a str>,
-    /// The labels in that trace, such as `NPU 3` or `GPU 0, pid 4711`.
+    /// Labels in that trace, such as `NPU 3` or `GPU 0, pid 4711`.
     pub labels: Option<&'a str>,
-    /// The boot of its host, where its header names it: a host that was started anew has other clocks.
+    /// Boot of its host, if its header contains one: after a reboot, a host has other clocks.
     pub boot_id: Option<&'a str>,
-    /// The run that it recorded, where its header names one.
+    /// Run that it recorded, if its header contains one.
     pub run: Option<&'a str>,
-    /// The clock of its times: processes with the same number share one. `None` for a trace that is the only input and has no clock.
+    /// Number of the clock of its times; processes with the same number share a clock. `None` for a
+    /// trace that is the only input and has no clock.
     pub clock: Option<usize>,
-    /// Maximum error of its times against the clock of the reference host, in ns; `None` if it is unknown. Times of one host have no error between them.
+    /// Maximum error of its times against the clock of the reference host, in ns; `None` if it is
+    /// unknown. Times of one host have no error between them.
     pub clock_uncertainty_ns: Option<u64>,
 }
 
-/// All of them, in the order of the trace.
+/// Returns all processes in the order of the trace.
 pub(super) fn trace_processes<'a>(
     processes: &'a [Process],
     reports: &'a [ProcessReport],
@@ -217,7 +224,7 @@ pub(super) fn trace_processes<'a>(
     processes.iter().zip(reports).zip(0..).map(of).collect()
 }
 
-/// The other half of each begin and end that has one.
+/// Returns the counterpart of each begin and end that has one.
 pub(super) fn span_mates(
     job: &Job<'_>,
     index: &ThreadIndex,
@@ -259,7 +266,7 @@ pub(super) fn span_mates(
     mates.finish()
 }
 
-/// When the other half of the span is that an event begins or ends.
+/// Time of the counterpart of a begin or an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SpanMate {
     pub(super) at: EventRef,
