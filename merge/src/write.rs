@@ -1,4 +1,4 @@
-//! The second pass: lines copied, patched and written as a trace.
+//! The second pass: copies and patches lines, and writes them as a trace.
 
 pub(crate) mod addition;
 pub(crate) mod copy;

@@ -1,4 +1,4 @@
-//! Rows that a program adds to a trace after it has read the events.
+//! Tracks that a program adds to a trace after it has read the events.
 
 use crate::base::number::write_micros;
 use crate::event::line::ADDED;
@@ -6,23 +6,24 @@ use crate::event::mend::json_text;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Rows in a separate process, and hints to viewers on how to show the trace.
+/// Tracks in a separate process, and hints to viewers on how to show the trace.
 ///
-/// The rows are written after all events, with the category `sa_findings`. Whoever reads the trace again leaves them out.
+/// The tracks are written after all events, with the category `sa_findings`. They are left out when
+/// the trace is read again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Addition {
-    /// Name of the process with the rows. It comes before all others.
+    /// Name of the process with the tracks. It comes before all others.
     pub process: String,
-    /// The spans in the order of their rows; each has its own row.
+    /// Spans in the order of their tracks; each has its own track.
     pub spans: Vec<AddedSpan>,
     /// The member `view` of `otherData`, unless it is null.
     pub view: Value,
 }
 
-/// A span on its own row.
+/// A span on its own track.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedSpan {
-    /// Name of the row.
+    /// Name of the track.
     pub row: String,
     /// Name of the span.
     pub name: String,
@@ -30,7 +31,7 @@ pub struct AddedSpan {
     pub from_ns: i64,
     /// Length, in ns.
     pub dur_ns: i64,
-    /// The args, an object.
+    /// Args, a JSON object.
     pub args: Value,
 }
 

@@ -25,10 +25,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// The chunks to copy, or the pieces of all events in the order of time, and where they go.
+/// Chunks to copy, or pieces of all events in the order of time, and their destination.
 struct CopyWork<'a> {
     wanted: &'a [usize],
-    /// Turn of the chunk with the first event, which follows no other; `None` if no chunk has events.
+    /// Turn of the chunk with the first event, which must not begin with a comma; `None` if no
+    /// chunk has events.
     first_turn: Option<usize>,
     next: AtomicUsize,
     sink: &'a Sink,
@@ -38,18 +39,19 @@ struct CopyWork<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct TraceCopy<'a> {
     pub(crate) job: Job<'a>,
-    /// What the trace says of itself.
+    /// Value of `otherData`.
     pub(crate) other_data: &'a Value,
-    /// Rows that a program adds to the trace, unless it is split.
+    /// Tracks that a program adds to the trace, unless it is split.
     pub(crate) addition: &'a Addition,
-    /// The order of the events, if they are sorted by time.
+    /// Order of the events, if they are sorted by time.
     pub(crate) order: Option<&'a TimeOrder<'a>>,
-    /// The part of the trace that is written, if it is split.
+    /// Part of the trace to write, if it is split.
     pub(crate) portion: Option<&'a Portion<'a>>,
 }
 
 impl<'a> TraceCopy<'a> {
-    /// Writes the trace, or its part, and returns its length and the number of flow events that link requests.
+    /// Writes the trace, or its part, and returns its length and the number of flow events that
+    /// link requests.
     pub(crate) fn write(
         &self,
         destination: &Destination,
@@ -66,7 +68,8 @@ impl<'a> TraceCopy<'a> {
         Ok((length, linked))
     }
 
-    /// Hands the whole trace, or its part, to the sink, which keeps the first error. Gives the number of flow events that link requests.
+    /// Writes the whole trace, or its part, to the sink, which stores the first error. Returns the
+    /// number of flow events that link requests.
     fn run(&self, sink: &Sink, threads: usize) -> LinkedEvents {
         let mut scratch = Scratch::default();
         scratch.text = self.head();
@@ -88,7 +91,7 @@ impl<'a> TraceCopy<'a> {
                     *linked.lock().unwrap_or_else(PoisonError::into_inner) += written;
                 };
                 if Builder::new().spawn_scoped(scope, work).is_err() {
-                    // No thread is left: this one and those that there are do all.
+                    // No thread can be created: this thread and the existing ones do the rest.
                     work();
                     return;
                 }
@@ -99,7 +102,7 @@ impl<'a> TraceCopy<'a> {
         linked.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What stands before the events.
+    /// Returns the text before the events.
     pub(crate) fn head(&self) -> Vec<u8> {
         let mut data = self.other_data.clone();
         if let Some(portion) = self.portion {
@@ -110,7 +113,7 @@ impl<'a> TraceCopy<'a> {
         format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{data},\"traceEvents\":[").into_bytes()
     }
 
-    /// What stands behind them.
+    /// Returns the text after the events.
     pub(crate) fn tail(&self) -> Vec<u8> {
         let mut text = Vec::new();
         let processes = &self.job.plan.processes;
@@ -123,11 +126,12 @@ impl<'a> TraceCopy<'a> {
             text.extend_from_slice(b",\n");
             text.extend_from_slice(line.as_bytes());
         }
-        text.extend_from_slice(b"\n]}\n"); // no empty object: viewers count it as an error
+        text.extend_from_slice(b"\n]}\n"); // no empty object, because viewers count it as an error
         text
     }
 
-    /// The numbers of the chunks that may have anything to show, or of the pieces of the sorted events.
+    /// Returns the numbers of the chunks that may have anything to show, or of the pieces of the
+    /// sorted events.
     pub(crate) fn wanted(&self) -> Vec<usize> {
         let is_wanted = |number: &usize| {
             let chunk = &self.job.chunks[*number];
@@ -157,7 +161,8 @@ impl<'a> TraceCopy<'a> {
         wanted.iter().position(shows_any)
     }
 
-    /// Takes chunks until there are none left, or the trace cannot be written. Gives the number of flow events that link requests.
+    /// Copies chunks until there are none left, or the trace cannot be written. Returns the number
+    /// of flow events that link requests.
     fn work(&self, work: &CopyWork<'_>) -> LinkedEvents {
         let mut lookup = self.job.links.and_then(Links::lookup);
         if let Some(order) = self.order {
@@ -174,7 +179,7 @@ impl<'a> TraceCopy<'a> {
                     true => self.copy_verbatim(chunk, out),
                     false => self.copy(number, lookup.as_mut(), out),
                 }
-                // Lets go of the pages that were copied.
+                // Release the pages that were copied.
                 let ends = chunk.parts.first().zip(chunk.parts.last());
                 if let Some((fragment, (first, last))) = fragment.zip(ends) {
                     fragment.content.release(first.start, last.end);
@@ -186,7 +191,8 @@ impl<'a> TraceCopy<'a> {
         lookup.map_or_else(LinkedEvents::default, |lookup| lookup.written)
     }
 
-    /// Takes chunks, or pieces, of which `copy` writes each and gives how many bytes of the inputs that was.
+    /// Takes turns at copying chunks or pieces. `copy` writes one and returns how many bytes of the
+    /// inputs it has.
     fn take_chunks(&self, work: &CopyWork<'_>, mut copy: impl FnMut(usize, &mut Vec<u8>) -> u64) {
         let mut scratch = Scratch::default();
         loop {
@@ -207,14 +213,15 @@ impl<'a> TraceCopy<'a> {
         }
     }
 
-    /// Returns the fragment of a chunk; `None` for the number of a piece, which has lines from many.
+    /// Returns the fragment of a chunk, or `None` for the number of a piece, which has lines from
+    /// many fragments.
     fn fragment(&self, number: usize) -> Option<&'a Fragment> {
         let chunk = self.job.chunks.get(number).filter(|_| self.order.is_none());
         let source = &self.job.sources[chunk?.source];
         source.fragment(self.job.recordings)
     }
 
-    /// Writes what is wanted of a chunk to `out`.
+    /// Writes the wanted events of a chunk to `out`.
     fn copy(&self, number: usize, lookup: Option<&mut Lookup<'a>>, out: &mut Vec<u8>) {
         let chunk = &self.job.chunks[number];
         let source = &self.job.sources[chunk.source];
@@ -224,7 +231,8 @@ impl<'a> TraceCopy<'a> {
         let partial = view.and_then(|mut view| (!view.holds(chunk)).then_some(view));
         if let Some(mut view) = partial {
             chunk.each(source.bytes, |nth, lies, event| {
-                // A span may be in several parts; the flow events at its begin are in one, as all flow events are.
+                // A span may be in several parts, but flow events, such as those at its begin, are
+                // in one part.
                 let cut = chunk.cut(event);
                 let shown = cut.as_ref().unwrap_or(event);
                 let links = view.has_begin(shown);
@@ -262,7 +270,8 @@ impl<'a> TraceCopy<'a> {
     }
 }
 
-/// Removes invalid lines from copied text if one of its fragments may have been changed since it was opened.
+/// Removes invalid lines from copied text if one of its fragments may have been changed since it
+/// was opened.
 fn remove_invalid<'f>(fragments: impl Iterator<Item = &'f Fragment>, text: &mut Vec<u8>) {
     let mut changed = fragments.filter(|fragment| fragment.may_have_changed());
     if let Some(fragment) = changed.next() {
@@ -270,13 +279,16 @@ fn remove_invalid<'f>(fragments: impl Iterator<Item = &'f Fragment>, text: &mut 
     }
 }
 
-/// Written in place of a first chunk that has lost all its events, since the next chunk begins with a comma. Viewers ignore unknown metadata.
+/// Written instead of a first chunk that has lost all its events, since the next chunk begins with
+/// a comma. Viewers ignore unknown metadata.
 const PLACEHOLDER: &[u8] =
     b",\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"sa_changed\",\"args\":{}}";
 
-/// Removes lines that are not valid JSON events from `text`, in which every line follows a comma. Returns how many it removed.
+/// Removes lines that are not valid JSON events from `text`, in which every line follows a comma.
+/// Returns how many it removed.
 ///
-/// Lines are copied from the input without being parsed again. If another program has changed the input since the first pass, they can be anything.
+/// Lines are copied from the input without being parsed again. If another program has changed the
+/// input since the first pass, they can contain anything.
 pub(crate) fn keep_whole_events(text: &mut Vec<u8>) -> u64 {
     let mut removed = 0;
     let mut kept = Vec::new();
@@ -303,9 +315,11 @@ pub(crate) fn keep_whole_events(text: &mut Vec<u8>) -> u64 {
     removed
 }
 
-/// Fits the text of a turn into the list of events, in which every event except the first follows a comma. Returns how many lines it removed.
+/// Fits the text of a turn into the list of events, in which every event except the first follows a
+/// comma. Returns how many lines it removed.
 ///
-/// The turn with the first event is chosen before anything is copied. If another program has changed the input since, an earlier turn can have lines as well. They are removed.
+/// The turn with the first event is chosen before anything is copied. If another program has
+/// changed the input since then, an earlier turn can have lines as well. They are removed.
 pub(crate) fn fit_turn(turn: usize, first_turn: Option<usize>, text: &mut Vec<u8>) -> u64 {
     if first_turn == Some(turn) {
         if text.is_empty() {

@@ -1,4 +1,4 @@
-//! The file the trace goes to: one that takes its name at the end, so that nobody sees half a trace.
+//! The output file. It gets its name at the end, so that nobody sees half a trace.
 
 mod draft;
 mod parts;
@@ -20,14 +20,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Most links followed from a named output, as many as the kernel follows.
+/// Maximum number of symbolic links to follow from a named output. The kernel has the same limit.
 const MAX_LINKS: u32 = 40;
 
-/// Where a trace is being written.
+/// Destination of a trace that is being written.
 pub(crate) struct Destination {
-    /// As it was named; `None` for the standard output.
+    /// Path as given by the user; `None` for the standard output.
     pub(crate) path: Option<PathBuf>,
-    /// What takes the name of a file at the end; a device or pipe is written as it is.
+    /// File that gets its name at the end. `None` for a device or pipe, which is written directly.
     draft: Option<OutputDraft>,
     /// True if the trace is compressed.
     pub(crate) gzip: bool,
@@ -56,7 +56,8 @@ impl Destination {
                 Ok((destination, SinkTarget::Stream(Box::new(io::stdout()))))
             }
             Output::File(path) => Destination::new(path.clone(), gzip, open_named(path, access)),
-            // In a run directory anything may have been planted: it is replaced like any old trace.
+            // In a run directory, another user may have planted a link or device, so it is replaced
+            // like an old trace.
             Output::Default => {
                 let place = default_place(gzip, target.default_directory)?;
                 Destination::part(&place, gzip, access)
@@ -64,7 +65,7 @@ impl Destination {
         }
     }
 
-    /// Gives the trace its name; the path, unless it is the standard output.
+    /// Gives the trace its name. Returns the path, unless it is the standard output.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Error> {
         if let Some(draft) = self.draft {
             let path = draft.place.path().to_owned();
@@ -99,7 +100,7 @@ impl Destination {
         Ok((destination, target))
     }
 
-    /// Gives all of them their names, or none.
+    /// Gives all files their names, or none of them.
     pub(crate) fn finish_all(destinations: Vec<Destination>) -> Result<(), Error> {
         let mut named = Vec::new();
         for destination in destinations {
@@ -109,7 +110,7 @@ impl Destination {
                 Ok(_) => named.extend(place),
                 Err(error) => {
                     for place in named {
-                        let _ = place.remove(); // the first error is the one to tell
+                        let _ = place.remove(); // the first error is reported
                     }
                     return Err(error);
                 }
@@ -118,7 +119,7 @@ impl Destination {
         Ok(())
     }
 
-    /// Which file it is written to or replaces, if there is one.
+    /// Returns the id of the file that is written or replaced, if there is one.
     pub(crate) fn replaced(&self) -> Option<FileId> {
         if let Some(draft) = &self.draft {
             return draft.place.led_to().ok();
@@ -128,7 +129,7 @@ impl Destination {
     }
 }
 
-/// Refuses to write the trace over what it is made of.
+/// Returns an error if the trace would overwrite one of its inputs.
 pub(crate) fn refuse_inputs(
     destination: &Destination,
     recordings: &[Recording],
@@ -150,7 +151,7 @@ pub(crate) fn refuse_inputs(
     Ok(())
 }
 
-/// Where the trace goes if nobody says so.
+/// Returns the default destination of the trace.
 fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
     let directory =
         directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
@@ -159,7 +160,7 @@ fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error>
     Ok(directory.place(format!("{name}{suffix}")))
 }
 
-/// The folder of the file that a trace goes to; none if that is a device, a pipe or the standard output.
+/// Returns the folder of the trace's file, or `None` for a device, a pipe or the standard output.
 pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Option<PathBuf> {
     let in_folder = |folder: &Folder| folder_of(&folder.path().join("x")).to_owned();
     let path = match output {
@@ -175,8 +176,9 @@ pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Opt
 
 type Opened = (SinkTarget, Option<OutputDraft>);
 
-/// Opens an output that the user named: a link is followed, and what is no file is written as it is. A file that is there already becomes
-/// readable for nobody who could not read it before.
+/// Opens an output that the user named. Links are followed, and anything but a regular file is
+/// written directly. If a file is replaced, the new one is not readable for users who could not
+/// read the old one.
 fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
     let there = fs::metadata(path).ok();
     let is_file = there.as_ref().is_none_or(Metadata::is_file);
@@ -185,14 +187,15 @@ fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
     }
     match linked_file(path)? {
         Some(file) if is_file => {
-            // Another user's file has no say in who may read the trace.
+            // Another user's file has no influence on the access to the trace.
             let user = geteuid().as_raw();
             let old = there.filter(|old| old.uid() == user);
             let access = old.map_or(access, |old| access.no_wider_than(&old));
             let folder = Folder::open(folder_of(&file))?;
             replace(&folder.place(file.file_name().unwrap_or_default()), access)
         }
-        // Appending is the same for devices and pipes, and leaves alone what a descriptor's file held before.
+        // Appending makes no difference for devices and pipes. If the output is a descriptor's
+        // file, it preserves its old contents.
         _ => {
             let file = File::options().append(true).open(path)?;
             Ok((SinkTarget::Stream(Box::new(file)), None))
@@ -200,8 +203,8 @@ fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
     }
 }
 
-/// The file at the end of the links that start at `path`, whether it is there or not; `None` if they lead through `/proc`, whose links to
-/// descriptors cannot be replaced.
+/// Returns the file at the end of the links that start at `path`, even if it does not exist.
+/// Returns `None` if they go through `/proc`, because its links to descriptors cannot be replaced.
 fn linked_file(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut file = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -225,7 +228,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Opens a file that takes a place.
+/// Opens a file that will replace `place`.
 fn replace(place: &Place, access: Access) -> io::Result<Opened> {
     let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
     if place.status().is_ok_and(|status| is_folder(status.st_mode)) {

@@ -1,7 +1,8 @@
-//! A trace in parts, cut in time: where the cuts are, and the parts' files.
+//! A trace in several parts: finds the cuts between them and writes their files.
 //!
-//! Every part is what a window between two cuts shows, with the ids and times that it has in the whole trace. So a span that crosses a cut is whole
-//! in each part that it reaches into, and marked; every other event is in exactly one.
+//! Every part shows a window between two cuts, with the ids and times of the whole trace. A span
+//! that crosses a cut is complete in each part that it overlaps, and marked. Every other event is
+//! in exactly one part.
 
 mod bins;
 pub(crate) mod portion;
@@ -26,7 +27,7 @@ use std::time::Duration;
 /// Maximum number of bytes by which the head of a part is longer than the head of the whole trace.
 const HEAD_BYTES: usize = 200;
 
-/// Refuses to write parts to the standard output.
+/// Returns an error if parts would go to the standard output.
 pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
     match (options.events().layout, &options.output) {
         (Layout::Parts { .. }, Output::Stdout) => Err(Error::Usage(
@@ -36,8 +37,8 @@ pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// Writes the parts of a trace, each of at most `limit` bytes of text if that can be; all of them get their names, or none. Also returns the number
-/// of flow events that link requests.
+/// Writes the parts of a trace, each of at most `limit` bytes of text if possible. Either all of
+/// them get their names, or none. Also returns the number of flow events that link requests.
 pub(crate) fn write_parts(
     copy: &TraceCopy<'_>,
     limit: u64,
@@ -86,7 +87,7 @@ fn of_part<'a>(copy: &TraceCopy<'a>, portion: &'a Portion<'a>) -> TraceCopy<'a> 
     }
 }
 
-/// Bytes of the inputs that are read for all parts.
+/// Returns the number of input bytes that are read for all parts.
 fn rest(copy: &TraceCopy<'_>, portions: &[Portion<'_>]) -> u64 {
     let of_part = |portion| {
         let wanted = of_part(copy, portion).wanted().into_iter();
@@ -118,14 +119,15 @@ pub struct OutputReport {
 /// One part of a trace that was split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PartReport {
-    /// Its file.
+    /// Path of the file.
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// Length of its text in bytes; more than the file's if that is compressed.
+    /// Length of its text in bytes; more than the file's length if that is compressed.
     pub text_bytes: u64,
-    /// Number of events in it, including metadata except for what the merge added. An event that crosses an edge is in other parts too.
+    /// Number of events in it, including recorded metadata. An event that crosses an edge is in
+    /// other parts too.
     pub events: u64,
     /// Start of the part, in ns from the base.
     pub from_ns: i64,
@@ -134,7 +136,7 @@ pub struct PartReport {
 }
 
 impl PartReport {
-    /// It in words; `limit` is the length of text that was asked for.
+    /// Formats the line for the summary. `limit` is the requested length of text.
     pub(crate) fn words(&self, limit: u64) -> String {
         let seconds = |ns: i64| Duration::from_nanos(ns.unsigned_abs()).as_secs_f64();
         let until = match self.to_ns {
@@ -155,7 +157,7 @@ impl PartReport {
     }
 }
 
-/// The last part of a path, as text.
+/// Returns the last component of a path, as text.
 pub(crate) fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()

@@ -1,5 +1,5 @@
-//! All events in the order of their times, for a trace that is sorted as a whole: where each stands, and where it goes. No text is kept: the
-//! lines are read once more in that order.
+//! Sorts all events by time, for a trace that is sorted as a whole. It stores positions and targets
+//! but no text, and reads the lines again in that order.
 
 pub(crate) mod order;
 pub(crate) mod scribe;

@@ -21,13 +21,13 @@ use crate::summary::summarize::CachedLine;
 use sa_format::Phase;
 use std::collections::HashMap;
 
-/// What events have in common that begin alike.
+/// Cached data of events whose lines begin alike.
 pub(crate) struct Alike<'a> {
     phase: Phase,
     pub(crate) target: &'a Target,
     /// Process and thread, as recorded.
     thread: (i64, i64),
-    /// What stands before their time in the trace.
+    /// Text before their time in the trace.
     front: Vec<u8>,
 }
 
@@ -41,7 +41,8 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// Returns the line of an event that begins like these, which starts at an offset of its source.
+    /// Returns the line of an event that begins like these, which starts at an offset of its
+    /// source.
     #[inline(always)]
     pub(crate) fn line<'l>(
         &self,
@@ -58,7 +59,8 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// Writes an event that begins like these; `None`, and nothing, if it needs a closer look.
+    /// Writes an event that begins like these. Returns `None` and writes nothing if the event must
+    /// be parsed.
     #[inline(always)]
     pub(crate) fn write(&self, timed: &Timed<'_>, shift_ns: i64, out: &mut Vec<u8>) -> Option<()> {
         let mut flow = None;
@@ -78,24 +80,25 @@ impl<'a> Alike<'a> {
     }
 }
 
-/// Writes the events of one recording.
+/// Writer for the events of one recording.
 pub(crate) struct EventWriter<'a, 'l, 'o> {
-    /// The chunk of the events, which knows the window.
+    /// Chunk of the events, which contains the window.
     pub(crate) chunk: &'a Chunk,
     pub(crate) targets: &'a HashMap<(i64, i64), Target>,
     pub(crate) shift_ns: i64,
-    /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    /// Last thread of each kind of threads. A lookup in the map would take as long as reading the
+    /// event.
     pub(crate) recent: [Option<((i64, i64), &'a Target)>; 64],
-    /// Those of its events that move to another row.
+    /// Events that move to another lane.
     pub(crate) moved: Moved<'a>,
-    /// Writes the flows of requests that are served in its events.
+    /// Writer for the flows of requests.
     pub(crate) linker: Option<Linker<'a, 'l>>,
     pub(crate) out: &'o mut Vec<u8>,
 }
 
 impl<'a> EventWriter<'a, '_, '_> {
-    /// The lines of a part that has nothing but canonical ones, of which none moves. Nearly all begin like one before, and only their time
-    /// is looked at.
+    /// Writes a part with only canonical lines that do not move. Nearly all begin like an earlier
+    /// one, so that only their time is parsed.
     pub(crate) fn canonical(&mut self, bytes: &'a [u8], part: Part) {
         let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
         for (line, at) in lines(bytes, part) {
@@ -123,10 +126,10 @@ impl<'a> EventWriter<'a, '_, '_> {
         self.event_with(event, lies, true);
     }
 
-    /// The same with the flows of its requests, or without them.
+    /// Writes an event, with or without the flows of its requests.
     #[inline]
     pub(crate) fn event_with(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
-        // Those that are not shown count as well.
+        // Advance even if the event is not shown.
         let place = self.moved.next();
         if lies == Lies::Outside || place.form == Form::Omitted || is_left_out(event) {
             return;
@@ -162,7 +165,7 @@ impl<'a> EventWriter<'a, '_, '_> {
     }
 }
 
-/// An event, and what the trace shows of it.
+/// An event, and its form in the trace.
 pub(crate) struct WrittenEvent<'e, 'a> {
     pub(crate) whole: &'e Event<'a>,
     /// The part within a window, if the event crosses its edge.
@@ -176,7 +179,7 @@ impl<'a> WrittenEvent<'_, 'a> {
         self.cut.as_ref().unwrap_or(self.whole)
     }
 
-    /// Returns the args that say what is not shown of it.
+    /// Returns the args that describe the hidden part of the event.
     #[cold]
     fn marks(&self, shift_ns: i64) -> Vec<u8> {
         let mut marks = Vec::new();
@@ -198,7 +201,7 @@ impl<'a> WrittenEvent<'_, 'a> {
     }
 }
 
-/// Writes an event and what stands before each.
+/// Writes a separator and an event.
 #[inline(always)]
 pub(crate) fn write(
     shown: &WrittenEvent<'_, '_>,
@@ -221,9 +224,9 @@ pub(crate) struct Job<'a> {
     pub(crate) sources: &'a [Source<'a>],
     pub(crate) chunks: &'a [Chunk],
     pub(crate) plan: &'a Plan,
-    /// The events that go to other rows.
+    /// Events that move to other lanes.
     pub(crate) overflow: &'a Overflow,
-    /// The requests to link, if any shall be.
+    /// Requests to link, if linking is enabled.
     pub(crate) links: Option<&'a Links>,
     pub(crate) progress: &'a Progress,
     /// True if lines are copied unchanged.
@@ -231,8 +234,8 @@ pub(crate) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Writes the lines of a chunk to `out`. Calls `found` with each event as it is shown, its time in ns from the trace's base, and the length of its line,
-    /// which includes what separates it from the line before.
+    /// Writes the lines of a chunk to `out`. Calls `found` with each event as it is shown, its time
+    /// in ns from the trace's base, and the length of its line including the separator before it.
     pub(crate) fn measure(
         &self,
         number: usize,
@@ -255,7 +258,7 @@ impl<'a> Job<'a> {
         });
     }
 
-    /// Writes the events of a chunk.
+    /// Creates the writer for the events of a chunk.
     pub(super) fn writer<'l, 'o>(
         &self,
         number: usize,
@@ -279,7 +282,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Times of the events of each chunk that is read, in ns from the trace's base.
+    /// Returns the time range of each chunk that is read, in ns from the trace's base.
     pub(crate) fn ranges_ns(&self) -> Vec<(i64, i64)> {
         let range = |chunk: &Chunk| {
             let shift_ns = self.plan.shifts_ns[self.sources[chunk.source].recording];

@@ -1,7 +1,8 @@
-//! A file that takes its name when it is whole.
+//! A file that gets its name when it is complete.
 //!
-//! Until then it has none, so that a merge that is killed leaves nothing behind. Where the file system has no such files, or no `/proc`
-//! leads to them, it has a temporary name beside the one that it is to get.
+//! Until then it has no name, so that a merge that is killed leaves nothing behind. If the file
+//! system does not support unnamed files, or if `/proc` does not lead to them, it has a temporary
+//! name next to the final one.
 
 use crate::base::access::Access;
 use crate::base::folder::Place;
@@ -15,25 +16,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Temporary names that are tried.
+/// Maximum number of temporary names to try.
 const TRIES: u64 = 1000;
 
-/// A file on its way to a name; gone when dropped before.
+/// A file that has not got its name yet. It is removed if it is dropped before that.
 pub(super) struct OutputDraft {
-    /// The place that it is to take.
+    /// Final place of the file.
     pub(super) place: Place,
     pub(super) file: File,
-    /// The name that it has until then; `None` if it has none.
+    /// Temporary name, unless the file is unnamed.
     temporary: Option<TemporaryName>,
 }
 
-/// A temporary name, which is taken away when dropped.
+/// A temporary name, which is removed when dropped.
 struct TemporaryName(Option<Place>);
 
 impl OutputDraft {
-    /// Opens an empty file that is to take the name.
+    /// Opens an empty file for this place.
     pub(super) fn open(place: &Place, access: Access) -> io::Result<OutputDraft> {
-        // Whoever refuses a file without a name either takes a named one or says why nothing can be written here.
+        // If an unnamed file is refused, a named one either works or returns the error to report.
         match unnamed(place, access) {
             Ok(file) => Ok(OutputDraft::new(place, file, None)),
             Err(_) => OutputDraft::temporary(place, access),
@@ -57,9 +58,9 @@ impl OutputDraft {
         }
     }
 
-    /// Gives it its name, in place of what has it.
+    /// Gives the file its name, and replaces any file that has it.
     pub(super) fn publish(self) -> io::Result<()> {
-        // A signal that ends the process waits until the second name is gone.
+        // While the lock is held, a signal cannot end the process between the two names.
         let mut names = unfinished();
         match self.temporary {
             None => name(&self.file, &self.place),
@@ -74,7 +75,7 @@ impl OutputDraft {
 }
 
 impl TemporaryName {
-    /// Puts the file in the place of another.
+    /// Renames the file to `place`, and replaces any file there.
     fn replace(mut self, place: &Place) -> io::Result<()> {
         if let Some(name) = &self.0 {
             name.rename(place)?;
@@ -87,12 +88,12 @@ impl TemporaryName {
 impl Drop for TemporaryName {
     fn drop(&mut self) {
         if let Some(name) = &self.0 {
-            let _ = name.remove(); // perhaps it is gone already
+            let _ = name.remove(); // it may be gone already
         }
     }
 }
 
-/// Opens a file without a name in the folder of `place`, if it can be given one later.
+/// Opens an unnamed file in the folder of `place`, if it can be named later.
 fn unnamed(place: &Place, access: Access) -> io::Result<File> {
     let file = place.folder().create_unnamed(access)?;
     let (ours, led_to) = (file.metadata()?, fs::metadata(descriptor(&file))?);
@@ -103,13 +104,15 @@ fn unnamed(place: &Place, access: Access) -> io::Result<File> {
     }
 }
 
-/// Where the kernel shows a file without a name. Naming the descriptor itself instead takes a privilege.
+/// Returns the path under which the kernel shows an unnamed file. Linking the descriptor itself
+/// would need a privilege.
 fn descriptor(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Names a file that has no name. Only a free name can be given, so where `place` is taken it gets another one first: between these two
-/// system calls alone a process that is killed, and not told to end, leaves that one behind.
+/// Gives an unnamed file its name. A link needs a free name, so if `place` is taken, the file gets
+/// a temporary name first. Only a process that is killed by SIGKILL between these two system calls
+/// leaves that name behind.
 fn name(file: &File, place: &Place) -> io::Result<()> {
     let descriptor = descriptor(file);
     match place.link_descriptor(&descriptor) {
@@ -122,7 +125,7 @@ fn name(file: &File, place: &Place) -> io::Result<()> {
     }
 }
 
-/// What `make` makes under a temporary name beside `place`.
+/// Calls `make` with temporary names next to `place` until one is free.
 fn beside<T>(
     place: &Place,
     make: impl Fn(&Place) -> io::Result<T>,
@@ -145,10 +148,12 @@ fn beside<T>(
 
 type Names = Mutex<BTreeSet<Place>>;
 
-/// Nothing is kept before a program asks for it. A name whose file is gone stays: names are used once.
+/// Temporary names, from the first call of [`Unfinished::track`] on. A name whose file is gone
+/// stays in the set, because names are used once.
 static NAMES: OnceLock<Names> = OnceLock::new();
 
-/// The names, if they are kept; whoever gives a file a name, or takes one away, holds this meanwhile.
+/// Locks the temporary names, if they are tracked. The lock must be held while a file gets or loses
+/// a name.
 fn unfinished() -> Option<MutexGuard<'static, BTreeSet<Place>>> {
     NAMES.get().map(lock)
 }
@@ -157,23 +162,24 @@ fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<Place>> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The files that merges of this process have under temporary names, for programs that a signal ends.
+/// The temporary files of all merges in this process, for programs that end on a signal.
 ///
-/// In a process that has none, merges wait for nobody.
+/// Without it, merges do not need a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Unfinished(&'static Names);
 
 impl Unfinished {
-    /// Keeps the names from now on; to be called before the first merge.
+    /// Tracks the names from now on. Must be called before the first merge.
     pub fn track() -> Unfinished {
         Unfinished(NAMES.get_or_init(Names::default))
     }
 
-    /// Removes the files and calls `end`, which should end the process: until it returns no trace gets its name.
+    /// Removes the files and calls `end`, which should end the process. No trace gets its name
+    /// until `end` returns.
     pub fn abandon(self, end: impl FnOnce()) {
         let names = lock(self.0);
         for name in names.iter() {
-            let _ = name.remove(); // perhaps it is gone already
+            let _ = name.remove(); // it may be gone already
         }
         end();
     }

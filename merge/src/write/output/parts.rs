@@ -1,4 +1,5 @@
-//! The names of a trace's parts: `trace.1.json`, or `trace.01.json` where there are more than nine, so that they sort.
+//! The names of a trace's parts: `trace.1.json`, or `trace.01.json` if there are more than nine, so
+//! that they sort.
 
 use super::default_place;
 use crate::base::folder::{Folder, Place};
@@ -8,25 +9,27 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Where parts go.
+/// Files of the parts.
 pub(crate) struct PartPlaces {
-    /// Those of this trace.
+    /// Files of this trace.
     pub(crate) own: Vec<Place>,
-    /// Names of files beside them that are called as parts are: perhaps of an earlier trace that had more of them.
+    /// Names of other files that are named like parts, perhaps from an earlier trace with more of
+    /// them.
     pub(crate) others: Vec<String>,
 }
 
-/// What stands before and behind a part's number.
+/// Text before and after the number of a part.
 struct Affixes {
     folder: Folder,
     prefix: Vec<u8>,
     suffix: Vec<u8>,
 }
 
-/// The places of so many parts, named after the output.
+/// Returns the places of `count` parts, named after the output.
 ///
 /// # Errors
-/// If there is no name, it is that of something that is no file, or its folder cannot be opened.
+/// Returns an error if the output has no name or is not a regular file, or if its folder cannot be
+/// opened.
 pub(crate) fn part_places(
     options: &Options,
     default_directory: Option<&Folder>,
@@ -48,7 +51,7 @@ pub(crate) fn part_places(
     })
 }
 
-/// A file that parts can be named after.
+/// Returns a file that parts can be named after.
 fn named(whole: &Path) -> Result<Place, Error> {
     let there = fs::metadata(whole).ok();
     let name = whole.file_name();
@@ -129,7 +132,7 @@ mod tests {
             ("out", "out.1"),
             (".hidden", ".hidden.1"),
         ] {
-            // A name that was given stays.
+            // A name given by the user does not change.
             for gzip in [false, true] {
                 assert_eq!(names(whole, gzip), [expected]);
             }

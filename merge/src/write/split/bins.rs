@@ -1,27 +1,27 @@
-//! How much text begins and ends in each of many stretches of time.
+//! Amounts of text that begin and end in each of many time ranges.
 
 use crate::event::edges::Edges;
 
-/// Most of them.
+/// Maximum number of bins.
 const MOST: usize = 1 << 16;
-/// Into how many one is divided at a time.
+/// Maximum number of bins into which a bin is divided at once.
 const DIVISION: usize = 64;
 
-/// Stretches of time without gaps; the first has no begin and the last no end.
+/// Consecutive time ranges. The first has no begin and the last has no end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bins {
-    /// Where each begins, in ns, ascending.
+    /// Begin of each bin in ns, ascending.
     begins_ns: Vec<i64>,
 }
 
-/// Text and the events it says.
+/// Length of text, and its number of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub(crate) bytes: u64,
     pub(crate) events: u64,
 }
 
-/// A part of the trace: the shortest text that shows all of it between two cuts.
+/// A part of the trace between two cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartStretch {
     pub(super) edges: Edges,
@@ -30,23 +30,23 @@ pub(crate) struct PartStretch {
     pub(super) events: u64,
 }
 
-/// Maximum length of the whole times of a cut span.
+/// Maximum length of the args with the complete times of a cut span.
 pub(super) const WHOLE_TIMES: usize =
     br#","sa_whole_ts":18446744073709551.615,"sa_whole_dur":18446744073709551.615"#.len();
 /// Length of the mark of a span that crosses an edge.
 pub(super) const MARK: usize = br#","args":{"sa_cut":true}"#.len();
 
-/// What begins and what ends in each bin.
+/// Amounts that begin and end in each bin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) begun: Vec<Amount>,
     pub(crate) ended: Vec<Amount>,
-    /// What has no time.
+    /// Events without a time.
     pub(crate) timeless: Amount,
 }
 
 impl Bins {
-    /// Bins that begin at these times, or at some of them.
+    /// Creates bins that begin at these times, or at some of them.
     pub(crate) fn new(mut times_ns: Vec<i64>) -> Bins {
         times_ns.sort_unstable();
         times_ns.dedup();
@@ -62,17 +62,18 @@ impl Bins {
         self.begins_ns.len()
     }
 
-    /// Where bin `number` begins; the end of time behind the last one.
+    /// Returns the begin of bin `number`, or `i64::MAX` after the last one.
     pub(crate) fn begin_ns(&self, number: usize) -> i64 {
         self.begins_ns.get(number).copied().unwrap_or(i64::MAX)
     }
 
-    /// The bin of a time.
+    /// Returns the number of the bin that contains a time.
     pub(crate) fn find(&self, at_ns: i64) -> usize {
         self.begins_ns.partition_point(|begin| *begin <= at_ns) - 1
     }
 
-    /// Divides the bins in which more than `most_bytes` begin; `None` if there is none to divide. Nothing begins after `last_ns`.
+    /// Divides the bins in which more than `most_bytes` begin. Returns `None` if there are none to
+    /// divide. No event begins after `last_ns`.
     pub(crate) fn divided(&self, sums: &Sums, most_bytes: u64, last_ns: i64) -> Option<Bins> {
         let width = |number: usize| {
             let end = self.begin_ns(number + 1).min(last_ns.saturating_add(1));
@@ -127,7 +128,7 @@ impl Sums {
         }
     }
 
-    /// Adds an event; one without an end is never over.
+    /// Adds an event. Without an end, it stays open until the end of the trace.
     pub(crate) fn add(&mut self, begin: usize, end: Option<usize>, bytes: usize) {
         let amount = Amount::of(bytes);
         self.begun[begin].add(amount);
@@ -136,7 +137,7 @@ impl Sums {
         }
     }
 
-    /// The sums of both.
+    /// Returns the sums of both.
     pub(crate) fn joined(mut self, other: Sums) -> Sums {
         let begun = self.begun.iter_mut().zip(other.begun);
         let ended = self.ended.iter_mut().zip(other.ended);

@@ -1,7 +1,8 @@
-//! Spans that are two lines, and cross a cut.
+//! Spans that cross a cut and have a begin and an end event.
 //!
-//! A begin without its end would be drawn to the end of its part, and an end without its begin not at all. So both are shown in each part that the
-//! span reaches into; what has one half alone is where that is.
+//! Viewers would draw a begin without its end to the end of the part, and would not draw an end
+//! without its begin at all. So both events are in each part that the span overlaps. A begin or end
+//! without a counterpart stays in its own part.
 
 use super::bins::{MARK, PartStretch, WHOLE_TIMES};
 use crate::event::edges::Lies;
@@ -14,18 +15,19 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The halves of spans that reach into other parts, of each chunk: which events they are and the parts they reach into.
+/// Begins and ends of spans that extend into other parts, for each chunk: the events and their
+/// parts.
 #[derive(Default)]
 pub(crate) struct Crossing(HashMap<usize, Vec<ShownEvent>>);
 
-/// An event that is in some parts, wherever it lies.
+/// An event that is in several parts, whatever its time.
 struct ShownEvent {
     nth: u32,
     parts: RangeInclusive<usize>,
 }
 
 impl Crossing {
-    /// The numbers of a chunk's events that are in that part wherever they lie, ascending.
+    /// Returns the numbers of a chunk's events that are in a part whatever their time, ascending.
     pub(super) fn kept(&self, chunk: usize, part: usize) -> Vec<u32> {
         let shown = self.0.get(&chunk).into_iter().flatten();
         let kept = shown.filter(|shown| shown.parts.contains(&part));
@@ -33,10 +35,10 @@ impl Crossing {
     }
 }
 
-/// Maximum growth of a line by the ids and the time that it gets in the trace.
+/// Maximum growth of a line, caused by its ids and time in the trace.
 const LONGER: usize = 64;
 
-/// The id or the thread of the trace that a span belongs to.
+/// Group of a span, and hash of its thread in the trace.
 type HalfKey = (GroupKey, u64);
 
 /// Begin or end of a span.
@@ -50,10 +52,10 @@ struct CrossingHalf {
     bytes: usize,
 }
 
-/// Puts halves together. Only those without their other half, and spans that cross a cut, are remembered.
+/// Matches begins with ends. Only stores events without a counterpart, and spans that cross a cut.
 #[derive(Default)]
 struct Pairing<'a> {
-    /// The begin of each part.
+    /// Begin of each part.
     parts_ns: &'a [i64],
     begins: HashMap<HalfKey, Vec<CrossingHalf>>,
     ends: HashMap<HalfKey, Vec<CrossingHalf>>,
@@ -61,8 +63,8 @@ struct Pairing<'a> {
     crossing: Vec<(CrossingHalf, CrossingHalf)>,
 }
 
-/// Finds the halves of spans that cross a cut, and adds them to the parts that have them although their times are in others. Nothing is read if the trace has
-/// no such spans.
+/// Finds begins and ends of spans that cross a cut, and adds their length to the parts that contain
+/// them although their times are in others. Reads nothing if the trace has no such spans.
 pub(super) fn find_crossing(job: &Job<'_>, stretches: &mut [PartStretch]) -> Crossing {
     let mut crossing = Crossing::default();
     if stretches.len() < 2 {
@@ -92,7 +94,7 @@ pub(super) fn find_crossing(job: &Job<'_>, stretches: &mut [PartStretch]) -> Cro
     crossing
 }
 
-/// Returns the part of a time.
+/// Returns the number of the part that contains a time.
 fn part(parts_ns: &[i64], at_ns: i64) -> usize {
     parts_ns.partition_point(|begin| *begin <= at_ns) - 1
 }
@@ -125,7 +127,7 @@ fn of_chunk<'a>(job: &Job<'_>, number: usize, parts_ns: &'a [i64]) -> Pairing<'a
     pairing
 }
 
-/// Returns the key of the span that an event is a half of, and true if it begins the span.
+/// Returns the key of the span that an event begins or ends, and true if it is the begin.
 fn half(event: &Event<'_>, target: &Target) -> Option<(HalfKey, bool)> {
     let (of, role) = whole(event, target, 0, false)?;
     let thread = match of {
@@ -163,7 +165,7 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// Adds the halves of a later chunk. Its ends may belong to begins that are here.
+    /// Adds the events of a later chunk. Its ends may belong to begins that are here.
     fn append(&mut self, later: Pairing<'a>) {
         self.crossing.extend(later.crossing);
         let halves = later.ends.into_values().chain(later.begins.into_values());
@@ -171,7 +173,8 @@ impl<'a> Pairing<'a> {
         self.begins.retain(|_, begins| !begins.is_empty());
     }
 
-    /// Returns all spans that cross a cut. Halves that are left may belong together, if the file with the end came first.
+    /// Returns all spans that cross a cut. Events that are left may belong together, if the file
+    /// with the end came first.
     fn finish(mut self) -> Vec<(CrossingHalf, CrossingHalf)> {
         let ends = std::mem::take(&mut self.ends);
         let mut late: Vec<CrossingHalf> = Vec::new();

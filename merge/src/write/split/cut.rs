@@ -1,4 +1,4 @@
-//! Where a trace is cut: as seldom as possible, so that no part has more text than asked for.
+//! Chooses as few cuts as possible, so that no part has more text than requested.
 
 use super::bins::{Amount, Bins, MARK, PartStretch, Sums};
 use super::crossing::{Crossing, find_crossing};
@@ -8,18 +8,18 @@ use crate::pass::chunk::Chunk;
 use crate::write::writer::Job;
 use rayon::prelude::*;
 
-/// Most parts: each is an open file until all are whole.
+/// Maximum number of parts. Each is an open file until all are complete.
 const MOST_PARTS: usize = 500;
-/// No bin should have more than this part of what is asked for, as far as its events allow.
+/// Bins should have at most this fraction of the requested length, as far as their events allow.
 const FINENESS: u64 = 32;
-/// How often cuts are moved to make room for halves of spans.
+/// Maximum number of times that cuts are moved to make room for begins and ends of crossing spans.
 const ROUNDS: u32 = 4;
 const MARK_BYTES: u64 = MARK as u64;
 
-/// Cuts the trace into stretches of at most `limit` bytes, of which `frame_bytes` are in each.
+/// Cuts the trace into parts of at most `limit` bytes, including `frame_bytes` in each part.
 ///
 /// # Errors
-/// If there would be too many.
+/// Returns [`Error::Usage`] if there would be too many parts.
 pub(super) fn cut(
     job: &Job<'_>,
     frame_bytes: u64,
@@ -44,7 +44,8 @@ pub(super) fn cut(
     }
 }
 
-/// Measures the text of the trace in bins, and again in smaller ones where more than `most_bytes` begin in one.
+/// Measures the text of the trace in bins. Repeats this with smaller bins while more than
+/// `most_bytes` begin in one.
 fn measure(job: &Job<'_>, most_bytes: u64) -> (Bins, Sums) {
     let ranges = job.ranges_ns();
     let last_ns = ranges.iter().map(|(_, last)| *last).max().unwrap_or(0);
@@ -62,7 +63,7 @@ fn measure(job: &Job<'_>, most_bytes: u64) -> (Bins, Sums) {
 fn sums(job: &Job<'_>, bins: &Bins) -> Sums {
     let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
     job.progress.expect_rest(2 * bytes);
-    // Few shares: each has sums of its own.
+    // Each share has sums of its own, so there should be few.
     let share = job.chunks.len() / (4 * rayon::current_num_threads());
     let numbers = (0..job.chunks.len()).into_par_iter();
     let measured = numbers.with_min_len(share.max(1)).fold(
@@ -85,10 +86,11 @@ fn sums(job: &Job<'_>, bins: &Bins) -> Sums {
     sums.reduce(|| Sums::new(bins), Sums::joined)
 }
 
-/// The stretches: each as long as it may be, at least one bin in which something begins.
+/// Returns the parts: each is as long as possible, and has at least one bin in which an event
+/// begins.
 fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<PartStretch> {
     let (mut stretches, mut bin) = (Vec::new(), 0);
-    // What has begun and not ended: a stretch has in it what is so where it begins.
+    // Events that have begun and not ended. A part contains the ones that are open at its begin.
     let mut open = Amount::default();
     while bin < bins.len() {
         let from = bin;

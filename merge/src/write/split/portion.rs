@@ -1,4 +1,4 @@
-//! One part of a trace: what it shows of a chunk.
+//! One part of a trace, and the events that it shows of a chunk.
 
 use super::PartReport;
 use super::bins::PartStretch;
@@ -14,43 +14,47 @@ use std::vec::IntoIter;
 
 /// One part of a trace.
 pub(crate) struct Portion<'a> {
-    /// Counted from 0.
+    /// Number of the part, counted from 0.
     pub(crate) number: usize,
-    /// How many there are.
+    /// Number of parts.
     pub(crate) of: usize,
-    /// Its edges in ns from the trace's base, and its events, including events that cross its edges.
+    /// Edges in ns from the trace's base, and amount of events, including events that cross the
+    /// edges.
     pub(super) stretch: PartStretch,
-    /// Its edges in each recording's own time.
+    /// Edges in each recording's own time.
     pub(super) of_recordings: Vec<Edges>,
     pub(super) crossing: &'a Crossing,
 }
 
-/// What a part shows of a chunk.
+/// View of a part on a chunk.
 pub(crate) struct View {
-    /// In the recording's own time.
+    /// Edges in the recording's own time.
     edges: Edges,
-    /// Numbers of those of its events that are shown wherever they lie, ascending: halves of spans that reach into this part.
+    /// Numbers of the events that are shown whatever their time, ascending: begins and ends of
+    /// spans that extend into this part.
     kept: Peekable<IntoIter<u32>>,
 }
 
 impl View {
-    /// Whether it shows anything of the chunk.
+    /// Returns true if it shows any events of the chunk.
     pub(crate) fn reaches(&mut self, chunk: &Chunk) -> bool {
         chunk.reaches(self.edges) || self.kept.peek().is_some()
     }
 
-    /// Whether it shows all that the trace shows of the chunk, and marks nothing more.
+    /// Returns true if it shows all events that the trace shows of the chunk, without additional
+    /// marks.
     pub(crate) fn holds(&mut self, chunk: &Chunk) -> bool {
         chunk.is_within(self.edges) && self.kept.peek().is_none()
     }
 
-    /// Whether it shows what happens when an event begins.
+    /// Returns true if the begin of an event is in this part.
     #[inline]
     pub(crate) fn has_begin(&self, event: &Event<'_>) -> bool {
         (self.edges.from_ns..=self.edges.to_ns).contains(&event.ts_ns)
     }
 
-    /// Where the `nth` event lies, of which it is known how it lies in the whole trace.
+    /// Returns the position of the `nth` event relative to this part, given its position relative
+    /// to the window.
     #[inline]
     pub(crate) fn lies(&mut self, nth: u32, lies: Lies, event: &Event<'_>) -> Lies {
         if lies == Lies::Outside {
@@ -67,7 +71,7 @@ impl View {
 }
 
 impl Portion<'_> {
-    /// What it shows of a chunk.
+    /// Returns the view on a chunk.
     pub(crate) fn view(&self, recording: usize, chunk: usize) -> View {
         let kept = self.crossing.kept(chunk, self.number);
         View {
@@ -76,7 +80,7 @@ impl Portion<'_> {
         }
     }
 
-    /// What the trace says of it.
+    /// Returns the description of the part in `otherData`.
     pub(crate) fn other_data(&self) -> Value {
         json!({
             "number": self.number + 1,

@@ -1,4 +1,4 @@
-//! What is noted of the events of one chunk.
+//! Collects the events of one chunk for sorting.
 
 use super::order::{OrderedEvent, Targets};
 use crate::event::edges::Lies;
@@ -12,25 +12,25 @@ use crate::summary::chunk_summary::thread_kind;
 use crate::write::writer::Job;
 use std::collections::HashMap;
 
-/// A thread, and which of the targets its events have, if they have any.
+/// A thread, and the number of its target if it has one.
 type Known = ((i64, i64), Option<u32>);
 
-/// Takes the events of one chunk.
+/// Collector for the events of one chunk.
 pub(super) struct Notes<'a> {
     number: u32,
     bytes: &'a [u8],
     shift_ns: i64,
     of_threads: &'a HashMap<(i64, i64), u32>,
     first_row: u32,
-    /// The thread of the last event of each kind of threads.
+    /// Last thread of each kind of threads.
     recent: [Option<Known>; 64],
-    /// Those of its events that move to another row.
+    /// Events that move to another lane.
     moved: Moved<'a>,
     nth: u32,
     entries: Vec<OrderedEvent>,
 }
 
-/// The events of a chunk in their order.
+/// Returns the events of a chunk in their order.
 pub(super) fn entries(
     job: &Job<'_>,
     targets: &Targets<'_>,
@@ -61,7 +61,8 @@ pub(super) fn entries(
 }
 
 impl<'a> Notes<'a> {
-    /// The lines of a part that has nothing but canonical ones. Nearly all begin like one before, and only their time is looked at.
+    /// Adds the lines of a part with only canonical lines. Nearly all begin like an earlier one, so
+    /// that only their time is parsed.
     fn canonical(&mut self, part: Part) {
         let mut fronts: Fronts<'a, u32> = Fronts::default();
         for (line, at) in lines(self.bytes, part) {
@@ -84,7 +85,7 @@ impl<'a> Notes<'a> {
     fn event(&mut self, event: &Event<'_>, lies: Lies) {
         let is_shown = lies != Lies::Outside && !is_left_out(event);
         let Some(own) = self.target(event).filter(|_| is_shown) else {
-            // Those that are not shown count as well.
+            // Advance even if the event is not shown.
             self.moved.next();
             self.nth += 1;
             return;
@@ -97,7 +98,7 @@ impl<'a> Notes<'a> {
         self.add(ts_ns, (start, event.line.len()), own, lies == Lies::Across);
     }
 
-    /// Notes an event of a thread with its own target.
+    /// Adds an event, given its thread's own target.
     #[inline(always)]
     fn add(&mut self, ts_ns: i64, line: (usize, usize), own: u32, is_cut: bool) {
         let shown = self.moved.next();

@@ -10,20 +10,20 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-/// Events of a piece.
+/// Number of events in a piece.
 const PIECE: usize = 8192;
 
-/// The events of a trace in their order.
+/// Events of a trace, sorted by time.
 pub(crate) struct TimeOrder<'a> {
-    /// In memory as far as it goes.
+    /// Sorted events, in memory as far as possible.
     order: Sorted<OrderedEvent>,
     pub(super) targets: Targets<'a>,
-    /// Length of the chunks that they are in.
+    /// Total length of their chunks.
     bytes: u64,
 }
 
 impl<'a> TimeOrder<'a> {
-    /// Sorts in `memory` bytes; what is too much for them goes to files in `folder`.
+    /// Sorts the events in `memory` bytes. If that is not enough, they go to files in `folder`.
     pub(crate) fn of(job: &Job<'a>, memory: usize, folder: &Path) -> io::Result<TimeOrder<'a>> {
         let targets = Targets::of(job);
         let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
@@ -43,12 +43,12 @@ impl<'a> TimeOrder<'a> {
         })
     }
 
-    /// How many pieces of them there are, of which a worker takes one at a time.
+    /// Returns the number of pieces. A worker writes one at a time.
     pub(crate) fn pieces(&self) -> usize {
         self.order.len().div_ceil(PIECE)
     }
 
-    /// A piece's share of the chunks; all of them together have their whole length.
+    /// Returns the share of a piece in the length of all chunks.
     pub(crate) fn bytes_of_piece(&self, number: usize) -> u64 {
         let (pieces, bytes) = (self.pieces() as u128, u128::from(self.bytes));
         let until = |piece: usize| bytes * piece as u128 / pieces.max(1);
@@ -69,9 +69,9 @@ pub(super) fn index(number: u32) -> usize {
 /// Targets of events, by number.
 pub(super) struct Targets<'a> {
     pub(super) list: Vec<&'a Target>,
-    /// For each recording.
+    /// Number of each thread's target, for each recording.
     pub(super) of_threads: Vec<HashMap<(i64, i64), u32>>,
-    /// Number of the first row next to a thread.
+    /// Number of the first extra lane.
     pub(super) first_row: u32,
 }
 
@@ -96,27 +96,29 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// The bit of a target's number that says that the event began before the window.
+/// Bit in a target's number: the event crosses an edge of the window.
 const CUT: u32 = 1 << 31;
-/// The bit that says that the event is a begin that is written as a complete span.
+/// Bit in a target's number: the event is a begin that is written as a complete span.
 const WHOLE: u32 = 1 << 30;
 
-/// An event of the trace. Events with the same time keep the order that they have in an unsorted trace.
+/// An event of the trace. Events with the same time keep the order that they have in an unsorted
+/// trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OrderedEvent {
-    /// When, in the trace; metadata comes first.
+    /// Time in the trace in ns; metadata comes first.
     pub(super) ts_ns: i64,
-    /// Which chunk it is in, and which of its events it is.
+    /// Chunk of the event, and its number there.
     pub(super) at: EventRef,
     /// Offset of its line in the chunk's source.
     pub(super) start: u64,
     pub(super) len: u32,
-    /// Which of the targets, whether it is cut, and whether it is written as a complete span.
+    /// Number of the target, combined with the bits [`CUT`] and [`WHOLE`].
     pub(super) target: u32,
 }
 
 impl OrderedEvent {
-    /// Numbers a target, and marks the event as one that crosses an edge of the window, or as a begin that is written as a complete span.
+    /// Combines the number of a target with the bits for an event that crosses an edge of the
+    /// window, and for a begin that is written as a complete span.
     pub(super) fn marked(target: u32, is_cut: bool, is_whole: bool) -> u32 {
         target | (u32::from(is_cut) * CUT) | (u32::from(is_whole) * WHOLE)
     }
@@ -129,7 +131,7 @@ impl OrderedEvent {
         self.target & CUT != 0
     }
 
-    /// Which of the targets.
+    /// Returns the number of the target.
     pub(super) fn target(&self) -> u32 {
         self.target & !(CUT | WHOLE)
     }

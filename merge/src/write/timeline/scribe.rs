@@ -11,20 +11,20 @@ use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::write::writer::{Alike, Job, WrittenEvent, write};
 
-/// Kinds of targets of which the last fronts are kept.
+/// Number of kinds of targets for which recent fronts are cached.
 const KINDS: usize = 64;
 
-/// Writes events in the order of their times, those of all recordings in turn.
+/// Writer of events in the order of their times, from all recordings in turn.
 pub(crate) struct Scribe<'a, 'l> {
     job: &'l Job<'a>,
     order: &'a TimeOrder<'a>,
-    /// How lines began that went to each kind of targets.
+    /// Cached fronts of lines for each kind of targets.
     fronts: Vec<Fronts<'a, Alike<'a>>>,
-    /// Writes the flows of requests that are served in the events.
+    /// Writer for the flows of requests.
     linker: Option<Linker<'a, 'l>>,
-    /// The sources that have events in the last piece.
+    /// Sources with events in the last piece.
     sources: Vec<usize>,
-    /// For each source, the piece in which it last had an event.
+    /// Last piece in which each source had an event.
     last_piece: Vec<Option<usize>>,
 }
 
@@ -54,7 +54,8 @@ impl<'a, 'l> Scribe<'a, 'l> {
         }
     }
 
-    /// Appends the events of one piece and returns its share of the chunks' bytes. Events whose lines were overwritten are left out.
+    /// Appends the events of one piece and returns its share of the chunks' bytes. Events whose
+    /// lines were overwritten are left out.
     pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> u64 {
         self.sources.clear();
         for entry in self.order.piece(number) {
@@ -112,7 +113,8 @@ impl<'a, 'l> Scribe<'a, 'l> {
         })
     }
 
-    /// Writes an event, with the args of its end if it is a begin that is written as a complete span; `None` if its line is no longer an event.
+    /// Writes an event, with the args of its end if it is a begin that is written as a complete
+    /// span. Returns `None` if its line is no longer an event.
     #[inline]
     fn entry(&mut self, entry: &OrderedEvent, end_args: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let line = self.line(entry)?;
@@ -154,7 +156,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
         Some(())
     }
 
-    /// Points the linker at a line. Returns true if the line may get flow events.
+    /// Prepares the linker for a line. Returns true if the line may get flow events.
     #[inline(always)]
     fn aim(&mut self, line: &OrderedLine<'a>) -> bool {
         let both = self.job.links.zip(self.linker.as_mut());
@@ -164,7 +166,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
     }
 }
 
-/// A line that stood for an event before, in the way in which its chunk is read.
+/// Parses a line that was an event before, in the same way as its chunk was read.
 fn again<'a>(chunk: &Chunk, line: &'a [u8], start: usize) -> Option<Event<'a>> {
     let is_trusted = || {
         let part = chunk.parts.partition_point(|part| part.end <= start);
