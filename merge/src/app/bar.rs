@@ -12,11 +12,11 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long a merge may take without a bar.
+/// Time after which a merge shows a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a merge counts, and the bar on stderr that may show it.
+/// Progress counters of a merge, and a bar on stderr that may show them.
 #[derive(Debug)]
 pub struct Bar {
     progress: Arc<Progress>,
@@ -25,7 +25,8 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Prepares a bar; none is shown if `quiet`, where stderr is no terminal, while the merge is in its background, or where no thread is left to draw it.
+    /// Prepares a bar. It is not shown if `quiet` is set, if stderr is not a terminal, while the
+    /// merge runs in the background, or if no thread can be created to draw it.
     pub fn new(quiet: bool) -> Bar {
         let progress = Arc::new(Progress::default());
         let bar = ProgressBar::hidden().with_style(style());
@@ -42,29 +43,29 @@ impl Bar {
         }
     }
 
-    /// What the merge is to count in.
+    /// Returns the counters for the merge.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// What takes the bar off the terminal.
+    /// Returns a function that removes the bar from the terminal.
     pub fn eraser(&self) -> impl FnOnce() + Send + 'static {
         let bar = self.bar.clone();
         move || erase(&bar)
     }
 
-    /// Takes the bar away for good.
+    /// Removes the bar for good.
     pub fn end(self) {
         if let Some((end, thread)) = self.shown {
             drop(end);
-            // A thread that panicked has shown why.
+            // A thread that panicked has printed the reason.
             let _ = thread.join();
         }
         erase(&self.bar);
     }
 }
 
-/// Draws, after some time, until `ended` says so.
+/// Draws the bar, after some time, until the other end of `ended` is dropped.
 fn show(bar: &ProgressBar, progress: &Progress, ended: &Receiver<()>) {
     let start = Instant::now();
     if ended.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
@@ -86,13 +87,14 @@ fn show(bar: &ProgressBar, progress: &Progress, ended: &Receiver<()>) {
     }
 }
 
-/// Whether the terminal is this process's to draw on: a job in the background would write over its user's words, or be stopped. Where there
-/// are no jobs, as on a terminal that does not control this process, it is.
+/// Returns true if this process may draw on the terminal. A background job would overwrite the
+/// user's text, or be stopped. Without job control, as on a terminal that does not control this
+/// process, it may.
 fn is_in_foreground() -> bool {
     tcgetpgrp(stderr()).map_or(true, |group| group == getpgrp())
 }
 
-/// Takes the bar away, if the terminal still shows it to this process's user.
+/// Removes the bar, if this process may still draw on the terminal.
 fn erase(bar: &ProgressBar) {
     if !is_in_foreground() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -100,10 +102,10 @@ fn erase(bar: &ProgressBar) {
     bar.finish_and_clear();
 }
 
-/// Plain characters and no colour where the user wants none.
+/// Returns a style with plain characters and without colour if the user asked for that.
 fn style() -> ProgressStyle {
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    // Whether there are colours is asked of stderr here, and of stdout by the library.
+    // We check stderr for colour support; the library would check stdout.
     let (bar, chars) = match is_plain {
         true => ("[{bar:12}]", "=> "),
         false => ("\u{1b}[36m{bar:12}\u{1b}[0m", "━╸─"),
@@ -114,7 +116,8 @@ fn style() -> ProgressStyle {
     }
 }
 
-/// All numbers are of one moment and in the message: a change of the library's own ones draws at once, before the next is changed.
+/// Draws all numbers at once. They are part of the message, because a change of one of the
+/// library's own numbers draws at once, before the next one is changed.
 fn draw(bar: &ProgressBar, progress: &Progress, elapsed: Duration) {
     let (done, total) = progress.bytes();
     bar.update(|state| {
@@ -131,7 +134,7 @@ fn message(done: u64, total: u64, events: u64, elapsed: Duration) -> String {
     }
     let percent = u128::from(done) * 100 / u128::from(total);
     let megabytes = u128::from(done) / elapsed.as_micros().max(1);
-    // A narrow terminal cuts the end off.
+    // A narrow terminal cuts off the end.
     format!(
         "{percent:>3}%, {} left: {megabytes} MB/s, {} of {}, {} events",
         left(done, total, elapsed),
@@ -141,7 +144,7 @@ fn message(done: u64, total: u64, events: u64, elapsed: Duration) -> String {
     )
 }
 
-/// The time for the rest at the pace so far.
+/// Estimates the remaining time from the average speed so far.
 fn left(done: u64, total: u64, elapsed: Duration) -> String {
     if done == 0 {
         return "?".to_owned();

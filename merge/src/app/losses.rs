@@ -1,4 +1,5 @@
-//! What is missing of whose events, when and why: the loss records of all recordings → sentences.
+//! Reports missing events of each process, with time and cause, from the loss records of all
+//! recordings.
 
 pub(crate) mod report;
 
@@ -18,9 +19,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How recorders name their loss records.
+/// Name of loss records.
 const LOSS_NAME: &[u8] = br#""name":"sa_loss""#;
-/// A loss, and how many events of its row are there in its time.
+/// A loss, and the number of events of its thread or process that are left in its time range.
 struct RowLoss<'a> {
     row: &'a Row,
     loss: &'a Loss,
@@ -36,7 +37,8 @@ impl RowLoss<'_> {
     }
 }
 
-/// Says of each row what is missing: once the plan is told, which names the processes.
+/// Adds the losses of each thread and process to the report. Runs after the processes were
+/// reported, because it refers to them.
 pub(crate) fn tell_losses(
     ChunkView { sources, chunks }: ChunkView<'_>,
     summaries: &[ChunkSummary],
@@ -92,7 +94,7 @@ pub(crate) fn tell_losses(
     list.truncate(MOST);
 }
 
-/// Whether it is a loss record; its name may not have been looked for.
+/// Returns true for a loss record. The name may not have been parsed.
 fn is_loss(event: &Event<'_>) -> bool {
     event.phase == Phase::Instant && memchr::memmem::find(event.line, LOSS_NAME).is_some()
 }
@@ -106,7 +108,7 @@ fn of_recording(summary: &ChunkSummary) -> Vec<RowLoss<'_>> {
         left: AtomicU64::new(0),
     });
     let mut missing: Vec<_> = missing.collect();
-    // Nobody knows how many events a process had that could not record, and so it is told before all others.
+    // Processes that could not record come first, because their number of events is unknown.
     missing.sort_by_key(|RowLoss { row, loss, .. }| {
         Reverse((loss.processes, !changes_events(&row.2), loss.events))
     });

@@ -1,4 +1,4 @@
-//! The way from paths to a trace.
+//! A merge from its paths to the trace.
 
 mod passes;
 
@@ -30,31 +30,32 @@ use std::path::{Path, PathBuf};
 /// Merges fragments into one trace.
 ///
 /// # Errors
-/// If nothing could be read, the output is one of the inputs, or the trace could not be written. Damage is no error.
+/// Returns an error if nothing could be read, if the output is one of the inputs, or if the trace
+/// could not be written. Damage is not an error.
 pub fn merge(options: &Options) -> Result<Report, Error> {
     merge_with(options, &Progress::default())
 }
 
-/// Merges fragments into one trace, and counts in `progress` how far it is.
+/// Merges fragments into one trace, and counts its progress in `progress`.
 ///
 /// # Errors
-/// As [`merge`].
+/// Returns the same errors as [`merge`].
 pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
     let read = |_: &ReadyTrace<'_>| Ok(((), Addition::default()));
     let ((), report) = run(Outcome::Trace, options, progress, read)?;
     Ok(report)
 }
 
-/// What a merge is for.
+/// Purpose of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The trace, and its events for whoever asks.
+    /// The trace, and its events for the caller.
     Trace,
-    /// Its events alone.
+    /// Only the events.
     Events,
 }
 
-/// A trace of which all is found and decided: it could be written.
+/// A trace that is ready to be written: everything about it is decided.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadyTrace<'a> {
     pub(crate) job: Job<'a>,
@@ -62,15 +63,16 @@ pub(crate) struct ReadyTrace<'a> {
     /// Time at which it begins, in ns since 1970, if there is an anchor of the reference host.
     pub(crate) base_unix_ns: Option<i64>,
     pub(crate) pool: &'a ThreadPool,
-    /// Where temporary files may be.
+    /// Folders for temporary files.
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Merges fragments. Calls `read` with the trace before it is written, and adds what it returns. Probes the inputs, plans what to read of them,
-/// indexes it, decides about it, and writes the trace.
+/// Merges fragments. Calls `read` with the trace before it is written, and adds what it returns.
+/// The steps are: find and open the inputs, choose the segments, index them, decide about the
+/// trace, and write it.
 ///
 /// # Errors
-/// As [`merge`], and those of `read`.
+/// Returns the same errors as [`merge`], and those of `read`.
 pub(crate) fn run<T>(
     outcome: Outcome,
     options: &Options,
@@ -140,17 +142,19 @@ fn thread_pool(options: &Options) -> Result<ThreadPool, Error> {
     pool.map_err(|error| Error::Usage(format!("threads: {error}")))
 }
 
-/// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
+/// Default maximum number of workers: each has memory of its own, and all of them together should
+/// use little.
 const WORKERS: usize = 16;
 
-/// Most workers for each core that somebody may ask for: more only take memory.
+/// Maximum number of workers per core that a user may ask for: more would only use memory.
 const WORKERS_OF_CORE: usize = 4;
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Most workers that a merge takes, however many [`Options::threads`] asks for: four for each core.
+/// Returns the maximum number of workers that a merge uses, whatever [`Options::threads`] asks for:
+/// four for each core.
 pub fn most_threads() -> usize {
     cores().saturating_mul(WORKERS_OF_CORE)
 }
@@ -163,8 +167,8 @@ fn workers(asked: usize) -> usize {
     }
 }
 
-/// Opens what there is to merge, and reads what other profilers wrote; lines that are copied as they stand are nobody's.
-/// Also returns what there is to report of each recording that is another profiler's trace.
+/// Opens the inputs, and reads traces of other profilers, unless lines are copied verbatim. Also
+/// returns a report on each of these traces.
 fn open_all(
     options: &Options,
     inputs: &mut Inputs,
@@ -205,23 +209,26 @@ fn open_all(
     Ok((recordings, traces.reports))
 }
 
-/// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.
+/// Returns how often a merge reads its inputs: to verify blocks, to index lines, to find a part,
+/// and to copy lines.
 fn passes(events: &EventOptions, outcome: Outcome) -> u64 {
     2 + u64::from(events.is_part()) + u64::from(outcome == Outcome::Trace)
 }
 
-/// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
+/// Returns folders for temporary files: the system's, then the one of the trace, which has room for
+/// the trace.
 fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
     let beside = folder(&options.output, inputs.run_directory.as_ref());
     [std::env::temp_dir()].into_iter().chain(beside).collect()
 }
 
-/// What went wrong with what is noted of blocks, which says itself where that is.
+/// Converts an error of a temporary file for positions of blocks. The error itself contains the
+/// path.
 fn of_spill(error: io::Error) -> Error {
     Error::of_temporary(Path::new(""), error)
 }
 
-/// Bytes of its fragments that are read.
+/// Returns the length in bytes of its fragments that are read.
 fn len(recording: &Recording) -> u64 {
     let fragments = recording.fragments.iter();
     fragments.map(Fragment::bytes).sum()
@@ -252,7 +259,8 @@ mod tests {
     use crate::{Layout, Mode, Output, Window};
     use std::time::Duration;
 
-    /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
+    /// Merges `lines`. Returns the number of bytes that it reads, as a multiple of their length,
+    /// and the number of events. Checks that all work is done at the end.
     fn passed(lines: &str, events: EventOptions) -> (f64, u64) {
         let folder = tempfile::tempdir().unwrap();
         let fragment = folder.path().join("trace.7.jsonl");
@@ -275,31 +283,31 @@ mod tests {
 
     #[test]
     fn all_passes_are_counted() {
-        // Every other one holds the next one.
+        // Every second span contains the next one.
         let line = |ts: f64| {
             let dur = 1.0 + ts % 2.0;
             let times = format!(r#""ts":{ts},"dur":{dur}"#);
             format!(r#"{{"ph":"X","pid":7,"tid":7,{times},"name":"n","cat":"c"}}"#) + "\n"
         };
         let plain: String = (0..60_000).map(|ts| line(ts.into())).collect();
-        // Blocks are looked for, lines are indexed and copied.
+        // Reads all lines to find blocks, to index them, and to copy them.
         assert_eq!(passed(&plain, EventOptions::default()), (3.0, 60_000));
         let last = |last| EventOptions {
             window: Window::Last(last),
             ..EventOptions::default()
         };
         assert_eq!(passed(&plain, last(Duration::from_secs(1))), (4.0, 60_000));
-        // Once more to find their order.
+        // Reads all lines once more to sort them.
         let sorted = EventOptions {
             layout: Layout::Sorted { memory: 1 << 20 },
             ..EventOptions::default()
         };
         assert_eq!(passed(&plain, sorted), (4.0, 60_000));
-        // Of a window only the chunks that reach into it are copied.
+        // Only copies chunks that overlap the window.
         let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
         assert!(3.0 < passes && passes < 3.9, "{passes}");
         assert!(events < 2_000, "{events}");
-        // Threads with spans that overlap are looked at in between.
+        // Reads threads with overlapping spans once more.
         let clashing = passed(&(plain + &line(9.5)), EventOptions::default());
         assert_eq!(clashing, (4.0, 60_001));
     }

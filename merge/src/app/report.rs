@@ -1,4 +1,4 @@
-//! What a merge did, for people and for machines.
+//! The report of a merge, for people and for programs.
 
 pub(crate) mod other_data;
 pub(crate) mod processes;
@@ -26,77 +26,82 @@ use std::collections::BTreeMap;
 use std::ops::Not;
 use std::path::{Path, PathBuf};
 
-/// One fragment.
+/// Report on one fragment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InputReport {
-    /// Its path.
+    /// Path of the fragment.
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
     /// Run id, if it has a header.
     pub run: Option<String>,
     /// Process id in its header.
     pub pid: Option<u32>,
-    /// Events taken from the file.
+    /// Number of events from the file.
     pub events: u64,
-    /// Events taken from its ring, unfinished spans included.
+    /// Number of events from its ring, including unfinished spans.
     pub ring_events: u64,
-    /// Damaged places in the file and its ring.
+    /// Number of damaged places in the file and its ring.
     pub damage: u64,
-    /// Whether the merge appended what the ring held and removed the ring.
+    /// True if the merge appended the contents of the ring and removed the ring.
     pub settled: bool,
 }
 
-/// One process of the trace.
+/// Report on one process of the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessReport {
-    /// The name shown.
+    /// Name that is shown.
     pub name: Option<String>,
-    /// The process id it had.
+    /// Process id when it was recorded.
     pub pid: i64,
-    /// The process id in the trace.
+    /// Process id in the trace.
     pub output_pid: u32,
     /// Host, if a header names it.
     pub host: Option<String>,
-    /// Whether it is its run's main process.
+    /// True if it is the main process of its run.
     pub main: bool,
-    /// How it ended, if it did not say so: `killed` where spans were open, which it died in; `silent` where none was, as after `_exit` or a signal between two spans. Absent for one
-    /// that ended as it should, still runs, or of which nobody can tell.
+    /// How it ended, unless it recorded its end: `killed` if it died with open spans; `silent` if
+    /// no span was open, as after `_exit` or a signal between two spans. Absent if it ended
+    /// normally, still runs, or if the end is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
-    /// How it ended, where the program that waited for it saw that, and `end` is there.
+    /// Exit status, if the program that waited for it saw it and `end` is present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// True if this is the trace of a snapshot, and the process was running when it was taken.
     #[serde(skip_serializing_if = "Not::not")]
     pub was_running: bool,
-    /// The spans it was killed in.
+    /// Number of spans that were open when it was killed.
     #[serde(skip_serializing_if = "is_zero")]
     pub open_spans: u64,
-    /// Whether it is no process, but a group of tracks that one recorded, such as the streams of a device.
+    /// True if it is not a process, but a group of tracks that a process recorded, such as the
+    /// streams of a device.
     pub tracks: bool,
-    /// The other profiler's trace that has all kernels of this device: the slices here are sampled, and no sum may count both.
+    /// Trace of another profiler that has all kernels of this device. The slices here are sampled,
+    /// so no sum may count both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aside_for: Option<String>,
-    /// Threads and lanes, or tracks.
+    /// Number of threads and lanes, or of tracks.
     pub threads: usize,
-    /// Whether the preload library recorded a launch of it.
+    /// True if the preload library recorded a launch of it.
     #[serde(skip_serializing_if = "Not::not")]
     pub seen_by_preload: bool,
-    /// What the preload library does not see of it, a sentence each.
+    /// Sentences about work of the process that the preload library cannot record.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_visible: Vec<String>,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Time of the first event in the trace, in ns from the base. Rows of MSPTI's records do not count here and in `last_ns`: their clock has no bound.
+    /// Time of the first event in the trace, in ns from the base. Tracks of MSPTI are ignored here
+    /// and in `last_ns`, because their clock has no bound.
     pub first_ns: Option<i64>,
     /// End of the last event in the trace, in ns from the base.
     pub last_ns: Option<i64>,
 }
 
 impl ProcessReport {
-    /// The known facts about its end; `None` if it ended as it should, still runs, or is a group of tracks.
+    /// Returns the data about its end, or `None` if it ended normally, still runs, or is a group of
+    /// tracks.
     pub fn death(&self) -> Option<Death> {
         self.end.map(|end| Death {
             open_spans: (end != "unknown").then_some(self.open_spans),
@@ -106,7 +111,7 @@ impl ProcessReport {
     }
 }
 
-/// Numbers of events that came from the inputs, metadata and unfinished spans included.
+/// Numbers of events from the inputs, including metadata and unfinished spans.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EventTotals {
     /// Number of all events.
@@ -117,21 +122,21 @@ pub struct EventTotals {
     pub by_phase: BTreeMap<char, u64>,
 }
 
-/// Damaged places.
+/// Damage of the inputs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DamageReport {
-    /// Number of places.
+    /// Number of damaged places.
     #[serde(rename = "damage_total")]
     pub total: u64,
     /// Number of places of each kind.
     #[serde(rename = "damage_by_kind")]
     pub by_kind: BTreeMap<&'static str, u64>,
-    /// The first places.
+    /// First damaged places.
     #[serde(rename = "damage")]
     pub list: Vec<Damage>,
 }
 
-/// Numbers of events that were mended and are in the trace.
+/// Numbers of events that were repaired and are in the trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RepairTotals {
     /// Number of all such events.
@@ -145,13 +150,14 @@ pub struct RepairTotals {
 /// Events and processes that recorders lost.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LossTotals {
-    /// Number of events: what the recorders report, and 1 for each gap whose number of events is not known.
+    /// Number of lost events: as reported by the recorders, plus 1 for each gap with an unknown
+    /// number of events.
     #[serde(rename = "lost_events")]
     pub events: u64,
     /// Process, time and cause of the 256 largest losses.
     #[serde(rename = "losses", skip_serializing_if = "Vec::is_empty")]
     pub list: Vec<LossReport>,
-    /// Number of processes that could not record at all, as far as their parents know.
+    /// Number of processes that could not record at all, as reported by their parents.
     pub refused_processes: u64,
 }
 
@@ -163,7 +169,8 @@ pub struct ClocksReport {
     /// Placement of the clock of each boot.
     #[serde(rename = "clocks")]
     pub placements: Vec<Placement>,
-    /// Reason why flows between hosts were not used for their clocks: there was no room for temporary files.
+    /// Error of a temporary file, because of which flows between hosts were not used for their
+    /// clocks.
     #[serde(rename = "clocks_failed", skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -178,7 +185,7 @@ pub struct Report {
     pub output: OutputReport,
     /// The fragments.
     pub inputs: Vec<InputReport>,
-    /// Those of them that are traces of other profilers.
+    /// Reports on the traces of other profilers.
     pub foreign: Vec<ForeignReport>,
     /// Runs that were left out.
     pub left_out: Vec<LeftOut>,
@@ -188,7 +195,7 @@ pub struct Report {
     /// Events that came from the inputs.
     #[serde(flatten)]
     pub events: EventTotals,
-    /// Spans on rows next to their thread.
+    /// Spans on lanes next to their thread.
     #[serde(flatten)]
     pub rows: RowTotals,
     /// Metadata and flows that the merge added.
@@ -196,32 +203,32 @@ pub struct Report {
     /// Damaged places.
     #[serde(flatten)]
     pub damage: DamageReport,
-    /// Events that were mended and are in the trace.
+    /// Events that were repaired and are in the trace.
     #[serde(flatten)]
     pub repairs: RepairTotals,
     /// Events and processes that recorders lost.
     #[serde(flatten)]
     pub losses: LossTotals,
-    /// Spans without an end.
+    /// Number of spans without an end.
     pub unfinished_spans: u64,
-    /// The processes in the order of the trace.
+    /// Processes in the order of the trace.
     pub processes: Vec<ProcessReport>,
     /// Time axis of the trace.
     #[serde(flatten)]
     pub clocks: ClocksReport,
-    /// The window, if only the last part of the run is shown.
+    /// The window, if only a part of the run is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowReport>,
-    /// The requests that the merge linked, if it was to link any.
+    /// Requests that the merge linked, if linking is enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<LinkReport>,
-    /// The filters, if only some events are shown.
+    /// Filter, if only some events are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterReport>,
 }
 
 impl Report {
-    /// Tells whether anything was damaged or lost.
+    /// Returns true if nothing was damaged or lost.
     pub fn is_clean(&self) -> bool {
         self.damage.total == 0 && self.losses.events == 0 && self.losses.refused_processes == 0
     }
@@ -248,7 +255,7 @@ impl Report {
         self.processes.iter().filter_map(dead).collect()
     }
 
-    /// The number of processes, tracks left out.
+    /// Returns the number of processes, without groups of tracks.
     pub fn process_count(&self) -> usize {
         self.processes
             .iter()
@@ -258,14 +265,15 @@ impl Report {
 }
 
 impl DamageReport {
-    /// Adds one damaged place.
+    /// Adds a damaged place.
     pub(crate) fn add(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
         self.total += 1;
         *self.by_kind.entry(kind.name()).or_default() += 1;
         self.list(file, offset, kind, detail);
     }
 
-    /// Adds the places of one source; `offset` tells where in the file they are.
+    /// Adds the damaged places of one source. `offset` converts their positions to offsets in the
+    /// file.
     pub(crate) fn add_places(&mut self, file: &Path, places: &Places, offset: impl Fn(u64) -> u64) {
         self.total += places.total();
         for (kind, count) in &places.totals {
@@ -276,7 +284,8 @@ impl DamageReport {
         }
     }
 
-    /// Lists a place while there is room. A changed file is always listed, because its other damage may come from the change.
+    /// Lists a place while there is room. A changed file is always listed, because its other damage
+    /// may come from the change.
     fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
         if self.list.len() >= LISTED {
             if kind != Kind::Changed {
@@ -294,7 +303,7 @@ impl DamageReport {
 }
 
 impl RepairTotals {
-    /// Adds what was mended.
+    /// Adds the repairs of one source.
     pub(crate) fn add(&mut self, repairs: &Repairs) {
         for (kind, count) in repairs.iter() {
             self.total += count;

@@ -1,4 +1,4 @@
-//! What is no merge: inputs without anything to show, or a trace over one of them.
+//! Rejects inputs that cannot be merged, and explains why.
 
 use crate::app::report::Report;
 use crate::fragment::input::Inputs;
@@ -6,13 +6,13 @@ use crate::fragment::recording::{FRONT_BYTES, Recording};
 use crate::{Error, Options, Runs};
 use std::path::{Path, PathBuf};
 
-/// How much of its first line is quoted, in characters.
+/// Maximum number of characters to quote from the first line.
 const QUOTED: usize = 40;
 
-/// How many inputs are named that are no traces.
+/// Maximum number of inputs to name.
 const NAMED: usize = 8;
 
-/// Why there is nothing to merge.
+/// Explains why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
     let unreadable = inputs.unreadable.iter();
     let unreadable = unreadable.map(|(path, why)| format!("{}: {why}", path.display()));
@@ -38,7 +38,7 @@ pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
     words.join("; ")
 }
 
-/// Inputs without one event, header or name are no trace at all.
+/// Returns an error if no input contains an event, a header or a name.
 pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Error> {
     let mut headers = recordings.iter().filter_map(Recording::header);
     if headers.next().is_some() || report.events.total > 0 {
@@ -69,7 +69,7 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     )))
 }
 
-/// What was expected of a recording without an event, and what its file holds instead.
+/// Describes the contents of a recording without an event, and what was expected.
 fn unlike_a_trace(recording: &Recording) -> Option<String> {
     let fragment = recording.fragments.first()?;
     let front = match &recording.foreign {
@@ -83,7 +83,7 @@ fn unlike_a_trace(recording: &Recording) -> Option<String> {
     })
 }
 
-/// What bytes that are no trace look like.
+/// Describes bytes that are not a trace.
 fn describe_content(bytes: &[u8]) -> String {
     let front = &bytes[..bytes.len().min(FRONT_BYTES)];
     let front = match std::str::from_utf8(front) {
@@ -107,7 +107,7 @@ fn describe_content(bytes: &[u8]) -> String {
     }
 }
 
-/// Paths, one after the other.
+/// Joins paths with commas.
 fn joined<'a>(paths: impl Iterator<Item = &'a Path>) -> String {
     let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
     paths.join(", ")

@@ -72,7 +72,7 @@ struct Arguments {
     /// Report as text on stderr, json on stdout, or none
     #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM", hide_possible_values = true)]
     report: ReportForm,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -80,16 +80,16 @@ struct Arguments {
     /// Add a duration to the times of another profiler's trace
     #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim", help_heading = RARE, hide_short_help = true)]
     offsets: Vec<Offset>,
-    /// Join the clocks of hosts by flows, anchors or none
+    /// Align the clocks of hosts by flows, anchors or none
     #[arg(long, value_enum, default_value_t = Clock::Flows, value_name = "BY", conflicts_with = "verbatim", hide_possible_values = true, help_heading = RARE, hide_short_help = true)]
     clock: Clock,
-    /// How far off the wall clock of a host may be
+    /// Maximum error of the wall clock of a host
     #[arg(long, value_name = "DURATION", value_parser = parse_error, default_value = "10ms", conflicts_with = "verbatim", help_heading = RARE, hide_short_help = true)]
     wall_error: Duration,
     /// Write all events in the order of their times
     #[arg(long, conflicts_with_all = ["verbatim", "split"], help_heading = RARE, hide_short_help = true)]
     sort: bool,
-    /// Memory that the merge may take
+    /// Memory that the merge may use
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "256MiB", help_heading = RARE, hide_short_help = true)]
     memory: u64,
     /// Copy the lines as they were recorded
@@ -98,10 +98,10 @@ struct Arguments {
     /// Draw no arrows between the events of a request
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     no_link_requests: bool,
-    /// Keep events more than 30 days from all others
+    /// Show events more than 30 days from all others
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     keep_times: bool,
-    /// Append no rings of dead processes to their fragments, remove none
+    /// Do not append the rings of dead processes to their fragments, nor remove them
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     no_settle: bool,
     /// Worker threads [default: one per core, at most 16]
@@ -112,7 +112,7 @@ struct Arguments {
     completions: Option<Shell>,
 }
 
-/// What says how to merge.
+/// Options that only apply to a merge.
 const NOT_TO_CHECK: [&str; 26] = [
     "paths",
     "output",
@@ -142,7 +142,7 @@ const NOT_TO_CHECK: [&str; 26] = [
     "threads",
 ];
 
-/// By what clocks are brought together, as it is said.
+/// Values of `--clock`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Clock {
     Flows,
@@ -166,7 +166,7 @@ pub(crate) fn run() -> ExitCode {
             let code = if error.use_stderr() { 2 } else { 0 };
             let wants_all = error.kind() == ErrorKind::DisplayHelp
                 && std::env::args_os().any(|argument| argument == "--help");
-            // A closed stream is no reason to fail.
+            // A closed stream is not a reason to fail.
             let _ = match wants_all {
                 true => full_help().print_help(),
                 false => error.print(),
@@ -202,7 +202,8 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// What `--help` prints: all options, a line for each. clap's own form of it takes three lines for each.
+/// Returns the help that `--help` prints: all options, one line for each. clap's own form takes
+/// three lines for each.
 fn full_help() -> clap::Command {
     Arguments::command()
         .mut_args(|argument| argument.hide_short_help(false))
@@ -293,7 +294,7 @@ fn options(
     Ok(options)
 }
 
-/// The run directory the recorder uses, and where the trace belongs.
+/// Returns the run directory that the recorder uses, and the destination of the trace.
 fn from_environment(
     variable: impl Fn(&str) -> Option<PathBuf>,
 ) -> Result<(PathBuf, Output), Error> {
@@ -314,7 +315,7 @@ fn from_environment(
     Ok((path, Output::Default))
 }
 
-/// Gives the report in the form that was asked for. Returns 1 if `is_bad`.
+/// Prints the report in the requested form. Returns exit code 1 if `is_bad`.
 fn tell(
     arguments: &Arguments,
     report: &impl Serialize,
@@ -338,7 +339,7 @@ fn print_json(report: &impl Serialize) -> io::Result<()> {
     print((visible_json(&text).into_owned() + "\n").as_bytes())
 }
 
-/// Prints to the standard output; a reader that went away has what it wanted.
+/// Prints to the standard output. A reader that has closed it is not an error.
 fn print(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout();
     let printed = stdout.write_all(bytes);
@@ -348,7 +349,7 @@ fn print(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Says why nothing came of it, and returns 2.
+/// Prints an error, and returns exit code 2.
 fn fail(message: &str) -> ExitCode {
     say(message);
     ExitCode::from(2)
@@ -359,8 +360,8 @@ fn say(message: &str) {
 }
 
 fn say_plain(message: &str) {
-    // What it quotes, such as a path, commands no terminal and turns no line around.
-    let _ = writeln!(std::io::stderr(), "{}", visible_lines(message)); // nobody is left to tell
+    // Quoted text, such as a path, must not control the terminal or change the direction of text.
+    let _ = writeln!(std::io::stderr(), "{}", visible_lines(message)); // there is no other way to report it
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A loss in a report, and as a sentence.
+//! A loss in the report, and as a sentence.
 
 use crate::app::report::printable;
 use crate::base::number::is_zero;
@@ -6,46 +6,48 @@ use crate::event::loss::GAP;
 use sa_format::loss::Cause;
 use serde::Serialize;
 
-/// What one row lost for one cause.
+/// Loss of a thread or process for one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LossReport {
-    /// The process, as the trace names it.
+    /// Name of the process in the trace.
     pub process: Option<String>,
-    /// Its number among [`Report::processes`](crate::Report::processes); `None` if none of them lost them.
+    /// Number of the process in [`Report::processes`](crate::Report::processes); `None` if it is
+    /// not there.
     #[serde(skip)]
     pub number: Option<usize>,
-    /// The process id it had.
+    /// Process id when it was recorded.
     pub pid: i64,
-    /// The thread, if all events were of one: its name, else its id.
+    /// Name or id of the thread, if all events were on one thread.
     pub thread: Option<String>,
-    /// Why, as `sa_loss` records say it; `gap` where nothing tells.
+    /// Cause, as in `sa_loss` records; `gap` if no record explains the loss.
     pub cause: String,
-    /// Events that are missing; of `gap` at least so many, for nothing tells how many there were.
+    /// Number of missing events. For `gap` this is a minimum, because the number is unknown.
     pub events: u64,
     /// Number of changes to recorded events, such as texts that were cut. With such a cause, `events` is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub changed: u64,
-    /// Bytes of their lines, of `gap` alone.
+    /// Length in bytes of the missing lines, only for `gap`.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// Events of that thread, else of the process, that the trace has from `from_ns` to `to_ns`.
+    /// Number of events of that thread, otherwise of the process, that the trace has from `from_ns`
+    /// to `to_ns`.
     pub events_left: u64,
-    /// Processes that could not record at all; only with the cause `children_refused`.
+    /// Number of processes that could not record at all; only with the cause `children_refused`.
     #[serde(skip_serializing_if = "is_zero")]
     pub processes: u64,
-    /// What the system answered them, as an error number.
+    /// Error number that the system returned to them.
     #[serde(skip_serializing_if = "is_zero")]
     pub error: u64,
-    /// Time of the first one in the trace, in ns from the base; absent where nothing tells it.
+    /// Time of the first loss in the trace, in ns from the base; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<i64>,
-    /// Time of the last one.
+    /// Time of the last loss, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<i64>,
 }
 
 impl LossReport {
-    /// What is missing, in one sentence.
+    /// Describes the loss in one sentence.
     pub fn words(&self) -> String {
         if self.processes > 0 {
             return self.refused();
@@ -79,8 +81,9 @@ impl LossReport {
         }
     }
 
-    /// Returns how much of what was recorded is missing, rounded so that only all is all. A process, or a thread at one instant, lost some of its
-    /// events even if no other one has that time.
+    /// Returns the missing share of what was recorded. It is rounded down, so that only a complete
+    /// loss is "all". A whole process, or a thread at one instant, lost "some" of its events even
+    /// if no others have that time.
     fn share(&self) -> String {
         if self.events_left == 0 {
             let is_all = self.thread.is_some() && self.from_ns < self.to_ns;
@@ -93,7 +96,7 @@ impl LossReport {
         }
     }
 
-    /// What is said of children that could not open a fragment.
+    /// Describes child processes that could not open a fragment.
     fn refused(&self) -> String {
         let process = self.process.as_deref().unwrap_or("(no name)");
         let error = i32::try_from(self.error).unwrap_or(0);
@@ -115,7 +118,7 @@ impl LossReport {
     }
 }
 
-/// A time in the trace, in seconds.
+/// Formats a time in the trace, in seconds.
 fn seconds(ns: i64) -> String {
     let ms = ns.div_euclid(1_000_000);
     let sign = if ms < 0 { "-" } else { "" };
@@ -123,7 +126,7 @@ fn seconds(ns: i64) -> String {
     format!("{sign}{}.{:03} s", ms / 1000, ms % 1000)
 }
 
-/// Returns the change that a cause made to recorded events, in words.
+/// Describes the change that a cause made to recorded events.
 fn changed(cause: &str) -> &str {
     match Cause::from_name(cause) {
         Some(Cause::Cut) => "texts and lists that were too long were cut",
@@ -134,7 +137,7 @@ fn changed(cause: &str) -> &str {
     }
 }
 
-/// A cause in words.
+/// Describes a cause.
 fn why(cause: &str) -> &str {
     match Cause::from_name(cause) {
         Some(Cause::DiskFull) => "the disk was full",

@@ -1,4 +1,4 @@
-//! The passes of a merge over what it has opened.
+//! The passes of a merge over its inputs.
 
 use super::of_spill;
 use crate::app::losses::tell_losses;
@@ -40,46 +40,46 @@ use crate::{ClockBy, Error, EventOptions, Layout, Options};
 use rayon::ThreadPool;
 use std::path::{Path, PathBuf};
 
-/// What a merge has in hand from the first pass on.
+/// State of a merge from the first pass on.
 pub(super) struct Merge<'a> {
     pub(super) options: &'a Options,
     pub(super) events: &'a EventOptions,
     pub(super) progress: &'a Progress,
     pub(super) pool: &'a ThreadPool,
-    /// How often it goes over its inputs.
+    /// Number of times that it reads its inputs.
     pub(super) passes: u64,
     pub(super) recordings: &'a [Recording],
     pub(super) assemblies: &'a [Assembly],
-    /// Where temporary files may be.
+    /// Folders for temporary files.
     pub(super) folders: &'a [PathBuf],
-    /// Of each recording that is another profiler's trace.
+    /// Reports on the recordings that are traces of other profilers.
     pub(super) foreign: &'a [ForeignReport],
 }
 
-/// What the second pass does to each line, and which lines go to other rows.
+/// Decisions about each line of the second pass: ids, times, lanes.
 pub(super) struct Decided {
     plan: Plan,
     overflow: Overflow,
-    /// The requests to link, if any shall be.
+    /// Requests to link, if linking is enabled.
     links: Option<Links>,
-    /// When the trace begins, in ns since 1970, if an anchor of the reference host tells.
+    /// Begin of the trace in ns since 1970, if the reference host has an anchor.
     pub(super) base_unix_ns: Option<i64>,
 }
 
-/// What brings all times to one axis.
+/// Mapping of all times to one axis.
 pub(super) struct Aligned {
     clocks: Clocks,
-    /// Of each recording.
+    /// Map of each recording.
     maps: Vec<TimeMap>,
 }
 
-/// What the first pass found.
+/// Results of the first pass.
 pub(super) struct FirstPass<'a> {
     pub(super) sources: Vec<Source<'a>>,
     pub(super) chunks: Vec<Chunk>,
-    /// Of each recording.
+    /// Summary of each recording.
     summaries: Vec<ChunkSummary>,
-    /// The spans of all threads, until it is decided which rows they go to.
+    /// Spans of all threads, until they are assigned to lanes.
     histories: Histories,
 }
 
@@ -91,13 +91,13 @@ impl FirstPass<'_> {
         }
     }
 
-    /// When each recording ends.
+    /// Returns the end of each recording.
     pub(super) fn last_ns(&self) -> Vec<i64> {
         let ends = self.summaries.iter().map(ChunkSummary::last_ns);
         ends.map(Option::unwrap_or_default).collect()
     }
 
-    /// Moves the times of recordings that no shift brings to the axis.
+    /// Maps the times of recordings for which a shift is not enough.
     fn warp(&mut self, maps: &[TimeMap]) {
         let warp = |recording: usize| maps[recording].warp.as_ref();
         for chunk in &mut self.chunks {
@@ -119,8 +119,9 @@ impl FirstPass<'_> {
 }
 
 impl<'a> Merge<'a> {
-    /// Indexes all lines, and adds a record for each gap that no record explains. If some events lie far from all others of their recording, all is
-    /// indexed again without them; `collector` makes what collects the requests.
+    /// Indexes all lines, and adds a loss record for each gap that no record explains. If some
+    /// events are far from all others of their recording, everything is indexed again without them.
+    /// `collector` creates the collector of requests.
     pub(super) fn index<'l>(
         &self,
         collector: impl Fn() -> Option<Collector<'l>>,
@@ -129,19 +130,19 @@ impl<'a> Merge<'a> {
         let mut found = self.first_pass(&[], links.as_ref())?;
         let eras = self.eras(&found);
         if eras.iter().any(Option::is_some) {
-            drop((found, links)); // both at once would be more memory than there may be
+            drop((found, links)); // together they could need too much memory
             self.progress.begin_again();
             links = collector();
             found = self.first_pass(&eras, links.as_ref())?;
         }
-        // A gap has its time from the events next to it, of which no damaged one is left.
+        // A gap gets its time from the events next to it, so damaged ones must be removed first.
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
         let all = self.recordings.iter().zip(self.assemblies);
         add_gaps(all, &eras, &mut found.summaries, sources, chunks);
         Ok((found, links))
     }
 
-    /// Reads all lines; of recordings with an era only the events in it.
+    /// Reads all lines. Of recordings with an era, only the events in it count.
     fn first_pass(
         &self,
         eras: &[Option<Era>],
@@ -156,7 +157,7 @@ impl<'a> Merge<'a> {
         let rest = bytes_of(&chunks).saturating_mul(self.passes - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.is_verbatim();
-        // Of a part of the trace only what is shown is linked, and it is not known yet.
+        // If only a part of the trace is shown, links are collected later, when that part is known.
         let links = links.filter(|_| !self.events.is_part());
         let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
         let histories = self.pool.install(pass);
@@ -168,7 +169,7 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// Returns when the events of each recording took place, if some of its events lie far from all others.
+    /// Returns the era of each recording with events far from all others.
     fn eras(&self, found: &FirstPass<'_>) -> Vec<Option<Era>> {
         if self.options.clocks.keep_times || self.options.is_verbatim() {
             return Vec::new();
@@ -178,7 +179,7 @@ impl<'a> Merge<'a> {
         self.pool.install(find)
     }
 
-    /// Brings all clocks together. Lines that are copied as they stand keep their times.
+    /// Aligns all clocks. Lines that are copied verbatim keep their times.
     pub(super) fn align(&self, found: &mut FirstPass<'_>) -> Aligned {
         let flows = Flows {
             recordings: self.recordings,
@@ -188,7 +189,7 @@ impl<'a> Merge<'a> {
         };
         let mut options = self.options.clocks.clone();
         if self.options.is_verbatim() {
-            options.by = ClockBy::Anchors; // no flow says anything of times that are left alone
+            options.by = ClockBy::Anchors; // flows cannot improve times that stay as they are
         }
         let clocks = || Clocks::of(&flows, &options);
         let clocks = self.pool.install(clocks);
@@ -199,7 +200,7 @@ impl<'a> Merge<'a> {
         Aligned { clocks, maps }
     }
 
-    /// Leaves out what is not asked for.
+    /// Removes everything that was not selected.
     pub(super) fn select(
         &self,
         unread: &UnreadSegments,
@@ -276,7 +277,8 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// What brings the times that were gathered of requests to the trace's: where only a part is shown, they were warped by then.
+    /// Returns the maps from the collected times of requests to the times of the trace. If only a
+    /// part is shown, they are already warped.
     fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<TimeMap> {
         let warp = |map: &TimeMap| map.warp.clone().filter(|_| !self.events.is_part());
         let warps = aligned.maps.iter().map(warp);
@@ -286,7 +288,7 @@ impl<'a> Merge<'a> {
             .collect()
     }
 
-    /// The order of the events by time, if that is asked for: without it there is no trace then.
+    /// Sorts the events by time, if that is requested. An error then means that there is no trace.
     fn order<'j>(&self, job: &Job<'j>) -> Result<Option<TimeOrder<'j>>, Error> {
         let Layout::Sorted { memory } = self.events.layout else {
             return Ok(None);
@@ -296,7 +298,7 @@ impl<'a> Merge<'a> {
         in_first(self.folders, of_job).map(Some)
     }
 
-    /// Who may read the trace: those who may read all that it is made of.
+    /// Returns the access to the trace: it is readable for users who may read all of its inputs.
     fn access(&self, run_directory: Option<&Folder>) -> Access {
         let fragments = self.recordings.iter().flat_map(|of| &of.fragments);
         let all = fragments.map(|fragment| fragment.access);
@@ -304,7 +306,7 @@ impl<'a> Merge<'a> {
         run_directory.map_or(access, |folder| access.within(folder.reach()))
     }
 
-    /// What the second pass works on.
+    /// Returns the input of the second pass.
     pub(super) fn job<'j>(&self, found: &'j FirstPass<'_>, decided: &'j Decided) -> Job<'j>
     where
         'a: 'j,

@@ -1,10 +1,10 @@
-//! What the trace says of itself.
+//! The description of the trace in its `otherData`.
 
 use super::Report;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What stands in the trace under `otherData`.
+/// Returns the value of `otherData` in the trace.
 pub(crate) fn other_data(report: &Report) -> Value {
     let mut data = json!({
         "tool": "trace-merge",

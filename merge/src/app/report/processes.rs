@@ -1,4 +1,4 @@
-//! Whom the trace shows, and by which clocks → the report.
+//! Reports the processes and clocks of the trace.
 
 use super::{ClocksReport, ProcessReport, Report};
 use crate::clock::clocks::Clocks;
@@ -8,7 +8,7 @@ use crate::identity::process::{Process, RecordingEnd};
 use crate::identity::row_order::{metadata_lines, shown_names};
 use crate::summary::chunk_summary::ChunkSummary;
 
-/// Tells of the processes and clocks of the trace.
+/// Reports the processes and clocks of the trace.
 pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
     let from_base =
         |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(plan.base_ns));
@@ -46,7 +46,8 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
     report.events_added = metadata_lines(&plan.processes).len() as u64;
 }
 
-/// Reports what the preload library sees of each process, and what it does not. The processes must be in the report already.
+/// Reports the processes that the preload library sees, and the parts of them that it cannot see.
+/// The processes must be in the report already.
 pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut Report) {
     for (recording, summary) in summaries.iter().enumerate() {
         for (pid, reach) in &summary.reach {

@@ -1,4 +1,4 @@
-//! What each input gave and what was wrong with it → the report.
+//! Reports the events and the damage of each input.
 
 use crate::app::report::{DamageReport, InputReport, Report};
 use crate::base::folder::Place;
@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Fills in what each input gave and what was wrong with it. `sources` are in the order of the recordings.
+/// Reports the events and the damage of each input. `sources` are in the order of the recordings.
 pub(crate) fn tell_sources(
     recordings: &[Recording],
     assemblies: &[Assembly],
@@ -68,7 +68,7 @@ fn input_report(fragment: &Fragment) -> InputReport {
     }
 }
 
-/// Damage of a recording as a whole: blocks, gaps, the ring.
+/// Reports damage of a recording as a whole: blocks, gaps, the ring.
 fn tell_missing(
     recording: &Recording,
     assembly: &Assembly,
@@ -107,7 +107,8 @@ fn tell_missing(
     }
 }
 
-/// Tells of the traces what the passes over their lines could not know; `told` is of each of them.
+/// Reports damage and repairs of foreign traces that the passes over their lines do not see.
+/// `reports` are about these traces.
 pub(crate) fn tell_foreign(recordings: &[Recording], told: &[ForeignReport], report: &mut Report) {
     for recording in recordings {
         if let (Some(foreign), Some(path)) = (&recording.foreign, recording.path()) {

@@ -1,4 +1,4 @@
-//! What a merge did, in words for a terminal.
+//! The report as text for a terminal.
 
 use super::{DamageReport, Report};
 use crate::link::LinkReport;
@@ -8,11 +8,11 @@ use sa_format::{RemovedRun, RemovedRuns, visible};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Losses and damaged places that have a line.
+/// Maximum number of losses, and of damaged places, that get a line.
 const SHOWN: usize = 20;
 
 impl Report {
-    /// Returns the report in words, for a terminal.
+    /// Formats the report for a terminal.
     pub fn text(&self) -> String {
         let mut text = Text::default();
         self.add_head(&mut text);
@@ -74,7 +74,8 @@ impl Report {
         }
     }
 
-    /// Adds what was read of other profilers, the devices that step aside for it, clocks, and runs that were left out.
+    /// Adds traces of other profilers, devices that they duplicate, clocks, and runs that were left
+    /// out.
     fn add_sources(&self, text: &mut Text) {
         for foreign in &self.foreign {
             text.line(printable(&foreign.words()));
@@ -107,7 +108,7 @@ impl Report {
         }
     }
 
-    /// Returns what the preload library does not see: the process, and a sentence.
+    /// Returns what the preload library cannot see: pairs of a process and a sentence.
     pub fn not_visible(&self) -> impl Iterator<Item = (String, String)> {
         self.processes.iter().flat_map(|process| {
             let name = printable(process.name.as_deref().unwrap_or("(no name)"));
@@ -117,7 +118,7 @@ impl Report {
         })
     }
 
-    /// Where the trace is, and whose events it has.
+    /// Adds the path of the trace, its size and its processes.
     fn add_head(&self, text: &mut Text) {
         let path = self.output.path.as_ref();
         let mut output = path.map_or("standard output".into(), |path| {
@@ -142,7 +143,7 @@ impl Report {
         for process in &self.processes {
             let name = printable(process.name.as_deref().unwrap_or("(no name)"));
             let main = if process.main { " (main)" } else { "" };
-            // A pid that replaces a text says nothing.
+            // A negative pid replaces a text, so it means nothing to the user.
             let pid = match process.pid {
                 pid @ 0.. => format!("pid {pid}, "),
                 _ => String::new(),
@@ -177,7 +178,7 @@ impl Text {
         }
     }
 
-    /// Adds a line for the rest of a list whose first entries have lines.
+    /// Adds a line for the rest of a list, if not all entries have lines.
     fn more(&mut self, count: u64) {
         let more = count.saturating_sub(SHOWN as u64);
         if more > 0 {
@@ -229,7 +230,7 @@ impl DamageReport {
     }
 }
 
-/// The earlier runs that are removed, the last ones by name.
+/// Adds a line for earlier runs that were removed, with the names of the last ones.
 fn add_removed(removed: &RemovedRuns, text: &mut Text) {
     const NAMED: usize = 5;
     let count = removed.older_runs.saturating_add(removed.runs.len() as u64);
@@ -287,7 +288,7 @@ fn add_links(links: &LinkReport, text: &mut Text) {
     }
 }
 
-/// A recorded text for a terminal, which must not take any of it for a command.
+/// Escapes a recorded text, so that the terminal does not interpret any of it.
 pub(crate) fn printable(text: &str) -> String {
     visible(text).into_owned()
 }

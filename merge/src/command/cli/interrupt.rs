@@ -1,6 +1,8 @@
-//! SIGINT, SIGTERM and SIGHUP: they end the merge as they would anyway, after what it has under a temporary name is gone.
+//! Handles SIGINT, SIGTERM and SIGHUP: they end the merge as usual, but first its files with
+//! temporary names are removed.
 //!
-//! The signals are blocked and a thread waits for them, so that no handler runs in the middle of anything.
+//! The signals are blocked and a thread waits for them, so that no handler runs in the middle of
+//! other code.
 #![expect(
     unsafe_code,
     reason = "no safe call asks what becomes of a signal, and /proc is not everywhere"
@@ -16,45 +18,47 @@ use std::time::Duration;
 use trace_merge::Unfinished;
 
 const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
-/// How long the last words may take, for nobody may be reading them.
+/// Maximum time for the last message, because its reader may be stuck.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// The signals that end the merge.
+/// Signals that end the merge.
 pub(crate) struct Interrupts(SigSet);
 
 impl Interrupts {
-    /// Holds them back; call it before there are threads, which would get them too. Those that this process was started to ignore, as jobs
-    /// in the background and those under `nohup` are, or to hold back, stay as they are.
+    /// Blocks the signals. Must be called before threads are created, because they would receive
+    /// them too. Signals that this process ignores or blocks from the start are not changed, as in
+    /// background jobs and under `nohup`.
     pub(crate) fn block() -> Interrupts {
         let held_back = SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty());
         let ending = ENDING
             .into_iter()
             .filter(|signal| !is_ignored(*signal) && !held_back.contains(*signal));
         let signals = SigSet::from_iter(ending);
-        let _ = signals.thread_block(); // fails for no set of signals
-        // A file that is too long for its limit (`ulimit -f`) is an error then, which says so, and no end in the middle of it.
+        let _ = signals.thread_block(); // cannot fail for a valid set
+        // A file above the limit of `ulimit -f` is then an error with a message, instead of a
+        // sudden end.
         let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
         Interrupts(signals)
     }
 
-    /// Waits for the first one in a thread, which calls `before_message` and ends the process.
+    /// Waits for the first signal in a thread, which calls `before_message` and ends the process.
     pub(crate) fn watch(self, before_message: impl FnOnce() + Send + 'static) {
         let signals = self.0;
         let unfinished = Unfinished::track();
         let wait = move || {
             let Ok(signal) = signals.wait() else { return };
-            // The next one ends it at once, whatever this thread is waiting for.
+            // The next signal ends the process at once, whatever this thread is waiting for.
             let _ = signals.thread_unblock();
             unfinished.abandon(|| end(signal, before_message));
         };
         if Builder::new().spawn(wait).is_err() {
-            // Without a thread they end the process themselves.
+            // Without a thread, the signals end the process themselves.
             let _ = signals.thread_unblock();
         }
     }
 }
 
-/// Says why, if that can be said in time, and ends the process.
+/// Prints why the merge ends, if that does not take too long, and ends the process.
 fn end(signal: Signal, before_message: impl FnOnce() + Send + 'static) {
     let (said, is_said) = mpsc::channel::<()>();
     let words = move || {
@@ -63,7 +67,7 @@ fn end(signal: Signal, before_message: impl FnOnce() + Send + 'static) {
         drop(said);
     };
     if Builder::new().spawn(words).is_ok() {
-        let _ = is_said.recv_timeout(PATIENCE); // either way it is over
+        let _ = is_said.recv_timeout(PATIENCE); // the process ends in any case
     }
     let _ = raise(signal);
     exit(128 + signal as i32);
@@ -71,9 +75,11 @@ fn end(signal: Signal, before_message: impl FnOnce() + Send + 'static) {
 
 fn is_ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: with no new action it only writes the one in force to `action`, which has room for it.
+    // SAFETY: without a new action, the call only writes the current one to `action`, which has
+    // room for it.
     let asked = unsafe { libc::sigaction(signal as i32, null(), action.as_mut_ptr()) };
-    // SAFETY: zeros are an action, the default one; the call has written another over it or nothing.
+    // SAFETY: all zeros are a valid action, the default one, and the call has overwritten it with
+    // another or not at all.
     let action = unsafe { action.assume_init() };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
