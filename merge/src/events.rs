@@ -95,7 +95,7 @@ fn read_and<T>(
     }
     run(outcome, options, progress, |decided| {
         let mut events = TraceEvents::new(decided);
-        let was_read = read(&mut events)?;
-        Ok((was_read, events.into_addition()))
+        let value = read(&mut events)?;
+        Ok((value, events.into_addition()))
     })
 }

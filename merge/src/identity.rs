@@ -5,4 +5,4 @@ mod devices;
 pub(crate) mod identities;
 pub(crate) mod plan;
 pub(crate) mod process;
-pub(crate) mod row_order;
+pub(crate) mod viewer_metadata;

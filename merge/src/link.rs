@@ -24,7 +24,7 @@ mod table;
 mod write;
 
 pub(crate) use aliases::AskedIds;
-pub(crate) use args::candidates::{IdKey, ids_in};
+pub(crate) use args::candidates::{IdOwner, ids_in};
 pub(crate) use collector::Collector;
 pub use links::LinkReport;
 pub(crate) use links::Links;

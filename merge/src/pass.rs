@@ -4,5 +4,5 @@ pub(crate) mod chunk;
 pub(crate) mod first_pass;
 pub(crate) mod history;
 pub(crate) mod labels;
+pub(crate) mod parallel;
 pub(crate) mod source;
-pub(crate) mod visit;

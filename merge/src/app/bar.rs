@@ -13,7 +13,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Time after which a merge shows a bar.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DELAY: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Progress counters of a merge, and a bar on stderr that may show them.
@@ -68,7 +68,7 @@ impl Bar {
 /// Draws the bar, after some time, until the other end of `ended` is dropped.
 fn show(bar: &ProgressBar, progress: &Progress, ended: &Receiver<()>) {
     let start = Instant::now();
-    if ended.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+    if ended.recv_timeout(DELAY) != Err(RecvTimeoutError::Timeout) {
         return;
     }
     draw(bar, progress, start.elapsed());
@@ -137,7 +137,7 @@ fn message(done: u64, total: u64, events: u64, elapsed: Duration) -> String {
     // A narrow terminal cuts off the end.
     format!(
         "{percent:>3}%, {} left: {megabytes} MB/s, {} of {}, {} events",
-        left(done, total, elapsed),
+        remaining(done, total, elapsed),
         HumanBytes(done),
         HumanBytes(total),
         HumanCount(events),
@@ -145,7 +145,7 @@ fn message(done: u64, total: u64, events: u64, elapsed: Duration) -> String {
 }
 
 /// Estimates the remaining time from the average speed so far.
-fn left(done: u64, total: u64, elapsed: Duration) -> String {
+fn remaining(done: u64, total: u64, elapsed: Duration) -> String {
     if done == 0 {
         return "?".to_owned();
     }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_how_far_it_is_and_nothing_that_it_does_not_know() {
+    fn messages_show_progress_and_omit_unknown_values() {
         let text = message(3 << 30, 5 << 30, 21_345_678, Duration::from_secs(12));
         let expected = " 60%, 8s left: 268 MB/s, 3.00 GiB of 5.00 GiB, 21,345,678 events";
         assert_eq!(text, expected);

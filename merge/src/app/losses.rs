@@ -11,7 +11,7 @@ use crate::event::loss::{Loss, MOST, Row, changes_events};
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::Chunk;
-use crate::pass::visit::ChunkView;
+use crate::pass::parallel::ChunkView;
 use crate::summary::chunk_summary::ChunkSummary;
 use rayon::prelude::*;
 use sa_format::Phase;
@@ -22,15 +22,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Name of loss records.
 const LOSS_NAME: &[u8] = br#""name":"sa_loss""#;
 /// A loss, and the number of events of its thread or process that are left in its time range.
-struct RowLoss<'a> {
+struct TrackLoss<'a> {
     row: &'a Row,
     loss: &'a Loss,
     left: AtomicU64,
 }
 
-impl RowLoss<'_> {
-    fn meets(&self, chunk: &Chunk) -> bool {
-        let times = chunk.times_ns();
+impl TrackLoss<'_> {
+    fn overlaps(&self, chunk: &Chunk) -> bool {
+        let times = chunk.recorded_range_ns();
         times.is_some_and(|(first_ns, last_ns)| {
             first_ns <= self.loss.last_ns && self.loss.first_ns <= last_ns
         })
@@ -39,22 +39,22 @@ impl RowLoss<'_> {
 
 /// Adds the losses of each thread and process to the report. Runs after the processes were
 /// reported, because it refers to them.
-pub(crate) fn tell_losses(
+pub(crate) fn report_losses(
     ChunkView { sources, chunks }: ChunkView<'_>,
     summaries: &[ChunkSummary],
     plan: &Plan,
     report: &mut Report,
 ) {
-    let missing: Vec<Vec<RowLoss<'_>>> = summaries.iter().map(of_recording).collect();
+    let missing: Vec<Vec<TrackLoss<'_>>> = summaries.iter().map(recording_losses).collect();
     if missing.iter().all(Vec::is_empty) {
         return;
     }
     chunks.par_iter().for_each(|chunk| {
         let source = &sources[chunk.source];
         // By process and thread; a loss of a whole process has no thread.
-        let mut rows: HashMap<_, Vec<&RowLoss<'_>>> = HashMap::new();
+        let mut rows: HashMap<_, Vec<&TrackLoss<'_>>> = HashMap::new();
         let missing = missing[source.recording].iter();
-        for missing in missing.filter(|missing| missing.meets(chunk)) {
+        for missing in missing.filter(|missing| missing.overlaps(chunk)) {
             let ((pid, tid), is_of_thread, _) = missing.row;
             let row = (*pid, is_of_thread.then_some(*tid));
             rows.entry(row).or_default().push(missing);
@@ -62,12 +62,12 @@ pub(crate) fn tell_losses(
         if rows.is_empty() {
             return;
         }
-        chunk.each(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, lies, event| {
             if lies == Lies::Outside || event.is_metadata() || is_loss(event) {
                 return;
             }
             for row in [(event.pid, Some(event.tid)), (event.pid, None)] {
-                for RowLoss { loss, left, .. } in rows.get(&row).into_iter().flatten() {
+                for TrackLoss { loss, left, .. } in rows.get(&row).into_iter().flatten() {
                     if (loss.first_ns..=loss.last_ns).contains(&event.ts_ns) {
                         left.fetch_add(1, Ordering::Relaxed);
                     }
@@ -82,8 +82,8 @@ pub(crate) fn tell_losses(
             let target = plan.targets[recording].get(&missing.row.0);
             let number = target.and_then(|target| by_pid.get(&target.pid)).copied();
             let process = number.map(|number| &report.processes[number]);
-            let told = said(missing, recording, &summaries[recording], plan, process);
-            report.losses.list.push(LossReport { number, ..told });
+            let loss = loss_report(missing, recording, &summaries[recording], plan, process);
+            report.losses.list.push(LossReport { number, ..loss });
         }
     }
     let losses = &mut report.losses;
@@ -99,25 +99,25 @@ fn is_loss(event: &Event<'_>) -> bool {
     event.phase == Phase::Instant && memchr::memmem::find(event.line, LOSS_NAME).is_some()
 }
 
-fn of_recording(summary: &ChunkSummary) -> Vec<RowLoss<'_>> {
+fn recording_losses(summary: &ChunkSummary) -> Vec<TrackLoss<'_>> {
     let all = summary.losses.iter();
     let lost = all.filter(|(_, loss)| loss.events > 0 || loss.processes > 0);
-    let missing = lost.map(|(row, loss)| RowLoss {
+    let missing = lost.map(|(row, loss)| TrackLoss {
         row,
         loss,
         left: AtomicU64::new(0),
     });
     let mut missing: Vec<_> = missing.collect();
     // Processes that could not record come first, because their number of events is unknown.
-    missing.sort_by_key(|RowLoss { row, loss, .. }| {
+    missing.sort_by_key(|TrackLoss { row, loss, .. }| {
         Reverse((loss.processes, !changes_events(&row.2), loss.events))
     });
     missing.truncate(MOST);
     missing
 }
 
-fn said(
-    missing: &RowLoss<'_>,
+fn loss_report(
+    missing: &TrackLoss<'_>,
     recording: usize,
     summary: &ChunkSummary,
     plan: &Plan,

@@ -18,7 +18,7 @@ use crate::link::Collector;
 use crate::select::segments::choose_segments;
 use crate::write::addition::Addition;
 use crate::write::output::folder;
-use crate::write::split::refuse_split;
+use crate::write::split::reject_split;
 use crate::write::writer::Job;
 use crate::{Error, EventOptions, Options, Runs};
 use passes::Merge;
@@ -80,7 +80,7 @@ pub(crate) fn run<T>(
     mut read: impl FnMut(&ReadyTrace<'_>) -> Result<(T, Addition), Error>,
 ) -> Result<(T, Report), Error> {
     if outcome == Outcome::Trace {
-        refuse_split(options)?;
+        reject_split(options)?;
     }
     let pool = &thread_pool(options)?;
     let events = &*options.events();
@@ -94,9 +94,9 @@ pub(crate) fn run<T>(
     let unread =
         pool.install(|| choose_segments(&mut recordings, &events.window, &options.clocks))?;
     let passes = passes(events, outcome);
-    progress.expect(recordings.iter().map(len).sum(), passes);
+    progress.expect(recordings.iter().map(read_bytes).sum(), passes);
     let assemblies = pool.install(|| assemble_all(&recordings, &folders, progress));
-    let assemblies = assemblies.map_err(of_spill)?;
+    let assemblies = assemblies.map_err(spill_error)?;
     let merge = Merge {
         options,
         events,
@@ -119,7 +119,7 @@ pub(crate) fn run<T>(
     merge.select(&unread, &aligned, links.as_ref(), &mut found, &mut report)?;
     let decided = merge.decide(&mut found, &aligned, links, &mut report)?;
     let job = merge.job(&found, &decided);
-    let (was_read, addition) = read(&ReadyTrace {
+    let (value, addition) = read(&ReadyTrace {
         job,
         report: &report,
         base_unix_ns: decided.base_unix_ns,
@@ -133,7 +133,7 @@ pub(crate) fn run<T>(
     if options.settle {
         settle_all(&merge, &last_ns, &mut report);
     }
-    Ok((was_read, report))
+    Ok((value, report))
 }
 
 fn thread_pool(options: &Options) -> Result<ThreadPool, Error> {
@@ -144,10 +144,10 @@ fn thread_pool(options: &Options) -> Result<ThreadPool, Error> {
 
 /// Default maximum number of workers: each has memory of its own, and all of them together should
 /// use little.
-const WORKERS: usize = 16;
+const MAX_DEFAULT_WORKERS: usize = 16;
 
 /// Maximum number of workers per core that a user may ask for: more would only use memory.
-const WORKERS_OF_CORE: usize = 4;
+const MAX_WORKERS_PER_CORE: usize = 4;
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
@@ -156,13 +156,13 @@ fn cores() -> usize {
 /// Returns the maximum number of workers that a merge uses, whatever [`Options::threads`] asks for:
 /// four for each core.
 pub fn most_threads() -> usize {
-    cores().saturating_mul(WORKERS_OF_CORE)
+    cores().saturating_mul(MAX_WORKERS_PER_CORE)
 }
 
 /// Returns the number of workers if this many are asked for; 0 asks for one for each core.
 fn workers(asked: usize) -> usize {
     match asked {
-        0 => cores().min(WORKERS),
+        0 => cores().min(MAX_DEFAULT_WORKERS),
         asked => asked.min(most_threads()),
     }
 }
@@ -179,7 +179,7 @@ fn open_all(
         true => foreign::OtherInputs::default(),
         false => foreign::find(inputs, folders)?,
     };
-    let loaded = open(inputs, found.fragments, folders).map_err(of_spill)?;
+    let loaded = open(inputs, found.fragments, folders).map_err(spill_error)?;
     let damage = &mut report.damage;
     for (path, why) in loaded.unreadable {
         damage.add(&path, 0, Kind::Unreadable, Some(why));
@@ -218,18 +218,21 @@ fn passes(events: &EventOptions, outcome: Outcome) -> u64 {
 /// Returns folders for temporary files: the system's, then the one of the trace, which has room for
 /// the trace.
 fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
-    let beside = folder(&options.output, inputs.run_directory.as_ref());
-    [std::env::temp_dir()].into_iter().chain(beside).collect()
+    let output_folder = folder(&options.output, inputs.run_directory.as_ref());
+    [std::env::temp_dir()]
+        .into_iter()
+        .chain(output_folder)
+        .collect()
 }
 
 /// Converts an error of a temporary file for positions of blocks. The error itself contains the
 /// path.
-fn of_spill(error: io::Error) -> Error {
+fn spill_error(error: io::Error) -> Error {
     Error::of_temporary(Path::new(""), error)
 }
 
 /// Returns the length in bytes of its fragments that are read.
-fn len(recording: &Recording) -> u64 {
+fn read_bytes(recording: &Recording) -> u64 {
     let fragments = recording.fragments.iter();
     fragments.map(Fragment::bytes).sum()
 }

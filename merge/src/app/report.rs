@@ -3,9 +3,9 @@
 pub(crate) mod other_data;
 pub(crate) mod processes;
 pub(crate) mod sources;
-mod words;
+mod text;
 
-pub(crate) use words::printable;
+pub(crate) use text::printable;
 
 use crate::app::losses::report::LossReport;
 use crate::base::number::is_zero;

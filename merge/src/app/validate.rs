@@ -7,10 +7,10 @@ use crate::{Error, Options, Runs};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of characters to quote from the first line.
-const QUOTED: usize = 40;
+const MAX_QUOTED: usize = 40;
 
 /// Maximum number of inputs to name.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Explains why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
@@ -18,28 +18,28 @@ pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
     let unreadable = unreadable.map(|(path, why)| format!("{}: {why}", path.display()));
     let files = inputs.files.iter().map(|file| file.place.path().display());
     let unread = files.map(|path| format!("{path}: cannot be read"));
-    let mut words: Vec<String> = unreadable.chain(unread).collect();
-    if words.is_empty() {
+    let mut causes: Vec<String> = unreadable.chain(unread).collect();
+    if causes.is_empty() {
         let run = match &options.runs {
             Runs::Named(run) => format!(" of run {run}"),
             Runs::Previous => " of a previous run".to_owned(),
             Runs::Newest | Runs::All | Runs::InPlace => String::new(),
         };
         let paths = joined(options.paths.iter().map(PathBuf::as_path));
-        words.push(format!("no fragments{run} found in {paths}"));
+        causes.push(format!("no fragments{run} found in {paths}"));
     }
     if !inputs.left_out.is_empty() {
         let runs = inputs.left_out.iter().map(|left| left.run.as_str());
         let runs = runs.collect::<Vec<_>>().join(", ");
-        words.push(format!(
+        causes.push(format!(
             "there are other runs ({runs}); see --run, --previous, --all-runs"
         ));
     }
-    words.join("; ")
+    causes.join("; ")
 }
 
 /// Returns an error if no input contains an event, a header or a name.
-pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Error> {
+pub(crate) fn reject_empty(recordings: &[Recording], report: &Report) -> Result<(), Error> {
     let mut headers = recordings.iter().filter_map(Recording::header);
     if headers.next().is_some() || report.events.total > 0 {
         return Ok(());
@@ -56,21 +56,21 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
         return Err(Error::NothingUsable(format!("nothing in {paths}")));
     }
     let kinds: Vec<&str> = report.damage.by_kind.keys().copied().collect();
-    let mut unlike = recordings.iter().filter_map(unlike_a_trace);
-    let mut words: Vec<_> = unlike.by_ref().take(NAMED).collect();
-    let more = unlike.count();
+    let mut descriptions = recordings.iter().filter_map(describe_recording);
+    let mut causes: Vec<_> = descriptions.by_ref().take(MAX_NAMED).collect();
+    let more = descriptions.count();
     if more > 0 {
-        words.push(format!("and {more} more"));
+        causes.push(format!("and {more} more"));
     }
     Err(Error::NothingUsable(format!(
         "{} ({})",
-        words.join("; "),
+        causes.join("; "),
         kinds.join(", ")
     )))
 }
 
 /// Describes the contents of a recording without an event, and what was expected.
-fn unlike_a_trace(recording: &Recording) -> Option<String> {
+fn describe_recording(recording: &Recording) -> Option<String> {
     let fragment = recording.fragments.first()?;
     let front = match &recording.foreign {
         Some(foreign) => Some(foreign.front.as_slice()),
@@ -101,7 +101,7 @@ fn describe_content(bytes: &[u8]) -> String {
         Some('{' | '[') => "JSON without an event".to_owned(),
         Some(_) => {
             let line = text.lines().next().unwrap_or_default();
-            let start: String = line.chars().take(QUOTED).collect();
+            let start: String = line.chars().take(MAX_QUOTED).collect();
             format!("text that begins with {start:?}")
         }
     }

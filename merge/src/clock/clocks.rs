@@ -13,7 +13,7 @@ use crate::event::line::Event;
 use crate::fragment::liveness::{Boot, boot};
 use crate::fragment::recording::Recording;
 use crate::pass::labels::Labels;
-use crate::pass::visit::{AtOnce, ChunkView, visit};
+use crate::pass::parallel::{BatchSize, ChunkView, map_chunks};
 use crate::store::sorter::{Sorted, Sorter};
 use crate::summary::chunk_summary::ChunkSummary;
 use sa_format::{Anchor, FragmentHeader, Phase};
@@ -49,14 +49,14 @@ pub(crate) struct Clocks {
     /// Curve from the axis to wall time. `None` without anchors.
     wall: Option<Curve>,
     /// Error that prevented the use of flows.
-    pub(crate) failed: Option<String>,
+    pub(crate) flow_error: Option<String>,
 }
 
 /// Maximum memory in bytes for the ends of flows and collectives.
-const BYTES: usize = 8 << 20;
+const MAX_END_BYTES: usize = 8 << 20;
 
 /// Evidence about clocks in addition to anchors: flows and collectives.
-pub(crate) struct Flows<'a> {
+pub(crate) struct ClockEvidence<'a> {
     pub(crate) recordings: &'a [Recording],
     pub(crate) summaries: &'a [ChunkSummary],
     pub(crate) view: ChunkView<'a>,
@@ -66,7 +66,7 @@ pub(crate) struct Flows<'a> {
 
 impl Clocks {
     /// Aligns the boots of all recordings by all available evidence.
-    pub(crate) fn of(flows: &Flows<'_>, options: &ClockOptions) -> Clocks {
+    pub(crate) fn from_recordings(flows: &ClockEvidence<'_>, options: &ClockOptions) -> Clocks {
         let recordings = flows.recordings;
         let known = recordings.iter().zip(flows.summaries);
         let known = known.filter_map(|(recording, summary)| {
@@ -85,7 +85,7 @@ impl Clocks {
     pub(crate) fn new(
         known: &[RecordedClock<'_>],
         options: &ClockOptions,
-        flows: Option<&Flows<'_>>,
+        flows: Option<&ClockEvidence<'_>>,
     ) -> Clocks {
         let boots: BTreeSet<Boot> = known.iter().map(|known| boot(known.header)).collect();
         let boots: Vec<Boot> = boots.into_iter().collect();
@@ -104,18 +104,23 @@ impl Clocks {
         let wall_error = options.wall_error.unwrap_or(WALL_ERROR);
         let wall_error_ns = i64::try_from(wall_error.as_nanos()).map_or(i64::MAX, clamp);
         let hosts = Hosts::new(list, number, wall_error_ns);
-        Clocks::placed(&boots, &hosts, options.by, flows)
+        Clocks::align(&boots, &hosts, options.by, flows)
     }
 
-    fn placed(boots: &[Boot], hosts: &Hosts, by: ClockBy, flows: Option<&Flows<'_>>) -> Clocks {
-        let mut failed = None;
+    fn align(
+        boots: &[Boot],
+        hosts: &Hosts,
+        by: ClockBy,
+        flows: Option<&ClockEvidence<'_>>,
+    ) -> Clocks {
+        let mut flow_error = None;
         let places = match (by, flows) {
             (ClockBy::None, _) => vec![Place::default(); boots.len()],
             (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
-                let ends = flows.collect(boots, hosts);
+                let ends = flows.collect_ends(boots, hosts);
                 let places = ends.map(|ends| hosts.place_by_flows(&ends));
                 places.unwrap_or_else(|error| {
-                    failed = Some(error.to_string());
+                    flow_error = Some(error.to_string());
                     hosts.place()
                 })
             }
@@ -131,7 +136,7 @@ impl Clocks {
         Clocks {
             boots: places.into_iter().enumerate().map(placed).collect(),
             wall: wall.map(|wall| wall.curve.clone()),
-            failed,
+            flow_error,
         }
     }
 
@@ -172,8 +177,8 @@ impl Clocks {
 
     /// Returns true if there is evidence that aligns the recording's boot.
     pub(crate) fn is_placed(&self, header: &FragmentHeader) -> bool {
-        let of_boot = self.boots.get(&boot(header));
-        of_boot.is_some_and(|(placement, _)| placement.method != "none")
+        let boot = self.boots.get(&boot(header));
+        boot.is_some_and(|(placement, _)| placement.method != "none")
     }
 
     pub(crate) fn placements(&self) -> Vec<Placement> {
@@ -182,8 +187,8 @@ impl Clocks {
     }
 }
 
-impl Flows<'_> {
-    fn collect(&self, boots: &[Boot], hosts: &Hosts) -> io::Result<Sorted<End>> {
+impl ClockEvidence<'_> {
+    fn collect_ends(&self, boots: &[Boot], hosts: &Hosts) -> io::Result<Sorted<End>> {
         let number = |header: Option<&FragmentHeader>| {
             let number = boots.binary_search(&boot(header?)).ok()?;
             u32::try_from(number).ok()
@@ -196,10 +201,10 @@ impl Flows<'_> {
         if own.iter().flatten().collect::<BTreeSet<_>>().len() < 2 {
             own.fill(None);
         }
-        let mut ends = Sorter::in_any(self.folders, BYTES);
-        collect(&mut ends, self.recordings, &own, self.view)?;
+        let mut ends = Sorter::in_any(self.folders, MAX_END_BYTES);
+        collect_flow_ends(&mut ends, self.recordings, &own, self.view)?;
         let collectives = CollectiveSearch {
-            flows: self,
+            evidence: self,
             boots: &all,
             hosts,
         };
@@ -210,7 +215,7 @@ impl Flows<'_> {
 
 /// Reads those chunks again that may have ends of flows, and adds the ends to `sorter`. `boots`
 /// contains the boot of each recording.
-fn collect(
+fn collect_flow_ends(
     sorter: &mut Sorter<'_, End>,
     recordings: &[Recording],
     boots: &[Option<u32>],
@@ -221,21 +226,21 @@ fn collect(
         boots[source.recording].is_some()
             && source.summary.phases.keys().any(|phase| phase.is_flow())
     };
-    let look = |number: usize| {
+    let scan = |number: usize| {
         let (chunk, mut ends) = (&chunks[number], Vec::new());
         let source = &sources[chunk.source];
         let header = recordings[source.recording].clock_header();
         let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
-        chunk.recorded(source.bytes, |event| {
-            ends.extend(end_of(&event, boots[source.recording], offset_ns));
+        chunk.for_each_recorded(source.bytes, |event| {
+            ends.extend(flow_end(&event, boots[source.recording], offset_ns));
         });
         ends
     };
     let numbers = (0..chunks.len()).filter(may_have);
-    sorter.extend(visit(numbers, AtOnce::Few, look).flatten())
+    sorter.extend(map_chunks(numbers, BatchSize::Small, scan).flatten())
 }
 
-fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
+fn flow_end(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
     let role = match event.phase {
         Phase::FlowStart => Role::Start,
         Phase::FlowStep => Role::Step,
@@ -243,7 +248,7 @@ fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
         _ => return None,
     };
     let id = flow::global_id(event)?;
-    let labels = Labels::of(event); // viewers distinguish flows by these as well
+    let labels = Labels::new(event); // viewers distinguish flows by these as well
     let labels = u64::from(labels.name) << 32 | u64::from(labels.category);
     Some(End {
         flow: id ^ labels.rotate_left(7),
@@ -254,7 +259,7 @@ fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
 }
 
 /// Maximum number of clock readings for each host.
-const MOST_READINGS: usize = 4096;
+const MAX_READINGS: usize = 4096;
 
 /// Clock readings and event times of a recording.
 pub(crate) struct RecordedClock<'a> {
@@ -278,7 +283,7 @@ pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -
     };
     each(&HostDraft::add_events);
     each(&|draft, known| draft.add_readings(known, is_all));
-    drafts.into_iter().map(HostDraft::host).collect()
+    drafts.into_iter().map(HostDraft::into_host).collect()
 }
 
 /// A host under construction.
@@ -308,13 +313,13 @@ impl HostDraft {
             .collect();
         drop_disordered(&mut readings, |reading| reading.at_ns);
         if let Some(events_ns) = self.events_ns.filter(|_| is_all) {
-            add(&mut self.lone, take_lone(&mut readings, events_ns));
+            append_readings(&mut self.lone, take_lone(&mut readings, events_ns));
         }
         drop_odd(&mut readings);
-        add(&mut self.readings, readings);
+        append_readings(&mut self.readings, readings);
     }
 
-    fn host(self) -> Host {
+    fn into_host(self) -> Host {
         let mut readings = match self.readings.is_empty() {
             true => self.lone,
             false => self.readings,
@@ -330,11 +335,11 @@ impl HostDraft {
 }
 
 /// Adds readings of another recording, and thins them out if there are too many.
-fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
+fn append_readings(all: &mut Vec<Reading>, readings: Vec<Reading>) {
     all.extend(readings);
-    if all.len() > 2 * MOST_READINGS {
+    if all.len() > 2 * MAX_READINGS {
         all.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
-        thin(all, MOST_READINGS, |reading| *reading);
+        thin(all, MAX_READINGS, |reading| *reading);
     }
 }
 

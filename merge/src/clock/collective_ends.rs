@@ -9,15 +9,15 @@
 //! Two slices are only known to be one collective by their names and numbers, so [`pairing`] checks
 //! that first.
 
-mod device_rows;
+mod device_tracks;
 mod pairing;
 
 use crate::align::{End, Hosts, Role, clamp};
-use crate::clock::clocks::Flows;
-use crate::clock::collective_ends::device_rows::DeviceRows;
+use crate::clock::clocks::ClockEvidence;
+use crate::clock::collective_ends::device_tracks::DeviceTracks;
 use crate::clock::collective_ends::pairing::Pairings;
 use crate::event::collective::{CollectiveCounts, CollectiveKey};
-use crate::pass::visit::{AtOnce, ChunkView, visit};
+use crate::pass::parallel::{BatchSize, ChunkView, map_chunks};
 use crate::store::sorter::{Record, Sorted, Sorter};
 use sa_format::Phase;
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ use std::io;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum memory in bytes for the members of collectives.
-const BYTES: usize = 8 << 20;
+const MAX_MEMBER_BYTES: usize = 8 << 20;
 
 /// Input of the search for collectives.
 pub(super) struct CollectiveSearch<'a> {
-    pub(super) flows: &'a Flows<'a>,
+    pub(super) evidence: &'a ClockEvidence<'a>,
     /// Number of each recording's boot.
     pub(super) boots: &'a [Option<u32>],
     /// The hosts, by the numbers of their boots.
@@ -61,14 +61,18 @@ impl CollectiveSearch<'_> {
     /// Adds two arrows for each collective and pair of hosts: neither host ends it later than the
     /// other plus the transfer time.
     pub(super) fn collect(&self, ends: &mut Sorter<'_, End>) -> io::Result<()> {
-        let rows = DeviceRows::of(self.flows.recordings, self.flows.summaries, self.boots);
-        let (counts, members) = self.members(&rows)?;
+        let tracks = DeviceTracks::new(
+            self.evidence.recordings,
+            self.evidence.summaries,
+            self.boots,
+        );
+        let (counts, members) = self.members(&tracks)?;
         // If ranks have different numbers of collectives, or if two traces declare the same rank,
         // it is unknown which collectives belong together.
         let is_whole = |group: &[Member]| {
             let count = |member: &Member| counts.count(member.key.group, member.rank);
             let is_paired = group.iter().all(|member| count(member) == count(&group[0]));
-            is_paired && !rows.has_same(group.iter().map(|member| member.rank))
+            is_paired && !tracks.share_declared_rank(group.iter().map(|member| member.rank))
         };
         for group in members.chunk_by(|one, next| one.key.group == next.key.group) {
             let collectives = || {
@@ -80,24 +84,24 @@ impl CollectiveSearch<'_> {
             for (_, one, other) in collectives() {
                 pairings.add(one, other, self.hosts);
             }
-            let certain = pairings.certain();
+            let certain = pairings.certain_pairs();
             let is_certain =
                 |one: HostEnd, other: HostEnd| certain.contains(&(one.boot, other.boot));
             for (key, one, other) in
                 collectives().filter(|(_, one, other)| is_certain(*one, *other))
             {
-                put(key, one, other, ends)?;
-                put(key, other, one, ends)?;
+                push_arrow(key, one, other, ends)?;
+                push_arrow(key, other, one, ends)?;
             }
         }
         Ok(())
     }
 
     /// Returns the parts of all ranks, sorted by collective.
-    fn members(&self, rows: &DeviceRows) -> io::Result<(CollectiveCounts, Sorted<Member>)> {
-        let slices = self.slices(rows)?;
+    fn members(&self, tracks: &DeviceTracks) -> io::Result<(CollectiveCounts, Sorted<Member>)> {
+        let slices = self.slices(tracks)?;
         let mut counts = CollectiveCounts::default();
-        let mut members = Sorter::in_any(self.flows.folders, BYTES);
+        let mut members = Sorter::in_any(self.evidence.folders, MAX_MEMBER_BYTES);
         slices.each(|slice| {
             let Some(key) = counts.next(slice.key.group, slice.rank) else {
                 return Ok(());
@@ -108,22 +112,23 @@ impl CollectiveSearch<'_> {
     }
 
     /// Returns the slices of collectives that end together, sorted by rank and time.
-    fn slices(&self, rows: &DeviceRows) -> io::Result<Sorted<Member>> {
-        let mut slices = Sorter::in_any(self.flows.folders, BYTES);
-        let ChunkView { sources, chunks } = self.flows.view;
+    fn slices(&self, tracks: &DeviceTracks) -> io::Result<Sorted<Member>> {
+        let mut slices = Sorter::in_any(self.evidence.folders, MAX_MEMBER_BYTES);
+        let ChunkView { sources, chunks } = self.evidence.view;
         let may_have = |number: &usize| {
             let source = &sources[chunks[*number].source];
-            rows.is_in(source.recording) && source.summary.phases.contains_key(&Phase::Complete)
+            tracks.has_tracks(source.recording)
+                && source.summary.phases.contains_key(&Phase::Complete)
         };
-        let look = |number: usize| {
+        let scan = |number: usize| {
             let (chunk, mut found) = (&chunks[number], Vec::new());
             let source = &sources[chunk.source];
-            let header = self.flows.recordings[source.recording].clock_header();
+            let header = self.evidence.recordings[source.recording].clock_header();
             let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
             let boot = self.boots[source.recording];
-            chunk.recorded(source.bytes, |event| {
+            chunk.for_each_recorded(source.bytes, |event| {
                 let slice = boot.and_then(|boot| {
-                    let (rank, collective) = rows.collective(source.recording, &event)?;
+                    let (rank, collective) = tracks.collective(source.recording, &event)?;
                     let (group, nth) = (collective.group, 0);
                     let start_ns = clamp(event.ts_ns.saturating_sub(clamp(offset_ns)));
                     Some(Member {
@@ -139,7 +144,7 @@ impl CollectiveSearch<'_> {
             found
         };
         let numbers = (0..chunks.len()).filter(may_have);
-        slices.extend(visit(numbers, AtOnce::Few, look).flatten())?;
+        slices.extend(map_chunks(numbers, BatchSize::Small, scan).flatten())?;
         slices.finish()
     }
 }
@@ -175,7 +180,7 @@ fn pairs(
 
 /// Adds an arrow: all ranks of the host `from` end before the first rank of `to` ends, plus the
 /// transfer time.
-fn put(
+fn push_arrow(
     key: CollectiveKey,
     from: HostEnd,
     to: HostEnd,
@@ -183,8 +188,8 @@ fn put(
 ) -> io::Result<()> {
     let mut name = [0; 20];
     name[..8].copy_from_slice(&key.group.to_le_bytes());
-    for (word, at) in [key.nth, from.boot, to.boot].into_iter().zip([8, 12, 16]) {
-        name[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    for (number, at) in [key.nth, from.boot, to.boot].into_iter().zip([8, 12, 16]) {
+        name[at..at + 4].copy_from_slice(&number.to_le_bytes());
     }
     let flow = xxh3_64(&name);
     let over_ns = clamp(to.first_ns.saturating_add(from.transfer_ns));

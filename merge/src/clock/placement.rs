@@ -72,7 +72,7 @@ impl Placement {
     }
 
     /// Formats the line for the summary.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let by = match self.method {
             "wall_clock" => "by its wall clock",
             "wall_clock_and_flows" => "by its wall clock and by flows",
@@ -85,14 +85,14 @@ impl Placement {
             Some(ns) => format!("±{}", duration(ns)),
             None => "off by any time".to_owned(),
         };
-        let mut words = format!(
+        let mut text = format!(
             "clock of {}: placed {by}, shifted by {} ns, {off}",
             self.host, self.shift_ns
         );
         let mut add = |is_so: bool, more: String| {
             if is_so {
-                words.push_str(", ");
-                words.push_str(&more);
+                text.push_str(", ");
+                text.push_str(&more);
             }
         };
         let (ppm, steps) = (self.drift_ppm, self.steps);
@@ -110,19 +110,19 @@ impl Placement {
             let off = duration(ns.unsigned_abs());
             add(true, format!("its wall clock was {off} {side}"));
         }
-        words
+        text
     }
 }
 
 /// Formats a time in a suitable unit.
 fn duration(ns: u64) -> String {
-    let (unit, of) = match ns {
+    let (unit, unit_ns) = match ns {
         0..10_000 => ("ns", 1),
         10_000..10_000_000 => ("us", 1_000),
         10_000_000..10_000_000_000 => ("ms", 1_000_000),
         _ => ("s", 1_000_000_000),
     };
-    format!("{} {unit}", ns.div_ceil(of))
+    format!("{} {unit}", ns.div_ceil(unit_ns))
 }
 
 /// Returns the drift in parts per million, rounded to three decimals.

@@ -64,7 +64,7 @@ struct Arguments {
     #[arg(long)]
     all_runs: bool,
     /// Merge nothing; check that viewers load this trace, and that its spans nest
-    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_TO_CHECK)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = MERGE_OPTIONS)]
     check: Option<PathBuf>,
     /// Exit with 1 if anything was damaged or lost
     #[arg(long)]
@@ -113,7 +113,7 @@ struct Arguments {
 }
 
 /// Options that only apply to a merge.
-const NOT_TO_CHECK: [&str; 26] = [
+const MERGE_OPTIONS: [&str; 26] = [
     "paths",
     "output",
     "gzip",
@@ -182,7 +182,7 @@ pub(crate) fn run() -> ExitCode {
     }
     if arguments.threads > most_threads() {
         let (asked, most) = (arguments.threads, most_threads());
-        say(&format!(
+        print_message(&format!(
             "--threads {asked}: {most} are taken, four for each core"
         ));
     }
@@ -195,7 +195,7 @@ pub(crate) fn run() -> ExitCode {
     match result {
         Ok(report) => {
             let is_bad = arguments.strict && !report.is_clean();
-            tell(&arguments, &report, || report.text(), is_bad)
+            print_report(&arguments, &report, || report.text(), is_bad)
         }
         Err(Error::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => fail(&error.to_string()),
@@ -227,7 +227,7 @@ fn run_check(path: &Path, arguments: &Arguments) -> ExitCode {
         false => check(path),
     };
     match report {
-        Ok(report) => tell(arguments, &report, || report.text(), !report.is_clean()),
+        Ok(report) => print_report(arguments, &report, || report.text(), !report.is_clean()),
         Err(error) => fail(&format!("{}: {error}", path.display())),
     }
 }
@@ -273,17 +273,20 @@ fn options(
         settle: !arguments.no_settle,
         ..Options::new(arguments.paths.clone())
     };
-    let are_named = !options.paths.is_empty();
-    if !are_named {
+    let has_paths = !options.paths.is_empty();
+    if !has_paths {
         let (path, output) = from_environment(variable)?;
         options.paths.push(path);
         options.output = output;
     }
     let (previous, all_runs) = (arguments.previous, arguments.all_runs);
     let runs = Runs::of(arguments.run.clone(), previous, all_runs);
-    let found = find_runs(&options.paths, are_named, &runs)?;
+    let found = find_runs(&options.paths, has_paths, &runs)?;
     if !arguments.quiet {
-        found.notices.iter().for_each(|notice| say(notice));
+        found
+            .notices
+            .iter()
+            .for_each(|notice| print_message(notice));
     }
     (options.paths, options.runs) = (found.paths, found.runs);
     match &arguments.output {
@@ -316,7 +319,7 @@ fn from_environment(
 }
 
 /// Prints the report in the requested form. Returns exit code 1 if `is_bad`.
-fn tell(
+fn print_report(
     arguments: &Arguments,
     report: &impl Serialize,
     text: impl FnOnce() -> String,
@@ -328,7 +331,7 @@ fn tell(
                 return fail(&format!("report: {error}"));
             }
         }
-        ReportForm::Text if !arguments.quiet => text().lines().for_each(say_plain),
+        ReportForm::Text if !arguments.quiet => text().lines().for_each(print_lines),
         _ => {}
     }
     ExitCode::from(u8::from(is_bad))
@@ -351,15 +354,15 @@ fn print(bytes: &[u8]) -> io::Result<()> {
 
 /// Prints an error, and returns exit code 2.
 fn fail(message: &str) -> ExitCode {
-    say(message);
+    print_message(message);
     ExitCode::from(2)
 }
 
-fn say(message: &str) {
-    say_plain(&format!("trace-merge: {message}"));
+fn print_message(message: &str) {
+    print_lines(&format!("trace-merge: {message}"));
 }
 
-fn say_plain(message: &str) {
+fn print_lines(message: &str) {
     // Quoted text, such as a path, must not control the terminal or change the direction of text.
     let _ = writeln!(std::io::stderr(), "{}", visible_lines(message)); // there is no other way to report it
 }
@@ -369,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_make_sense() {
+    fn arguments_are_consistent() {
         Arguments::command().debug_assert();
     }
 }

@@ -48,10 +48,17 @@ pub struct Devices {
 impl Devices {
     /// Collects the devices of all processes of a trace.
     pub(super) fn new(processes: &[Process], reports: &[ProcessReport]) -> Devices {
-        let threads = processes.iter().flat_map(|of| of.threads.values());
-        let parts: Vec<DevicePart> = processes.iter().map(|of| of.part.clone()).collect();
+        let threads = processes
+            .iter()
+            .flat_map(|process| process.threads.values());
+        let parts: Vec<DevicePart> = processes
+            .iter()
+            .map(|process| process.part.clone())
+            .collect();
         let with_device = parts.iter().filter(|part| part.device.is_some());
-        let times = reports.iter().map(|of| of.first_ns.zip(of.last_ns));
+        let times = reports
+            .iter()
+            .map(|process| process.first_ns.zip(process.last_ns));
         Devices {
             rows: threads.map(|thread| thread.row_use).collect(),
             scopes: with_device.filter_map(|part| part.scope).collect(),
@@ -164,13 +171,13 @@ impl Devices {
             },
             RowUse::Collectives => EventUse::Work(Work::Collective),
             RowUse::CollectiveParts => EventUse::Work(Work::CollectivePart),
-            RowUse::Sampled => work_if(!self.is_known_whole(event.ts_ns, process), Work::Named),
+            RowUse::Sampled => work_if(!self.is_duplicate(event.ts_ns, process), Work::Named),
         }
     }
 
     /// Returns true if, at this time, another trace has all kernels of the device that this process
     /// has sampled.
-    fn is_known_whole(&self, ns: i64, process: usize) -> bool {
+    fn is_duplicate(&self, ns: i64, process: usize) -> bool {
         let device = self.device(process).filter(|device| *device != process);
         let time_ns = device.and_then(|device| self.times_ns.get(device).copied()?);
         time_ns.is_some_and(|(from_ns, to_ns)| (from_ns..to_ns).contains(&ns))

@@ -12,19 +12,19 @@ pub(super) struct ThreadIndex {
     /// Threads of each recording, by pid and tid in its lines.
     recorded: Vec<HashMap<(i64, i64), ThreadRow>>,
     /// Extra lanes of threads, by their number.
-    beside: Vec<Option<ThreadRow>>,
+    extra_lanes: Vec<Option<ThreadRow>>,
 }
 
 impl ThreadIndex {
     /// Creates the index for the threads of a plan and their extra lanes.
-    pub(super) fn new(plan: &Plan, beside: &[Target]) -> ThreadIndex {
+    pub(super) fn new(plan: &Plan, extra_lanes: &[Target]) -> ThreadIndex {
         let mut threads = Vec::new();
         let mut rows: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
         for (number, process) in plan.processes.iter().enumerate() {
             for (key, thread) in &process.threads {
                 let nth = u32::try_from(threads.len()).unwrap_or(u32::MAX);
                 let tids = [thread.output_tid].into_iter();
-                for (tid, row) in tids.chain(thread.overflow.iter().copied()).zip(0..) {
+                for (tid, row) in tids.chain(thread.lane_tids.iter().copied()).zip(0..) {
                     rows.insert((process.output_pid, tid), (nth, row));
                 }
                 threads.push(trace_thread(number, process, *key, thread));
@@ -40,48 +40,50 @@ impl ThreadIndex {
                 ordinal,
             })
         };
-        let of_recording = |targets: &HashMap<(i64, i64), Target>| {
+        let recording_tracks = |targets: &HashMap<(i64, i64), Target>| {
             let targets = targets.iter();
             targets
                 .filter_map(|(thread, target)| Some((*thread, row(target)?)))
                 .collect()
         };
         ThreadIndex {
-            recorded: plan.targets.iter().map(of_recording).collect(),
-            beside: beside.iter().map(row).collect(),
+            recorded: plan.targets.iter().map(recording_tracks).collect(),
+            extra_lanes: extra_lanes.iter().map(row).collect(),
             threads,
         }
     }
 
     /// Returns the track on which the events of a thread are shown, if they are.
-    pub(super) fn of(&self, recording: usize, thread: (i64, i64)) -> Option<ThreadRow> {
+    pub(super) fn track(&self, recording: usize, thread: (i64, i64)) -> Option<ThreadRow> {
         self.recorded.get(recording)?.get(&thread).copied()
     }
 
     /// Returns an extra lane of a thread, by its number.
-    pub(super) fn beside(&self, number: u32) -> Option<ThreadRow> {
-        self.beside.get(usize::try_from(number).ok()?).copied()?
+    pub(super) fn extra_lane(&self, number: u32) -> Option<ThreadRow> {
+        self.extra_lanes
+            .get(usize::try_from(number).ok()?)
+            .copied()?
     }
 }
 
 /// Converts a thread of the plan to its public form.
 fn trace_thread(number: usize, process: &Process, key: ThreadKey, thread: &Thread) -> TraceThread {
-    let name = thread.shown_name();
+    let name = thread.display_name();
     // In a merged trace only the name distinguishes a lane from a thread.
     let is_recorded = matches!(process.key.recorder(), ProcessKey::Recorded(..));
-    let is_called_so = || name.as_deref().is_some_and(is_of_lane);
+    let has_lane_name = || name.as_deref().is_some_and(is_lane_name);
     TraceThread {
         process: number,
         tid: thread.output_tid,
         is_main: thread.is_main,
-        is_lane: matches!(key, ThreadKey::Lane(..)) || !is_recorded && is_called_so(),
-        rows: thread.overflow.clone(),
+        is_lane: matches!(key, ThreadKey::Lane(..)) || !is_recorded && has_lane_name(),
+        rows: thread.lane_tids.clone(),
         name,
     }
 }
 
 /// Returns true if recorders give this name to lanes or to tracks of samples.
-fn is_of_lane(name: &str) -> bool {
+fn is_lane_name(name: &str) -> bool {
     let number = name.strip_prefix("async ");
     name.contains(" (async)")
         || name.starts_with("samples ")
@@ -101,10 +103,10 @@ mod tests {
             "samples MainThread",
             "batches (async) (overlapping 2)",
         ] {
-            assert!(is_of_lane(name), "{name}");
+            assert!(is_lane_name(name), "{name}");
         }
         for name in ["async", "async io", "my async 1", "Task-2", ""] {
-            assert!(!is_of_lane(name), "{name}");
+            assert!(!is_lane_name(name), "{name}");
         }
     }
 }

@@ -8,14 +8,14 @@ use crate::event::edges::Lies;
 use crate::event::line::{Event, is_left_out};
 use crate::identity::process::{Process, ProcessKey};
 use crate::lanes::assign::Form;
-use crate::pass::chunk::{Chunk, EventRef, OfChunk, OfEvent};
+use crate::pass::chunk::{Chunk, ChunkRecords, EventRecord, EventRef};
 use crate::pass::labels::Labels;
-use crate::pass::visit::{AtOnce, ChunkView, visit};
+use crate::pass::parallel::{BatchSize, ChunkView, map_chunks};
 use crate::reader::error::in_first;
 use crate::reader::placed_event::{PlacedEvent, TraceThread, mended};
-use crate::span::group_key::{GroupEvent, whole};
-use crate::span::groups::{Joined, join};
-use crate::span::lane_events::ArgsPlace;
+use crate::span::group_key::{GroupEvent, group_and_role};
+use crate::span::groups::{Matched, match_events};
+use crate::span::lane_events::ArgsPosition;
 use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::chunk_summary::{RecordedThread, thread_kind};
 use crate::write::addition::Addition;
@@ -31,7 +31,7 @@ pub struct TraceEvents<'a> {
     trace: ReadyTrace<'a>,
     index: ThreadIndex,
     /// Counterparts of begins and ends that were matched.
-    mates: Sorted<SpanMate>,
+    counterparts: Sorted<SpanCounterpart>,
     processes: Vec<TraceProcess<'a>>,
     devices: Devices,
     addition: Addition,
@@ -42,8 +42,8 @@ impl<'a> TraceEvents<'a> {
         let (job, report) = (trace.job, trace.report);
         let processes = &job.plan.processes;
         TraceEvents {
-            index: ThreadIndex::new(job.plan, &job.overflow.rows),
-            mates: Sorted::default(),
+            index: ThreadIndex::new(job.plan, &job.extra_lanes.targets),
+            counterparts: Sorted::default(),
             processes: trace_processes(processes, &report.processes),
             devices: Devices::new(processes, &report.processes),
             addition: Addition::default(),
@@ -97,11 +97,11 @@ impl<'a> TraceEvents<'a> {
     /// # Errors
     /// Returns an error if there is no room for temporary files.
     pub fn match_spans(&mut self) -> Result<(), Error> {
-        let mates = |folder: &Path| {
+        let counterparts = |folder: &Path| {
             let pool = self.trace.pool;
-            pool.install(|| span_mates(&self.trace.job, &self.index, folder))
+            pool.install(|| span_counterparts(&self.trace.job, &self.index, folder))
         };
-        self.mates = in_first(self.trace.folders, mates)?;
+        self.counterparts = in_first(self.trace.folders, counterparts)?;
         Ok(())
     }
 
@@ -121,54 +121,54 @@ impl<'a> TraceEvents<'a> {
         let chunks = self.trace.job.chunks;
         let progress = self.trace.job.progress;
         progress.expect_more(chunks.iter().map(Chunk::len).sum());
-        let look = |number: usize| {
+        let scan = |number: usize| {
             let mut found = begin();
-            self.of_chunk(number, |event| of_event(&mut found, event));
+            self.for_each_in_chunk(number, |event| of_event(&mut found, event));
             progress.add(chunks[number].len(), 0);
             found
         };
         let pool = self.trace.pool;
-        pool.install(|| visit(0..chunks.len(), AtOnce::Many, look).try_for_each(merge))
+        pool.install(|| map_chunks(0..chunks.len(), BatchSize::Large, scan).try_for_each(merge))
     }
 
     /// Calls `found` with the events of a chunk.
-    fn of_chunk(&self, number: usize, mut found: impl FnMut(&PlacedEvent<'_>)) {
+    fn for_each_in_chunk(&self, number: usize, mut found: impl FnMut(&PlacedEvent<'_>)) {
         let job = &self.trace.job;
         let chunk = &job.chunks[number];
         let source = &job.sources[chunk.source];
         let shift_ns = job.plan.shifts_ns[source.recording];
-        let mut moved = job.overflow.of_chunk(number, job.sources);
-        let mut mates = OfChunk::new(&self.mates, number);
+        let mut moved = job.extra_lanes.chunk_moves(number, job.sources);
+        let mut counterparts = ChunkRecords::new(&self.counterparts, number);
         // Last thread of each kind of threads, with its track.
         let mut recent = [None; 64];
-        let mut of_thread = |thread: (i64, i64)| {
+        let mut track = |thread: (i64, i64)| {
             let recent = &mut recent[thread_kind(thread)];
             if recent.is_none_or(|(last, _)| last != thread) {
-                *recent = Some((thread, self.index.of(source.recording, thread)));
+                *recent = Some((thread, self.index.track(source.recording, thread)));
             }
             recent.and_then(|(_, place)| place)
         };
-        chunk.each(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, lies, event| {
             // Advance both iterators even if the event is not shown.
             let shown = moved.next();
-            let mate = mates.next();
+            let counterpart = counterparts.next();
             if lies == Lies::Outside || shown.form == Form::Omitted || is_left_out(event) {
                 return;
             }
-            let place = match shown.row {
-                Some(row) => self.index.beside(row),
-                None => of_thread((event.pid, event.tid)),
+            let place = match shown.lane {
+                Some(lane) => self.index.extra_lane(lane),
+                None => track((event.pid, event.tid)),
             };
             let Some(place) = place else { return };
-            let mut tell = |event: &Event<'_>| {
+            let mut emit = |event: &Event<'_>| {
                 let mut placed = PlacedEvent::new(event, place, shift_ns);
-                placed.other_ns = mate.map(|mate| mate.other_ns.max(0));
+                placed.other_ns = counterpart.map(|counterpart| counterpart.other_ns.max(0));
                 placed.is_cut = lies == Lies::Across;
                 found(&placed);
             };
             shown.with(event, |event| match event.fields.is_mended() {
-                true => mended(event, tell),
-                false => tell(event),
+                true => mended(event, emit),
+                false => emit(event),
             });
         });
     }
@@ -204,7 +204,7 @@ pub(super) fn trace_processes<'a>(
 ) -> Vec<TraceProcess<'a>> {
     let keys = processes.iter().map(|process| &process.key);
     let numbers: BTreeMap<&ProcessKey, usize> = keys.zip(0..).collect();
-    let of = |((process, report), number): ((&'a Process, &'a ProcessReport), usize)| {
+    let process = |((process, report), number): ((&'a Process, &'a ProcessReport), usize)| {
         let (recorder, origin) = (process.key.recorder(), process.origin.as_ref());
         let boot_id = match recorder {
             ProcessKey::Recorded(_, boot_id, ..) => Some(boot_id.as_str()),
@@ -221,62 +221,67 @@ pub(super) fn trace_processes<'a>(
             clock_uncertainty_ns: process.clock.and_then(|clock| clock.uncertainty_ns),
         }
     };
-    processes.iter().zip(reports).zip(0..).map(of).collect()
+    processes
+        .iter()
+        .zip(reports)
+        .zip(0..)
+        .map(process)
+        .collect()
 }
 
 /// Returns the counterpart of each begin and end that has one.
-pub(super) fn span_mates(
+pub(super) fn span_counterparts(
     job: &Job<'_>,
     index: &ThreadIndex,
     folder: &Path,
-) -> io::Result<Sorted<SpanMate>> {
-    let mut halves = Sorter::new(folder);
+) -> io::Result<Sorted<SpanCounterpart>> {
+    let mut begins_and_ends = Sorter::new(folder);
     let (sources, chunks) = (job.sources, job.chunks);
-    let numbers = (0..chunks.len()).filter(|number| chunks[*number].halves);
-    let half = |(recording, thread): RecordedThread, at: EventRef, event: &Event<'_>| {
+    let numbers = (0..chunks.len()).filter(|number| chunks[*number].has_begins_or_ends);
+    let begin_or_end = |(recording, thread): RecordedThread, at: EventRef, event: &Event<'_>| {
         if !matches!(event.phase, Begin | End | AsyncBegin | AsyncEnd) {
             return None;
         }
-        let row = index.of(recording, thread)?;
+        let row = index.track(recording, thread)?;
         let target = job.plan.targets[recording].get(&thread)?;
-        let (whole, role) = whole(event, target, row.thread, false)?;
+        let (group, role) = group_and_role(event, target, row.thread, false)?;
         let shift_ns = job.plan.shifts_ns[recording];
         Some(GroupEvent {
-            whole,
+            group,
             at_ns: event.ts_ns.saturating_add(shift_ns),
             at,
-            labels: Labels::of(event),
+            labels: Labels::new(event),
             role,
-            more: ArgsPlace::default(),
+            data: ArgsPosition::default(),
         })
     };
-    let look = |number: usize| ChunkView { sources, chunks }.shown(number, half);
-    halves.extend(visit(numbers, AtOnce::Few, look).flatten())?;
-    let mut mates = Sorter::new(folder);
-    join(&halves.finish()?, |joined| {
-        let Joined::Span(begin, Some(end)) = joined else {
+    let scan = |number: usize| ChunkView { sources, chunks }.map_shown(number, begin_or_end);
+    begins_and_ends.extend(map_chunks(numbers, BatchSize::Small, scan).flatten())?;
+    let mut counterparts = Sorter::new(folder);
+    match_events(&begins_and_ends.finish()?, |matched| {
+        let Matched::Span(begin, Some(end)) = matched else {
             return Ok(());
         };
-        for (half, other) in [(begin, end), (end, begin)] {
-            let (at, other_ns) = (half.at, other.at_ns);
-            mates.push(SpanMate { at, other_ns })?;
+        for (event, other) in [(begin, end), (end, begin)] {
+            let (at, other_ns) = (event.at, other.at_ns);
+            counterparts.push(SpanCounterpart { at, other_ns })?;
         }
         Ok(())
     })?;
-    mates.finish()
+    counterparts.finish()
 }
 
 /// Time of the counterpart of a begin or an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SpanMate {
+pub(super) struct SpanCounterpart {
     pub(super) at: EventRef,
     pub(super) other_ns: i64,
 }
 
-impl OfEvent for SpanMate {
-    fn at(&self) -> EventRef {
+impl EventRecord for SpanCounterpart {
+    fn event(&self) -> EventRef {
         self.at
     }
 }
 
-impl Record for SpanMate {}
+impl Record for SpanCounterpart {}

@@ -33,16 +33,16 @@ pub(super) struct Clues {
 
 impl Clues {
     /// Collects the hints of a process. Processes recorded by us have none.
-    pub(super) fn of(process: &Process) -> Clues {
+    pub(super) fn from_process(process: &Process) -> Clues {
         let Some(origin) = &process.origin else {
             return Clues::default();
         };
         let name = process.name.as_deref().or(process.fallback_name.as_deref());
         let (name, labels) = (name.unwrap_or(""), origin.labels.as_deref().unwrap_or(""));
         let is_host = is_of_host(labels);
-        let of_labels = DeviceLabel::in_labels(labels);
-        let is_labelled = of_labels.is_some();
-        let label = of_labels.or_else(|| DeviceLabel::in_name(name).filter(|_| !is_host));
+        let from_labels = DeviceLabel::in_labels(labels);
+        let is_labelled = from_labels.is_some();
+        let label = from_labels.or_else(|| DeviceLabel::in_name(name).filter(|_| !is_host));
         let mut categories = RowCategories::default();
         for thread in process.threads.values() {
             categories.add(thread.categories);
@@ -95,7 +95,7 @@ impl Clues {
 
 /// Removes groups that only share a name with the vendor's, such as `Communication` in an unrelated
 /// trace. These have no label, and the trace does not have the tasks of an NPU.
-pub(super) fn forget_namesakes(clues: &mut [Clues]) {
+pub(super) fn drop_false_groups(clues: &mut [Clues]) {
     let is_hardware = |clues: &&Clues| clues.group == Some(VendorGroup::Hardware);
     let with_npu = clues.iter().filter(is_hardware);
     let with_npu: BTreeSet<Option<u64>> = with_npu.map(|clues| clues.scope).collect();
@@ -115,7 +115,7 @@ fn scope(origin: &TraceOrigin, notes: &LabelNotes<'_>) -> Option<u64> {
     let rank = text.and_then(|text| text.strip_prefix('[')?.split_once(']'));
     let rank = rank.map_or("", |(rank, _)| rank);
     let trace = Some(notes.trace.as_str()).filter(|_| origin.is_merged);
-    let scope = format!("{}\n{rank}\n{}", origin.place.0, trace.unwrap_or(""));
+    let scope = format!("{}\n{rank}\n{}", origin.sort_key.0, trace.unwrap_or(""));
     Some(xxh3_64(scope.as_bytes()))
 }
 
@@ -133,7 +133,7 @@ struct WorkGroups {
 }
 
 impl WorkGroups {
-    fn of(process: usize, clues: &Clues) -> WorkGroups {
+    fn new(process: usize, clues: &Clues) -> WorkGroups {
         let number = clues.number();
         WorkGroups {
             first: (number.is_none(), clues.group, process),
@@ -141,7 +141,7 @@ impl WorkGroups {
         }
     }
 
-    fn with(self, other: WorkGroups) -> WorkGroups {
+    fn merge(self, other: WorkGroups) -> WorkGroups {
         let numbers = self.numbers.into_iter().chain(other.numbers);
         WorkGroups {
             first: self.first.min(other.first),
@@ -155,27 +155,28 @@ impl WorkGroups {
 pub(super) fn npus(clues: &[Clues]) -> Vec<Option<usize>> {
     let mut works: BTreeMap<GroupKey, WorkGroups> = BTreeMap::new();
     let numbered = clues.iter().enumerate();
-    for (process, of) in numbered.clone().filter(|(_, of)| of.is_npu_work()) {
-        let work = WorkGroups::of(process, of);
-        for owner in [None, Some(of.owner())] {
-            for number in [None, Some(of.number())] {
-                let found = works.entry((of.scope, owner, number)).or_insert(work);
-                *found = found.with(work);
+    for (process, clues) in numbered.clone().filter(|(_, clues)| clues.is_npu_work()) {
+        let work = WorkGroups::new(process, clues);
+        for owner in [None, Some(clues.owner())] {
+            for number in [None, Some(clues.number())] {
+                let found = works.entry((clues.scope, owner, number)).or_insert(work);
+                *found = found.merge(work);
             }
         }
     }
-    let npu = |(process, of): (usize, &Clues)| {
-        if !of.is_of_npu() {
+    let npu = |(process, clues): (usize, &Clues)| {
+        if !clues.is_of_npu() {
             return None;
         }
-        let owners = may_be(of.owner()).into_iter();
-        let pairs = owners.flat_map(|owner| may_be(of.number()).map(|number| (owner, number)));
-        let shared = pairs.filter_map(|(owner, number)| works.get(&(of.scope, owner, number)));
-        let shared = shared.copied().reduce(WorkGroups::with)?;
+        let owners = matching_keys(clues.owner()).into_iter();
+        let pairs =
+            owners.flat_map(|owner| matching_keys(clues.number()).map(|number| (owner, number)));
+        let shared = pairs.filter_map(|(owner, number)| works.get(&(clues.scope, owner, number)));
+        let shared = shared.copied().reduce(WorkGroups::merge)?;
         let is_one = shared.numbers.is_none_or(|(least, most)| least == most);
-        match of.number().is_some() || is_one {
+        match clues.number().is_some() || is_one {
             true => Some(shared.first.2),
-            false => of.is_npu_work().then_some(process),
+            false => clues.is_npu_work().then_some(process),
         }
     };
     numbered.map(npu).collect()
@@ -183,9 +184,9 @@ pub(super) fn npus(clues: &[Clues]) -> Vec<Option<usize>> {
 
 /// Returns the keys to look up for a group: groups with the same value or without one. If the group
 /// has no value, all groups match.
-fn may_be<T: Copy>(of: Option<T>) -> [Option<Option<T>>; 2] {
-    match of {
-        Some(_) => [Some(of), Some(None)],
+fn matching_keys<T: Copy>(value: Option<T>) -> [Option<Option<T>>; 2] {
+    match value {
+        Some(_) => [Some(value), Some(None)],
         None => [None; 2],
     }
 }
@@ -194,14 +195,14 @@ fn may_be<T: Copy>(of: Option<T>) -> [Option<Option<T>>; 2] {
 struct Device {
     label: DeviceLabel,
     time_ns: (i64, i64),
-    aside: DuplicateOf,
+    duplicate_of: DuplicateOf,
 }
 
 /// Marks our own groups of tracks as duplicates if the vendor's profiler recorded the same device
 /// at the same time.
-pub(crate) fn step_aside(processes: &mut BTreeMap<ProcessKey, Process>) {
+pub(crate) fn mark_duplicates(processes: &mut BTreeMap<ProcessKey, Process>) {
     let mut devices: BTreeMap<i64, Vec<Device>> = BTreeMap::new();
-    for (pid, device) in processes.values().filter_map(device) {
+    for (pid, device) in processes.values().filter_map(vendor_device) {
         devices.entry(pid).or_default().push(device);
     }
     for process in processes.values_mut() {
@@ -217,14 +218,14 @@ pub(crate) fn step_aside(processes: &mut BTreeMap<ProcessKey, Process>) {
                 device.time_ns.0 <= activity.last_ns && activity.first_ns <= device.time_ns.1;
             overlaps && device.label.names(&label)
         };
-        let mut of_pid = devices.get(&process.pid).into_iter().flatten();
-        let found = of_pid.find(is_same);
-        process.aside = found.map(|device| Box::new(device.aside.clone()));
+        let mut with_pid = devices.get(&process.pid).into_iter().flatten();
+        let found = with_pid.find(is_same);
+        process.duplicate_of = found.map(|device| Box::new(device.duplicate_of.clone()));
     }
 }
 
 /// Returns the device that a process shows, and the pid of its host.
-fn device(process: &Process) -> Option<(i64, Device)> {
+fn vendor_device(process: &Process) -> Option<(i64, Device)> {
     let origin = process.origin.as_ref()?;
     let label = DeviceLabel::in_labels(origin.labels.as_deref()?)?;
     let is_hardware = process.name.as_deref().and_then(vendor_group) == Some(VendorGroup::Hardware);
@@ -232,10 +233,10 @@ fn device(process: &Process) -> Option<(i64, Device)> {
     let device = Device {
         label,
         time_ns: (process.activity.first_ns, process.activity.last_ns),
-        aside: DuplicateOf {
+        duplicate_of: DuplicateOf {
             trace: origin.name.clone(),
             hardware: process.key.clone(),
-            place: origin.place,
+            sort_key: origin.sort_key,
         },
     };
     Some((pid, device))

@@ -4,13 +4,13 @@
 use crate::device::category::RowUse;
 use crate::device::group::{VendorGroup, is_of_mspti, is_plane, is_step_row, packed_pid, xla_work};
 use crate::device::label::is_of_xla;
-use crate::identity::device_clues::{Clues, forget_namesakes, npus};
+use crate::identity::device_clues::{Clues, drop_false_groups, npus};
 use crate::identity::process::{DevicePart, Process, ProcessKey, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kind of tracks that a process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rows {
+enum ProcessKind {
     Host,
     /// All tracks of a device, with work on each of them.
     Work,
@@ -27,23 +27,23 @@ enum Rows {
 }
 
 /// Finds the devices and sets the relation of each process and thread to them.
-pub(crate) fn give_devices(processes: &mut [Process]) {
-    let mut clues: Vec<Clues> = processes.iter().map(Clues::of).collect();
-    forget_namesakes(&mut clues);
+pub(crate) fn assign_devices(processes: &mut [Process]) {
+    let mut clues: Vec<Clues> = processes.iter().map(Clues::from_process).collect();
+    drop_false_groups(&mut clues);
     let npus = npus(&clues);
-    let rows: Vec<Rows> = (0..processes.len())
-        .map(|number| rows(&processes[number], &clues[number], npus[number]))
+    let kinds: Vec<ProcessKind> = (0..processes.len())
+        .map(|number| process_kind(&processes[number], &clues[number], npus[number]))
         .collect();
-    let found = Found::new(processes, &clues, &npus, &rows);
-    let parts = found.parts();
-    let with_collectives = found.with_collectives(&parts);
+    let search = DeviceSearch::new(processes, &clues, &npus, &kinds);
+    let parts = search.device_parts();
+    let with_collectives = search.npus_with_collectives(&parts);
     for (number, part) in parts.into_iter().enumerate() {
         let process = &mut processes[number];
         let origin = process.origin.as_ref();
         let is_kineto = origin.is_some_and(|origin| origin.is_kineto);
         let has_collectives = |device| with_collectives.contains(&device);
         let shows_collectives = !part.device.is_some_and(has_collectives);
-        give_rows(process, rows[number], is_kineto, shows_collectives);
+        set_row_uses(process, kinds[number], is_kineto, shows_collectives);
         process.part = DevicePart {
             is_worker: part.device.is_some() && shows_work(process, part.device == Some(number)),
             ..part
@@ -61,49 +61,49 @@ fn shows_work(process: &Process, is_device: bool) -> bool {
     })
 }
 
-fn rows(process: &Process, clues: &Clues, npu: Option<usize>) -> Rows {
+fn process_kind(process: &Process, clues: &Clues, npu: Option<usize>) -> ProcessKind {
     if process.tracks.is_some() {
-        return match process.aside {
-            Some(_) => Rows::Sampled,
-            None => Rows::Work,
+        return match process.duplicate_of {
+            Some(_) => ProcessKind::Sampled,
+            None => ProcessKind::Work,
         };
     }
     let Some(origin) = &process.origin else {
-        return Rows::Host;
+        return ProcessKind::Host;
     };
     let is_device = |thread: &Thread| thread.categories.is_device(origin.is_kineto);
     match (clues.group, &clues.label) {
-        _ if !clues.sampled_from.is_empty() => Rows::Sampled,
+        _ if !clues.sampled_from.is_empty() => ProcessKind::Sampled,
         // Recorded by us, and written by an earlier merge.
         _ if clues.scope.is_none() => match clues.is_labelled {
-            true => Rows::Work,
-            false => Rows::Host,
+            true => ProcessKind::Work,
+            false => ProcessKind::Host,
         },
-        (Some(VendorGroup::Host), _) => Rows::Host,
-        (Some(group), _) => Rows::Vendor(group),
-        (None, Some(_)) if npu.is_some() => Rows::Vendor(VendorGroup::Derived),
-        (None, Some(_)) if process.name.as_deref().is_some_and(is_of_xla) => Rows::Xla,
+        (Some(VendorGroup::Host), _) => ProcessKind::Host,
+        (Some(group), _) => ProcessKind::Vendor(group),
+        (None, Some(_)) if npu.is_some() => ProcessKind::Vendor(VendorGroup::Derived),
+        (None, Some(_)) if process.name.as_deref().is_some_and(is_of_xla) => ProcessKind::Xla,
         (None, Some(_)) => {
             let categories = clues.categories;
             match categories.is_kineto() || categories.any() && origin.is_kineto {
-                true => Rows::ByCategory,
-                false => Rows::Work,
+                true => ProcessKind::ByCategory,
+                false => ProcessKind::Work,
             }
         }
-        (None, None) if clues.is_host => Rows::Host,
+        (None, None) if clues.is_host => ProcessKind::Host,
         (None, None) => match process.threads.values().any(|thread| is_device(thread)) {
-            true => Rows::Mixed,
-            false => Rows::Host,
+            true => ProcessKind::Mixed,
+            false => ProcessKind::Host,
         },
     }
 }
 
 /// Hints and kinds of all processes, and indexes of some of them.
-struct Found<'a> {
+struct DeviceSearch<'a> {
     processes: &'a [Process],
     clues: &'a [Clues],
     npus: &'a [Option<usize>],
-    rows: &'a [Rows],
+    kinds: &'a [ProcessKind],
     numbers: BTreeMap<&'a ProcessKey, usize>,
     /// Host process of a scope, and host process of each owner of groups there. `None` if it is
     /// ambiguous.
@@ -114,58 +114,58 @@ struct Found<'a> {
     hardware: BTreeMap<(Option<usize>, &'a str, i64), Vec<usize>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> DeviceSearch<'a> {
     fn new(
         processes: &'a [Process],
         clues: &'a [Clues],
         npus: &'a [Option<usize>],
-        rows: &'a [Rows],
-    ) -> Found<'a> {
+        kinds: &'a [ProcessKind],
+    ) -> DeviceSearch<'a> {
         let keys = processes.iter().map(|process| &process.key);
-        let mut found = Found {
+        let mut search = DeviceSearch {
             processes,
             clues,
             npus,
-            rows,
+            kinds,
             numbers: keys.zip(0..).collect(),
             hosts: BTreeMap::new(),
             noted_hosts: BTreeMap::new(),
             hardware: BTreeMap::new(),
         };
         let mut hosts: BTreeMap<(u64, Option<i64>), Vec<usize>> = BTreeMap::new();
-        for (number, of) in clues.iter().enumerate() {
-            let (is_host, file) = (rows[number] == Rows::Host, found.file(number));
-            if let Some(pid) = of.noted_pid.as_deref().filter(|_| is_host) {
-                let key = (file, of.scope, pid);
-                found.noted_hosts.entry(key).or_insert(number);
+        for (number, clues) in clues.iter().enumerate() {
+            let (is_host, file) = (kinds[number] == ProcessKind::Host, search.file(number));
+            if let Some(pid) = clues.noted_pid.as_deref().filter(|_| is_host) {
+                let key = (file, clues.scope, pid);
+                search.noted_hosts.entry(key).or_insert(number);
             }
-            let is_known = of.is_host || of.categories.has_host() || of.group.is_some();
-            if let Some(scope) = of.scope.filter(|_| is_host && is_known) {
-                let owner = packed_pid(of.pid, None);
+            let is_known = clues.is_host || clues.categories.has_host() || clues.group.is_some();
+            if let Some(scope) = clues.scope.filter(|_| is_host && is_known) {
+                let owner = packed_pid(clues.pid, None);
                 for owner in [None].into_iter().chain(owner.map(Some)) {
                     hosts.entry((scope, owner)).or_default().push(number);
                 }
             }
-            if of.group == Some(VendorGroup::Hardware)
-                && let Some(owner) = of.owner()
+            if clues.group == Some(VendorGroup::Hardware)
+                && let Some(owner) = clues.owner()
             {
-                let key = (file, of.trace.as_str(), owner);
-                found.hardware.entry(key).or_default().push(number);
+                let key = (file, clues.trace.as_str(), owner);
+                search.hardware.entry(key).or_default().push(number);
             }
         }
         let hosts = hosts.into_iter();
-        let hosts = hosts.map(|(key, hosts)| (key, only(clues, &hosts)));
-        found.hosts = hosts.collect();
-        found
+        let hosts = hosts.map(|(key, hosts)| (key, single_host(clues, &hosts)));
+        search.hosts = hosts.collect();
+        search
     }
 
     /// Returns the number of the file that a process of another profiler comes from.
     fn file(&self, number: usize) -> Option<usize> {
         let origin = self.processes[number].origin.as_ref();
-        origin.map(|origin| origin.place.0)
+        origin.map(|origin| origin.sort_key.0)
     }
 
-    fn parts(&self) -> Vec<DevicePart> {
+    fn device_parts(&self) -> Vec<DevicePart> {
         let recorder = |number: usize| {
             let recorder = self.numbers.get(self.processes[number].key.recorder());
             recorder.copied().filter(|recorder| *recorder != number)
@@ -173,11 +173,11 @@ impl<'a> Found<'a> {
         let mut parts: Vec<DevicePart> = (0..self.processes.len())
             .map(|number| DevicePart {
                 device: self.device(number),
-                is_rows: !matches!(self.rows[number], Rows::Host | Rows::Mixed),
+                is_rows: !matches!(self.kinds[number], ProcessKind::Host | ProcessKind::Mixed),
                 label: self.label(number),
                 host: recorder(number)
                     .or_else(|| self.host(number))
-                    .or((self.rows[number] == Rows::Mixed).then_some(number)),
+                    .or((self.kinds[number] == ProcessKind::Mixed).then_some(number)),
                 scope: self.clues[number].scope,
                 ..DevicePart::default()
             })
@@ -189,7 +189,7 @@ impl<'a> Found<'a> {
         }
         // The process that recorded a device's sampled launches is the best match for its host.
         for number in 0..parts.len() {
-            if self.rows[number] == Rows::Sampled
+            if self.kinds[number] == ProcessKind::Sampled
                 && let Some(device) = parts[number].device
             {
                 parts[device].host = parts[number].host.or(parts[device].host);
@@ -201,16 +201,18 @@ impl<'a> Found<'a> {
     /// Returns the device whose tracks a process has.
     fn device(&self, number: usize) -> Option<usize> {
         let mut threads = self.processes[number].used_threads();
-        let is_one = match self.rows[number] {
-            Rows::Host => false,
-            Rows::Vendor(_) => return self.npus[number],
-            Rows::Sampled => return self.whole_device(number).or(Some(number)),
+        let is_one = match self.kinds[number] {
+            ProcessKind::Host => false,
+            ProcessKind::Vendor(_) => return self.npus[number],
+            ProcessKind::Sampled => return self.whole_device(number).or(Some(number)),
             // Our own tracks count even if nothing was recorded on them.
-            Rows::Work if self.clues[number].scope.is_none() => true,
-            Rows::Work | Rows::Xla => threads.next().is_some(),
+            ProcessKind::Work if self.clues[number].scope.is_none() => true,
+            ProcessKind::Work | ProcessKind::Xla => threads.next().is_some(),
             // Kineto labels GPUs that did nothing. It shows host threads that it does not know on
             // the tracks of the first GPU.
-            Rows::ByCategory | Rows::Mixed => threads.any(|thread| thread.categories.has_work()),
+            ProcessKind::ByCategory | ProcessKind::Mixed => {
+                threads.any(|thread| thread.categories.has_work())
+            }
         };
         is_one.then_some(number)
     }
@@ -218,8 +220,8 @@ impl<'a> Found<'a> {
     /// Returns the device whose launches a process has sampled.
     fn whole_device(&self, number: usize) -> Option<usize> {
         let process = &self.processes[number];
-        if let Some(aside) = &process.aside {
-            return self.npus[*self.numbers.get(&aside.hardware)?];
+        if let Some(duplicate_of) = &process.duplicate_of {
+            return self.npus[*self.numbers.get(&duplicate_of.hardware)?];
         }
         let sampled = &self.clues[number];
         let label = sampled.label.as_ref()?;
@@ -246,14 +248,14 @@ impl<'a> Found<'a> {
         let mut rests = found.map(|(at, _)| &name[at + label.len()..]);
         let has_label = rests.any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
         let is_named = !clues.is_labelled && clues.label.is_some() || has_label;
-        (!is_named && self.rows[number] != Rows::Host).then_some(label)
+        (!is_named && self.kinds[number] != ProcessKind::Host).then_some(label)
     }
 
     /// Returns the process that launched the work of a device, or the process that a group of the
     /// host belongs to.
     fn host(&self, number: usize) -> Option<usize> {
         let clues = &self.clues[number];
-        let is_host = self.rows[number] == Rows::Host;
+        let is_host = self.kinds[number] == ProcessKind::Host;
         if is_host && clues.group != Some(VendorGroup::Host) {
             return None;
         }
@@ -273,10 +275,11 @@ impl<'a> Found<'a> {
     }
 
     /// Returns the NPUs whose collectives have tracks of their own.
-    fn with_collectives(&self, parts: &[DevicePart]) -> BTreeSet<usize> {
+    fn npus_with_collectives(&self, parts: &[DevicePart]) -> BTreeSet<usize> {
         let numbers = 0..self.processes.len();
         let has_some = |number: &usize| {
-            let is_communication = self.rows[*number] == Rows::Vendor(VendorGroup::Communication);
+            let is_communication =
+                self.kinds[*number] == ProcessKind::Vendor(VendorGroup::Communication);
             is_communication && has_collectives(&self.processes[*number])
         };
         let with_some = numbers.filter(has_some);
@@ -288,7 +291,7 @@ impl<'a> Found<'a> {
 
 /// Returns the host process if it is unambiguous. Groups such as `CANN` only count if there is no
 /// other process.
-fn only(clues: &[Clues], hosts: &[usize]) -> Option<usize> {
+fn single_host(clues: &[Clues], hosts: &[usize]) -> Option<usize> {
     let is_plain = |host: &&usize| clues[**host].group.is_none();
     let plain: Vec<&usize> = hosts.iter().filter(is_plain).collect();
     match (plain.as_slice(), hosts) {
@@ -308,9 +311,14 @@ fn thread_name(thread: &Thread) -> &str {
     thread.name.as_deref().unwrap_or("")
 }
 
-fn give_rows(process: &mut Process, rows: Rows, is_kineto: bool, shows_collectives: bool) {
+fn set_row_uses(
+    process: &mut Process,
+    kind: ProcessKind,
+    is_kineto: bool,
+    shows_collectives: bool,
+) {
     let is_xla_work =
-        (rows == Rows::Xla).then(|| xla_work(process.used_threads().map(thread_name)));
+        (kind == ProcessKind::Xla).then(|| xla_work(process.used_threads().map(thread_name)));
     let has_collectives = has_collectives(process);
     for thread in process.threads.values_mut() {
         let name = thread_name(thread);
@@ -318,26 +326,26 @@ fn give_rows(process: &mut Process, rows: Rows, is_kineto: bool, shows_collectiv
             true => row_use,
             false => RowUse::Regions,
         };
-        thread.row_use = match rows {
-            Rows::Host => RowUse::Host,
-            Rows::Work | Rows::Sampled if is_of_mspti(name) => RowUse::Regions,
-            Rows::Work => RowUse::Work,
-            Rows::Xla => regions_unless(
+        thread.row_use = match kind {
+            ProcessKind::Host => RowUse::Host,
+            ProcessKind::Work | ProcessKind::Sampled if is_of_mspti(name) => RowUse::Regions,
+            ProcessKind::Work => RowUse::Work,
+            ProcessKind::Xla => regions_unless(
                 is_xla_work.is_some_and(|is_work| is_work(name)),
                 RowUse::Work,
             ),
-            Rows::ByCategory if thread.categories.is_host() => RowUse::Host,
-            Rows::Mixed if !thread.categories.is_device(is_kineto) => RowUse::Host,
-            Rows::ByCategory | Rows::Mixed => RowUse::ByCategory,
-            Rows::Sampled => RowUse::Sampled,
-            Rows::Vendor(VendorGroup::Hardware) => {
+            ProcessKind::ByCategory if thread.categories.is_host() => RowUse::Host,
+            ProcessKind::Mixed if !thread.categories.is_device(is_kineto) => RowUse::Host,
+            ProcessKind::ByCategory | ProcessKind::Mixed => RowUse::ByCategory,
+            ProcessKind::Sampled => RowUse::Sampled,
+            ProcessKind::Vendor(VendorGroup::Hardware) => {
                 regions_unless(!is_step_row(name), RowUse::Tasks { shows_collectives })
             }
-            Rows::Vendor(VendorGroup::Communication) => match is_plane(name) {
+            ProcessKind::Vendor(VendorGroup::Communication) => match is_plane(name) {
                 true => regions_unless(!has_collectives, RowUse::CollectiveParts),
                 false => RowUse::Collectives,
             },
-            Rows::Vendor(_) => RowUse::Regions,
+            ProcessKind::Vendor(_) => RowUse::Regions,
         };
     }
 }

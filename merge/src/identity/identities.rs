@@ -5,8 +5,8 @@ use crate::event::patch::Target;
 use crate::fragment::exit::Exit;
 use crate::fragment::liveness::boot;
 use crate::fragment::recording::ForeignTrace;
-use crate::identity::device_clues::step_aside;
-use crate::identity::devices::give_devices;
+use crate::identity::device_clues::mark_duplicates;
+use crate::identity::devices::assign_devices;
 use crate::identity::process::{
     DevicePart, Process, ProcessClock, ProcessKey, RecordingEnd, ThreadKey, TraceOrigin, TrackGroup,
 };
@@ -37,34 +37,34 @@ const TICK_NS: u64 = 10_000_000;
 pub(crate) fn processes(members: &[IdentityMember<'_>]) -> Vec<Process> {
     let mut drafts = BTreeMap::new();
     for (recording, member) in members.iter().enumerate() {
-        gather(recording, member, &mut drafts);
+        add_recording(recording, member, &mut drafts);
     }
     name_groups(&mut drafts);
-    step_aside(&mut drafts);
+    mark_duplicates(&mut drafts);
     let mut processes: Vec<Process> = drafts.into_values().collect();
     let is_recorded = |process: &&Process| process.origin.is_none() && process.tracks.is_none();
     let mut recorded = processes.iter().filter(is_recorded);
     let has_server = recorded.any(|process| role(process) == Role::ApiServer);
     processes.sort_by(|a, b| order(a, has_server).cmp(&order(b, has_server)));
-    give_pids(&mut processes);
-    processes.iter_mut().for_each(give_tids);
-    give_devices(&mut processes);
+    assign_pids(&mut processes);
+    processes.iter_mut().for_each(assign_tids);
+    assign_devices(&mut processes);
     processes
 }
 
 /// Sets the exit that the caller saw for each process that did not record its own end. `exits` are
 /// by pid.
-pub(crate) fn note_exits(processes: &mut [Process], exits: &BTreeMap<i64, Exit>) {
+pub(crate) fn set_exits(processes: &mut [Process], exits: &BTreeMap<i64, Exit>) {
     for process in processes {
         let end = process.end.map(|(_, end)| end);
-        let is_unreported = end.is_some_and(|end| end != RecordingEnd::Told);
-        let seen = exits.get(&process.pid).filter(|_| is_unreported);
-        process.exit = seen.cloned().or(process.exit.take());
+        let is_unreported = end.is_some_and(|end| end != RecordingEnd::Reported);
+        let exit = exits.get(&process.pid).filter(|_| is_unreported);
+        process.exit = exit.cloned().or(process.exit.take());
     }
 }
 
 /// Sets the clock of each process.
-pub(crate) fn note_clocks(processes: &mut [Process], clocks: &[Placement]) {
+pub(crate) fn set_clocks(processes: &mut [Process], clocks: &[Placement]) {
     for process in processes {
         process.clock = clock(process, clocks);
     }
@@ -94,17 +94,17 @@ pub(crate) fn targets(
         };
         Some((thread, target))
     };
-    let of_member = |(recording, member): (usize, &IdentityMember<'_>)| {
+    let member_targets = |(recording, member): (usize, &IdentityMember<'_>)| {
         let threads = member.summary.threads.keys();
         let targets = threads.filter_map(|thread| target(recording, member, *thread));
         targets.collect()
     };
-    members.iter().enumerate().map(of_member).collect()
+    members.iter().enumerate().map(member_targets).collect()
 }
 
 impl<'a> IdentityMember<'a> {
     /// Returns the header that identifies the process with this pid, if there is one.
-    fn naming(&self, pid: i64) -> Option<&'a FragmentHeader> {
+    fn naming_header(&self, pid: i64) -> Option<&'a FragmentHeader> {
         let joined = self.foreign.and_then(|foreign| foreign.joined.get(&pid));
         let own = self.header.filter(|header| i64::from(header.pid) == pid);
         own.or(joined)
@@ -120,7 +120,7 @@ fn process_key(member: &IdentityMember<'_>, thread: (i64, i64)) -> ProcessKey {
 }
 
 fn recorder_key(member: &IdentityMember<'_>, pid: i64) -> ProcessKey {
-    match member.naming(pid) {
+    match member.naming_header(pid) {
         Some(h) => ProcessKey::Recorded(
             h.host.clone(),
             h.boot_id.clone(),
@@ -136,14 +136,14 @@ fn thread_key(recording: usize, member: &IdentityMember<'_>, (pid, tid): (i64, i
     match tid {
         // Recorders without thread ids write 0 for the process itself.
         0 => ThreadKey::Kernel(pid),
-        tid if tid >= MAX_KERNEL_ID && member.naming(pid).is_some() => {
+        tid if tid >= MAX_KERNEL_ID && member.naming_header(pid).is_some() => {
             ThreadKey::Lane(recording, tid)
         }
         tid => ThreadKey::Kernel(tid),
     }
 }
 
-fn gather(
+fn add_recording(
     recording: usize,
     member: &IdentityMember<'_>,
     drafts: &mut BTreeMap<ProcessKey, Process>,
@@ -154,8 +154,8 @@ fn gather(
         let key = process_key(member, (pid, tid));
         let track = member.summary.tracks.get(&(pid, tid));
         let process = drafts.entry(key.clone());
-        let process = process.or_insert_with(|| draft(key, member, pid));
-        if let Some(header) = member.naming(pid) {
+        let process = process.or_insert_with(|| new_process(key, member, pid));
+        if let Some(header) = member.naming_header(pid) {
             process.main |= header.main;
             let end = (member.summary.last_ns().unwrap_or(i64::MIN), member.end);
             process.end = process.end.max(Some(end));
@@ -177,9 +177,9 @@ fn gather(
             process.name = Some(name.clone());
         }
         if let Some(foreign) = member.foreign {
-            let place = member.summary.hints.thread_order.get(&(pid, tid));
-            thread.place = place.copied().or(thread.place);
-            thread.text = foreign.texts.get(&tid).cloned();
+            let index = member.summary.hints.thread_order.get(&(pid, tid));
+            thread.sort_index = index.copied().or(thread.sort_index);
+            thread.id_text = foreign.texts.get(&tid).cloned();
             if let Some(categories) = foreign.rows.get(&(pid, tid)) {
                 thread.categories.add(*categories);
             }
@@ -213,8 +213,8 @@ fn name_groups(drafts: &mut BTreeMap<ProcessKey, Process>) {
     }
 }
 
-fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
-    let header = member.naming(pid);
+fn new_process(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
+    let header = member.naming_header(pid);
     let start_ns =
         header.and_then(|header| i64::try_from(header.start_time.saturating_mul(TICK_NS)).ok());
     Process {
@@ -225,7 +225,7 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
         ring_in_memory: header.is_some_and(|header| header.ring == RingKind::Heap),
         main: false,
         tracks: None,
-        aside: None,
+        duplicate_of: None,
         part: DevicePart::default(),
         origin: origin(member, pid)
             .filter(|_| header.is_none())
@@ -246,19 +246,19 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
 /// numbers come after the clocks of this merge.
 fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
     let origin = process.origin.as_ref();
-    let of_origin = || origin.and_then(|origin| origin.clock.as_ref());
-    let of_boot = match process.key.recorder() {
+    let origin_clock = || origin.and_then(|origin| origin.clock.as_ref());
+    let own_boot = match process.key.recorder() {
         ProcessKey::Recorded(host, boot_id, ..) => Some((host, boot_id)),
-        _ => of_origin().map(|(host, boot_id)| (host, boot_id)),
+        _ => origin_clock().map(|(host, boot_id)| (host, boot_id)),
     };
-    let is_of_boot = |clock: &Placement| of_boot == Some((&clock.host, &clock.boot_id));
+    let is_of_boot = |clock: &Placement| own_boot == Some((&clock.host, &clock.boot_id));
     let number = clocks.iter().position(is_of_boot);
     let own = number.map(|number| ProcessClock {
         number,
         uncertainty_ns: clocks[number].uncertainty_ns,
     });
     let labels = origin.and_then(|origin| origin.labels.as_deref());
-    let Some(merged) = labels.and_then(ProcessClock::of_labels) else {
+    let Some(merged) = labels.and_then(ProcessClock::from_labels) else {
         return own;
     };
     let uncertainty_ns = own.map_or(Some(0), |own| own.uncertainty_ns);
@@ -274,14 +274,14 @@ fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
 
 fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     let (foreign, hints) = (member.foreign?, &member.summary.hints);
-    let place = hints.process_order.get(&pid).copied().unwrap_or(i64::MAX);
+    let index = hints.process_order.get(&pid).copied().unwrap_or(i64::MAX);
     let labels = hints.labels.get(&pid);
     Some(TraceOrigin {
         name: foreign.name.clone(),
         distinction: foreign.distinction.clone(),
         pid_text: foreign.texts.get(&pid).cloned(),
         labels: labels.filter(|text| !text.is_empty()).cloned(),
-        place: (foreign.number, place),
+        sort_key: (foreign.number, index),
         is_kineto: foreign.is_kineto,
         is_merged: foreign.is_merged,
         clock: foreign.clock.as_ref().map(boot),
@@ -315,9 +315,12 @@ fn role(process: &Process) -> Role {
 /// with its first event.
 fn order(process: &Process, has_server: bool) -> impl Ord {
     let tracks = process.tracks.as_ref();
-    let origin = process.origin.as_ref().map(|origin| origin.place);
+    let origin = process.origin.as_ref().map(|origin| origin.sort_key);
     (
-        origin.or(process.aside.as_ref().map(|aside| aside.place)),
+        origin.or(process
+            .duplicate_of
+            .as_ref()
+            .map(|duplicate_of| duplicate_of.sort_key)),
         tracks.map(|group| (group.sort_index, group.name.as_str())),
         has_server || !process.main,
         role(process),
@@ -336,18 +339,18 @@ fn kernel_id(id: i64) -> Option<u32> {
 
 /// Assigns output pids: the real pid unless an earlier process has it, otherwise the lowest free
 /// number.
-fn give_pids(processes: &mut [Process]) {
+fn assign_pids(processes: &mut [Process]) {
     let mut taken = BTreeSet::new();
     for process in &mut *processes {
-        let kept = kernel_id(process.pid).filter(|pid| taken.insert(*pid));
-        process.output_pid = kept.unwrap_or(0);
+        let recorded = kernel_id(process.pid).filter(|pid| taken.insert(*pid));
+        process.output_pid = recorded.unwrap_or(0);
     }
     let ids = processes.iter_mut().map(|process| &mut process.output_pid);
-    give_free_ids(ids, &taken);
+    assign_free_ids(ids, &taken);
 }
 
 /// Assigns the lowest numbers that are not taken to ids that are 0.
-fn give_free_ids<'a>(ids: impl Iterator<Item = &'a mut u32>, taken: &BTreeSet<u32>) {
+fn assign_free_ids<'a>(ids: impl Iterator<Item = &'a mut u32>, taken: &BTreeSet<u32>) {
     let mut free = (1..=u32::MAX).filter(|id| !taken.contains(id));
     for id in ids.filter(|id| **id == 0) {
         *id = free.next().unwrap_or(u32::MAX);
@@ -356,21 +359,21 @@ fn give_free_ids<'a>(ids: impl Iterator<Item = &'a mut u32>, taken: &BTreeSet<u3
 
 /// Assigns output tids. The main thread gets the pid, kernel tids stay if possible, and lanes and
 /// all others get the lowest free numbers.
-fn give_tids(process: &mut Process) {
+fn assign_tids(process: &mut Process) {
     let mut taken = BTreeSet::from([process.output_pid]);
     for (key, thread) in &mut process.threads {
         let ThreadKey::Kernel(tid) = key else {
             continue;
         };
-        let kept = kernel_id(*tid).filter(|tid| taken.insert(*tid));
+        let recorded = kernel_id(*tid).filter(|tid| taken.insert(*tid));
         thread.output_tid = if thread.is_main {
             process.output_pid
         } else {
-            kept.unwrap_or(0)
+            recorded.unwrap_or(0)
         };
     }
     let threads = process.threads.values_mut();
-    give_free_ids(threads.map(|thread| &mut thread.output_tid), &taken);
+    assign_free_ids(threads.map(|thread| &mut thread.output_tid), &taken);
 }
 
 #[cfg(test)]

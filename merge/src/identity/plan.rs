@@ -34,11 +34,14 @@ impl Plan {
                 foreign: recording.foreign.as_deref(),
                 summary,
                 shift_ns: map.shift_ns,
-                end: RecordingEnd::of(recording, summary),
+                end: RecordingEnd::from_recording(recording, summary),
             })
             .collect();
         let processes = processes(&members);
-        let first = processes.iter().map(|of| of.activity.first_ns).min();
+        let first = processes
+            .iter()
+            .map(|process| process.activity.first_ns)
+            .min();
         let base_ns = first.filter(|first| *first != i64::MAX).unwrap_or(0);
         let shifts = members.iter().map(|member| member.shift_ns - base_ns);
         Plan {
@@ -53,7 +56,7 @@ impl Plan {
 /// Returns the number of the recording that owns a recording's processes: the first piece of the
 /// same trace of another profiler, otherwise the recording itself.
 fn scope(recordings: &[Recording], number: usize) -> usize {
-    let trace = |recording: &Recording| recording.foreign.as_ref().map(|of| of.number);
+    let trace = |recording: &Recording| recording.foreign.as_ref().map(|trace| trace.number);
     let own = trace(&recordings[number]);
     let first = recordings.iter().position(|other| trace(other) == own);
     first.filter(|_| own.is_some()).unwrap_or(number)

@@ -33,12 +33,12 @@ pub(crate) struct Thread {
     pub(crate) name: Option<String>,
     pub(crate) output_tid: u32,
     /// Tids of the extra lanes for its overlapping spans.
-    pub(crate) overflow: Vec<u32>,
+    pub(crate) lane_tids: Vec<u32>,
     pub(crate) is_main: bool,
     /// Sort index in the trace of another profiler.
-    pub(crate) place: Option<i64>,
+    pub(crate) sort_index: Option<i64>,
     /// Id of the thread, if it is a text.
-    pub(crate) text: Option<String>,
+    pub(crate) id_text: Option<String>,
     /// Categories of its spans, if another profiler wrote them.
     pub(crate) categories: RowCategories,
     /// How its events count as work of a device.
@@ -47,8 +47,8 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// Returns its name, together with the id if that is a text.
-    pub(crate) fn shown_name(&self) -> Option<String> {
-        with_text(self.name.as_deref(), self.text.as_deref())
+    pub(crate) fn display_name(&self) -> Option<String> {
+        with_text(self.name.as_deref(), self.id_text.as_deref())
     }
 
     /// Returns true if it has any events other than metadata.
@@ -84,7 +84,7 @@ pub(crate) struct TraceOrigin {
     /// Pid, if it is a text.
     pub(crate) pid_text: Option<String>,
     /// Number of the trace, and sort index of the process in it.
-    pub(crate) place: (usize, i64),
+    pub(crate) sort_key: (usize, i64),
     /// True if the trace has the categories of Kineto.
     pub(crate) is_kineto: bool,
     pub(crate) is_merged: bool,
@@ -152,7 +152,7 @@ impl ProcessClock {
 
     /// Parses the clock from the labels of a merged trace. If it was merged several times, the last
     /// clock counts.
-    pub(crate) fn of_labels(labels: &str) -> Option<ProcessClock> {
+    pub(crate) fn from_labels(labels: &str) -> Option<ProcessClock> {
         let mut parts = labels.rsplit(',').map(str::trim);
         let label = parts.find_map(|part| part.strip_prefix("clock "))?;
         let (number, uncertainty) = label.split_once(" ±")?;
@@ -182,7 +182,7 @@ pub(crate) struct Process {
     /// `None` for a trace that is the only input and has no clock.
     pub(crate) clock: Option<ProcessClock>,
     /// Set for tracks of a device whose kernels are all in another profiler's trace.
-    pub(crate) aside: Option<Box<DuplicateOf>>,
+    pub(crate) duplicate_of: Option<Box<DuplicateOf>>,
     pub(crate) part: DevicePart,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
@@ -228,7 +228,7 @@ impl Process {
         };
         let signal = self.exit.as_ref().map(|exit| format!(" {}", exit.words()));
         let label = format!("killed{}", signal.unwrap_or_default());
-        (end != RecordingEnd::Told && death.is_kill()).then_some(label)
+        (end != RecordingEnd::Reported && death.is_kill()).then_some(label)
     }
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct DuplicateOf {
     pub(crate) trace: String,
     pub(crate) hardware: ProcessKey,
     /// Sort key of that process.
-    pub(crate) place: (usize, i64),
+    pub(crate) sort_key: (usize, i64),
 }
 
 /// End of a recording.
@@ -257,7 +257,7 @@ pub(crate) struct DuplicateOf {
 pub(crate) enum RecordingEnd {
     /// The process recorded its end or still runs, or this is unknown.
     #[default]
-    Told,
+    Reported,
     /// It stopped without an end record, and no span was open.
     Silent,
     /// It stopped without an end record. It is unknown if spans were open, because its ring is
@@ -270,14 +270,16 @@ pub(crate) enum RecordingEnd {
 }
 
 impl RecordingEnd {
-    pub(crate) fn of(recording: &Recording, summary: &ChunkSummary) -> RecordingEnd {
+    pub(crate) fn from_recording(recording: &Recording, summary: &ChunkSummary) -> RecordingEnd {
         if summary.was_running {
             return RecordingEnd::Running;
         }
         let is_settled = summary.ended && summary.open.is_some();
         let was_dead = recording.was_dead && !summary.ended;
         match summary.open {
-            _ if recording.header().is_none() || !(is_settled || was_dead) => RecordingEnd::Told,
+            _ if recording.header().is_none() || !(is_settled || was_dead) => {
+                RecordingEnd::Reported
+            }
             None => RecordingEnd::Unknown,
             Some(0) => RecordingEnd::Silent,
             Some(open) => RecordingEnd::Killed(open),
@@ -285,9 +287,9 @@ impl RecordingEnd {
     }
 
     /// Returns its name in the report.
-    pub(crate) fn name(self) -> Option<&'static str> {
+    pub(crate) fn report_name(self) -> Option<&'static str> {
         match self {
-            RecordingEnd::Told | RecordingEnd::Running => None,
+            RecordingEnd::Reported | RecordingEnd::Running => None,
             RecordingEnd::Silent => Some("silent"),
             RecordingEnd::Unknown => Some("unknown"),
             RecordingEnd::Killed(_) => Some("killed"),

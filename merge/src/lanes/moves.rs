@@ -8,13 +8,13 @@ use crate::event::patch::Target;
 use crate::event::whole::as_whole;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::{
-    Form, LaneAssignment, LaneCandidate, Move, RowTotals, suspects, targets,
+    Form, LaneAssignment, LaneCandidate, Move, RowTotals, assign_targets, lane_candidates,
 };
-use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
-use crate::pass::chunk::{EventRef, OfChunk, find};
+use crate::lanes::move_finder::{MoveFinder, MovedRange};
+use crate::pass::chunk::{ChunkRecords, EventRef, find_record};
 use crate::pass::history::Histories;
+use crate::pass::parallel::{ChunkView, ThreadScan};
 use crate::pass::source::Source;
-use crate::pass::visit::{ChunkView, ThreadScan};
 use crate::reader::error::in_first;
 use crate::span::lane_events::{LaneEvent, LaneEventKind, lane_events};
 use crate::store::sorter::Sorted;
@@ -24,14 +24,14 @@ use std::path::{Path, PathBuf};
 
 /// Events that move, and their lanes.
 #[derive(Default)]
-pub(crate) struct Overflow {
+pub(crate) struct ExtraLanes {
     moves: Sorted<Move>,
     /// All added lanes, by their number.
-    pub(crate) rows: Vec<Target>,
+    pub(crate) targets: Vec<Target>,
     pub(crate) totals: RowTotals,
 }
 
-impl Overflow {
+impl ExtraLanes {
     /// Finds overlapping spans and assigns ids to their lanes, also in `plan`. If memory does not
     /// suffice, data goes to files in the first of `folders` that accepts them. If none does, all
     /// spans stay where they are: a trace in which a viewer drops some spans is better than no
@@ -43,98 +43,104 @@ impl Overflow {
         plan: &mut Plan,
         folders: &[PathBuf],
         progress: &Progress,
-    ) -> Overflow {
+    ) -> ExtraLanes {
         let shifts_ns = plan.shifts_ns.clone();
         let scan = ThreadScan {
             view,
             shifts_ns: &shifts_ns,
             progress,
         };
-        let suspects = suspects(summaries, histories, plan, &shifts_ns);
-        if suspects.is_empty() {
-            return Overflow::default();
+        let candidates = lane_candidates(summaries, histories, plan, &shifts_ns);
+        if candidates.is_empty() {
+            return ExtraLanes::default();
         }
-        match in_first(folders, |folder| Overflow::of(&scan, &suspects, folder)) {
-            Ok((mut overflow, added)) => {
+        match in_first(folders, |folder| {
+            ExtraLanes::assign(&scan, &candidates, folder)
+        }) {
+            Ok((mut extra_lanes, added)) => {
                 // Done last, so that the processes do not get lanes that do not exist.
-                overflow.rows = targets(&added, &suspects, &mut plan.processes);
-                overflow
+                extra_lanes.targets = assign_targets(&added, &candidates, &mut plan.processes);
+                extra_lanes
             }
             Err(error) => {
-                let mut overflow = Overflow::default();
-                overflow.totals.failed = Some(error.to_string());
-                overflow
+                let mut extra_lanes = ExtraLanes::default();
+                extra_lanes.totals.failed = Some(error.to_string());
+                extra_lanes
             }
         }
     }
 
     /// Assigns each span to a lane. Also returns the index of the candidate that each added lane
     /// belongs to.
-    fn of(
+    fn assign(
         scan: &ThreadScan<'_>,
-        suspects: &[LaneCandidate],
+        candidates: &[LaneCandidate],
         folder: &Path,
-    ) -> io::Result<(Overflow, Vec<u32>)> {
-        let numbered = (0..).zip(suspects);
-        let places = numbered
-            .flat_map(|(row, suspect)| suspect.places.iter().map(move |place| (*place, row)));
-        let events = lane_events(scan, &places.collect(), folder)?;
-        let outcasts = outcasts(&events, folder)?;
-        let mut spread = LaneAssignment::new(folder, &outcasts);
-        events.iter().try_for_each(|event| spread.take(*event))?;
+    ) -> io::Result<(ExtraLanes, Vec<u32>)> {
+        let numbered = (0..).zip(candidates);
+        let threads = numbered
+            .flat_map(|(number, candidate)| candidate.threads.iter().map(move |t| (*t, number)));
+        let events = lane_events(scan, &threads.collect(), folder)?;
+        let moved = find_moves(&events, folder)?;
+        let mut assignment = LaneAssignment::new(folder, &moved);
+        events.iter().try_for_each(|event| assignment.add(*event))?;
         drop(events);
-        let overflow = Overflow {
-            moves: spread.moves.finish()?,
+        let extra_lanes = ExtraLanes {
+            moves: assignment.moves.finish()?,
             totals: RowTotals {
-                added: spread.added.len(),
-                ..spread.totals
+                added: assignment.added.len(),
+                ..assignment.totals
             },
-            ..Overflow::default()
+            ..ExtraLanes::default()
         };
-        Ok((overflow, spread.added))
+        Ok((extra_lanes, assignment.added))
     }
 
     /// Returns the args of the end of a span that is written as a complete one.
     pub(crate) fn end_args<'a>(&self, begin: EventRef, sources: &[Source<'a>]) -> &'a [u8] {
-        let found = find(&self.moves, begin);
+        let found = find_record(&self.moves, begin);
         found.map_or(&[], |found| found.end_args.text(sources))
     }
 
     /// Returns the lanes and forms of the events of one chunk.
-    pub(crate) fn of_chunk<'a>(&'a self, number: usize, sources: &'a [Source<'a>]) -> Moved<'a> {
-        Moved {
-            moves: OfChunk::new(&self.moves, number),
-            overflow: self,
+    pub(crate) fn chunk_moves<'a>(
+        &'a self,
+        number: usize,
+        sources: &'a [Source<'a>],
+    ) -> ChunkMoves<'a> {
+        ChunkMoves {
+            moves: ChunkRecords::new(&self.moves, number),
+            extra_lanes: self,
             sources,
         }
     }
 }
 
 /// Finds the spans that leave their threads' own lanes.
-fn outcasts(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<OutcastRange>> {
-    let mut finder = OutcastFinder::new(folder);
-    for row in events.chunk_by(|one, next| one.row == next.row) {
+fn find_moves(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<MovedRange>> {
+    let mut finder = MoveFinder::new(folder);
+    for thread in events.chunk_by(|one, next| one.thread == next.thread) {
         let span = |event: &LaneEvent| {
             let is_span = matches!(event.kind, LaneEventKind::Complete | LaneEventKind::Begin);
             is_span.then_some((event.start, event.end))
         };
-        finder.add_thread(row.iter().map(span))?;
+        finder.add_thread(thread.iter().map(span))?;
     }
     finder.finish()
 }
 
 /// Lane and form in which the next event is written.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct EventLane<'a> {
     /// Number of the lane to which it moves.
-    pub(crate) row: Option<u32>,
+    pub(crate) lane: Option<u32>,
     pub(crate) target: Option<&'a Target>,
     pub(crate) form: Form,
     /// Args of the end of a complete span.
     end_args: &'a [u8],
 }
 
-impl Shown<'_> {
+impl EventLane<'_> {
     /// Calls `found` with the event in the form in which it is written.
     #[inline]
     pub(crate) fn with<R>(&self, event: &Event<'_>, found: impl FnOnce(&Event<'_>) -> R) -> R {
@@ -146,13 +152,13 @@ impl Shown<'_> {
 }
 
 /// The events of a chunk that move. They must be queried in order.
-pub(crate) struct Moved<'a> {
-    moves: OfChunk<'a, Move>,
-    overflow: &'a Overflow,
+pub(crate) struct ChunkMoves<'a> {
+    moves: ChunkRecords<'a, Move>,
+    extra_lanes: &'a ExtraLanes,
     sources: &'a [Source<'a>],
 }
 
-impl<'a> Moved<'a> {
+impl<'a> ChunkMoves<'a> {
     /// Returns true if no further event moves.
     pub(crate) fn is_empty(&self) -> bool {
         self.moves.is_empty()
@@ -160,15 +166,15 @@ impl<'a> Moved<'a> {
 
     /// Returns the lane and form of the next event.
     #[inline]
-    pub(crate) fn next(&mut self) -> Shown<'a> {
+    pub(crate) fn next(&mut self) -> EventLane<'a> {
         let Some(moved) = self.moves.next() else {
-            return Shown::default();
+            return EventLane::default();
         };
-        let row = moved.row();
-        let index = row.and_then(|row| usize::try_from(row).ok());
-        Shown {
-            row,
-            target: index.and_then(|row| self.overflow.rows.get(row)),
+        let lane = moved.lane();
+        let index = lane.and_then(|lane| usize::try_from(lane).ok());
+        EventLane {
+            lane,
+            target: index.and_then(|lane| self.extra_lanes.targets.get(lane)),
             form: moved.form,
             end_args: moved.end_args.text(self.sources),
         }

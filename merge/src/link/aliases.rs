@@ -5,19 +5,19 @@ use crate::base::progress::Progress;
 use crate::event::json::scan_object;
 use crate::event::scan::{Part, line_start};
 
-use super::args::candidates::{IdKey, ids_in};
+use super::args::candidates::{IdOwner, ids_in};
 use crate::pass::chunk::Chunk;
+use crate::pass::parallel::{BatchSize, map_chunks};
 use crate::pass::source::Source;
-use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
 use std::collections::{BTreeSet, HashSet};
 
 /// Prefix of the names of all args with a client's id.
 const NEEDLE: &[u8] = b"\"external_";
 /// Maximum number of searches. An engine's id may be the client's id of another engine.
-const ROUNDS: usize = 8;
+const MAX_SEARCHES: usize = 8;
 /// Maximum number of ids that are found.
-const MOST: usize = 10_000;
+const MAX_ALIASES: usize = 10_000;
 
 /// Finds engine ids on events with one of the client ids in `asked`, or with a longer form of one.
 /// Repeats the search with the ids it finds.
@@ -29,12 +29,12 @@ pub(crate) fn aliases(
 ) -> Vec<String> {
     let mut new = BTreeSet::from_iter(asked.iter().cloned());
     let mut all = new.clone();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_SEARCHES {
         if new.is_empty() {
             break;
         }
         progress.expect_more(chunks.iter().map(Chunk::len).sum());
-        let look = |number: usize| {
+        let scan = |number: usize| {
             let chunk = &chunks[number];
             let mut found = NewIds(BTreeSet::new(), &all);
             let bytes = sources[chunk.source].bytes;
@@ -45,7 +45,7 @@ pub(crate) fn aliases(
             found.0
         };
         let mut found = BTreeSet::new();
-        for mut of_chunk in visit(0..chunks.len(), AtOnce::Many, look) {
+        for mut of_chunk in map_chunks(0..chunks.len(), BatchSize::Large, scan) {
             found.append(&mut of_chunk);
             limit(&mut found);
         }
@@ -71,7 +71,7 @@ impl NewIds<'_> {
 
 /// Keeps the ids that sort first, so that the result does not depend on how the work is divided.
 fn limit(ids: &mut BTreeSet<String>) {
-    while ids.len() > MOST {
+    while ids.len() > MAX_ALIASES {
         ids.pop_last();
     }
 }
@@ -90,15 +90,15 @@ fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut NewIds<'
 
 fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
     let ids = scan_object(line).map(|fields| ids_in(fields.args.of(line)));
-    let (inside, mut outside): (Vec<_>, Vec<_>) =
-        (ids.into_iter().flatten()).partition(|(key, _)| *key == IdKey::Inside);
-    outside.sort_unstable();
-    outside.dedup();
+    let (engine_ids, mut client_ids): (Vec<_>, Vec<_>) =
+        (ids.into_iter().flatten()).partition(|(owner, _)| *owner == IdOwner::Engine);
+    client_ids.sort_unstable();
+    client_ids.dedup();
     // With several client ids, it is unknown which engine id belongs to which.
-    if let [(_, client)] = outside.as_slice()
+    if let [(_, client)] = client_ids.as_slice()
         && any_form(client, |form| asked.contains(form))
     {
-        inside.into_iter().for_each(|(_, id)| found.add(id));
+        engine_ids.into_iter().for_each(|(_, id)| found.add(id));
     }
 }
 
@@ -125,17 +125,17 @@ impl AskedIds {
     }
 
     /// Returns the ids.
-    pub(crate) fn all(&self) -> &HashSet<String> {
+    pub(crate) fn ids(&self) -> &HashSet<String> {
         &self.ids
     }
 
     /// Returns true if `id` is one of these ids or a longer form of one.
-    pub(crate) fn names(&self, id: &str) -> bool {
+    pub(crate) fn matches_longer(&self, id: &str) -> bool {
         any_form(id, |form| self.ids.contains(form))
     }
 
     /// Returns true if `id` is one of these ids, or a longer or shorter form of one.
-    pub(crate) fn has(&self, id: &str) -> bool {
-        self.shorter.contains(id) || self.names(id)
+    pub(crate) fn matches(&self, id: &str) -> bool {
+        self.shorter.contains(id) || self.matches_longer(id)
     }
 }

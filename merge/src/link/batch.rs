@@ -2,34 +2,34 @@
 
 use super::args::form::{MAX_FORMS, family, forms};
 use super::args::ids::RequestId;
-use super::mention::{Mention, RequestReach};
+use super::mention::{Mention, RequestBounds};
 use super::program::first_spans::FirstSpan;
-use super::records::{FlowPhases, ProgramFlow};
+use super::records::{FlowPhases, ThreadFlow};
 use std::collections::hash_map::Entry;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of ids in a batch. A chunk with more ids is added in parts.
-const MOST: usize = 1 << 14;
-const LEAST: usize = 1 << 10;
-/// Maximum number of ids in the batches of all workers, unless each then has fewer than [`LEAST`].
-const MOST_OF_ALL: usize = 1 << 16;
+const MAX_IDS: usize = 1 << 14;
+const MIN_IDS: usize = 1 << 10;
+/// Maximum number of ids in the batches of all workers, unless each then has fewer than [`MIN_IDS`].
+const MAX_IDS_OF_ALL: usize = 1 << 16;
 
 /// Returns the maximum number of ids in a batch for this number of workers.
-pub(super) fn most_of_batch(workers: usize) -> usize {
-    (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST)
+pub(super) fn max_batch_ids(workers: usize) -> usize {
+    (MAX_IDS_OF_ALL / workers.max(1)).clamp(MIN_IDS, MAX_IDS)
 }
 
 /// Requests and flows of a chunk, or of a part of it.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) requests: HashedMap<FoundId>,
+    pub(super) requests: HashedMap<BatchId>,
     /// Keys of the shorter forms of these ids.
     pub(super) forms: Vec<u64>,
     /// Ids of an engine with the id of the client.
     pub(super) clients: HashedMap<ClientAlias>,
     /// Flows that other processes may continue, by flow and thread.
-    pub(super) flows: HashedMap<ProgramFlow>,
+    pub(super) flows: HashedMap<ThreadFlow>,
     /// All other flows.
     pub(super) phases: HashedMap<FlowPhases>,
     /// First spans of requests in the last chunk.
@@ -37,16 +37,16 @@ pub(super) struct Batch {
 }
 
 /// An id and the bounds of its events.
-pub(super) struct FoundId {
-    pub(super) id: ListedId,
+pub(super) struct BatchId {
+    pub(super) id: IdHashes,
     /// Range of its forms in [`Batch::forms`], best first. Empty if the collector has them already.
     pub(super) forms: (usize, usize),
-    pub(super) reach: RequestReach,
+    pub(super) bounds: RequestBounds,
 }
 
 /// Hashes of an id.
 #[derive(Clone, Copy)]
-pub(super) struct ListedId {
+pub(super) struct IdHashes {
     pub(super) key: u64,
     /// Hash that all ids of a request share, so that they are kept or dropped together.
     pub(super) family: u64,
@@ -69,8 +69,8 @@ impl ClientAlias {
 }
 
 impl Batch {
-    pub(super) fn is_full(&self, most: usize) -> bool {
-        self.requests.len() >= most || self.phases.len() >= most || self.flows.len() >= most
+    pub(super) fn is_full(&self, max: usize) -> bool {
+        self.requests.len() >= max || self.phases.len() >= max || self.flows.len() >= max
     }
 
     pub(super) fn clear(&mut self) {
@@ -84,43 +84,43 @@ impl Batch {
 
     /// Adds an event with an id. The same id in different scopes means different requests.
     #[inline(always)]
-    pub(super) fn see(&mut self, id: &RequestId<'_>, scope: u64, mention: &Mention) {
+    pub(super) fn add_event(&mut self, id: &RequestId<'_>, scope: u64, mention: &Mention) {
         let key = id.key ^ scope;
         match self.requests.entry(key) {
-            Entry::Occupied(mut found) => found.get_mut().reach.see(mention),
+            Entry::Occupied(mut found) => found.get_mut().bounds.add_event(mention),
             Entry::Vacant(new) => {
                 let text = id.text();
                 let start = self.forms.len();
                 add_forms(&text, scope, &mut self.forms);
                 let family = xxh3_64(family(&text)) ^ scope;
-                new.insert(FoundId {
-                    id: ListedId { key, family },
+                new.insert(BatchId {
+                    id: IdHashes { key, family },
                     forms: (start, self.forms.len()),
-                    reach: RequestReach::of(*mention),
+                    bounds: RequestBounds::new(*mention),
                 });
             }
         }
     }
 
     /// Returns the hashes of an id that was just added.
-    pub(super) fn listed(&self, key: u64) -> ListedId {
+    pub(super) fn id_hashes(&self, key: u64) -> IdHashes {
         let found = self.requests.get(&key);
-        found.map_or(ListedId { key, family: key }, |found| found.id)
+        found.map_or(IdHashes { key, family: key }, |found| found.id)
     }
 
     /// Adds the events of a list to one of its ids.
-    pub(super) fn see_listed(&mut self, id: ListedId, reach: &RequestReach) {
+    pub(super) fn add_list_events(&mut self, id: IdHashes, bounds: &RequestBounds) {
         let found = self.requests.entry(id.key);
-        let found = found.or_insert_with(|| FoundId {
+        let found = found.or_insert_with(|| BatchId {
             id,
             forms: (0, 0),
-            reach: RequestReach::NONE,
+            bounds: RequestBounds::NONE,
         });
-        found.reach.add(reach);
+        found.bounds.add(bounds);
     }
 
     /// Records that an id of the engine and one of the client belong to the same request.
-    pub(super) fn see_client(&mut self, id: &RequestId<'_>, client: &RequestId<'_>, scope: u64) {
+    pub(super) fn add_client(&mut self, id: &RequestId<'_>, client: &RequestId<'_>, scope: u64) {
         if id.key == client.key {
             return;
         }

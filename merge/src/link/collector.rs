@@ -6,7 +6,7 @@ use super::batch::Batch;
 use super::links::{LinkReport, Links};
 use super::program::first_spans::FirstSpan;
 use super::program::styles::{LooseCounts, Styles};
-use super::records::{DroppedRequest, FlowPhases, ProgramFlow};
+use super::records::{DroppedRequest, FlowPhases, ThreadFlow};
 use super::requests::RequestMap;
 use super::resolve::resolve;
 use crate::clock::time_map::TimeMap;
@@ -46,7 +46,7 @@ pub(crate) struct Collector<'f> {
     pools: Mutex<Pools<'f>>,
     cut: AtomicU64,
     /// Requests to link, if not all of them are.
-    only: OnceLock<AskedIds>,
+    selected: OnceLock<AskedIds>,
     pub(super) styles: Styles,
     /// False if no recording is ours: only our recorder draws flows for requests.
     pub(super) any_ours: bool,
@@ -56,7 +56,7 @@ struct Pools<'f> {
     requests: RequestMap,
     /// Requests for which the map has no room. They are counted.
     dropped: Sorter<'f, DroppedRequest>,
-    flows: Sorter<'f, ProgramFlow>,
+    flows: Sorter<'f, ThreadFlow>,
     phases: Sorter<'f, FlowPhases>,
     first_spans: Sorter<'f, FirstSpan>,
     /// First error of a temporary file. Nothing is added after that.
@@ -72,7 +72,7 @@ impl<'f> Collector<'f> {
         bound_bytes: usize,
         folders: &'f [PathBuf],
     ) -> Self {
-        let by_run = by_run && runs(recordings) > 1;
+        let by_run = by_run && run_count(recordings) > 1;
         let mut clocks = HashMap::new();
         let origins = recordings.iter().enumerate().map(|(number, recording)| {
             let header = recording.header();
@@ -104,28 +104,28 @@ impl<'f> Collector<'f> {
                 failure: None,
             }),
             cut: AtomicU64::new(0),
-            only: OnceLock::new(),
+            selected: OnceLock::new(),
             styles: Styles::default(),
         }
     }
 
     /// Restricts the links to these requests from now on.
-    pub(crate) fn only_link(&self, asked: AskedIds) {
-        self.only.get_or_init(|| asked);
+    pub(crate) fn select_requests(&self, asked: AskedIds) {
+        self.selected.get_or_init(|| asked);
     }
 
     /// Returns true if the request with this id is to be linked.
-    pub(super) fn links(&self, id: &RequestId<'_>) -> bool {
-        let has = |asked: &AskedIds| std::str::from_utf8(&id.text()).is_ok_and(|id| asked.has(id));
-        self.only.get().is_none_or(has)
+    pub(super) fn is_selected(&self, id: &RequestId<'_>) -> bool {
+        let has =
+            |asked: &AskedIds| std::str::from_utf8(&id.text()).is_ok_and(|id| asked.matches(id));
+        self.selected.get().is_none_or(has)
     }
 
     /// Adds the contents of a chunk, or of a part of it, and clears the batch.
     pub(super) fn add(&self, found: &mut Batch, clock: u32) {
         let mut pools = self.pools();
         if pools.failure.is_none() {
-            let taken = pools.take(found, clock);
-            pools.failure = taken.err();
+            pools.failure = pools.add(found, clock).err();
         }
         drop(pools);
         found.clear();
@@ -185,7 +185,7 @@ impl<'f> Collector<'f> {
 }
 
 impl Pools<'_> {
-    fn take(&mut self, found: &Batch, clock: u32) -> io::Result<()> {
+    fn add(&mut self, found: &Batch, clock: u32) -> io::Result<()> {
         let (mut dropped, sorter) = (Ok(()), &mut self.dropped);
         self.requests.add(found, clock, |request| {
             if dropped.is_ok() {
@@ -207,7 +207,7 @@ fn failure(folders: &[PathBuf], error: &io::Error) -> String {
     format!("temporary file in {}: {error}", folders.join(" or "))
 }
 
-fn runs(recordings: &[Recording]) -> usize {
+fn run_count(recordings: &[Recording]) -> usize {
     let headers = recordings.iter().filter_map(Recording::header);
     let runs: HashSet<&str> = headers.map(|header| header.run.as_str()).collect();
     runs.len()

@@ -2,12 +2,12 @@
 
 use super::args::candidates::{Hits, offset};
 use super::args::ids::{Lists, RequestIds};
-use super::batch::{Batch, ListedId, most_of_batch};
+use super::batch::{Batch, IdHashes, max_batch_ids};
 use super::collector::{Collector, Origin};
-use super::mention::{EventPlace, Mention, RequestReach, ThreadKeys, binds};
+use super::mention::{EventPosition, Mention, RequestBounds, ThreadKeys, can_bind_flow};
 use super::program::first_spans::ChunkFirstSpans;
 use super::program::styles::{Style, StyleCache};
-use super::records::{FlowPhases, ProgramFlow};
+use super::records::{FlowPhases, ThreadFlow};
 use crate::event::flow;
 use crate::event::line::Event;
 use crate::event::scan::Part;
@@ -18,7 +18,7 @@ use crate::summary::summarize::{CachedLine, ChunkVisitor};
 use sa_format::Phase;
 
 /// Visitor that reads the events of one chunk.
-pub(crate) struct Gather<'a, 'f> {
+pub(crate) struct RequestGatherer<'a, 'f> {
     collector: &'a Collector<'f>,
     origin: Origin,
     /// The chunk, which contains the window.
@@ -26,24 +26,24 @@ pub(crate) struct Gather<'a, 'f> {
     bytes: &'a [u8],
     hits: Hits<'a>,
     ids: RequestIds<'a>,
-    lists: Lists<'a, Listed>,
+    lists: Lists<'a, CachedList>,
     batch: Batch,
     first_spans: ChunkFirstSpans,
     styles: StyleCache,
-    most_of_batch: usize,
+    max_batch_ids: usize,
     threads: ThreadKeys,
 }
 
 /// Requests of a list, and bounds of the events with the list that are not yet added to each of
 /// them.
-struct Listed {
-    ids: Vec<ListedId>,
-    reach: RequestReach,
+struct CachedList {
+    ids: Vec<IdHashes>,
+    bounds: RequestBounds,
     /// Threads on which a span with the list was found, each with the begin of the first one.
     threads: Vec<(u64, i64)>,
 }
 
-impl<'a> Gather<'a, '_> {
+impl<'a> RequestGatherer<'a, '_> {
     fn flow_event(&mut self, event: &Event<'_>) {
         let Origin {
             recording, is_ours, ..
@@ -65,13 +65,13 @@ impl<'a> Gather<'a, '_> {
 
     fn local_flow(&mut self, id: u64, style: Style, has_start: bool) {
         let flow = FlowPhases {
-            key: id ^ spread(style),
+            key: id ^ style_hash(style),
             style,
             has_start,
             has_other: !has_start,
         };
-        let known = self.batch.phases.entry(flow.key);
-        known.and_modify(|known| known.add(&flow)).or_insert(flow);
+        let entry = self.batch.phases.entry(flow.key);
+        entry.and_modify(|found| found.add(&flow)).or_insert(flow);
     }
 
     fn global_flow(&mut self, number: u64, style: Style, event: &Event<'_>) {
@@ -82,24 +82,24 @@ impl<'a> Gather<'a, '_> {
             is_ours,
         } = self.origin;
         let is_start = event.phase == Phase::FlowStart;
-        let time_of = |phase| match event.phase == phase {
+        let time_if = |phase| match event.phase == phase {
             true => event.ts_ns,
             false => i64::MAX,
         };
-        let flow = ProgramFlow {
+        let flow = ThreadFlow {
             key: number ^ scope,
             id: flow::of_global_number(number),
             style,
-            thread: self.threads.of(recording, (event.pid, event.tid)),
+            thread: self.threads.key(recording, (event.pid, event.tid)),
             clock,
-            start_ns: time_of(Phase::FlowStart),
-            end_ns: time_of(Phase::FlowEnd),
+            start_ns: time_if(Phase::FlowStart),
+            end_ns: time_if(Phase::FlowEnd),
             has_our_start: is_ours && is_start,
             has_our_rest: is_ours && !is_start,
         };
         let flows = &mut self.batch.flows;
-        let known = flows.entry(flow.key ^ spread(style) ^ flow.thread);
-        known.and_modify(|known| known.add(&flow)).or_insert(flow);
+        let entry = flows.entry(flow.key ^ style_hash(style) ^ flow.thread);
+        entry.and_modify(|found| found.add(&flow)).or_insert(flow);
     }
 
     /// Adds an event to all requests whose ids it has.
@@ -110,44 +110,44 @@ impl<'a> Gather<'a, '_> {
         if let Some(list) = self.ids.read(event, start, &mut self.hits, &mut self.lists) {
             if is_span && list.is_first_on(mention) {
                 let ids = list.ids.iter();
-                ids.for_each(|id| first_spans.see(id.key, mention));
+                ids.for_each(|id| first_spans.add(id.key, mention));
             }
-            return list.reach.see(mention);
+            return list.bounds.add_event(mention);
         }
         let scope = self.origin.scope;
-        let ids = self.ids.of_requests().iter();
-        let linked = ids.filter(|id| collector.links(id));
+        let ids = self.ids.request_ids().iter();
+        let linked = ids.filter(|id| collector.is_selected(id));
         for id in linked.clone() {
-            batch.see(id, scope, mention);
+            batch.add_event(id, scope, mention);
             if is_span {
-                first_spans.see(id.key ^ scope, mention);
+                first_spans.add(id.key ^ scope, mention);
             }
-            if let Some(client) = self.ids.client() {
-                batch.see_client(id, client, scope);
+            if let Some(client) = self.ids.only_client_id() {
+                batch.add_client(id, client, scope);
             }
         }
         // The next event with the same list is added once for all its requests.
         if let Some((text, len)) = self.ids.list() {
-            let listed = Listed {
-                ids: linked.map(|id| batch.listed(id.key ^ scope)).collect(),
-                reach: RequestReach::NONE,
+            let listed = CachedList {
+                ids: linked.map(|id| batch.id_hashes(id.key ^ scope)).collect(),
+                bounds: RequestBounds::NONE,
                 threads: Vec::new(),
             };
-            if let Some(forgotten) = self.lists.keep(text, len, listed) {
-                forgotten.add_to(batch);
+            if let Some(replaced) = self.lists.insert(text, len, listed) {
+                replaced.add_to(batch);
             }
         }
         self.flush_if_full();
     }
 
     fn flush_if_full(&mut self) {
-        if self.batch.is_full(self.most_of_batch) {
+        if self.batch.is_full(self.max_batch_ids) {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
-        for listed in self.lists.take() {
+        for listed in self.lists.drain() {
             listed.add_to(&mut self.batch);
         }
         let clock = self.origin.clock;
@@ -155,7 +155,7 @@ impl<'a> Gather<'a, '_> {
     }
 }
 
-impl Listed {
+impl CachedList {
     /// Returns true if no earlier span with this list on its thread was found.
     fn is_first_on(&mut self, mention: &Mention) -> bool {
         let mut threads = self.threads.iter_mut();
@@ -169,22 +169,22 @@ impl Listed {
 
     /// Adds the events with the list to each of its requests.
     fn add_to(&self, batch: &mut Batch) {
-        if self.reach != RequestReach::NONE {
+        if self.bounds != RequestBounds::NONE {
             for id in &self.ids {
-                batch.see_listed(*id, &self.reach);
+                batch.add_list_events(*id, &self.bounds);
             }
         }
     }
 }
 
 impl<'f> Visitor for Collector<'f> {
-    type OfChunk<'a>
-        = Gather<'a, 'f>
+    type PerChunk<'a>
+        = RequestGatherer<'a, 'f>
     where
         Self: 'a;
 
-    fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Gather<'a, 'f> {
-        Gather {
+    fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> RequestGatherer<'a, 'f> {
+        RequestGatherer {
             collector: self,
             origin: self.origins[source.recording],
             chunk,
@@ -195,13 +195,13 @@ impl<'f> Visitor for Collector<'f> {
             batch: Batch::default(),
             first_spans: ChunkFirstSpans::default(),
             styles: StyleCache::default(),
-            most_of_batch: most_of_batch(rayon::current_num_threads()),
+            max_batch_ids: max_batch_ids(rayon::current_num_threads()),
             threads: ThreadKeys::default(),
         }
     }
 }
 
-impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
+impl<'a> ChunkVisitor<'a> for RequestGatherer<'a, '_> {
     fn enter(&mut self, part: Part) {
         self.hits.enter(part);
     }
@@ -212,15 +212,15 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
             return self.flow_event(event);
         }
         let start = offset(self.bytes, event.line);
-        if self.hits.any_in(start, start + event.line.len()) && binds(event) {
-            let place = EventPlace::new(self.chunk.source, start, event.is_unfinished());
+        if self.hits.any_in(start, start + event.line.len()) && can_bind_flow(event) {
+            let position = EventPosition::new(self.chunk.source, start, event.is_unfinished());
             let thread = (event.pid, event.tid);
-            let thread = self.threads.of(self.origin.recording, thread);
+            let thread = self.threads.key(self.origin.recording, thread);
             // If a window cuts a span, its arrows start at the shown part.
             let shown = self.chunk.cut(event);
             let mention = Mention {
                 ts_ns: shown.as_ref().unwrap_or(event).ts_ns,
-                ..Mention::of(event, place, thread)
+                ..Mention::from_event(event, position, thread)
             };
             self.mention(event, start, &mention);
         }
@@ -243,6 +243,6 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
 }
 
 /// Returns a hash of a style.
-fn spread(style: Style) -> u64 {
+fn style_hash(style: Style) -> u64 {
     u64::from(style.0 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

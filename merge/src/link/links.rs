@@ -2,10 +2,10 @@
 
 use super::args::candidates::{Hits, offset};
 use super::collector::Origin;
-use super::program::first_spans::{FirstSpan, FirstSpanLinks, in_source};
+use super::program::first_spans::{FirstSpan, FirstSpanLinks, spans_at};
 use super::program::styles::LooseFlows;
 use super::table::{LinkTable, LinkedEvents, Lookup};
-use super::write::{Aim, Linker};
+use super::write::{Linker, LinkerInput};
 use crate::base::number::is_zero;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
@@ -60,7 +60,7 @@ impl Links {
     /// Prepares a linker for one line of a chunk, whose times are moved by `shift_ns`. Returns true
     /// if the line may get flow events.
     #[inline(always)]
-    pub(crate) fn aim<'a>(
+    pub(crate) fn prepare<'a>(
         &'a self,
         linker: &mut Linker<'a, '_>,
         chunk: &'a Chunk,
@@ -72,18 +72,18 @@ impl Links {
         if table.links.is_empty() {
             return false;
         }
-        let hits = Hits::of_line(source.bytes, line);
-        if hits.is_none() && !table.has_leads {
+        let hits = Hits::in_line(source.bytes, line);
+        if hits.is_none() && !table.has_prior_links {
             return false;
         }
-        let mut aim = self.of_source(chunk, source, shift_ns);
-        aim.reads_ids = hits.is_some() && !table.times.is_empty();
-        aim.hits = hits.unwrap_or_else(|| Hits::new(source.bytes, &[]));
+        let mut input = self.source_input(chunk, source, shift_ns);
+        input.reads_ids = hits.is_some() && !table.times.is_empty();
+        input.hits = hits.unwrap_or_else(|| Hits::new(source.bytes, &[]));
         let start = offset(source.bytes, line);
-        let first_spans = in_source(&self.first_spans, chunk.source, start..start + 1);
-        aim.first_spans = FirstSpanLinks::find(first_spans, table);
-        let has_any = aim.reads_ids || table.has_leads || !aim.first_spans.is_empty();
-        linker.aim(aim);
+        let first_spans = spans_at(&self.first_spans, chunk.source, start..start + 1);
+        input.first_spans = FirstSpanLinks::find(first_spans, table);
+        let has_any = input.reads_ids || table.has_prior_links || !input.first_spans.is_empty();
+        linker.set_input(input);
         has_any
     }
 
@@ -96,22 +96,27 @@ impl Links {
         source: &Source<'a>,
         shift_ns: i64,
     ) -> Option<Linker<'a, 'l>> {
-        let (first_ns, last_ns) = chunk.times_ns()?;
+        let (first_ns, last_ns) = chunk.recorded_range_ns()?;
         // A begin may be shown 1 ns before the window.
         let shown = [first_ns, last_ns].map(|ns| chunk.shown_start_ns(ns));
         let moved = [shown[0].saturating_sub(1), shown[1]].map(|ns| ns.saturating_add(shift_ns));
-        let mut aim = self.of_source(chunk, source, shift_ns);
-        aim.reads_ids = self.table.times.meet(moved.into());
+        let mut input = self.source_input(chunk, source, shift_ns);
+        input.reads_ids = self.table.times.overlap(moved.into());
         let end = chunk.parts.last().map_or(0, |part| part.end);
         let offsets = chunk.parts.first().map_or(end, |part| part.start)..end;
-        let first_spans = in_source(&self.first_spans, chunk.source, offsets);
-        aim.first_spans = FirstSpanLinks::find(first_spans, &self.table);
-        let has_any = aim.reads_ids || !aim.first_spans.is_empty();
-        has_any.then(|| Linker::new(lookup, aim))
+        let first_spans = spans_at(&self.first_spans, chunk.source, offsets);
+        input.first_spans = FirstSpanLinks::find(first_spans, &self.table);
+        let has_any = input.reads_ids || !input.first_spans.is_empty();
+        has_any.then(|| Linker::new(lookup, input))
     }
 
-    fn of_source<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>, shift_ns: i64) -> Aim<'a> {
-        Aim {
+    fn source_input<'a>(
+        &'a self,
+        chunk: &'a Chunk,
+        source: &Source<'a>,
+        shift_ns: i64,
+    ) -> LinkerInput<'a> {
+        LinkerInput {
             source: chunk.source,
             origin: self.origins[source.recording],
             shift_ns,

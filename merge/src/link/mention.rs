@@ -1,6 +1,6 @@
 //! An event of a request: its position and time, and the bounds of all events of a request.
 
-use super::table::OwnFlow;
+use super::table::ProgramFlow;
 use crate::clock::time_map::TimeMap;
 use crate::event::line::Event;
 use sa_format::Phase;
@@ -11,13 +11,13 @@ const OFFSET_BITS: u32 = 40;
 /// Position of an event: its source, its offset there, and a bit for unfinished spans. Each event
 /// has a different position, and they are in the order of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EventPlace(pub(super) u64);
+pub(super) struct EventPosition(pub(super) u64);
 
-impl EventPlace {
+impl EventPosition {
     #[inline(always)]
-    pub(super) fn new(source: usize, offset: usize, is_unfinished: bool) -> EventPlace {
-        let place = (source as u64) << OFFSET_BITS | offset as u64;
-        EventPlace(place << 1 | u64::from(is_unfinished))
+    pub(super) fn new(source: usize, offset: usize, is_unfinished: bool) -> EventPosition {
+        let position = (source as u64) << OFFSET_BITS | offset as u64;
+        EventPosition(position << 1 | u64::from(is_unfinished))
     }
 
     pub(super) fn is_unfinished(self) -> bool {
@@ -32,7 +32,7 @@ pub(super) const INSTANT: i64 = i64::MIN;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mention {
     pub(super) ts_ns: i64,
-    pub(super) place: EventPlace,
+    pub(super) position: EventPosition,
     /// Key of its thread ([`ThreadKeys`]).
     pub(super) thread: u64,
     /// End of the span: `i64::MAX` for an unfinished one, [`INSTANT`] for an instant.
@@ -42,10 +42,10 @@ pub(super) struct Mention {
 impl Mention {
     /// Creates the mention for an event that has request ids.
     #[inline(always)]
-    pub(super) fn of(event: &Event<'_>, place: EventPlace, thread: u64) -> Mention {
+    pub(super) fn from_event(event: &Event<'_>, position: EventPosition, thread: u64) -> Mention {
         Mention {
             ts_ns: event.ts_ns,
-            place,
+            position,
             thread,
             end_ns: match event.phase {
                 Phase::Complete => event.ts_ns.saturating_add(event.dur_ns),
@@ -61,12 +61,12 @@ impl Mention {
     }
 
     /// Returns true if it is a span in which the program starts this flow.
-    pub(super) fn holds_start(&self, flow: &OwnFlow) -> bool {
+    pub(super) fn holds_start(&self, flow: &ProgramFlow) -> bool {
         self.thread == flow.thread && (self.ts_ns..=self.end_ns).contains(&flow.start_ns)
     }
 
     /// Moves it to another time axis.
-    pub(super) fn placed(self, map: &TimeMap) -> Mention {
+    pub(super) fn on_axis(self, map: &TimeMap) -> Mention {
         Mention {
             ts_ns: map.at(self.ts_ns),
             end_ns: match self.end_ns {
@@ -80,47 +80,47 @@ impl Mention {
 
 /// First event of a request, time and position of the last one, and time of the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RequestReach {
+pub(super) struct RequestBounds {
     pub(super) first: Mention,
     /// `i64::MAX` if there is only one event.
     pub(super) second_ns: i64,
-    pub(super) last: (i64, EventPlace),
+    pub(super) last: (i64, EventPosition),
 }
 
-impl RequestReach {
+impl RequestBounds {
     /// Bounds without any event.
-    pub(super) const NONE: RequestReach = RequestReach {
+    pub(super) const NONE: RequestBounds = RequestBounds {
         first: Mention {
             ts_ns: i64::MAX,
-            place: EventPlace(u64::MAX),
+            position: EventPosition(u64::MAX),
             thread: 0,
             end_ns: INSTANT,
         },
         second_ns: i64::MAX,
-        last: (i64::MIN, EventPlace(0)),
+        last: (i64::MIN, EventPosition(0)),
     };
 
-    pub(super) fn of(mention: Mention) -> RequestReach {
-        RequestReach {
+    pub(super) fn new(mention: Mention) -> RequestBounds {
+        RequestBounds {
             first: mention,
             second_ns: i64::MAX,
-            last: (mention.ts_ns, mention.place),
+            last: (mention.ts_ns, mention.position),
         }
     }
 
     /// Adds an event.
     #[inline(always)]
-    pub(super) fn see(&mut self, mention: &Mention) {
+    pub(super) fn add_event(&mut self, mention: &Mention) {
         if *mention < self.first {
             (self.first, self.second_ns) = (*mention, self.first.ts_ns);
         } else if *mention > self.first {
             self.second_ns = self.second_ns.min(mention.ts_ns);
         }
-        self.last = self.last.max((mention.ts_ns, mention.place));
+        self.last = self.last.max((mention.ts_ns, mention.position));
     }
 
     /// Adds other events.
-    pub(super) fn add(&mut self, other: &RequestReach) {
+    pub(super) fn add(&mut self, other: &RequestBounds) {
         let (first, later) = (self.first.min(other.first), self.first.max(other.first));
         self.second_ns = self.second_ns.min(other.second_ns);
         // If both begin with the same event, that event is not the second one.
@@ -132,12 +132,12 @@ impl RequestReach {
     }
 
     /// Moves it to another time axis.
-    pub(super) fn placed(self, map: &TimeMap) -> RequestReach {
-        if self == RequestReach::NONE {
+    pub(super) fn on_axis(self, map: &TimeMap) -> RequestBounds {
+        if self == RequestBounds::NONE {
             return self;
         }
-        RequestReach {
-            first: self.first.placed(map),
+        RequestBounds {
+            first: self.first.on_axis(map),
             second_ns: match self.second_ns {
                 i64::MAX => i64::MAX,
                 second_ns => map.at(second_ns),
@@ -148,7 +148,7 @@ impl RequestReach {
 
     /// Returns true if it has more than one event.
     pub(super) fn is_chain(&self) -> bool {
-        self.first.place < EventPlace(u64::MAX) && self.first.place != self.last.1
+        self.first.position < EventPosition(u64::MAX) && self.first.position != self.last.1
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) struct ThreadKeys {
 impl ThreadKeys {
     /// Returns the key of a recording's thread.
     #[inline]
-    pub(super) fn of(&mut self, recording: usize, thread: (i64, i64)) -> u64 {
+    pub(super) fn key(&mut self, recording: usize, thread: (i64, i64)) -> u64 {
         if self.last != Some((recording, thread)) {
             self.last = Some((recording, thread));
             let (pid, tid) = thread;
@@ -175,15 +175,15 @@ impl ThreadKeys {
 /// Returns a hash of three numbers.
 pub(super) fn hash(parts: [u64; 3]) -> u64 {
     let mut bytes = [0; 24];
-    for (place, part) in bytes.chunks_exact_mut(8).zip(parts) {
-        place.copy_from_slice(&part.to_le_bytes());
+    for (position, part) in bytes.chunks_exact_mut(8).zip(parts) {
+        position.copy_from_slice(&part.to_le_bytes());
     }
     xxh3_64(&bytes)
 }
 
 /// Returns true if a viewer can bind a flow to the event, because it is on a thread. Async spans
 /// and instants of a whole process are not.
-pub(super) fn binds(event: &Event<'_>) -> bool {
+pub(super) fn can_bind_flow(event: &Event<'_>) -> bool {
     match event.phase {
         Phase::Complete | Phase::Begin => true,
         Phase::Instant | Phase::LegacyInstant => !event.is_instant_of_process(),

@@ -1,14 +1,14 @@
 //! Records of the first pass about flows and dropped requests. They are sorted, in temporary files
 //! if there are many.
 
-use super::mention::{EventPlace, RequestReach};
+use super::mention::{EventPosition, RequestBounds};
 use super::program::styles::Style;
 use crate::clock::time_map::TimeMap;
 use crate::store::sorter::Record;
 
 /// Part of a flow on one thread. The flow may belong to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ProgramFlow {
+pub(super) struct ThreadFlow {
     /// Key of the id for which the flow is drawn.
     pub(super) key: u64,
     /// Id of the flow in the trace.
@@ -27,28 +27,28 @@ pub(super) struct ProgramFlow {
     pub(super) has_our_rest: bool,
 }
 
-impl ProgramFlow {
+impl ThreadFlow {
     /// Returns the identity of the flow, which is the same on all of its threads.
     pub(super) fn flow(&self) -> (u64, u64, Style) {
         (self.key, self.id, self.style)
     }
 
     /// Returns it with times on the axis of the trace. `maps` contains the map of each clock.
-    pub(super) fn placed(self, maps: &[TimeMap]) -> ProgramFlow {
+    pub(super) fn on_axis(self, maps: &[TimeMap]) -> ThreadFlow {
         let map = maps.get(self.clock as usize);
-        let placed = |ns: i64| match map {
+        let on_axis = |ns: i64| match map {
             Some(map) if ns < i64::MAX => map.at(ns),
             _ => ns,
         };
-        ProgramFlow {
-            start_ns: placed(self.start_ns),
-            end_ns: placed(self.end_ns),
+        ThreadFlow {
+            start_ns: on_axis(self.start_ns),
+            end_ns: on_axis(self.end_ns),
             ..self
         }
     }
 
     /// Adds another part of the flow.
-    pub(super) fn add(&mut self, other: &ProgramFlow) {
+    pub(super) fn add(&mut self, other: &ThreadFlow) {
         self.start_ns = self.start_ns.min(other.start_ns);
         self.end_ns = self.end_ns.min(other.end_ns);
         self.has_our_start |= other.has_our_start;
@@ -79,24 +79,24 @@ pub(super) struct DroppedRequest {
     /// Hash that all ids of the request share.
     pub(super) family: u64,
     /// Position of any of its events.
-    place: EventPlace,
+    position: EventPosition,
     /// True if it has more than one event, so that there would be an arrow.
     pub(super) is_chain: bool,
 }
 
 impl DroppedRequest {
-    pub(super) fn new(family: u64, reach: &RequestReach) -> DroppedRequest {
+    pub(super) fn new(family: u64, bounds: &RequestBounds) -> DroppedRequest {
         DroppedRequest {
             family,
-            place: reach.first.place,
-            is_chain: reach.is_chain(),
+            position: bounds.first.position,
+            is_chain: bounds.is_chain(),
         }
     }
 }
 
-impl Record for ProgramFlow {
+impl Record for ThreadFlow {
     /// Combines the records about a flow on one thread.
-    fn join(&mut self, next: &ProgramFlow) -> bool {
+    fn join(&mut self, next: &ThreadFlow) -> bool {
         let is_same = (self.flow(), self.thread) == (next.flow(), next.thread);
         if is_same {
             self.add(next);
@@ -120,7 +120,7 @@ impl Record for DroppedRequest {
     fn join(&mut self, next: &DroppedRequest) -> bool {
         let is_same = self.family == next.family;
         if is_same {
-            self.is_chain |= next.is_chain || self.place != next.place;
+            self.is_chain |= next.is_chain || self.position != next.position;
         }
         is_same
     }

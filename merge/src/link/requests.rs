@@ -5,8 +5,8 @@
 //! which chunks are read. The ids of a request share a hash
 //! ([`family`](super::args::form::family)), so they are kept or dropped together.
 
-use super::batch::{Batch, ClientAlias, ListedId};
-use super::mention::RequestReach;
+use super::batch::{Batch, ClientAlias, IdHashes};
+use super::mention::RequestBounds;
 use super::records::DroppedRequest;
 use crate::clock::time_map::TimeMap;
 use std::collections::hash_map::Entry;
@@ -29,7 +29,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct RequestMap {
     slots: HashedMap<u32>,
-    ids: Vec<KnownId>,
+    ids: Vec<IdEntry>,
     forms: Vec<u64>,
     clients: HashedMap<ClientAlias>,
     bound_bytes: usize,
@@ -39,9 +39,9 @@ pub(super) struct RequestMap {
 }
 
 /// An id in the events of one clock.
-struct KnownId {
-    id: ListedId,
-    reach: RequestReach,
+struct IdEntry {
+    id: IdHashes,
+    bounds: RequestBounds,
     clock: u32,
     /// False if an earlier slot has the same id on another clock.
     is_first: bool,
@@ -65,11 +65,11 @@ impl RequestMap {
         for request in found.requests.values() {
             let (start, end) = request.forms;
             if !self.keeps(request.id.family) {
-                drop(DroppedRequest::new(request.id.family, &request.reach));
+                drop(DroppedRequest::new(request.id.family, &request.bounds));
                 continue;
             }
             let forms = &found.forms[start..end];
-            self.insert(request.id, clock, &request.reach, forms);
+            self.insert(request.id, clock, &request.bounds, forms);
             self.make_room(&mut drop);
         }
         for alias in found.clients.values() {
@@ -84,11 +84,11 @@ impl RequestMap {
         family.leading_zeros() >= self.halvings
     }
 
-    fn insert(&mut self, id: ListedId, clock: u32, reach: &RequestReach, forms: &[u64]) {
+    fn insert(&mut self, id: IdHashes, clock: u32, bounds: &RequestBounds, forms: &[u64]) {
         let new = index(self.ids.len());
-        let mut known = KnownId {
+        let mut entry = IdEntry {
             id,
-            reach: *reach,
+            bounds: *bounds,
             clock,
             is_first: true,
             next: NONE,
@@ -99,7 +99,7 @@ impl RequestMap {
                 slot.insert(new);
                 let start = index(self.forms.len());
                 self.forms.extend_from_slice(forms);
-                known.forms = (start, index(self.forms.len()));
+                entry.forms = (start, index(self.forms.len()));
             }
             Entry::Occupied(slot) => {
                 let mut at = *slot.get() as usize;
@@ -107,13 +107,13 @@ impl RequestMap {
                     at = self.ids[at].next as usize;
                 }
                 if self.ids[at].clock == clock {
-                    return self.ids[at].reach.add(reach);
+                    return self.ids[at].bounds.add(bounds);
                 }
                 self.ids[at].next = new;
-                known.is_first = false;
+                entry.is_first = false;
             }
         }
-        self.ids.push(known);
+        self.ids.push(entry);
     }
 
     fn bytes(&self) -> usize {
@@ -128,12 +128,12 @@ impl RequestMap {
             self.halvings += 1;
             let (ids, forms) = (take(&mut self.ids), take(&mut self.forms));
             self.slots.clear();
-            for known in ids {
-                if self.keeps(known.id.family) {
-                    let forms = &forms[range(known.forms)];
-                    self.insert(known.id, known.clock, &known.reach, forms);
+            for entry in ids {
+                if self.keeps(entry.id.family) {
+                    let forms = &forms[range(entry.forms)];
+                    self.insert(entry.id, entry.clock, &entry.bounds, forms);
                 } else {
-                    drop(DroppedRequest::new(known.id.family, &known.reach));
+                    drop(DroppedRequest::new(entry.id.family, &entry.bounds));
                 }
             }
             let halvings = self.halvings;
@@ -143,24 +143,24 @@ impl RequestMap {
     }
 
     /// Moves all times to the axis of the trace. `maps` contains the map of each clock.
-    pub(super) fn place(&mut self, maps: &[TimeMap]) {
+    pub(super) fn move_to_axis(&mut self, maps: &[TimeMap]) {
         // The next slot of an id is always a later one.
         for at in (0..self.ids.len()).rev() {
-            let known = &self.ids[at];
-            let map = maps.get(known.clock as usize);
-            let mut reach = map.map_or(known.reach, |map| known.reach.placed(map));
-            if let Some(next) = self.ids.get(known.next as usize) {
-                reach.add(&next.reach);
+            let entry = &self.ids[at];
+            let map = maps.get(entry.clock as usize);
+            let mut bounds = map.map_or(entry.bounds, |map| entry.bounds.on_axis(map));
+            if let Some(next) = self.ids.get(entry.next as usize) {
+                bounds.add(&next.bounds);
             }
-            self.ids[at].reach = reach;
+            self.ids[at].bounds = bounds;
         }
     }
 
     /// Returns the key and the first slot of each id, in the order of the slots, so that the
     /// processor prefetches memory.
     pub(super) fn keys(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let first = (0..).zip(&self.ids).filter(|(_, known)| known.is_first);
-        first.map(|(slot, known)| (known.id.key, slot))
+        let first = (0..).zip(&self.ids).filter(|(_, entry)| entry.is_first);
+        first.map(|(slot, entry)| (entry.id.key, slot))
     }
 
     pub(super) fn has(&self, key: u64) -> bool {
@@ -169,8 +169,8 @@ impl RequestMap {
 
     /// Returns the bounds of the id in a slot. They include all clocks once the times are on the
     /// axis.
-    pub(super) fn reach(&self, slot: u32) -> &RequestReach {
-        &self.ids[slot as usize].reach
+    pub(super) fn bounds(&self, slot: u32) -> &RequestBounds {
+        &self.ids[slot as usize].bounds
     }
 
     /// Returns the keys of the shorter forms of the id in a slot, best first.

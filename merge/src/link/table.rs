@@ -1,6 +1,6 @@
 //! The links of all requests, which the second pass looks up by id.
 
-use super::mention::{EventPlace, Mention, RequestReach, hash};
+use super::mention::{EventPosition, Mention, RequestBounds, hash};
 use super::program::styles::Style;
 use sa_format::Phase;
 use trace_store::hashed_map::{HashedMap, HashedSet};
@@ -10,15 +10,15 @@ use trace_store::hashed_map::{HashedMap, HashedSet};
 pub(super) struct Link {
     /// Number of the merge's own flow.
     pub(super) flow: u64,
-    pub(super) first: EventPlace,
-    pub(super) last: EventPlace,
+    pub(super) first: EventPosition,
+    pub(super) last: EventPosition,
     /// Flow that the program draws for the request.
-    pub(super) own: Option<OwnFlow>,
+    pub(super) program_flow: Option<ProgramFlow>,
 }
 
 /// A flow that the program draws. The merge continues it on other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OwnFlow {
+pub(super) struct ProgramFlow {
     /// Its id in the trace, which is never 0.
     pub(super) id: u64,
     pub(super) style: Style,
@@ -29,9 +29,9 @@ pub(super) struct OwnFlow {
     /// Key of the thread on which it starts.
     pub(super) thread: u64,
     /// True if arrows lead up to its start, because the request has an event before that.
-    pub(super) has_lead: bool,
+    pub(super) has_prior_events: bool,
     /// True if the program draws it on other threads, too.
-    pub(super) is_elsewhere: bool,
+    pub(super) is_on_other_threads: bool,
 }
 
 /// Links of all ids, and data about the flows that the program draws.
@@ -45,10 +45,10 @@ pub(super) struct LinkTable {
     /// Number of links of requests without a flow of the program.
     pub(super) requests: u64,
     /// True if arrows of the merge lead to the start of any flow of the program.
-    pub(super) has_leads: bool,
+    pub(super) has_prior_links: bool,
     /// Times of the events of the merge's own flows.
-    pub(super) times: Times,
-    /// Keys of the threads of flows that the program draws on several threads ([`OwnFlow::on`]).
+    pub(super) times: TimeRanges,
+    /// Keys of the threads of flows that the program draws on several threads ([`ProgramFlow::thread_key`]).
     pub(super) threads: HashedSet,
     /// Members `"name":…,"cat":…` of each style.
     pub(super) styles: Vec<Vec<u8>>,
@@ -82,40 +82,40 @@ impl LinkTable {
     /// numbered from 1, because short ids make short lines.
     ///
     /// An arrow needs two events. One event is enough if the program draws a flow that it may join.
-    pub(super) fn add(&mut self, reach: &RequestReach, own: Option<OwnFlow>) -> bool {
-        let RequestReach {
+    pub(super) fn add(&mut self, bounds: &RequestBounds, flow: Option<ProgramFlow>) -> bool {
+        let RequestBounds {
             first,
             second_ns,
             last,
-        } = *reach;
-        let has_events = *reach != RequestReach::NONE;
-        if !(reach.is_chain() || own.is_some() && has_events) {
+        } = *bounds;
+        let has_events = *bounds != RequestBounds::NONE;
+        if !(bounds.is_chain() || flow.is_some() && has_events) {
             return false;
         }
         // An arrow from a span to itself, where the flow starts, would be useless.
-        let has_lead = |own: &OwnFlow| {
-            second_ns < own.start_ns || first.ts_ns < own.start_ns && !first.holds_start(own)
+        let has_prior_events = |flow: &ProgramFlow| {
+            second_ns < flow.start_ns || first.ts_ns < flow.start_ns && !first.holds_start(flow)
         };
-        let own = own.map(|own| OwnFlow {
-            has_lead: has_lead(&own),
-            ..own
+        let flow = flow.map(|flow| ProgramFlow {
+            has_prior_events: has_prior_events(&flow),
+            ..flow
         });
-        match own {
+        match flow {
             None => {
                 self.requests += 1;
                 self.times.add((first.ts_ns, last.0));
             }
-            Some(own) if own.has_lead => {
-                self.has_leads = true;
-                self.times.add((first.ts_ns, own.start_ns));
+            Some(flow) if flow.has_prior_events => {
+                self.has_prior_links = true;
+                self.times.add((first.ts_ns, flow.start_ns));
             }
             Some(_) => {}
         }
         self.links.push(Link {
             flow: self.links.len() as u64 + 1,
-            first: first.place,
+            first: first.position,
             last: last.1,
-            own,
+            program_flow: flow,
         });
         true
     }
@@ -139,14 +139,14 @@ impl LinkTable {
     }
 }
 
-impl OwnFlow {
+impl ProgramFlow {
     /// Returns the sort key by which flows of one request are preferred.
     pub(super) fn order(&self) -> (i64, u64, Style) {
         (self.start_ns, self.id, self.style)
     }
 
     /// Returns the key of the flow on a thread.
-    pub(super) fn on(&self, thread: u64) -> u64 {
+    pub(super) fn thread_key(&self, thread: u64) -> u64 {
         hash([self.id, u64::from(self.style.0), thread])
     }
 }
@@ -155,12 +155,12 @@ impl Link {
     /// Returns the flow of the program that a request's first span on a thread joins, if the
     /// program draws nothing there. `threads` contains the threads of flows that are drawn on
     /// several threads. Viewers reject steps outside of the flow.
-    pub(super) fn step(&self, mention: &Mention, threads: &HashedSet) -> Option<OwnFlow> {
-        let own = self.own?;
-        let is_within = own.start_ns < mention.ts_ns && mention.ts_ns < own.end_ns;
-        let is_drawn = mention.thread == own.thread
-            || own.is_elsewhere && threads.contains(&own.on(mention.thread));
-        (is_within && !is_drawn).then_some(own)
+    pub(super) fn step(&self, mention: &Mention, threads: &HashedSet) -> Option<ProgramFlow> {
+        let flow = self.program_flow?;
+        let is_within = flow.start_ns < mention.ts_ns && mention.ts_ns < flow.end_ns;
+        let is_drawn = mention.thread == flow.thread
+            || flow.is_on_other_threads && threads.contains(&flow.thread_key(mention.thread));
+        (is_within && !is_drawn).then_some(flow)
     }
 
     /// Returns the phase of an event of the request in the merge's own flow, if it is part of it.
@@ -168,12 +168,12 @@ impl Link {
     /// The first event starts the flow. The last one ends it, unless it is a span without an end,
     /// because it is unknown what came after it.
     pub(super) fn phase(&self, mention: &Mention) -> Option<Phase> {
-        let is_first = mention.place == self.first;
-        let is_last = match self.own {
-            None => mention.place == self.last && !mention.place.is_unfinished(),
-            Some(own) => {
-                let is_lead = own.has_lead && mention.ts_ns < own.start_ns;
-                if !is_lead || !is_first && mention.holds_start(&own) {
+        let is_first = mention.position == self.first;
+        let is_last = match self.program_flow {
+            None => mention.position == self.last && !mention.position.is_unfinished(),
+            Some(flow) => {
+                let is_prior = flow.has_prior_events && mention.ts_ns < flow.start_ns;
+                if !is_prior || !is_first && mention.holds_start(&flow) {
                     return None;
                 }
                 false
@@ -187,55 +187,55 @@ impl Link {
     }
 
     /// Returns true if a flow event starts the program's flow, where the merge's own flow ends.
-    pub(super) fn leads_to(&self, start: &Mention) -> bool {
-        let own = self.own.filter(|own| own.has_lead);
-        own.is_some_and(|own| (own.start_ns, own.thread) == (start.ts_ns, start.thread))
+    pub(super) fn ends_at(&self, start: &Mention) -> bool {
+        let flow = self.program_flow.filter(|flow| flow.has_prior_events);
+        flow.is_some_and(|flow| (flow.start_ns, flow.thread) == (start.ts_ns, start.thread))
     }
 }
 
 /// Maximum number of time ranges.
-const MOST: usize = 1024;
+const MAX_RANGES: usize = 1024;
 
 /// Disjoint time ranges, in order. If there are too many, the shortest gaps between them are
 /// filled.
 #[derive(Debug, Default)]
-pub(super) struct Times {
-    stretches: Vec<(i64, i64)>,
+pub(super) struct TimeRanges {
+    ranges: Vec<(i64, i64)>,
 }
 
-impl Times {
+impl TimeRanges {
     pub(super) fn is_empty(&self) -> bool {
-        self.stretches.is_empty()
+        self.ranges.is_empty()
     }
 
     /// Adds a range, including its end.
     pub(super) fn add(&mut self, (start, end): (i64, i64)) {
-        let first = self.stretches.partition_point(|one| one.1 < start);
-        let behind = self.stretches.partition_point(|one| one.0 <= end);
-        if first >= behind {
-            self.stretches.insert(first, (start, end));
-            if self.stretches.len() > 2 * MOST {
+        let first = self.ranges.partition_point(|one| one.1 < start);
+        let end_index = self.ranges.partition_point(|one| one.0 <= end);
+        if first >= end_index {
+            self.ranges.insert(first, (start, end));
+            if self.ranges.len() > 2 * MAX_RANGES {
                 self.fill_gaps();
             }
             return;
         }
         let whole = (
-            start.min(self.stretches[first].0),
-            end.max(self.stretches[behind - 1].1),
+            start.min(self.ranges[first].0),
+            end.max(self.ranges[end_index - 1].1),
         );
-        self.stretches[first] = whole;
-        self.stretches.drain(first + 1..behind);
+        self.ranges[first] = whole;
+        self.ranges.drain(first + 1..end_index);
     }
 
     /// Fills the shortest gaps.
     fn fill_gaps(&mut self) {
         let gap = |one: &(i64, i64), next: &(i64, i64)| next.0.abs_diff(one.1);
-        let pairs = self.stretches.windows(2);
+        let pairs = self.ranges.windows(2);
         let mut gaps: Vec<u64> = pairs.map(|pair| gap(&pair[0], &pair[1])).collect();
-        let filled = gaps.len() - (MOST - 1);
+        let filled = gaps.len() - (MAX_RANGES - 1);
         let (_, longest, _) = gaps.select_nth_unstable(filled - 1);
         let longest = *longest;
-        self.stretches.dedup_by(|next, one| {
+        self.ranges.dedup_by(|next, one| {
             let fills = gap(one, next) <= longest;
             if fills {
                 one.1 = next.1;
@@ -245,9 +245,9 @@ impl Times {
     }
 
     /// Returns true if a range overlaps one of these.
-    pub(super) fn meet(&self, (start, end): (i64, i64)) -> bool {
-        let first = self.stretches.partition_point(|one| one.1 < start);
-        self.stretches.get(first).is_some_and(|one| one.0 <= end)
+    pub(super) fn overlap(&self, (start, end): (i64, i64)) -> bool {
+        let first = self.ranges.partition_point(|one| one.1 < start);
+        self.ranges.get(first).is_some_and(|one| one.0 <= end)
     }
 }
 
@@ -256,18 +256,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn however_many_there_are_none_is_missed() {
-        let mut times = Times::default();
+    fn no_range_is_missed_among_many() {
+        let mut times = TimeRanges::default();
         let start = |number: i64| number.wrapping_mul(7919) % 100_003 * 100;
         for number in 0..20_000 {
             times.add((start(number), start(number) + 10));
-            assert!(times.stretches.len() <= 2 * MOST);
+            assert!(times.ranges.len() <= 2 * MAX_RANGES);
         }
-        assert!((0..20_000).all(|number| times.meet((start(number) + 10, start(number) + 11))));
-        assert!(!times.meet((-10, -1)) && !times.meet((20_000_000, i64::MAX)));
+        assert!((0..20_000).all(|number| times.overlap((start(number) + 10, start(number) + 11))));
+        assert!(!times.overlap((-10, -1)) && !times.overlap((20_000_000, i64::MAX)));
         // Ranges that are far apart stay separate.
-        let mut times = Times::default();
+        let mut times = TimeRanges::default();
         (0..1000).for_each(|number| times.add((number * 100, number * 100 + 10)));
-        assert!((0..1000).all(|number| !times.meet((number * 100 + 11, number * 100 + 99))));
+        assert!((0..1000).all(|number| !times.overlap((number * 100 + 11, number * 100 + 99))));
     }
 }

@@ -7,9 +7,9 @@
 use super::args::candidates::{Hits, offset};
 use super::args::ids::{Lists, RequestIds};
 use super::collector::Origin;
-use super::mention::{EventPlace, Mention, ThreadKeys, binds};
+use super::mention::{EventPosition, Mention, ThreadKeys, can_bind_flow};
 use super::program::first_spans::FirstSpanLinks;
-use super::table::{Link, LinkTable, Lookup, OwnFlow};
+use super::table::{Link, LinkTable, Lookup, ProgramFlow};
 use crate::base::number::write_micros;
 use crate::clock::time_map::TimeMap;
 use crate::event::flow::{global_number, write_id};
@@ -24,15 +24,15 @@ const BEFORE_TARGET: &[u8] = b",\n{\"ph\":\"t\",\"pid\":";
 const PHASE: usize = b",\n{\"ph\":\"".len();
 /// Name and category of the flows that the merge writes. A viewer distinguishes flows by both and
 /// by their id.
-const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
-const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
+const AFTER_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
+const AFTER_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
 
 /// Maximum number of links that are compared with each other. More links are looked up in a set.
-const FEW: usize = 16;
+const MAX_LINEAR: usize = 16;
 
 /// The lines that a linker reads, and their context.
 #[derive(Default)]
-pub(super) struct Aim<'a> {
+pub(super) struct LinkerInput<'a> {
     /// Number of their source.
     pub(super) source: usize,
     pub(super) origin: Origin,
@@ -49,7 +49,7 @@ pub(super) struct Aim<'a> {
 /// Writes the flow events of one chunk.
 pub(crate) struct Linker<'a, 'l> {
     lookup: &'l mut Lookup<'a>,
-    aim: Aim<'a>,
+    input: LinkerInput<'a>,
     ids: RequestIds<'a>,
     lists: Lists<'a, Vec<Link>>,
     found: FoundLinks,
@@ -60,7 +60,7 @@ pub(crate) struct Linker<'a, 'l> {
 #[derive(Default)]
 struct FoundLinks {
     links: Vec<Link>,
-    seen: HashedSet,
+    flows: HashedSet,
 }
 
 /// A flow event to write after an event.
@@ -69,14 +69,14 @@ enum FlowEvent {
     /// Event of the merge's own flow.
     Linked(Phase),
     /// Step of a flow of the program.
-    Joined(OwnFlow),
+    Joined(ProgramFlow),
 }
 
 impl<'a, 'l> Linker<'a, 'l> {
-    pub(super) fn new(lookup: &'l mut Lookup<'a>, aim: Aim<'a>) -> Self {
+    pub(super) fn new(lookup: &'l mut Lookup<'a>, input: LinkerInput<'a>) -> Self {
         Linker {
             lookup,
-            aim,
+            input,
             ids: RequestIds::default(),
             lists: Lists::default(),
             found: FoundLinks::default(),
@@ -85,34 +85,34 @@ impl<'a, 'l> Linker<'a, 'l> {
     }
 
     /// Creates a linker that must be prepared for each line.
-    pub(crate) fn nowhere(lookup: &'l mut Lookup<'a>) -> Self {
-        Linker::new(lookup, Aim::default())
+    pub(crate) fn without_input(lookup: &'l mut Lookup<'a>) -> Self {
+        Linker::new(lookup, LinkerInput::default())
     }
 
     /// Sets the lines to read, for example a line of another source.
-    pub(super) fn aim(&mut self, aim: Aim<'a>) {
-        if self.aim.origin.scope != aim.origin.scope {
+    pub(super) fn set_input(&mut self, input: LinkerInput<'a>) {
+        if self.input.origin.scope != input.origin.scope {
             self.lists = Lists::default(); // the same ids mean other requests in another run
         }
-        self.aim = aim;
-        self.ids.begin();
+        self.input = input;
+        self.ids.begin_chunk();
     }
 
     /// Appends the flow events of an event that was written for `target`.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
         if event.phase == Phase::FlowStart {
-            if self.lookup.table.has_leads {
+            if self.lookup.table.has_prior_links {
                 self.flow_start(event, target, out);
             }
             return;
         }
-        let start = offset(self.aim.bytes, event.line);
-        let place = EventPlace::new(self.aim.source, start, event.is_unfinished());
-        let is_first = self.aim.first_spans.has(place);
+        let start = offset(self.input.bytes, event.line);
+        let position = EventPosition::new(self.input.source, start, event.is_unfinished());
+        let is_first = self.input.first_spans.has(position);
         let has_ids = self.has_ids(start, event.line);
         if is_first || has_ids {
-            self.put(event, is_first, has_ids, target, out);
+            self.write_event(event, is_first, has_ids, target, out);
         }
     }
 
@@ -121,27 +121,27 @@ impl<'a, 'l> Linker<'a, 'l> {
     pub(crate) fn cached(&mut self, line: CachedLine<'a>, target: &Target, out: &mut Vec<u8>) {
         if line.phase.is_flow() {
             if line.phase == Phase::FlowStart
-                && self.lookup.table.has_leads
+                && self.lookup.table.has_prior_links
                 && let Some(event) = line.event()
             {
                 self.flow_start(&event, target, out);
             }
             return;
         }
-        let place = EventPlace::new(self.aim.source, line.start, false);
-        let is_first = self.aim.first_spans.has(place);
+        let position = EventPosition::new(self.input.source, line.start, false);
+        let is_first = self.input.first_spans.has(position);
         let has_ids = self.has_ids(line.start, line.text);
         if (is_first || has_ids)
             && let Some(event) = line.event()
         {
-            self.put(&event, is_first, has_ids, target, out);
+            self.write_event(&event, is_first, has_ids, target, out);
         }
     }
 
     /// Appends the flow events of an event that is the first span of a request on its thread, or
     /// that may have ids.
     #[inline(always)]
-    fn put(
+    fn write_event(
         &mut self,
         event: &Event<'a>,
         is_first: bool,
@@ -149,42 +149,42 @@ impl<'a, 'l> Linker<'a, 'l> {
         target: &Target,
         out: &mut Vec<u8>,
     ) {
-        if !binds(event) {
+        if !can_bind_flow(event) {
             return;
         }
-        let start = offset(self.aim.bytes, event.line);
-        let place = EventPlace::new(self.aim.source, start, event.is_unfinished());
-        let mention = self.mention(event, place);
+        let start = offset(self.input.bytes, event.line);
+        let position = EventPosition::new(self.input.source, start, event.is_unfinished());
+        let mention = self.mention(event, position);
         if is_first {
-            self.steps(&mention, target, out);
+            self.write_steps(&mention, target, out);
         }
         if has_ids {
-            self.links(event, start, &mention, target, out);
+            self.write_links(event, start, &mention, target, out);
         }
     }
 
     #[inline(always)]
     fn has_ids(&mut self, start: usize, line: &[u8]) -> bool {
-        self.aim.reads_ids && self.aim.hits.any_in(start, start + line.len())
+        self.input.reads_ids && self.input.hits.any_in(start, start + line.len())
     }
 
     /// Creates the mention for an event, with times on the trace's axis.
-    fn mention(&mut self, event: &Event<'_>, place: EventPlace) -> Mention {
+    fn mention(&mut self, event: &Event<'_>, position: EventPosition) -> Mention {
         let thread = (event.pid, event.tid);
-        let thread = self.threads.of(self.aim.origin.recording, thread);
-        Mention::of(event, place, thread).placed(&TimeMap::shift(self.aim.shift_ns))
+        let thread = self.threads.key(self.input.origin.recording, thread);
+        Mention::from_event(event, position, thread).on_axis(&TimeMap::shift(self.input.shift_ns))
     }
 
     /// Writes the steps of the program's flows that a span gets.
-    fn steps(&mut self, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
-        self.found.set(self.aim.first_spans.links());
+    fn write_steps(&mut self, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
+        self.found.set(self.input.first_spans.links());
         self.write(mention, target, out, |link, table| {
             link.step(mention, &table.threads).map(FlowEvent::Joined)
         });
     }
 
     /// Writes the events of the merge's own flows that an event gets.
-    fn links(
+    fn write_links(
         &mut self,
         event: &Event<'a>,
         start: usize,
@@ -194,17 +194,17 @@ impl<'a, 'l> Linker<'a, 'l> {
     ) {
         let listed = self
             .ids
-            .read(event, start, &mut self.aim.hits, &mut self.lists);
+            .read(event, start, &mut self.input.hits, &mut self.lists);
         if let Some(links) = listed {
             self.found.links.clone_from(links);
         } else {
-            let scope = self.aim.origin.scope;
+            let scope = self.input.origin.scope;
             let table = self.lookup.table;
-            let requests = self.ids.of_requests().iter();
+            let requests = self.ids.request_ids().iter();
             self.found
                 .set(requests.filter_map(|id| table.find(id.key ^ scope)));
             if let Some((text, len)) = self.ids.list() {
-                self.lists.keep(text, len, self.found.links.clone());
+                self.lists.insert(text, len, self.found.links.clone());
             }
         }
         self.write(mention, target, out, |link, _| {
@@ -218,11 +218,11 @@ impl<'a, 'l> Linker<'a, 'l> {
         let Some(number) = global_number(event) else {
             return;
         };
-        let mention = self.mention(event, EventPlace::new(self.aim.source, 0, false));
-        let request = number ^ self.aim.origin.scope;
+        let mention = self.mention(event, EventPosition::new(self.input.source, 0, false));
+        let request = number ^ self.input.origin.scope;
         self.found.set(self.lookup.table.find(request).into_iter());
         self.write(&mention, target, out, |link, _| {
-            let ends = link.leads_to(&mention);
+            let ends = link.ends_at(&mention);
             ends.then_some(FlowEvent::Linked(Phase::FlowEnd))
         });
     }
@@ -262,18 +262,18 @@ impl<'a, 'l> Linker<'a, 'l> {
                     out.extend_from_slice(br#","id":"#);
                     out.extend_from_slice(itoa::Buffer::new().format(link.flow).as_bytes());
                     out.extend_from_slice(if phase == Phase::FlowEnd {
-                        BEHIND_LAST_ID
+                        AFTER_LAST_ID
                     } else {
-                        BEHIND_ID
+                        AFTER_ID
                     });
                     self.lookup.written.linked += 1;
                 }
-                FlowEvent::Joined(own) => {
+                FlowEvent::Joined(flow) => {
                     out[start + PHASE] = Phase::FlowStep.byte();
                     out.push(b',');
-                    write_id("id", own.id, out);
+                    write_id("id", flow.id, out);
                     out.push(b',');
-                    out.extend_from_slice(self.lookup.table.style(own.style));
+                    out.extend_from_slice(self.lookup.table.style(flow.style));
                     out.push(b'}');
                     self.lookup.written.joined += 1;
                 }
@@ -286,11 +286,11 @@ impl FoundLinks {
     /// Replaces the links, and drops duplicates.
     fn set<'t>(&mut self, links: impl Iterator<Item = &'t Link>) {
         self.links.clear();
-        self.seen.clear();
+        self.flows.clear();
         for link in links {
-            let is_new = match self.links.len() < FEW {
+            let is_new = match self.links.len() < MAX_LINEAR {
                 true => self.links.iter().all(|one| one.flow != link.flow),
-                false => self.is_unseen(link.flow),
+                false => self.is_new(link.flow),
             };
             if is_new {
                 self.links.push(*link);
@@ -298,10 +298,10 @@ impl FoundLinks {
         }
     }
 
-    fn is_unseen(&mut self, flow: u64) -> bool {
-        if self.seen.is_empty() {
-            self.seen.extend(self.links.iter().map(|link| link.flow));
+    fn is_new(&mut self, flow: u64) -> bool {
+        if self.flows.is_empty() {
+            self.flows.extend(self.links.iter().map(|link| link.flow));
         }
-        self.seen.insert(flow)
+        self.flows.insert(flow)
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Chunk {
     range_ns: Option<(i64, i64)>,
     timeless: bool,
     /// True if begins or ends of spans are events of their own here.
-    pub(crate) halves: bool,
+    pub(crate) has_begins_or_ends: bool,
     /// Events of this chunk that are shown.
     pub(crate) shown: Shown,
     /// Curve that maps its times to the axis. `None` if a shift is enough.
@@ -50,7 +50,7 @@ pub(crate) struct Chunk {
     /// outside of it.
     pub(crate) era: Option<Era>,
     /// Hash of the lines outside of verified blocks, from the first pass; `None` if the first pass did not read this chunk.
-    pub(super) unproven_sum: Option<u64>,
+    pub(super) unverified_hash: Option<u64>,
 }
 
 impl Chunk {
@@ -64,35 +64,35 @@ impl Chunk {
             threads: ThreadSet::default(),
             range_ns: None,
             timeless: false,
-            halves: false,
+            has_begins_or_ends: false,
             shown: Shown::default(),
             warp: None,
             era: None,
-            unproven_sum: None,
+            unverified_hash: None,
         }
     }
 
     /// Returns true if the lines outside of blocks have changed since the first pass.
     pub(crate) fn has_changed(&self, bytes: &[u8]) -> bool {
-        let sum = self.unproven_sum.filter(|_| !self.parts.is_empty());
-        sum.is_some_and(|sum| sum != unproven_sum(bytes, &self.parts))
+        let sum = self.unverified_hash.filter(|_| !self.parts.is_empty());
+        sum.is_some_and(|sum| sum != unverified_hash(bytes, &self.parts))
     }
 
     /// Creates a chunk with the results of the first pass for `parts`.
-    pub(crate) fn of(source: usize, parts: Vec<Part>, summary: &ChunkSummary) -> Chunk {
+    pub(crate) fn from_summary(source: usize, parts: Vec<Part>, summary: &ChunkSummary) -> Chunk {
         let mut chunk = Chunk::new(source, parts.into());
-        chunk.note(summary);
+        chunk.set_summary(summary);
         chunk
     }
 
     /// Stores the results of the first pass.
-    pub(super) fn note(&mut self, summary: &ChunkSummary) {
+    pub(super) fn set_summary(&mut self, summary: &ChunkSummary) {
         self.events = summary.events();
         self.plain = !summary.odd;
         self.canonical = summary.canonical;
         self.threads = summary.threads.keys().copied().collect();
         (self.range_ns, self.timeless) = (summary.range_ns(), summary.has_timeless());
-        self.halves = summary.has_halves();
+        self.has_begins_or_ends = summary.has_halves();
     }
 
     /// Maps the chunk's time range by `warp`, and the times of its events from now on.
@@ -104,7 +104,7 @@ impl Chunk {
 
     /// Returns true if all its lines are in canonical order and shown, and their times need only a
     /// shift.
-    pub(crate) fn is_copied_alike(&self) -> bool {
+    pub(crate) fn needs_only_shift(&self) -> bool {
         self.canonical && self.shown.is_all() && self.warp.is_none()
     }
 
@@ -120,17 +120,21 @@ impl Chunk {
     /// Calls `on_event` with each event as it was recorded, including events that are left out of
     /// the trace.
     #[inline]
-    pub(crate) fn recorded<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
+    pub(crate) fn for_each_recorded<'a>(
+        &self,
+        bytes: &'a [u8],
+        mut on_event: impl FnMut(Event<'a>),
+    ) {
         for part in self.parts.iter() {
             if self.plain && !part.trusted {
-                rescan_part(bytes, *part, &mut found);
+                rescan_part(bytes, *part, &mut on_event);
                 continue;
             }
             scan_part(bytes, *part, |_, line| {
                 if let Found::Event(event) = line
                     && self.era.is_none_or(|era| era.holds_event(&event))
                 {
-                    found(event);
+                    on_event(event);
                 }
             });
         }
@@ -144,19 +148,23 @@ impl Chunk {
 
     /// Returns the time range of its events, even if no parts are left. The times are the
     /// recording's own, or on the axis once they are warped.
-    pub(crate) fn times_ns(&self) -> Option<(i64, i64)> {
+    pub(crate) fn recorded_range_ns(&self) -> Option<(i64, i64)> {
         self.range_ns
     }
 
     /// Calls `on_event` with each event, its number and its relation to the window. The number
     /// counts events that are not shown as well.
     #[inline]
-    pub(crate) fn each<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(u32, Lies, &Event<'a>)) {
+    pub(crate) fn for_each_event<'a>(
+        &self,
+        bytes: &'a [u8],
+        mut on_event: impl FnMut(u32, Lies, &Event<'a>),
+    ) {
         let mut nth = 0;
-        self.recorded(bytes, |event| {
+        self.for_each_recorded(bytes, |event| {
             let event = self.warped(event);
             let lies = self.shown.lies(nth as usize, &event);
-            found(nth, lies, &event);
+            on_event(nth, lies, &event);
             nth += 1;
         });
     }
@@ -178,13 +186,13 @@ impl Chunk {
     /// it contains a begin or end whose counterpart may be in another chunk.
     pub(crate) fn narrow(&mut self, edges: Edges) {
         self.shown.edges = (!(self.range_ns.is_some() && self.is_within(edges))).then_some(edges);
-        if !self.halves && !self.reaches(edges) {
+        if !self.has_begins_or_ends && !self.overlaps(edges) {
             self.parts.clear();
         }
     }
 
     /// Returns true if any of its events may be within these edges.
-    pub(crate) fn reaches(&self, edges: Edges) -> bool {
+    pub(crate) fn overlaps(&self, edges: Edges) -> bool {
         let is_within =
             |(first_ns, last_ns): (i64, i64)| last_ns >= edges.from_ns && first_ns <= edges.to_ns;
         !self.parts.is_empty() && (self.timeless || self.range_ns.is_some_and(is_within))
@@ -203,8 +211,8 @@ impl Chunk {
         let edges = self.shown.edges.unwrap_or(Edges::OPEN);
         // A begin may be 1 ns before the window.
         let from_ns = edges.from_ns.saturating_sub(1);
-        let held = |ns: i64| ns.max(from_ns).min(edges.to_ns);
-        Some((held(first_ns), held(last_ns)))
+        let clamp = |ns: i64| ns.max(from_ns).min(edges.to_ns);
+        Some((clamp(first_ns), clamp(last_ns)))
     }
 
     /// Returns the begin of the first event and the end of the last one, in the recording's own
@@ -215,7 +223,7 @@ impl Chunk {
 }
 
 /// Returns a hash of the parts outside of verified blocks.
-pub(super) fn unproven_sum(bytes: &[u8], parts: &[Part]) -> u64 {
+pub(super) fn unverified_hash(bytes: &[u8], parts: &[Part]) -> u64 {
     let unproven = parts.iter().filter(|part| !part.trusted);
     unproven.fold(0, |sum, part| {
         sum.rotate_left(1) ^ xxh3_64_with_seed(&bytes[part.start..part.end], sum)
@@ -238,84 +246,84 @@ fn warped<'a>(event: Event<'a>, warp: &Curve) -> Event<'a> {
 /// Divides the parts of all sources into chunks of about [`PART_BYTES`]. If there are many parts,
 /// their positions go to a file in one of the `folders`.
 pub(crate) fn chunks(sources: &[Source<'_>], folders: &[PathBuf]) -> io::Result<Vec<Chunk>> {
-    let mut shares = Shares {
+    let mut builder = ChunkBuilder {
         spill: Spill::new(folders),
-        done: Vec::new(),
+        chunks: Vec::new(),
         parts: Vec::new(),
     };
     for (number, source) in sources.iter().enumerate() {
         match &source.parts {
             SourceParts::Segment(assembly, segment) => {
-                shares.add(number, source.bytes, assembly.parts(*segment));
+                builder.add(number, source.bytes, assembly.parts(*segment));
             }
-            SourceParts::Few(parts) => shares.add(number, source.bytes, parts.iter().copied()),
+            SourceParts::Few(parts) => builder.add(number, source.bytes, parts.iter().copied()),
         }
     }
-    let parts = Arc::new(shares.spill.finish()?);
+    let parts = Arc::new(builder.spill.finish()?);
     let chunk = |(source, numbers)| Chunk::new(source, Together::new(&parts, numbers));
-    Ok(shares.done.into_iter().map(chunk).collect())
+    Ok(builder.chunks.into_iter().map(chunk).collect())
 }
 
 /// Chunks that are being built.
-struct Shares<'f> {
+struct ChunkBuilder<'f> {
     spill: Spill<'f, Part>,
     /// Source and parts of each chunk.
-    done: Vec<(usize, Range<usize>)>,
+    chunks: Vec<(usize, Range<usize>)>,
     /// Parts of the next chunk.
     parts: Vec<Part>,
 }
 
-impl Shares<'_> {
+impl ChunkBuilder<'_> {
     fn add(&mut self, source: usize, bytes: &[u8], parts: impl Iterator<Item = Part>) {
-        let (mut filled, mut few) = (0, Vec::new());
+        let (mut filled, mut pieces) = (0, Vec::new());
         for part in parts {
-            cut(bytes, part, PART_BYTES, &mut few);
-            for part in few.drain(..) {
+            cut(bytes, part, PART_BYTES, &mut pieces);
+            for part in pieces.drain(..) {
                 if filled >= PART_BYTES {
-                    self.close(source);
+                    self.finish_chunk(source);
                     filled = 0;
                 }
                 filled += part.end - part.start;
                 self.parts.push(part);
             }
         }
-        self.close(source);
+        self.finish_chunk(source);
     }
 
-    fn close(&mut self, source: usize) {
+    fn finish_chunk(&mut self, source: usize) {
         if !self.parts.is_empty() {
             let numbers = self.spill.append(&self.parts);
-            self.done.push((source, numbers));
+            self.chunks.push((source, numbers));
             self.parts.clear();
         }
     }
 }
 
 /// A record about one event. Records are ordered by their event first.
-pub(crate) trait OfEvent: Record {
+pub(crate) trait EventRecord: Record {
     /// Returns the event that the record is about.
-    fn at(&self) -> EventRef;
+    fn event(&self) -> EventRef;
 }
 
 /// Returns the record of one event from sorted records.
-pub(crate) fn find<R: OfEvent>(records: &[R], at: EventRef) -> Option<&R> {
-    let found = records.binary_search_by(|record| record.at().cmp(&at));
+pub(crate) fn find_record<R: EventRecord>(records: &[R], at: EventRef) -> Option<&R> {
+    let found = records.binary_search_by(|record| record.event().cmp(&at));
     records.get(found.ok()?)
 }
 
 /// Iterator over a chunk's events that yields the record of each event that has one.
-pub(crate) struct OfChunk<'a, R> {
+pub(crate) struct ChunkRecords<'a, R> {
     left: Peekable<Iter<'a, R>>,
     nth: u32,
 }
 
-impl<'a, R: OfEvent> OfChunk<'a, R> {
+impl<'a, R: EventRecord> ChunkRecords<'a, R> {
     /// Finds the records of one chunk in sorted records.
-    pub(crate) fn new(records: &'a [R], number: usize) -> OfChunk<'a, R> {
-        let is_before = |record: &R| (record.at().chunk as usize) < number;
+    pub(crate) fn new(records: &'a [R], number: usize) -> ChunkRecords<'a, R> {
+        let is_before = |record: &R| (record.event().chunk as usize) < number;
         let from_chunk = &records[records.partition_point(is_before)..];
-        let end = from_chunk.partition_point(|record| record.at().chunk as usize == number);
-        OfChunk {
+        let end = from_chunk.partition_point(|record| record.event().chunk as usize == number);
+        ChunkRecords {
             left: from_chunk[..end].iter().peekable(),
             nth: 0,
         }
@@ -331,6 +339,6 @@ impl<'a, R: OfEvent> OfChunk<'a, R> {
     pub(crate) fn next(&mut self) -> Option<&'a R> {
         let nth = self.nth;
         self.nth += 1;
-        self.left.next_if(|next| next.at().nth == nth)
+        self.left.next_if(|next| next.event().nth == nth)
     }
 }

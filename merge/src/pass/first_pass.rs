@@ -7,10 +7,10 @@ use crate::event::era::{Days, Era, doubted};
 use crate::event::scan::Part;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, unproven_sum};
+use crate::pass::chunk::{Chunk, unverified_hash};
 use crate::pass::history::Histories;
+use crate::pass::parallel::{BatchSize, map_and_merge, map_chunks};
 use crate::pass::source::Source;
-use crate::pass::visit::{AtOnce, visit, visit_mut};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::gaps::{gap_records, missing};
 use crate::summary::summarize::{ChunkVisitor, summarize, summarize_objects, summarize_with};
@@ -19,12 +19,12 @@ use std::convert::Infallible;
 /// Reads the events of all chunks, on many threads.
 pub(crate) trait Visitor: Sync {
     /// Visitor of one chunk.
-    type OfChunk<'a>: ChunkVisitor<'a>
+    type PerChunk<'a>: ChunkVisitor<'a>
     where
         Self: 'a;
 
     /// Returns the visitor for a chunk of a source.
-    fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Self::OfChunk<'a>;
+    fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Self::PerChunk<'a>;
 }
 
 /// Summarizes all chunks. If `objects` is true, JSON objects that are not events count as well, and
@@ -37,8 +37,8 @@ pub(crate) fn first_pass(
     progress: &Progress,
 ) -> Histories {
     let mut histories = Histories::default();
-    let look = |_, chunk: &Chunk, source: &Source<'_>| {
-        let sum = unproven_sum(source.bytes, &chunk.parts);
+    let scan = |_, chunk: &Chunk, source: &Source<'_>| {
+        let sum = unverified_hash(source.bytes, &chunk.parts);
         let summary = match objects {
             true => summarize_objects(source.bytes, &chunk.parts),
             false => {
@@ -49,13 +49,13 @@ pub(crate) fn first_pass(
         progress.add(chunk.len(), summary.events());
         (summary, sum)
     };
-    let Ok(()) = visit_mut(
+    let Ok(()) = map_and_merge(
         sources,
         chunks,
-        look,
+        scan,
         |chunk, source, (mut summary, sum)| {
-            chunk.note(&summary);
-            chunk.unproven_sum = Some(sum);
+            chunk.set_summary(&summary);
+            chunk.unverified_hash = Some(sum);
             let nestings = std::mem::take(&mut summary.nestings);
             histories.append(source.recording, nestings);
             source.summary.append(summary);
@@ -67,7 +67,7 @@ pub(crate) fn first_pass(
 
 /// Combines the summaries of all sources of each recording. Moves the anchors out of the sources,
 /// because nobody else reads them there.
-pub(crate) fn by_recording(
+pub(crate) fn summaries_by_recording(
     recordings: &[Recording],
     sources: &mut [Source<'_>],
 ) -> Vec<ChunkSummary> {
@@ -78,7 +78,7 @@ pub(crate) fn by_recording(
             anchors,
             ..source.summary.clone()
         };
-        let open = source.open_spans();
+        let open = source.open_span_count();
         let all = &mut summaries[source.recording];
         all.append(summary);
         all.open = all.open.or(open.filter(|_| !all.ended));
@@ -109,8 +109,8 @@ pub(crate) fn add_gaps<'a>(
         let summary = summarize(lines, &all);
         let Some(path) = recording.path().filter(|_| !lines.is_empty()) else {
             // No event has a time that the records could use.
-            let mut of_it = sources.iter_mut();
-            let Some(first) = of_it.find(|source| source.recording == number) else {
+            let first = sources.iter_mut().find(|source| source.recording == number);
+            let Some(first) = first else {
                 continue;
             };
             for summary in [&mut first.summary, &mut summaries[number]] {
@@ -119,10 +119,10 @@ pub(crate) fn add_gaps<'a>(
             continue;
         };
         summaries[number].append(summary.clone());
-        let mut chunk = Chunk::of(sources.len(), all, &summary);
+        let mut chunk = Chunk::from_summary(sources.len(), all, &summary);
         chunk.era = era;
         chunks.push(chunk);
-        let mut source = Source::of_lines(number, path, lines);
+        let mut source = Source::from_lines(number, path, lines);
         source.summary = summary;
         sources.push(source);
     }
@@ -145,16 +145,16 @@ pub(crate) fn eras(
 
 /// Returns the days on which the events of a recording began.
 fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
-    let numbers = 0..chunks.len();
-    let of_it = numbers.filter(|number| sources[chunks[*number].source].recording == recording);
-    let look = |number: usize| {
+    let is_in_recording = |number: &usize| sources[chunks[*number].source].recording == recording;
+    let numbers = (0..chunks.len()).filter(is_in_recording);
+    let scan = |number: usize| {
         let (chunk, mut days) = (&chunks[number], Days::default());
-        chunk.recorded(sources[chunk.source].bytes, |event| {
+        chunk.for_each_recorded(sources[chunk.source].bytes, |event| {
             if !event.is_metadata() {
                 days.see(event.ts_ns);
             }
         });
         days
     };
-    visit(of_it, AtOnce::Many, look).fold(Days::default(), Days::append)
+    map_chunks(numbers, BatchSize::Large, scan).fold(Days::default(), Days::append)
 }

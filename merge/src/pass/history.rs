@@ -13,9 +13,9 @@ use std::collections::HashMap;
 /// Outermost spans that are stored one by one: for all threads together, and the bounds for a
 /// single thread.
 const REMEMBERED: usize = 1 << 16;
-const OF_THREAD: (usize, usize) = (4, 4096);
+const REMEMBERED_PER_THREAD: (usize, usize) = (4, 4096);
 /// Minimum and maximum number of ranges of older spans. There are no more ranges than single spans.
-const STRETCHES: (usize, usize) = (8, 64);
+const OLDER_RANGES: (usize, usize) = (8, 64);
 /// Maximum number of spans of a thread that may be open at once.
 const OPEN: usize = 1024;
 /// Maximum number of open and unfinished spans of all threads together.
@@ -102,7 +102,7 @@ impl History {
         self.last_end = Some(last.1);
         self.recent.extend_from_slice(&later.outermost);
         if self.recent.len() > 2 * room {
-            self.forget(room);
+            self.join_older(room);
         }
         true
     }
@@ -122,7 +122,7 @@ impl History {
     }
 
     /// Keeps `room` outermost spans, and joins all older ones into a range.
-    fn forget(&mut self, room: usize) {
+    fn join_older(&mut self, room: usize) {
         let count = self.recent.len() - room;
         let mut forgotten = self.recent.drain(..count);
         let Some(first) = forgotten.next() else {
@@ -132,7 +132,7 @@ impl History {
         drop(forgotten);
         self.recent.shrink_to(2 * room);
         self.older.push((first.0, last.1));
-        if self.older.len() > room.clamp(STRETCHES.0, STRETCHES.1) {
+        if self.older.len() > room.clamp(OLDER_RANGES.0, OLDER_RANGES.1) {
             let pairs = self.older.chunks(2);
             let joined = pairs.map(|pair| (pair[0].0, pair[pair.len() - 1].1));
             self.older = joined.collect();
@@ -151,11 +151,11 @@ impl History {
             return false;
         }
         // An open span must not end within an outermost span of the chunk.
-        let is_cut = |open: &Span| {
+        let is_crossed = |open: &Span| {
             let before = later.outermost.partition_point(|span| span.0 < open.1);
             before > 0 && later.outermost[before - 1].1 > open.1
         };
-        if self.open.iter().any(is_cut) {
+        if self.open.iter().any(is_crossed) {
             return false;
         }
         self.last_start = Some(later.last_start());
@@ -168,13 +168,13 @@ impl History {
     /// ends, not even at its begin: viewers process the unfinished one second.
     fn may_overlap(&self) -> bool {
         let by_begin = self.order == Order::ByBegin && !self.unfinished.is_empty();
-        let is_held = |start: &i64| {
+        let is_inside = |start: &i64| {
             [&self.recent, &self.older].into_iter().any(|ended| {
                 let before = ended.partition_point(|span| span.0 <= *start);
                 before > 0 && ended[before - 1].1 > *start
             })
         };
-        self.order == Order::Unclear || by_begin || self.unfinished.iter().any(is_held)
+        self.order == Order::Unclear || by_begin || self.unfinished.iter().any(is_inside)
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Histories {
 impl Histories {
     /// Adds the spans of a recording's next chunk.
     pub(crate) fn append(&mut self, recording: usize, nestings: Vec<((i64, i64), Nesting)>) {
-        let (least, most) = OF_THREAD;
+        let (least, most) = REMEMBERED_PER_THREAD;
         for (thread, nesting) in nestings {
             let room = (REMEMBERED / (self.threads.len() + 1)).clamp(least, most);
             let history = self.threads.entry((recording, thread)).or_default();
@@ -206,7 +206,7 @@ impl Histories {
     pub(crate) fn into_overlaps(self) -> HashMap<RecordedThread, bool> {
         let threads = self.threads.into_iter();
         threads
-            .map(|(place, history)| (place, history.may_overlap()))
+            .map(|(thread, history)| (thread, history.may_overlap()))
             .collect()
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    pub(crate) fn of(event: &Event<'_>) -> Labels {
+    pub(crate) fn new(event: &Event<'_>) -> Labels {
         // Of most lines, only the first members have been parsed, and these may come later.
         let fields = scan_object(event.line).unwrap_or(event.fields);
         let hash = |text: &[u8]| match &*unescaped(text) {
@@ -29,9 +29,9 @@ impl Labels {
 
     /// Returns true if an end with these labels can end a span with the labels `begin`. A label
     /// that the end does not have matches any.
-    pub(crate) fn end(self, begin: Labels) -> bool {
-        let same = |of_end: u32, of_begin: u32| of_end == 0 || of_end == of_begin;
-        same(self.category, begin.category) && same(self.name, begin.name)
+    pub(crate) fn can_end(self, begin: Labels) -> bool {
+        let matches = |end: u32, begin: u32| end == 0 || end == begin;
+        matches(self.category, begin.category) && matches(self.name, begin.name)
     }
 }
 

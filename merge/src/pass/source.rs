@@ -19,7 +19,7 @@ pub(crate) struct Source<'a> {
     pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
     /// True if these are the lines for spans that were open.
-    is_of_open_spans: bool,
+    lists_open_spans: bool,
     pub(super) parts: SourceParts<'a>,
     pub(crate) summary: ChunkSummary,
 }
@@ -33,7 +33,7 @@ pub(super) enum SourceParts<'a> {
 
 impl<'a> Source<'a> {
     /// Creates a source of lines that all count and belong to no segment.
-    pub(crate) fn of_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
+    pub(crate) fn from_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
         let all = SourceParts::Few(vec![Part::all_of(lines)].into());
         source(recording, None, path, lines, all)
     }
@@ -44,8 +44,8 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the number of open spans if these are the lines for them.
-    pub(super) fn open_spans(&self) -> Option<u64> {
-        self.is_of_open_spans
+    pub(super) fn open_span_count(&self) -> Option<u64> {
+        self.lists_open_spans
             .then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)
     }
 
@@ -60,29 +60,29 @@ pub(crate) fn sources<'a>(
     assemblies: &'a [Assembly],
 ) -> Vec<Source<'a>> {
     let mut sources = Vec::new();
-    for (recording, (of, assembly)) in recordings.iter().zip(assemblies).enumerate() {
-        for (segment, fragment) in of.fragments.iter().enumerate() {
+    for (number, (recording, assembly)) in recordings.iter().zip(assemblies).enumerate() {
+        for (segment, fragment) in recording.fragments.iter().enumerate() {
             let (path, bytes) = (fragment.path.as_path(), fragment.content.bytes());
             let parts = SourceParts::Segment(assembly, segment);
-            sources.push(source(recording, Some(segment), path, bytes, parts));
+            sources.push(source(number, Some(segment), path, bytes, parts));
         }
-        let (Some((ring, _)), Some(place)) = (&of.ring, &of.ring_place) else {
+        let (Some((ring, _)), Some(place)) = (&recording.ring, &recording.ring_place) else {
             continue;
         };
         let path = place.path();
         for (slot, parts) in &assembly.tail {
             let slot = &ring.slots[*slot];
             let parts = SourceParts::Few(parts.into());
-            let tail = source(recording, None, path, &slot.bytes, parts);
+            let tail = source(number, None, path, &slot.bytes, parts);
             sources.push(Source {
                 slot: Some(slot),
                 ..tail
             });
         }
-        sources.push(Source::of_lines(recording, path, &assembly.loss_lines));
+        sources.push(Source::from_lines(number, path, &assembly.loss_lines));
         sources.push(Source {
-            is_of_open_spans: true,
-            ..Source::of_lines(recording, path, &assembly.open_lines)
+            lists_open_spans: true,
+            ..Source::from_lines(number, path, &assembly.open_lines)
         });
     }
     sources
@@ -101,7 +101,7 @@ fn source<'a>(
         slot: None,
         path,
         bytes,
-        is_of_open_spans: false,
+        lists_open_spans: false,
         parts,
         summary: ChunkSummary::default(),
     }

@@ -5,15 +5,15 @@ use crate::base::pattern::Pattern;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::identity::process::Process;
-use crate::identity::row_order::shown_names;
-use crate::link::{AskedIds, IdKey, ids_in};
+use crate::identity::viewer_metadata::shown_names;
+use crate::link::{AskedIds, IdOwner, ids_in};
 use clap::Args;
 use memchr::memmem;
 use serde::Serialize;
 use std::collections::HashSet;
 
 /// Maximum number of request ids that are searched for in a line before it is parsed.
-const SEARCHED: usize = 8;
+const MAX_SEARCHED: usize = 8;
 
 /// A filter of events, whatever their time: an event is shown if it matches one value of each kind
 /// that is given. Its fields are also command-line arguments.
@@ -54,14 +54,14 @@ pub struct FilterReport {
 impl Filter {
     /// Returns true if the filter shows everything.
     pub fn is_empty(&self) -> bool {
-        !self.is_of_processes() && !self.is_of_events()
+        !self.selects_processes() && !self.selects_events()
     }
 
-    pub(crate) fn is_of_processes(&self) -> bool {
+    pub(crate) fn selects_processes(&self) -> bool {
         !self.pids.is_empty() || !self.processes.is_empty()
     }
 
-    pub(crate) fn is_of_events(&self) -> bool {
+    pub(crate) fn selects_events(&self) -> bool {
         let given = [&self.names, &self.categories, &self.requests];
         given.into_iter().any(|values| !values.is_empty())
     }
@@ -69,7 +69,7 @@ impl Filter {
 
 impl FilterReport {
     /// Formats the options that the filter came from.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn options_text(&self) -> String {
         let filter = &self.filter;
         let pids: Vec<String> = filter.pids.iter().map(ToString::to_string).collect();
         let options = [
@@ -79,17 +79,17 @@ impl FilterReport {
             ("--cat", &filter.categories),
             ("--request", &filter.requests),
         ];
-        let words = |(option, values): (&str, &Vec<String>)| {
-            let words = values.iter().map(|value| format!("{option} {value}"));
-            words.collect::<Vec<_>>()
+        let texts = |(option, values): (&str, &Vec<String>)| {
+            let texts = values.iter().map(|value| format!("{option} {value}"));
+            texts.collect::<Vec<_>>()
         };
-        let words: Vec<String> = options.into_iter().flat_map(words).collect();
-        words.join(" ")
+        let texts: Vec<String> = options.into_iter().flat_map(texts).collect();
+        texts.join(" ")
     }
 }
 
 /// Conditions on each event.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct EventFilter<'a> {
     names: Vec<Pattern>,
     categories: &'a [String],
     requests: AskedIds,
@@ -98,13 +98,13 @@ pub(crate) struct Wanted<'a> {
     finders: Vec<memmem::Finder<'a>>,
 }
 
-impl Wanted<'_> {
-    pub(crate) fn new(filter: &Filter) -> Wanted<'_> {
+impl EventFilter<'_> {
+    pub(crate) fn new(filter: &Filter) -> EventFilter<'_> {
         let requests = AskedIds::new(&filter.requests);
-        let ids = requests.all();
-        let searched = ids.iter().filter(|_| ids.len() <= SEARCHED);
+        let ids = requests.ids();
+        let searched = ids.iter().filter(|_| ids.len() <= MAX_SEARCHED);
         let finders = searched.map(|id| memmem::Finder::new(id.as_bytes()).into_owned());
-        Wanted {
+        EventFilter {
             finders: finders.collect(),
             names: filter.names.iter().map(|name| Pattern::new(name)).collect(),
             categories: &filter.categories,
@@ -113,52 +113,52 @@ impl Wanted<'_> {
     }
 
     /// Returns true if the event itself matches.
-    pub(crate) fn has(&self, event: &Event<'_>) -> bool {
-        if self.names.is_empty() && self.categories.is_empty() && self.requests.all().is_empty() {
+    pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
+        if self.names.is_empty() && self.categories.is_empty() && self.requests.ids().is_empty() {
             return true;
         }
-        if !self.may_be_of_request(event.line) {
+        if !self.may_contain_id(event.line) {
             return false;
         }
         // The event's fast parsers do not read everything that is needed here.
         let Some(fields) = scan_object(event.line) else {
             return false;
         };
-        self.has_name(fields.name.of(event.line))
-            && self.has_category(fields.cat.of(event.line))
-            && self.has_request(fields.args.of(event.line))
+        self.name_matches(fields.name.of(event.line))
+            && self.category_matches(fields.cat.of(event.line))
+            && self.request_matches(fields.args.of(event.line))
     }
 
     /// Returns the engine's ids in an event's args that were not selected, if another one of them
     /// was. If only the client's id was selected, it is unknown which of the engine's ids belong to
     /// it.
     pub(crate) fn other_requests(&self, event: &Event<'_>) -> Vec<String> {
-        if self.requests.all().is_empty() {
+        if self.requests.ids().is_empty() {
             return Vec::new();
         }
         let fields = scan_object(event.line).unwrap_or_default();
         let ids = ids_in(fields.args.of(event.line)).into_iter();
-        let inside = ids.filter(|(key, _)| *key == IdKey::Inside);
-        let is_asked = |id: &String| self.requests.has(id);
-        let (asked, others): (Vec<String>, _) = inside.map(|(_, id)| id).partition(is_asked);
+        let engine_ids = ids.filter(|(owner, _)| *owner == IdOwner::Engine);
+        let is_asked = |id: &String| self.requests.matches(id);
+        let (asked, others): (Vec<String>, _) = engine_ids.map(|(_, id)| id).partition(is_asked);
         if asked.is_empty() { asked } else { others }
     }
 
     /// Returns false if a line cannot contain an id: it has neither the id's bytes nor an escape.
-    fn may_be_of_request(&self, line: &[u8]) -> bool {
+    fn may_contain_id(&self, line: &[u8]) -> bool {
         self.finders.is_empty()
             || self.finders.iter().any(|id| id.find(line).is_some())
             || memchr::memchr(b'\\', line).is_some()
     }
 
-    fn has_name(&self, name: &[u8]) -> bool {
+    fn name_matches(&self, name: &[u8]) -> bool {
         self.names.is_empty() || {
             let name = text(name);
             self.names.iter().any(|pattern| pattern.is(&name))
         }
     }
 
-    fn has_category(&self, categories: &[u8]) -> bool {
+    fn category_matches(&self, categories: &[u8]) -> bool {
         self.categories.is_empty() || {
             let categories = text(categories);
             let mut each = categories.split(',').map(str::trim);
@@ -166,9 +166,9 @@ impl Wanted<'_> {
         }
     }
 
-    fn has_request(&self, args: &[u8]) -> bool {
-        let is_wanted = |(_, id): &(IdKey, String)| self.requests.names(id);
-        self.requests.all().is_empty() || ids_in(args).iter().any(is_wanted)
+    fn request_matches(&self, args: &[u8]) -> bool {
+        let is_wanted = |(_, id): &(IdOwner, String)| self.requests.matches_longer(id);
+        self.requests.ids().is_empty() || ids_in(args).iter().any(is_wanted)
     }
 }
 
@@ -178,46 +178,54 @@ fn text(json: &[u8]) -> String {
 }
 
 /// Maximum number of processes that a message lists.
-const NAMED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Returns the output pids of the selected processes, as text.
 ///
 /// # Errors
 /// Returns [`Error::Usage`] if there is no such process.
-pub(crate) fn chosen(filter: &Filter, processes: &[Process]) -> Result<HashSet<Box<[u8]>>, Error> {
+pub(crate) fn selected_pids(
+    filter: &Filter,
+    processes: &[Process],
+) -> Result<HashSet<Box<[u8]>>, Error> {
     let names = shown_names(processes);
     let patterns = filter.processes.iter().map(|name| Pattern::new(name));
     let patterns: Vec<Pattern> = patterns.collect();
-    let is_asked_for = |(process, name): &(&Process, &Option<String>)| {
+    let is_selected = |(process, name): &(&Process, &Option<String>)| {
         let pids = [process.pid, process.output_pid.into()];
         let own = [&process.name, &process.fallback_name, *name];
-        let has_name =
+        let name_matches =
             |pattern: &Pattern| own.into_iter().flatten().any(|name| pattern.is_in(name));
         (filter.pids.is_empty() || pids.iter().any(|pid| filter.pids.contains(pid)))
-            && (patterns.is_empty() || patterns.iter().any(has_name))
+            && (patterns.is_empty() || patterns.iter().any(name_matches))
     };
-    let found = processes.iter().zip(&names).filter(is_asked_for);
+    let found = processes.iter().zip(&names).filter(is_selected);
     let text = |process: &Process| process.output_pid.to_string().into_bytes();
     let pids: HashSet<Box<[u8]>> = found.map(|(process, _)| text(process).into()).collect();
-    if pids.is_empty() && !processes.is_empty() && filter.is_of_processes() {
+    if pids.is_empty() && !processes.is_empty() && filter.selects_processes() {
         return Err(Error::Usage(no_process(processes, &names)));
     }
     Ok(pids)
 }
 
 fn no_process(processes: &[Process], names: &[Option<String>]) -> String {
-    let word = |(process, name): (&Process, &Option<String>)| {
+    let text = |(process, name): (&Process, &Option<String>)| {
         let name = name.as_deref().unwrap_or("(no name)");
         format!("{name} (pid {})", process.pid)
     };
-    let words: Vec<String> = processes.iter().zip(names).map(word).take(NAMED).collect();
-    let more = match processes.len().saturating_sub(NAMED) {
+    let texts: Vec<String> = processes
+        .iter()
+        .zip(names)
+        .map(text)
+        .take(MAX_LISTED)
+        .collect();
+    let more = match processes.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     format!(
         "expected --pid and --process to name a process of the run, which has {}{more}; found none that they name",
-        words.join(", ")
+        texts.join(", ")
     )
 }
 
@@ -228,7 +236,7 @@ mod tests {
 
     fn has(filter: &Filter, rest: &str) -> bool {
         let line = format!(r#"{{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"t",{rest}}}"#);
-        Wanted::new(filter).has(&parse(line.as_bytes()).expect("an event"))
+        EventFilter::new(filter).matches(&parse(line.as_bytes()).expect("an event"))
     }
 
     fn values(values: &[&str]) -> Vec<String> {

@@ -10,11 +10,13 @@ use crate::event::line::Event;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::{Chunk, EventRef};
 use crate::pass::labels::Labels;
+use crate::pass::parallel::map_and_merge;
 use crate::pass::source::Source;
-use crate::pass::visit::visit_mut;
-use crate::select::filter::{Filter, Wanted, chosen};
-use crate::select::flow_enclosure::{Spot, covered};
-use crate::span::group_key::{Choice, GroupEvent, GroupKey, GroupRole, ThreadNumber, whole};
+use crate::select::filter::{EventFilter, Filter, selected_pids};
+use crate::select::flow_enclosure::{EnclosureItem, add_enclosed_flows};
+use crate::span::group_key::{
+    FilterState, GroupEvent, GroupKey, GroupRole, ThreadNumber, group_and_role,
+};
 use crate::span::groups::show_groups;
 use crate::store::sorter::Sorter;
 use crate::summary::chunk_summary::RecordedThread;
@@ -27,18 +29,18 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Marks the selected events of recordings whose processes are known.
 pub(crate) struct Marker<'a> {
     filter: &'a Filter,
-    wanted: Wanted<'a>,
+    event_filter: EventFilter<'a>,
     plan: &'a Plan,
     edges: Edges,
     /// All threads. `numbers` contains their indexes.
-    rows: Vec<RecordedThread>,
+    threads: Vec<RecordedThread>,
     numbers: HashMap<RecordedThread, ThreadNumber>,
     /// Output pids of the selected processes.
     pids: HashSet<Box<[u8]>>,
 }
 
 /// Result of the marking.
-pub(crate) struct Marked {
+pub(crate) struct MarkResult {
     /// Number of spans with an end event that cross an edge.
     pub(crate) cut: u64,
     /// True if events that are shown also have engine ids of requests that were not selected.
@@ -49,8 +51,8 @@ pub(crate) struct Marked {
 #[derive(Default)]
 struct ScannedChunk {
     mask: Mask,
-    mates: Vec<GroupEvent<Choice>>,
-    spots: Vec<Spot>,
+    grouped: Vec<GroupEvent<FilterState>>,
+    items: Vec<EnclosureItem>,
     names: Vec<MetadataEvent>,
     used: HashSet<ThreadNumber>,
     /// Ids in the trace of flows of requests that were not selected.
@@ -60,20 +62,20 @@ struct ScannedChunk {
 /// Metadata of a process or of a thread.
 struct MetadataEvent {
     at: EventRef,
-    place: RecordedThread,
-    of_thread: bool,
+    recorded_thread: RecordedThread,
+    is_of_thread: bool,
 }
 
 impl ScannedChunk {
     /// Adds an event that belongs to others. A flow event only counts in the window. If events are
     /// filtered, it also must be in a span that is shown.
-    fn add(&mut self, mate: GroupEvent<Choice>, only_in_spans: bool) {
-        let is_of_flow = matches!(mate.role, GroupRole::Start | GroupRole::Next);
+    fn add(&mut self, event: GroupEvent<FilterState>, only_in_spans: bool) {
+        let is_of_flow = matches!(event.role, GroupRole::Start | GroupRole::Next);
         match is_of_flow {
-            true if !mate.more.inside => {}
-            true if only_in_spans => self.spots.push(Spot::of_flow(mate)),
-            true if !mate.more.wanted => {}
-            _ => self.mates.push(mate),
+            true if !event.data.is_in_window => {}
+            true if only_in_spans => self.items.push(EnclosureItem::from_flow(event)),
+            true if !event.data.is_selected => {}
+            _ => self.grouped.push(event),
         }
     }
 }
@@ -89,14 +91,14 @@ impl Marker<'_> {
         plan: &'a Plan,
     ) -> Result<Marker<'a>, Error> {
         let threads = plan.targets.iter().enumerate();
-        let rows: Vec<RecordedThread> = threads
+        let threads: Vec<RecordedThread> = threads
             .flat_map(|(recording, of)| of.keys().map(move |thread| (recording, *thread)))
             .collect();
         Ok(Marker {
-            pids: chosen(filter, &plan.processes)?,
-            numbers: rows.iter().copied().zip(0..).collect(),
-            rows,
-            wanted: Wanted::new(filter),
+            pids: selected_pids(filter, &plan.processes)?,
+            numbers: threads.iter().copied().zip(0..).collect(),
+            threads,
+            event_filter: EventFilter::new(filter),
             filter,
             edges,
             plan,
@@ -113,66 +115,69 @@ impl Marker<'_> {
         chunks: &mut [Chunk],
         progress: &Progress,
         folder: &Path,
-    ) -> io::Result<Marked> {
-        let (mut mates, mut spots) = (Sorter::new(folder), Sorter::new(folder));
+    ) -> io::Result<MarkResult> {
+        let (mut grouped, mut items) = (Sorter::new(folder), Sorter::new(folder));
         let mut all = ScannedChunk::default();
-        let is_asked = |chunk: &Chunk| !self.filter.is_empty() || chunk.halves;
-        let asked = chunks.iter().filter(|chunk| is_asked(chunk));
-        progress.expect_more(asked.map(Chunk::len).sum());
+        let needs_mask = |chunk: &Chunk| !self.filter.is_empty() || chunk.has_begins_or_ends;
+        let scanned = chunks.iter().filter(|chunk| needs_mask(chunk));
+        progress.expect_more(scanned.map(Chunk::len).sum());
         for chunk in &mut *chunks {
             chunk.shown.mask = None;
         }
-        let look = |number, chunk: &Chunk, source: &Source<'_>| {
-            is_asked(chunk).then(|| {
+        let scan = |number, chunk: &Chunk, source: &Source<'_>| {
+            needs_mask(chunk).then(|| {
                 progress.add(chunk.len(), 0);
-                self.look(number, chunk, source)
+                self.scan_chunk(number, chunk, source)
             })
         };
-        visit_mut(sources, chunks, look, |chunk, _, looked| {
-            let Some(looked) = looked else { return Ok(()) };
-            chunk.shown.mask = Some(looked.mask);
-            all.names.extend(looked.names);
-            all.used.extend(looked.used);
-            all.other_flows.extend(looked.other_flows);
-            let mut new_mates = looked.mates.into_iter();
-            new_mates.try_for_each(|mate| mates.push(mate))?;
-            let mut new_spots = looked.spots.into_iter();
-            new_spots.try_for_each(|spot| spots.push(spot))
+        map_and_merge(sources, chunks, scan, |chunk, _, scanned| {
+            let Some(scanned) = scanned else {
+                return Ok(());
+            };
+            chunk.shown.mask = Some(scanned.mask);
+            all.names.extend(scanned.names);
+            all.used.extend(scanned.used);
+            all.other_flows.extend(scanned.other_flows);
+            let mut new_grouped = scanned.grouped.into_iter();
+            new_grouped.try_for_each(|event| grouped.push(event))?;
+            let mut new_items = scanned.items.into_iter();
+            new_items.try_for_each(|item| items.push(item))
         })?;
-        let mut show = |mate: &GroupEvent<Choice>| {
-            set(chunks, mate.at);
-            all.used.insert(mate.more.row);
+        let mut show = |event: &GroupEvent<FilterState>| {
+            set(chunks, event.at);
+            all.used.insert(event.data.thread);
         };
-        let cut = show_groups(&mates.finish()?, self.edges, &mut show, |span| {
-            match self.filter.is_of_events() {
-                true => spots.push(Spot::of_span(span)),
-                false => Ok(()),
-            }
+        let cut = show_groups(&grouped.finish()?, self.edges, &mut show, |span| match self
+            .filter
+            .selects_events()
+        {
+            true => items.push(EnclosureItem::from_span(span)),
+            false => Ok(()),
         })?;
         let mut flows = Sorter::new(folder);
-        covered(&spots.finish()?, &all.other_flows, &mut flows)?;
+        add_enclosed_flows(&items.finish()?, &all.other_flows, &mut flows)?;
         show_groups(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
         self.mark_names(&all.names, &all.used, chunks);
-        Ok(Marked {
+        Ok(MarkResult {
             cut,
             has_others: !all.other_flows.is_empty(),
         })
     }
 
     /// Scans the events of a chunk. Events that belong together and metadata are decided later.
-    fn look(&self, number: usize, chunk: &Chunk, source: &Source<'_>) -> ScannedChunk {
-        let mut looked = ScannedChunk::default();
+    fn scan_chunk(&self, number: usize, chunk: &Chunk, source: &Source<'_>) -> ScannedChunk {
+        let mut scanned = ScannedChunk::default();
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
-        chunk.each(source.bytes, |nth, lies, event| {
-            looked.mask.push();
+        chunk.for_each_event(source.bytes, |nth, lies, event| {
+            scanned.mask.push();
             let at = EventRef {
                 chunk: chunk_number,
                 nth,
             };
-            let inside = lies != Lies::Outside;
-            self.event(event, source.recording, at, inside, &mut looked);
+            let is_in_window = lies != Lies::Outside;
+            self.event(event, source.recording, at, is_in_window, &mut scanned);
         });
-        looked
+        scanned
     }
 
     fn event(
@@ -180,61 +185,64 @@ impl Marker<'_> {
         event: &Event<'_>,
         recording: usize,
         at: EventRef,
-        inside: bool,
-        looked: &mut ScannedChunk,
+        is_in_window: bool,
+        scanned: &mut ScannedChunk,
     ) {
-        let place = (recording, (event.pid, event.tid));
-        let target = self.plan.targets[recording].get(&place.1);
+        let recorded_thread = (recording, (event.pid, event.tid));
+        let target = self.plan.targets[recording].get(&recorded_thread.1);
         let target = target.filter(|target| self.pids.contains(&*target.pid));
-        let (Some(target), Some(row)) = (target, self.numbers.get(&place).copied()) else {
+        let (Some(target), Some(thread)) = (target, self.numbers.get(&recorded_thread).copied())
+        else {
             return;
         };
         if event.is_metadata() {
-            let of_thread = event.name().starts_with(b"thread_");
-            return looked.names.push(MetadataEvent {
+            let is_of_thread = event.name().starts_with(b"thread_");
+            return scanned.names.push(MetadataEvent {
                 at,
-                place,
-                of_thread,
+                recorded_thread,
+                is_of_thread,
             });
         }
         let shift_ns = self.plan.shifts_ns[recording].saturating_add(self.plan.base_ns);
-        let wanted = self.wanted.has(event);
+        let is_selected = self.event_filter.matches(event);
         let at_ns = event.ts_ns.saturating_add(shift_ns);
-        if wanted && inside {
-            let others = self.wanted.other_requests(event).into_iter();
+        if is_selected && is_in_window {
+            let others = self.event_filter.other_requests(event).into_iter();
             let flows = others.map(|id| of_global_number(xxh3_64(id.as_bytes())));
-            looked.other_flows.extend(flows);
+            scanned.other_flows.extend(flows);
         }
-        match whole(event, target, row, !self.filter.is_empty()) {
-            Some((whole, role)) => looked.add(
+        match group_and_role(event, target, thread, !self.filter.is_empty()) {
+            Some((group, role)) => scanned.add(
                 GroupEvent {
-                    whole,
+                    group,
                     role,
                     at_ns,
                     at,
-                    labels: match whole {
-                        GroupKey::Thread(_) => Labels::of(event),
+                    labels: match group {
+                        GroupKey::Thread(_) => Labels::new(event),
                         _ => Labels::default(),
                     },
-                    more: Choice {
-                        row,
-                        wanted,
-                        inside,
+                    data: FilterState {
+                        thread,
+                        is_selected,
+                        is_in_window,
                     },
                 },
-                self.filter.is_of_events(),
+                self.filter.selects_events(),
             ),
             // A single event. If it is a span, it may cover flow events.
-            None if wanted && inside => {
-                looked.mask.set(at.nth as usize);
-                looked.used.insert(row);
+            None if is_selected && is_in_window => {
+                scanned.mask.set(at.nth as usize);
+                scanned.used.insert(thread);
                 let end_ns = match event.phase {
                     Phase::Complete => at_ns.saturating_add(event.dur_ns),
                     Phase::Begin => i64::MAX,
                     _ => return,
                 };
-                if self.filter.is_of_events() {
-                    looked.spots.push(Spot::of_span((row, (at_ns, end_ns))));
+                if self.filter.selects_events() {
+                    scanned
+                        .items
+                        .push(EnclosureItem::from_span((thread, (at_ns, end_ns))));
                 }
             }
             None => {}
@@ -249,17 +257,20 @@ impl Marker<'_> {
         used: &HashSet<ThreadNumber>,
         chunks: &mut [Chunk],
     ) {
-        let target = |place: &RecordedThread| self.plan.targets[place.0].get(&place.1);
+        let target = |recorded_thread: &RecordedThread| {
+            self.plan.targets[recorded_thread.0].get(&recorded_thread.1)
+        };
         let used = used.iter();
-        let used = used.filter_map(|row| target(self.rows.get(*row as usize)?));
+        let used = used.filter_map(|thread| target(self.threads.get(*thread as usize)?));
         let threads: HashSet<(&[u8], &[u8])> =
             used.map(|target| (&*target.pid, &*target.tid)).collect();
         let processes: HashSet<&[u8]> = threads.iter().map(|(pid, _)| *pid).collect();
         for name in names {
-            let is_used = target(&name.place).is_some_and(|target| match name.of_thread {
-                true => threads.contains(&(&*target.pid, &*target.tid)),
-                false => processes.contains(&*target.pid),
-            });
+            let is_used =
+                target(&name.recorded_thread).is_some_and(|target| match name.is_of_thread {
+                    true => threads.contains(&(&*target.pid, &*target.tid)),
+                    false => processes.contains(&*target.pid),
+                });
             if is_used || self.filter.is_empty() {
                 set(chunks, name.at);
             }

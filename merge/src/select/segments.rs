@@ -12,7 +12,7 @@ use crate::event::edges::Edges;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::{ClockOptions, Error, Window};
-use own_window::{last_windows, missing_ns, windows};
+use own_window::{last_windows, missing_ns, recording_windows};
 use rayon::prelude::*;
 use sa_format::Anchor;
 
@@ -52,15 +52,17 @@ pub(crate) fn choose_segments(
     window: &Window,
     clocks: &ClockOptions,
 ) -> Result<UnreadSegments, Error> {
-    let are_many = recordings.iter().any(|of| of.fragments.len() > 1);
-    if window.is_whole_run() || !are_many {
+    let has_several = recordings
+        .iter()
+        .any(|recording| recording.fragments.len() > 1);
+    if window.is_whole_run() || !has_several {
         return Ok(UnreadSegments::default());
     }
-    let times: Vec<SegmentTimes> = recordings.par_iter().map(SegmentTimes::of).collect();
+    let times: Vec<SegmentTimes> = recordings.par_iter().map(SegmentTimes::new).collect();
     let mut unread = UnreadSegments::default();
     (unread.windows, unread.firsts_ns) = match *window {
         Window::Last(last) => (last_windows(recordings, &times, last), Vec::new()),
-        _ => windows(recordings, &times, window, clocks)?,
+        _ => recording_windows(recordings, &times, window, clocks)?,
     };
     let reach_ns = window.reach().map(ns);
     let all = recordings.iter_mut().zip(&times).zip(&unread.windows);
@@ -102,7 +104,7 @@ struct SegmentTimes {
 }
 
 impl SegmentTimes {
-    fn of(recording: &Recording) -> SegmentTimes {
+    fn new(recording: &Recording) -> SegmentTimes {
         let begin = |fragment: &Fragment| fragment.begin.filter(|_| fragment.header.is_some());
         let mut begins: Vec<Option<Anchor>> = recording.fragments.iter().map(begin).collect();
         drop_disordered(&mut begins);
@@ -117,7 +119,7 @@ impl SegmentTimes {
             Some(open_ns.min(own_ns(begin.as_ref()?).saturating_sub(late_ns)))
         };
         let mut least_ns: Vec<Option<i64>> = begins.iter().zip(headers()).map(least).collect();
-        keep_ascending(&mut least_ns);
+        make_ascending(&mut least_ns);
         SegmentTimes { begins, least_ns }
     }
 
@@ -178,7 +180,7 @@ fn drop_disordered(begins: &mut [Option<Anchor>]) {
 /// Lowers each time to the minimum of the later segments. Each time applies to all later segments
 /// too, so a greater one is damaged. For the same reason, a segment without a time gets the time of
 /// the segment before it.
-fn keep_ascending(least_ns: &mut [Option<i64>]) {
+fn make_ascending(least_ns: &mut [Option<i64>]) {
     let mut least = i64::MAX;
     for ns in least_ns.iter_mut().rev().flatten() {
         least = least.min(*ns);

@@ -12,13 +12,13 @@ use crate::link::aliases::aliases;
 use crate::link::{AskedIds, Collector};
 use crate::pass::chunk::Chunk;
 use crate::pass::first_pass::Visitor;
+use crate::pass::parallel::map_and_merge;
 use crate::pass::source::Source;
-use crate::pass::visit::visit_mut;
 use crate::reader::error::in_first;
 use crate::select::filter::FilterReport;
 use crate::select::marker::Marker;
 use crate::select::segments::UnreadSegments;
-use crate::select::window::{WindowReport, of_recordings};
+use crate::select::window::{WindowReport, edges_per_recording};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::summary_builder::SummaryBuilder;
 use crate::{Error, EventOptions, Runs};
@@ -26,8 +26,8 @@ use sa_format::Phase;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
-/// The selection that was asked for, and the data to apply it.
-pub(crate) struct Asked<'a, 'l> {
+/// The requested selection, and the data to apply it.
+pub(crate) struct SelectionRequest<'a, 'l> {
     pub(crate) events: &'a EventOptions,
     pub(crate) runs: &'a Runs,
     pub(crate) unread: &'a UnreadSegments,
@@ -50,44 +50,44 @@ pub(crate) struct Selection {
 
 /// Restricts sources and chunks to the selected events. Returns `None` if everything is selected.
 pub(crate) fn select(
-    asked: &Asked<'_, '_>,
+    request: &SelectionRequest<'_, '_>,
     recordings: &[Recording],
     summaries: &[ChunkSummary],
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
 ) -> Result<Option<Selection>, Error> {
-    if !asked.events.is_part() {
+    if !request.events.is_part() {
         return Ok(None);
     }
-    let filter = &asked.events.filter;
+    let filter = &request.events.filter;
     // The event that connects two ids may be before the window.
-    let request_aliases = match asked.runs {
+    let request_aliases = match request.runs {
         Runs::All => Vec::new(),
-        _ => aliases(&filter.requests, sources, chunks, asked.progress),
+        _ => aliases(&filter.requests, sources, chunks, request.progress),
     };
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     let mut selection = Selection::default();
-    if !asked.events.window.is_whole_run() {
-        let (window, on_axis, in_recordings) = place(asked, summaries)?;
+    if !request.events.window.is_whole_run() {
+        let (window, on_axis, in_recordings) = locate_window(request, summaries)?;
         for chunk in &mut *chunks {
             chunk.narrow(in_recordings[sources[chunk.source].recording]);
         }
         (selection.window, edges) = (Some(window), on_axis);
     }
     let mut cut = 0;
-    if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
-        let plan = Plan::new(recordings, summaries, asked.maps);
+    if !filter.is_empty() || chunks.iter().any(|chunk| chunk.has_begins_or_ends) {
+        let plan = Plan::new(recordings, summaries, request.maps);
         let mut filter = filter.clone();
         filter.requests.extend_from_slice(&request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
-        let mark = |folder: &Path| marker.mark(sources, chunks, asked.progress, folder);
-        let marked = in_first(asked.folders, mark)?;
+        let mark = |folder: &Path| marker.mark(sources, chunks, request.progress, folder);
+        let marked = in_first(request.folders, mark)?;
         cut = marked.cut;
-        if let Some(links) = asked.links.filter(|_| marked.has_others) {
-            links.only_link(AskedIds::new(&filter.requests));
+        if let Some(links) = request.links.filter(|_| marked.has_others) {
+            links.select_requests(AskedIds::new(&filter.requests));
         }
     }
-    let count = recount(sources, chunks, lens, asked);
+    let count = recount(sources, chunks, lens, request);
     let all: u64 = summaries.iter().map(ChunkSummary::events).sum();
     let shown: u64 = sources.iter().map(|source| source.summary.events()).sum();
     if let Some(window) = &mut selection.window {
@@ -104,18 +104,18 @@ pub(crate) fn select(
 
 /// Locates the window. Returns its report, its edges on the axis of the run, and its edges in each
 /// recording's times, after any warp.
-fn place(
-    asked: &Asked<'_, '_>,
+fn locate_window(
+    request: &SelectionRequest<'_, '_>,
     summaries: &[ChunkSummary],
 ) -> Result<(WindowReport, Edges, Vec<Edges>), Error> {
-    let (window, unread, maps) = (&asked.events.window, asked.unread, asked.maps);
-    let Some(axis) = Axis::of(summaries, maps, asked.clocks) else {
-        let of_all = vec![Edges::OPEN; maps.len()];
-        return Ok((WindowReport::of_nothing(window), Edges::OPEN, of_all));
+    let (window, unread, maps) = (&request.events.window, request.unread, request.maps);
+    let Some(axis) = Axis::new(summaries, maps, request.clocks) else {
+        let open = vec![Edges::OPEN; maps.len()];
+        return Ok((WindowReport::empty(window), Edges::OPEN, open));
     };
-    let axis = axis.begun_by(&unread.firsts_ns, maps);
+    let axis = axis.beginning_at(&unread.firsts_ns, maps);
     let edges = axis.edges(window)?;
-    let placed = axis.place_edges(window)?;
+    let placed = axis.unchecked_edges(window)?;
     let own = maps.iter().map(|map| placed.moved(|ns| map.back(ns)));
     let missing_ns = unread.missing_ns(own);
     let report = WindowReport {
@@ -123,10 +123,10 @@ fn place(
         missing_ns: (missing_ns > 0).then_some(missing_ns),
         segments_left_out: unread.segments,
         bytes_left_out: unread.bytes,
-        ..WindowReport::of(window, axis.first_ns, edges)
+        ..WindowReport::new(window, axis.first_ns, edges)
     };
     let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
-    Ok((report, edges, of_recordings(edges, &shifts_ns)))
+    Ok((report, edges, edges_per_recording(edges, &shifts_ns)))
 }
 
 /// Counts of shown and hidden events.
@@ -143,16 +143,16 @@ fn recount(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
     lens: Vec<u64>,
-    asked: &Asked<'_, '_>,
+    request: &SelectionRequest<'_, '_>,
 ) -> ShownCount {
     let mut all = ShownCount::default();
     let mut lens = lens.into_iter();
     for source in sources.iter_mut() {
         source.summary.forget_events();
     }
-    let look = |_, chunk: &Chunk, source: &Source<'_>| count(source, chunk, asked.links);
-    let Ok(()) = visit_mut(sources, chunks, look, |chunk, source, count| {
-        asked.progress.add(lens.next().unwrap_or(0), 0);
+    let scan = |_, chunk: &Chunk, source: &Source<'_>| count(source, chunk, request.links);
+    let Ok(()) = map_and_merge(sources, chunks, scan, |chunk, source, count| {
+        request.progress.add(lens.next().unwrap_or(0), 0);
         chunk.events = count.summary.events();
         all.cut += count.cut;
         all.filtered += count.filtered;
@@ -167,7 +167,7 @@ fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> S
     let gather = links.map(|links| links.chunk(chunk, source));
     let (mut count, mut builder) = (ShownCount::default(), SummaryBuilder::new(gather));
     let edges = chunk.shown.edges;
-    chunk.each(source.bytes, |_, lies, event| {
+    chunk.for_each_event(source.bytes, |_, lies, event| {
         count.cut += u64::from(lies == Lies::Across && event.phase == Phase::Complete);
         if lies == Lies::Outside {
             let in_window = edges.is_none_or(|edges| edges.lies(event) != Lies::Outside);

@@ -39,14 +39,14 @@ pub struct WindowReport {
 }
 
 /// Returns the edges in each recording's time, for recordings that are only shifted.
-pub(crate) fn of_recordings(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
+pub(crate) fn edges_per_recording(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
     let unshifted = |shift_ns: &i64| edges.unshifted(*shift_ns);
     shifts_ns.iter().map(unshifted).collect()
 }
 
 impl WindowReport {
     /// Creates the report for a run in which no event has a time.
-    pub(crate) fn of_nothing(window: &Window) -> WindowReport {
+    pub(crate) fn empty(window: &Window) -> WindowReport {
         WindowReport {
             last_ns: match window {
                 Window::Last(last) => Some(ns(*last).unsigned_abs()),
@@ -57,13 +57,13 @@ impl WindowReport {
     }
 
     /// Creates the report for a window with these edges, of a run that begins at `first_ns`.
-    pub(crate) fn of(window: &Window, first_ns: i64, edges: Edges) -> WindowReport {
+    pub(crate) fn new(window: &Window, first_ns: i64, edges: Edges) -> WindowReport {
         let after = |ns: i64, open| (ns != open).then(|| ns.saturating_sub(first_ns));
         WindowReport {
             from_ns: after(edges.from_ns, i64::MIN),
             to_ns: after(edges.to_ns, i64::MAX),
             start_ns: first_ns,
-            ..WindowReport::of_nothing(window)
+            ..WindowReport::empty(window)
         }
     }
 
@@ -77,7 +77,7 @@ impl WindowReport {
     }
 
     /// Describes the events that the window leaves out.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn left_out_text(&self) -> String {
         let seconds = |ns: i64| {
             let sign = if ns < 0 { "-" } else { "" };
             let length = Duration::from_nanos(ns.unsigned_abs());

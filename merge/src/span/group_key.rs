@@ -41,24 +41,24 @@ pub(crate) enum GroupKey {
 /// An event that belongs to a group. The order is by the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupEvent<T> {
-    pub(crate) whole: GroupKey,
+    pub(crate) group: GroupKey,
     pub(crate) at_ns: i64,
     pub(crate) at: EventRef,
     /// Hashes of its name and category, if they decide which begin it ends.
     pub(crate) labels: Labels,
     pub(crate) role: GroupRole,
     /// Additional data for each kind of consumer.
-    pub(crate) more: T,
+    pub(crate) data: T,
 }
 
 /// Relation of an event to the filter and the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Choice {
-    pub(crate) row: ThreadNumber,
+pub(crate) struct FilterState {
+    pub(crate) thread: ThreadNumber,
     /// True if the event matches the filter.
-    pub(crate) wanted: bool,
+    pub(crate) is_selected: bool,
     /// True if the event is in the window.
-    pub(crate) inside: bool,
+    pub(crate) is_in_window: bool,
 }
 
 impl<T> Half for GroupEvent<T> {
@@ -77,26 +77,26 @@ impl<T> Half for GroupEvent<T> {
     }
 
     fn can_end(&self, begin: &Self) -> bool {
-        self.labels.end(begin.labels)
+        self.labels.can_end(begin.labels)
     }
 }
 
 impl<T: Record> Record for GroupEvent<T> {}
 
-impl Record for Choice {}
+impl Record for FilterState {}
 
 /// Returns the group and role of an event that belongs to other events. Flow events are included
 /// only if `flows` is true.
-pub(crate) fn whole(
+pub(crate) fn group_and_role(
     event: &Event<'_>,
     target: &Target,
-    row: ThreadNumber,
+    thread: ThreadNumber,
     flows: bool,
 ) -> Option<(GroupKey, GroupRole)> {
     let role = match event.phase {
         Phase::Begin if event.is_unfinished() => return None,
-        Phase::Begin => return Some((GroupKey::Thread(row), GroupRole::Begin)),
-        Phase::End => return Some((GroupKey::Thread(row), GroupRole::End)),
+        Phase::Begin => return Some((GroupKey::Thread(thread), GroupRole::Begin)),
+        Phase::End => return Some((GroupKey::Thread(thread), GroupRole::End)),
         Phase::AsyncBegin => GroupRole::Begin,
         Phase::AsyncInstant => GroupRole::Within,
         Phase::AsyncEnd => GroupRole::End,
@@ -107,13 +107,13 @@ pub(crate) fn whole(
     let (id, _) = trace_id(event, target.ordinal)?;
     let fields = scan_object(event.line)?;
     let category = xxh3_64_with_seed(fields.cat.of(event.line), 0);
-    let whole = match role {
+    let group = match role {
         GroupRole::Start | GroupRole::Next => {
             GroupKey::Flow(id, xxh3_64_with_seed(fields.name.of(event.line), category))
         }
         _ => GroupKey::Async(id, category),
     };
-    Some((whole, role))
+    Some((group, role))
 }
 
-const _: () = assert!(size_of::<GroupEvent<Choice>>() == 64); // docs/decisions/0036 states this size
+const _: () = assert!(size_of::<GroupEvent<FilterState>>() == 64); // docs/decisions/0036 states this size

@@ -8,10 +8,10 @@ use crate::event::line::Event;
 use crate::event::whole::has_members;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
+use crate::pass::parallel::ThreadScan;
 use crate::pass::source::Source;
-use crate::pass::visit::ThreadScan;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole};
-use crate::span::groups::{Joined, join};
+use crate::span::groups::{Matched, match_events};
 use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::chunk_summary::RecordedThread;
 use sa_format::Phase;
@@ -21,50 +21,50 @@ use std::path::Path;
 
 /// Part of a thread's events, complete or to be matched.
 enum LanePart {
-    Whole(LaneEvent),
-    Half(GroupEvent<ArgsPlace>),
+    Complete(LaneEvent),
+    BeginOrEnd(GroupEvent<ArgsPosition>),
 }
 
-/// Returns all events on the threads that `rows` numbers. If memory does not suffice, they go to
+/// Returns all events on the threads that `threads` numbers. If memory does not suffice, they go to
 /// files in `folder`.
 pub(crate) fn lane_events(
     scan: &ThreadScan<'_>,
-    rows: &HashMap<RecordedThread, u32>,
+    threads: &HashMap<RecordedThread, u32>,
     folder: &Path,
 ) -> io::Result<Sorted<LaneEvent>> {
-    let (mut events, mut halves) = (Sorter::new(folder), Sorter::new(folder));
+    let (mut events, mut begins_and_ends) = (Sorter::new(folder), Sorter::new(folder));
     let part = |thread: RecordedThread, at: EventRef, event: &Event<'_>| {
-        let (row, shift_ns) = (*rows.get(&thread)?, scan.shifts_ns[thread.0]);
+        let (number, shift_ns) = (*threads.get(&thread)?, scan.shifts_ns[thread.0]);
         let role = match event.phase {
             Phase::Begin => GroupRole::Begin,
             Phase::End => GroupRole::End,
-            _ => return LaneEvent::of(event, row, at, shift_ns).map(LanePart::Whole),
+            _ => return LaneEvent::new(event, number, at, shift_ns).map(LanePart::Complete),
         };
         let source = scan.view.chunks[at.chunk as usize].source;
-        Some(LanePart::Half(GroupEvent {
-            whole: GroupKey::Thread(row),
+        Some(LanePart::BeginOrEnd(GroupEvent {
+            group: GroupKey::Thread(number),
             at_ns: event.ts_ns + shift_ns,
             at,
-            labels: Labels::of(event),
+            labels: Labels::new(event),
             role,
-            more: match role {
-                GroupRole::End => ArgsPlace::of(event, source, &scan.view.sources[source]),
-                _ => ArgsPlace::default(),
+            data: match role {
+                GroupRole::End => ArgsPosition::new(event, source, &scan.view.sources[source]),
+                _ => ArgsPosition::default(),
             },
         }))
     };
-    for part in scan.each(rows.keys().copied(), part) {
+    for part in scan.map_events(threads.keys().copied(), part) {
         match part {
-            LanePart::Half(half) => halves.push(half),
-            LanePart::Whole(event) => events.push(event),
+            LanePart::BeginOrEnd(event) => begins_and_ends.push(event),
+            LanePart::Complete(event) => events.push(event),
         }?;
     }
-    join(&halves.finish()?, |joined| match joined {
-        Joined::Span(begin, end) => match begin.whole {
-            GroupKey::Thread(row) => events.push(LaneEvent::begun(row, begin, end)),
+    match_events(&begins_and_ends.finish()?, |matched| match matched {
+        Matched::Span(begin, end) => match begin.group {
+            GroupKey::Thread(number) => events.push(LaneEvent::from_span(number, begin, end)),
             GroupKey::Async(..) | GroupKey::Flow(..) => Ok(()),
         },
-        Joined::End(_) | Joined::Other(..) => Ok(()),
+        Matched::End(_) | Matched::Other(..) => Ok(()),
     })?;
     events.finish()
 }
@@ -87,7 +87,7 @@ pub(crate) enum LaneEventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LaneEvent {
     /// Number of the thread.
-    pub(crate) row: u32,
+    pub(crate) thread: u32,
     pub(crate) start: i64,
     pub(crate) kind: LaneEventKind,
     /// Negative duration of a complete span: of spans that begin together, the longest comes first.
@@ -98,13 +98,13 @@ pub(crate) struct LaneEvent {
     /// Event that ends a begun span, if there is one.
     pub(crate) end_at: Option<EventRef>,
     /// Args of an end that is not written.
-    pub(crate) end_args: ArgsPlace,
+    pub(crate) end_args: ArgsPosition,
 }
 
 impl LaneEvent {
     /// Converts an event that does not need a counterpart. Returns `None` if it is not bound to the
     /// thread's spans.
-    fn of(event: &Event<'_>, row: u32, at: EventRef, shift_ns: i64) -> Option<LaneEvent> {
+    fn new(event: &Event<'_>, thread: u32, at: EventRef, shift_ns: i64) -> Option<LaneEvent> {
         let start = event.ts_ns + shift_ns;
         let (kind, end) = match event.phase {
             Phase::Complete => (LaneEventKind::Complete, start + event.dur_ns),
@@ -117,34 +117,34 @@ impl LaneEvent {
         };
         let is_complete = kind == LaneEventKind::Complete;
         Some(LaneEvent {
-            row,
+            thread,
             start,
             kind,
             longest: if is_complete { -event.dur_ns } else { 0 },
             at,
             end,
             end_at: None,
-            end_args: ArgsPlace::default(),
+            end_args: ArgsPosition::default(),
         })
     }
 
     /// Creates the event for a begun span and its end. A begin and an end at the same time become a
     /// complete span, because a viewer would process the end first.
-    fn begun(
-        row: u32,
-        begin: &GroupEvent<ArgsPlace>,
-        end: Option<&GroupEvent<ArgsPlace>>,
+    fn from_span(
+        thread: u32,
+        begin: &GroupEvent<ArgsPosition>,
+        end: Option<&GroupEvent<ArgsPosition>>,
     ) -> LaneEvent {
-        let end_now = end.filter(|end| end.at_ns == begin.at_ns);
+        let instant_end = end.filter(|end| end.at_ns == begin.at_ns);
         LaneEvent {
-            row,
+            thread,
             start: begin.at_ns,
-            kind: end_now.map_or(LaneEventKind::Begin, |_| LaneEventKind::Complete),
+            kind: instant_end.map_or(LaneEventKind::Begin, |_| LaneEventKind::Complete),
             longest: 0,
             at: begin.at,
             end: end.map_or(UNFINISHED, |end| end.at_ns),
             end_at: end.map(|end| end.at),
-            end_args: end_now.map(|end| end.more).unwrap_or_default(),
+            end_args: instant_end.map(|end| end.data).unwrap_or_default(),
         }
     }
 }
@@ -153,23 +153,23 @@ impl Record for LaneEvent {}
 
 /// Position of args in the bytes of a source. The length is 0 if the args are missing or empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ArgsPlace {
+pub(crate) struct ArgsPosition {
     /// Number of the source.
     source: u32,
     len: u32,
     start: u64,
 }
 
-impl ArgsPlace {
+impl ArgsPosition {
     /// Returns the position of an event's args. `number` is the number of its source.
-    fn of(event: &Event<'_>, number: usize, source: &Source<'_>) -> ArgsPlace {
+    fn new(event: &Event<'_>, number: usize, source: &Source<'_>) -> ArgsPosition {
         // Of most lines, only the members up to the time have been parsed.
         let fields = scan_object(event.line).unwrap_or(event.fields);
         let args = fields.args.of(event.line);
         if !has_members(args) {
-            return ArgsPlace::default();
+            return ArgsPosition::default();
         }
-        ArgsPlace {
+        ArgsPosition {
             source: u32::try_from(number).unwrap_or(u32::MAX),
             len: u32::try_from(args.len()).unwrap_or(0),
             start: (args.as_ptr().addr() - source.bytes.as_ptr().addr()) as u64,
@@ -187,4 +187,4 @@ impl ArgsPlace {
     }
 }
 
-impl Record for ArgsPlace {}
+impl Record for ArgsPosition {}

@@ -7,15 +7,15 @@ use crate::event::scan::{Found, scan_part};
 use crate::event::verbatim::{object, write_verbatim};
 use crate::fragment::file::Fragment;
 use crate::identity::process::output_pids;
-use crate::identity::row_order::metadata_lines;
+use crate::identity::viewer_metadata::metadata_lines;
 use crate::link::{LinkedEvents, Links, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::write::addition::Addition;
-use crate::write::output::{Destination, refuse_inputs};
+use crate::write::output::{Destination, reject_inputs};
 use crate::write::sink::{Length, Scratch, Sink, SinkTarget};
 use crate::write::split::portion::Portion;
 use crate::write::timeline::order::TimeOrder;
-use crate::write::timeline::scribe::Scribe;
+use crate::write::timeline::sorted_writer::SortedWriter;
 use crate::write::writer::Job;
 use memchr::memchr_iter;
 use rayon::ThreadPool;
@@ -58,7 +58,7 @@ impl<'a> TraceCopy<'a> {
         target: SinkTarget,
         pool: &ThreadPool,
     ) -> Result<(Length, LinkedEvents), Error> {
-        refuse_inputs(destination, self.job.recordings)?;
+        reject_inputs(destination, self.job.recordings)?;
         let sink = Sink::new(target, destination.gzip);
         let linked = self.run(&sink, pool.current_num_threads());
         let path = destination.path.as_deref().unwrap_or(Path::new(""));
@@ -73,10 +73,10 @@ impl<'a> TraceCopy<'a> {
     fn run(&self, sink: &Sink, threads: usize) -> LinkedEvents {
         let mut scratch = Scratch::default();
         scratch.text = self.head();
-        if !sink.put(0, &mut scratch, false) {
+        if !sink.write_chunk(0, &mut scratch, false) {
             return LinkedEvents::default();
         }
-        let wanted = self.wanted();
+        let wanted = self.wanted_chunks();
         let work = CopyWork {
             wanted: &wanted,
             first_turn: self.first_turn(&wanted),
@@ -98,7 +98,7 @@ impl<'a> TraceCopy<'a> {
             }
         });
         scratch.text = self.tail();
-        sink.put(wanted.len() + 1, &mut scratch, true);
+        sink.write_chunk(wanted.len() + 1, &mut scratch, true);
         linked.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,12 +132,12 @@ impl<'a> TraceCopy<'a> {
 
     /// Returns the numbers of the chunks that may have anything to show, or of the pieces of the
     /// sorted events.
-    pub(crate) fn wanted(&self) -> Vec<usize> {
+    pub(crate) fn wanted_chunks(&self) -> Vec<usize> {
         let is_wanted = |number: &usize| {
             let chunk = &self.job.chunks[*number];
             let recording = self.job.sources[chunk.source].recording;
-            let reaches = |portion: &Portion<'_>| portion.view(recording, *number).reaches(chunk);
-            self.portion.is_none_or(reaches)
+            let overlaps = |portion: &Portion<'_>| portion.view(recording, *number).overlaps(chunk);
+            self.portion.is_none_or(overlaps)
         };
         match self.order {
             Some(order) => (0..order.pieces()).collect(),
@@ -166,14 +166,14 @@ impl<'a> TraceCopy<'a> {
     fn work(&self, work: &CopyWork<'_>) -> LinkedEvents {
         let mut lookup = self.job.links.and_then(Links::lookup);
         if let Some(order) = self.order {
-            let mut scribe = Scribe::new(&self.job, order, lookup.as_mut());
-            self.take_chunks(work, |piece, out| {
-                let done = scribe.piece(piece, out);
-                remove_invalid(scribe.fragments_of_piece(), out);
+            let mut writer = SortedWriter::new(&self.job, order, lookup.as_mut());
+            self.copy_in_turn(work, |piece, out| {
+                let done = writer.write_piece(piece, out);
+                remove_invalid(writer.piece_fragments(), out);
                 done
             });
         } else {
-            self.take_chunks(work, |number, out| {
+            self.copy_in_turn(work, |number, out| {
                 let (chunk, fragment) = (&self.job.chunks[number], self.fragment(number));
                 match self.job.verbatim {
                     true => self.copy_verbatim(chunk, out),
@@ -193,7 +193,7 @@ impl<'a> TraceCopy<'a> {
 
     /// Takes turns at copying chunks or pieces. `copy` writes one and returns how many bytes of the
     /// inputs it has.
-    fn take_chunks(&self, work: &CopyWork<'_>, mut copy: impl FnMut(usize, &mut Vec<u8>) -> u64) {
+    fn copy_in_turn(&self, work: &CopyWork<'_>, mut copy: impl FnMut(usize, &mut Vec<u8>) -> u64) {
         let mut scratch = Scratch::default();
         loop {
             let turn = work.next.fetch_add(1, Ordering::Relaxed);
@@ -206,7 +206,7 @@ impl<'a> TraceCopy<'a> {
             if let Some(fragment) = self.fragment(number).filter(|_| removed > 0) {
                 fragment.watch.add_removed(removed);
             }
-            if !work.sink.put(turn + 1, &mut scratch, false) {
+            if !work.sink.write_chunk(turn + 1, &mut scratch, false) {
                 return;
             }
             self.job.progress.add(done, 0);
@@ -228,22 +228,24 @@ impl<'a> TraceCopy<'a> {
         let mut writer = self.job.writer(number, lookup, out);
         let portion = self.portion;
         let view = portion.map(|portion| portion.view(source.recording, number));
-        let partial = view.and_then(|mut view| (!view.holds(chunk)).then_some(view));
+        let partial = view.and_then(|mut view| (!view.shows_all(chunk)).then_some(view));
         if let Some(mut view) = partial {
-            chunk.each(source.bytes, |nth, lies, event| {
+            chunk.for_each_event(source.bytes, |nth, lies, event| {
                 // A span may be in several parts, but flow events, such as those at its begin, are
                 // in one part.
                 let cut = chunk.cut(event);
                 let shown = cut.as_ref().unwrap_or(event);
                 let links = view.has_begin(shown);
-                writer.event_with(event, view.lies(nth, lies, shown), links);
+                writer.write_event(event, view.lies(nth, lies, shown), links);
             });
-        } else if chunk.is_copied_alike() && writer.moved.is_empty() {
+        } else if chunk.needs_only_shift() && writer.moved.is_empty() {
             for part in chunk.parts.iter() {
-                writer.canonical(source.bytes, *part);
+                writer.write_canonical(source.bytes, *part);
             }
         } else {
-            chunk.each(source.bytes, |_, lies, event| writer.event(event, lies));
+            chunk.for_each_event(source.bytes, |_, lies, event| {
+                writer.write_linked(event, lies);
+            });
         }
     }
 
@@ -275,7 +277,7 @@ impl<'a> TraceCopy<'a> {
 fn remove_invalid<'f>(fragments: impl Iterator<Item = &'f Fragment>, text: &mut Vec<u8>) {
     let mut changed = fragments.filter(|fragment| fragment.may_have_changed());
     if let Some(fragment) = changed.next() {
-        fragment.watch.add_removed(keep_whole_events(text));
+        fragment.watch.add_removed(keep_valid_events(text));
     }
 }
 
@@ -289,7 +291,7 @@ const PLACEHOLDER: &[u8] =
 ///
 /// Lines are copied from the input without being parsed again. If another program has changed the
 /// input since the first pass, they can contain anything.
-pub(crate) fn keep_whole_events(text: &mut Vec<u8>) -> u64 {
+pub(crate) fn keep_valid_events(text: &mut Vec<u8>) -> u64 {
     let mut removed = 0;
     let mut kept = Vec::new();
     let (mut start, mut is_first) = (0, true);

@@ -124,25 +124,25 @@ impl Destination {
         if let Some(draft) = &self.draft {
             return draft.place.led_to().ok();
         }
-        let there = fs::metadata(self.path.as_ref()?).ok()?;
-        Some(FileId::of(&there))
+        let status = fs::metadata(self.path.as_ref()?).ok()?;
+        Some(FileId::of(&status))
     }
 }
 
 /// Returns an error if the trace would overwrite one of its inputs.
-pub(crate) fn refuse_inputs(
+pub(crate) fn reject_inputs(
     destination: &Destination,
     recordings: &[Recording],
 ) -> Result<(), Error> {
     let Some(id) = destination.replaced() else {
         return Ok(());
     };
-    let of_recording = |recording: &Recording| {
+    let is_input = |recording: &Recording| {
         let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
         ring || recording.left_out_files.contains(&id)
             || recording.fragments.iter().any(|fragment| fragment.id == id)
     };
-    if recordings.iter().any(of_recording) {
+    if recordings.iter().any(is_input) {
         return Err(Error::Usage(format!(
             "{}: the output is one of the inputs",
             destination.path.clone().unwrap_or_default().display()
@@ -168,9 +168,9 @@ pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Opt
         Output::Default => return default_directory.map(in_folder),
         Output::File(path) => path,
     };
-    let there = fs::metadata(path).ok();
+    let status = fs::metadata(path).ok();
     let file = linked_file(path).ok().flatten()?;
-    let is_file = there.as_ref().is_none_or(Metadata::is_file);
+    let is_file = status.as_ref().is_none_or(Metadata::is_file);
     is_file.then(|| folder_of(&file).to_owned())
 }
 
@@ -180,16 +180,16 @@ type Opened = (SinkTarget, Option<OutputDraft>);
 /// written directly. If a file is replaced, the new one is not readable for users who could not
 /// read the old one.
 fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
-    let there = fs::metadata(path).ok();
-    let is_file = there.as_ref().is_none_or(Metadata::is_file);
-    if there.as_ref().is_some_and(Metadata::is_dir) {
+    let status = fs::metadata(path).ok();
+    let is_file = status.as_ref().is_none_or(Metadata::is_file);
+    if status.as_ref().is_some_and(Metadata::is_dir) {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
     match linked_file(path)? {
         Some(file) if is_file => {
             // Another user's file has no influence on the access to the trace.
             let user = geteuid().as_raw();
-            let old = there.filter(|old| old.uid() == user);
+            let old = status.filter(|old| old.uid() == user);
             let access = old.map_or(access, |old| access.no_wider_than(&old));
             let folder = Folder::open(folder_of(&file))?;
             replace(&folder.place(file.file_name().unwrap_or_default()), access)

@@ -69,7 +69,7 @@ impl Sink {
     /// Writes chunk `index`, whose text is in `scratch`. Waits until the chunks before it have
     /// their offsets. Returns false if the trace has failed; [`finish`](Sink::finish) returns the
     /// error.
-    pub(crate) fn put(&self, index: usize, scratch: &mut Scratch, last: bool) -> bool {
+    pub(crate) fn write_chunk(&self, index: usize, scratch: &mut Scratch, last: bool) -> bool {
         if self.compress {
             scratch.packed.compress(&scratch.text, index == 0);
         }
@@ -83,7 +83,7 @@ impl Sink {
         let bytes = if self.compress {
             turn.crc.combine(&scratch.packed.crc);
             if last {
-                scratch.packed.end(&turn.crc);
+                scratch.packed.append_end(&turn.crc);
             }
             &scratch.packed.bytes
         } else {
@@ -96,13 +96,13 @@ impl Sink {
             turn.failure = stream.write_all(bytes).err();
         }
         turn.index += 1;
-        let goes_on = turn.failure.is_none();
+        let is_ok = turn.failure.is_none();
         drop(turn);
         self.next.notify_all();
-        let written = self.file.as_ref().filter(|_| goes_on);
+        let written = self.file.as_ref().filter(|_| is_ok);
         match written.map(|file| file.write_all_at(bytes, offset)) {
             Some(Err(failure)) => self.fail(failure),
-            _ => goes_on,
+            _ => is_ok,
         }
     }
 
@@ -181,7 +181,7 @@ impl GzipChunk {
     }
 
     /// Appends the end of the member, given the checksum of all of it.
-    pub(crate) fn end(&mut self, whole: &Crc) {
+    pub(crate) fn append_end(&mut self, whole: &Crc) {
         self.bytes.extend_from_slice(&FINAL_BLOCK);
         self.bytes.extend_from_slice(&whole.sum().to_le_bytes());
         self.bytes.extend_from_slice(&whole.amount().to_le_bytes());

@@ -12,11 +12,11 @@ mod cut;
 
 use crate::event::damage::{path_text, path_text_if_some};
 use crate::link::LinkedEvents;
-use crate::select::window::of_recordings;
+use crate::select::window::edges_per_recording;
 use crate::write::copy::TraceCopy;
 use crate::write::output::{Destination, OutputTarget, part_places};
 use crate::{Error, Layout, Options, Output};
-use bins::PartStretch;
+use bins::PartRange;
 use cut::cut;
 use portion::Portion;
 use rayon::ThreadPool;
@@ -28,7 +28,7 @@ use std::time::Duration;
 const HEAD_BYTES: usize = 200;
 
 /// Returns an error if parts would go to the standard output.
-pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
+pub(crate) fn reject_split(options: &Options) -> Result<(), Error> {
     match (options.events().layout, &options.output) {
         (Layout::Parts { .. }, Output::Stdout) => Err(Error::Usage(
             "--split: parts need names, which the standard output cannot give".to_owned(),
@@ -47,24 +47,24 @@ pub(crate) fn write_parts(
 ) -> Result<(OutputReport, LinkedEvents), Error> {
     let job = &copy.job;
     let frame_bytes = copy.head().len() + HEAD_BYTES + copy.tail().len();
-    let (stretches, crossing) = pool.install(|| cut(job, frame_bytes as u64, limit))?;
+    let (part_ranges, crossing) = pool.install(|| cut(job, frame_bytes as u64, limit))?;
     let shifts_ns = &job.plan.shifts_ns;
-    let portion = |(number, stretch): (usize, &PartStretch)| Portion {
+    let portion = |(number, range): (usize, &PartRange)| Portion {
         number,
-        of: stretches.len(),
-        stretch: *stretch,
-        of_recordings: of_recordings(stretch.edges, shifts_ns),
+        count: part_ranges.len(),
+        range: *range,
+        recording_edges: edges_per_recording(range.edges, shifts_ns),
         crossing: &crossing,
     };
-    let portions: Vec<Portion<'_>> = stretches.iter().enumerate().map(portion).collect();
-    job.progress.expect_rest(rest(copy, &portions));
+    let portions: Vec<Portion<'_>> = part_ranges.iter().enumerate().map(portion).collect();
+    job.progress.expect_rest(input_bytes(copy, &portions));
     let options = target.options;
-    let places = part_places(options, target.default_directory, stretches.len())?;
+    let places = part_places(options, target.default_directory, part_ranges.len())?;
     let (mut destinations, mut parts, mut linked) =
         (Vec::new(), Vec::new(), LinkedEvents::default());
     for (portion, place) in portions.iter().zip(&places.own) {
         let (destination, file) = Destination::part(place, options.gzip, target.access)?;
-        let (length, events) = of_part(copy, portion).write(&destination, file, pool)?;
+        let (length, events) = part_copy(copy, portion).write(&destination, file, pool)?;
         linked += events;
         parts.push(portion.report(place.path(), &length));
         destinations.push(destination);
@@ -80,7 +80,7 @@ pub(crate) fn write_parts(
     Ok((report, linked))
 }
 
-fn of_part<'a>(copy: &TraceCopy<'a>, portion: &'a Portion<'a>) -> TraceCopy<'a> {
+fn part_copy<'a>(copy: &TraceCopy<'a>, portion: &'a Portion<'a>) -> TraceCopy<'a> {
     TraceCopy {
         portion: Some(portion),
         ..*copy
@@ -88,12 +88,12 @@ fn of_part<'a>(copy: &TraceCopy<'a>, portion: &'a Portion<'a>) -> TraceCopy<'a> 
 }
 
 /// Returns the number of input bytes that are read for all parts.
-fn rest(copy: &TraceCopy<'_>, portions: &[Portion<'_>]) -> u64 {
-    let of_part = |portion| {
-        let wanted = of_part(copy, portion).wanted().into_iter();
+fn input_bytes(copy: &TraceCopy<'_>, portions: &[Portion<'_>]) -> u64 {
+    let chunk_lengths = |portion| {
+        let wanted = part_copy(copy, portion).wanted_chunks().into_iter();
         wanted.map(|number| copy.job.chunks[number].len())
     };
-    portions.iter().flat_map(of_part).sum()
+    portions.iter().flat_map(chunk_lengths).sum()
 }
 
 /// Files of a trace.
@@ -137,7 +137,7 @@ pub struct PartReport {
 
 impl PartReport {
     /// Formats the line for the summary. `limit` is the requested length of text.
-    pub(crate) fn words(&self, limit: u64) -> String {
+    pub(crate) fn text(&self, limit: u64) -> String {
         let seconds = |ns: i64| Duration::from_nanos(ns.unsigned_abs()).as_secs_f64();
         let until = match self.to_ns {
             Some(to_ns) => format!("to {:.6}s", seconds(to_ns)),

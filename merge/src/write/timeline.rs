@@ -2,6 +2,6 @@
 //! but no text, and reads the lines again in that order.
 
 pub(crate) mod order;
-pub(crate) mod scribe;
+pub(crate) mod sorted_writer;
 
-mod notes;
+mod chunk_events;

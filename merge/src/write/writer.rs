@@ -11,7 +11,7 @@ use crate::event::scan::{Part, lines};
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::Form;
-use crate::lanes::moves::{Moved, Overflow};
+use crate::lanes::moves::{ChunkMoves, ExtraLanes};
 use crate::link::{Linker, Links, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
@@ -22,7 +22,7 @@ use sa_format::Phase;
 use std::collections::HashMap;
 
 /// Cached data of events whose lines begin alike.
-pub(crate) struct Alike<'a> {
+pub(crate) struct LineFront<'a> {
     phase: Phase,
     pub(crate) target: &'a Target,
     /// Process and thread, as recorded.
@@ -31,9 +31,9 @@ pub(crate) struct Alike<'a> {
     front: Vec<u8>,
 }
 
-impl<'a> Alike<'a> {
-    pub(crate) fn of(event: &Event<'_>, target: &'a Target) -> Alike<'a> {
-        Alike {
+impl<'a> LineFront<'a> {
+    pub(crate) fn new(event: &Event<'_>, target: &'a Target) -> LineFront<'a> {
+        LineFront {
             phase: event.phase,
             target,
             thread: (event.pid, event.tid),
@@ -90,7 +90,7 @@ pub(crate) struct EventWriter<'a, 'l, 'o> {
     /// event.
     pub(crate) recent: [Option<((i64, i64), &'a Target)>; 64],
     /// Events that move to another lane.
-    pub(crate) moved: Moved<'a>,
+    pub(crate) moved: ChunkMoves<'a>,
     /// Writer for the flows of requests.
     pub(crate) linker: Option<Linker<'a, 'l>>,
     pub(crate) out: &'o mut Vec<u8>,
@@ -99,8 +99,8 @@ pub(crate) struct EventWriter<'a, 'l, 'o> {
 impl<'a> EventWriter<'a, '_, '_> {
     /// Writes a part with only canonical lines that do not move. Nearly all begin like an earlier
     /// one, so that only their time is parsed.
-    pub(crate) fn canonical(&mut self, bytes: &'a [u8], part: Part) {
-        let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
+    pub(crate) fn write_canonical(&mut self, bytes: &'a [u8], part: Part) {
+        let mut fronts: Fronts<'_, LineFront<'a>> = Fronts::default();
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
                 && front.known.write(&timed, self.shift_ns, self.out).is_some()
@@ -115,31 +115,31 @@ impl<'a> EventWriter<'a, '_, '_> {
                 continue;
             };
             if let Some(target) = self.target(&event) {
-                fronts.keep(&event, || Alike::of(&event, target));
+                fronts.keep(&event, || LineFront::new(&event, target));
             }
-            self.event(&event, Lies::Inside);
+            self.write_linked(&event, Lies::Inside);
         }
     }
 
     #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'a>, lies: Lies) {
-        self.event_with(event, lies, true);
+    pub(crate) fn write_linked(&mut self, event: &Event<'a>, lies: Lies) {
+        self.write_event(event, lies, true);
     }
 
     /// Writes an event, with or without the flows of its requests.
     #[inline]
-    pub(crate) fn event_with(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
+    pub(crate) fn write_event(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
         // Advance even if the event is not shown.
-        let place = self.moved.next();
-        if lies == Lies::Outside || place.form == Form::Omitted || is_left_out(event) {
+        let moved = self.moved.next();
+        if lies == Lies::Outside || moved.form == Form::Omitted || is_left_out(event) {
             return;
         }
         let Some(target) = self.target(event) else {
             return;
         };
-        let target = place.target.unwrap_or(target);
+        let target = moved.target.unwrap_or(target);
         let is_across = lies == Lies::Across;
-        place.with(event, |event| {
+        moved.with(event, |event| {
             let (whole, cut) = (event, self.chunk.cut(event));
             let shown = WrittenEvent {
                 whole,
@@ -225,7 +225,7 @@ pub(crate) struct Job<'a> {
     pub(crate) chunks: &'a [Chunk],
     pub(crate) plan: &'a Plan,
     /// Events that move to other lanes.
-    pub(crate) overflow: &'a Overflow,
+    pub(crate) extra_lanes: &'a ExtraLanes,
     /// Requests to link, if linking is enabled.
     pub(crate) links: Option<&'a Links>,
     pub(crate) progress: &'a Progress,
@@ -246,9 +246,9 @@ impl<'a> Job<'a> {
         let source = &self.sources[chunk.source];
         let mut lookup = self.links.and_then(Links::lookup);
         let mut writer = self.writer(number, lookup.as_mut(), out);
-        chunk.each(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, lies, event| {
             let start = writer.out.len();
-            writer.event(event, lies);
+            writer.write_linked(event, lies);
             let bytes = writer.out.len() - start;
             if bytes > 0 {
                 let cut = chunk.cut(event);
@@ -276,7 +276,7 @@ impl<'a> Job<'a> {
             targets: &self.plan.targets[source.recording],
             shift_ns,
             recent: [None; 64],
-            moved: self.overflow.of_chunk(number, self.sources),
+            moved: self.extra_lanes.chunk_moves(number, self.sources),
             linker: links.and_then(linker),
             out,
         }

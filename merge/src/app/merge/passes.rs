@@ -1,34 +1,34 @@
 //! The passes of a merge over its inputs.
 
-use super::of_spill;
-use crate::app::losses::tell_losses;
+use super::spill_error;
+use crate::app::losses::report_losses;
 use crate::app::report::Report;
 use crate::app::report::other_data::other_data;
-use crate::app::report::processes::{tell_processes, tell_reach};
-use crate::app::report::sources::{tell_foreign, tell_sources};
-use crate::app::validate::refuse_nonsense;
+use crate::app::report::processes::{report_preload, report_processes};
+use crate::app::report::sources::{report_foreign, report_sources};
+use crate::app::validate::reject_empty;
 use crate::base::access::Access;
 use crate::base::folder::Folder;
 use crate::base::progress::Progress;
-use crate::clock::clocks::{Clocks, Flows};
+use crate::clock::clocks::{ClockEvidence, Clocks};
 use crate::clock::time_map::TimeMap;
 use crate::event::era::Era;
 use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
-use crate::identity::identities::{note_clocks, note_exits};
+use crate::identity::identities::{set_clocks, set_exits};
 use crate::identity::plan::Plan;
 use crate::identity::process::output_pids;
-use crate::lanes::moves::Overflow;
+use crate::lanes::moves::ExtraLanes;
 use crate::link::{Collector, Links};
 use crate::pass::chunk::{Chunk, chunks};
-use crate::pass::first_pass::{add_gaps, by_recording, eras, first_pass};
+use crate::pass::first_pass::{add_gaps, eras, first_pass, summaries_by_recording};
 use crate::pass::history::Histories;
+use crate::pass::parallel::ChunkView;
 use crate::pass::source::{Source, sources};
-use crate::pass::visit::ChunkView;
 use crate::reader::error::in_first;
 use crate::select::segments::UnreadSegments;
-use crate::select::selection::{Asked, select};
+use crate::select::selection::{SelectionRequest, select};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::write::addition::Addition;
 use crate::write::copy::TraceCopy;
@@ -59,7 +59,7 @@ pub(super) struct Merge<'a> {
 /// Decisions about each line of the second pass: ids, times, lanes.
 pub(super) struct Decided {
     plan: Plan,
-    overflow: Overflow,
+    extra_lanes: ExtraLanes,
     /// Requests to link, if linking is enabled.
     links: Option<Links>,
     /// Begin of the trace in ns since 1970, if the reference host has an anchor.
@@ -149,12 +149,12 @@ impl<'a> Merge<'a> {
         links: Option<&Collector<'_>>,
     ) -> Result<FirstPass<'a>, Error> {
         let mut sources = sources(self.recordings, self.assemblies);
-        let mut chunks = chunks(&sources, self.folders).map_err(of_spill)?;
+        let mut chunks = chunks(&sources, self.folders).map_err(spill_error)?;
         for chunk in &mut chunks {
             let recording = sources[chunk.source].recording;
             chunk.era = eras.get(recording).copied().flatten();
         }
-        let rest = bytes_of(&chunks).saturating_mul(self.passes - 1);
+        let rest = total_bytes(&chunks).saturating_mul(self.passes - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.is_verbatim();
         // If only a part of the trace is shown, links are collected later, when that part is known.
@@ -162,7 +162,7 @@ impl<'a> Merge<'a> {
         let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
         let histories = self.pool.install(pass);
         Ok(FirstPass {
-            summaries: by_recording(self.recordings, &mut sources),
+            summaries: summaries_by_recording(self.recordings, &mut sources),
             sources,
             chunks,
             histories,
@@ -181,7 +181,7 @@ impl<'a> Merge<'a> {
 
     /// Aligns all clocks. Lines that are copied verbatim keep their times.
     pub(super) fn align(&self, found: &mut FirstPass<'_>) -> Aligned {
-        let flows = Flows {
+        let flows = ClockEvidence {
             recordings: self.recordings,
             summaries: &found.summaries,
             view: found.view(),
@@ -191,7 +191,7 @@ impl<'a> Merge<'a> {
         if self.options.is_verbatim() {
             options.by = ClockBy::Anchors; // flows cannot improve times that stay as they are
         }
-        let clocks = || Clocks::of(&flows, &options);
+        let clocks = || Clocks::from_recordings(&flows, &options);
         let clocks = self.pool.install(clocks);
         let maps = clocks.maps(self.recordings);
         if !self.options.is_verbatim() {
@@ -209,7 +209,7 @@ impl<'a> Merge<'a> {
         found: &mut FirstPass<'_>,
         report: &mut Report,
     ) -> Result<(), Error> {
-        let asked = Asked {
+        let request = SelectionRequest {
             events: self.events,
             runs: &self.options.runs,
             unread,
@@ -221,10 +221,10 @@ impl<'a> Merge<'a> {
         };
         let (recordings, summaries) = (self.recordings, &found.summaries);
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        let selected = || select(&asked, recordings, summaries, sources, chunks);
+        let selected = || select(&request, recordings, summaries, sources, chunks);
         if let Some(selection) = self.pool.install(selected)? {
             (report.window, report.filter) = (selection.window, selection.filter);
-            found.summaries = by_recording(self.recordings, &mut found.sources);
+            found.summaries = summaries_by_recording(self.recordings, &mut found.sources);
         }
         Ok(())
     }
@@ -239,10 +239,10 @@ impl<'a> Merge<'a> {
         let histories = std::mem::take(&mut found.histories);
         let (sources, summaries) = (&found.sources, &found.summaries);
         let mut plan = Plan::new(self.recordings, summaries, &aligned.maps);
-        note_exits(&mut plan.processes, &self.options.exits);
-        note_clocks(&mut plan.processes, &aligned.clocks.placements());
+        set_exits(&mut plan.processes, &self.options.exits);
+        set_clocks(&mut plan.processes, &aligned.clocks.placements());
         let links = links.map(|links| {
-            let maps = self.maps_of_links(&plan, aligned);
+            let maps = self.link_maps(&plan, aligned);
             self.pool.install(|| links.finish(&maps))
         });
         report.links = links.as_ref().map(|links| links.report.clone());
@@ -252,34 +252,34 @@ impl<'a> Merge<'a> {
         let view = found.view();
         let find = || {
             let (folders, progress) = (self.folders, self.progress);
-            Overflow::find(view, summaries, histories, &mut plan, folders, progress)
+            ExtraLanes::find(view, summaries, histories, &mut plan, folders, progress)
         };
-        let overflow = self.pool.install(find);
-        report.rows = overflow.totals.clone();
-        tell_processes(&plan, &aligned.clocks, report);
+        let extra_lanes = self.pool.install(find);
+        report.rows = extra_lanes.totals.clone();
+        report_processes(&plan, &aligned.clocks, report);
         if self.options.is_verbatim() {
             (report.events_added, report.clocks.base_ns) = (0, 0);
         }
-        tell_sources(self.recordings, self.assemblies, sources, summaries, report);
-        tell_reach(summaries, &plan, report);
-        let tell = || tell_losses(view, summaries, &plan, report);
-        self.pool.install(tell);
-        tell_foreign(self.recordings, self.foreign, report);
+        report_sources(self.recordings, self.assemblies, sources, summaries, report);
+        report_preload(summaries, &plan, report);
+        let add_losses = || report_losses(view, summaries, &plan, report);
+        self.pool.install(add_losses);
+        report_foreign(self.recordings, self.foreign, report);
         if !self.options.allow_empty {
-            refuse_nonsense(self.recordings, report)?;
+            reject_empty(self.recordings, report)?;
         }
         let wall = aligned.clocks.wall();
         Ok(Decided {
             base_unix_ns: wall.map(|wall| wall.at(plan.base_ns)),
             plan,
-            overflow,
+            extra_lanes,
             links,
         })
     }
 
     /// Returns the maps from the collected times of requests to the times of the trace. If only a
     /// part is shown, they are already warped.
-    fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<TimeMap> {
+    fn link_maps(&self, plan: &Plan, aligned: &Aligned) -> Vec<TimeMap> {
         let warp = |map: &TimeMap| map.warp.clone().filter(|_| !self.events.is_part());
         let warps = aligned.maps.iter().map(warp);
         let shifts_ns = plan.shifts_ns.iter().copied();
@@ -294,13 +294,16 @@ impl<'a> Merge<'a> {
             return Ok(None);
         };
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-        let of_job = |folder: &Path| self.pool.install(|| TimeOrder::of(job, memory, folder));
-        in_first(self.folders, of_job).map(Some)
+        let sort = |folder: &Path| self.pool.install(|| TimeOrder::new(job, memory, folder));
+        in_first(self.folders, sort).map(Some)
     }
 
     /// Returns the access to the trace: it is readable for users who may read all of its inputs.
     fn access(&self, run_directory: Option<&Folder>) -> Access {
-        let fragments = self.recordings.iter().flat_map(|of| &of.fragments);
+        let fragments = self
+            .recordings
+            .iter()
+            .flat_map(|recording| &recording.fragments);
         let all = fragments.map(|fragment| fragment.access);
         let access = all.reduce(Access::and).unwrap_or(Access::OWN);
         run_directory.map_or(access, |folder| access.within(folder.reach()))
@@ -316,7 +319,7 @@ impl<'a> Merge<'a> {
             sources: &found.sources,
             chunks: &found.chunks,
             plan: &decided.plan,
-            overflow: &decided.overflow,
+            extra_lanes: &decided.extra_lanes,
             links: decided.links.as_ref(),
             progress: self.progress,
             verbatim: self.options.is_verbatim(),
@@ -351,7 +354,7 @@ impl<'a> Merge<'a> {
         }
         report.events_added += addition.lines(&output_pids(&job.plan.processes)).len() as u64;
         let (destination, sink) = Destination::open(target)?;
-        self.progress.expect_rest(bytes_of(job.chunks));
+        self.progress.expect_rest(total_bytes(job.chunks));
         let (length, linked) = copy.write(&destination, sink, self.pool)?;
         report.add_links(linked);
         report.output.bytes = length.bytes;
@@ -360,6 +363,6 @@ impl<'a> Merge<'a> {
     }
 }
 
-fn bytes_of(chunks: &[Chunk]) -> u64 {
+fn total_bytes(chunks: &[Chunk]) -> u64 {
     chunks.iter().map(Chunk::len).sum()
 }

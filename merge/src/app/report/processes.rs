@@ -5,11 +5,11 @@ use crate::clock::clocks::Clocks;
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
 use crate::identity::process::{Process, RecordingEnd};
-use crate::identity::row_order::{metadata_lines, shown_names};
+use crate::identity::viewer_metadata::{metadata_lines, shown_names};
 use crate::summary::chunk_summary::ChunkSummary;
 
 /// Reports the processes and clocks of the trace.
-pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
+pub(crate) fn report_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
     let from_base =
         |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(plan.base_ns));
     let names = shown_names(&plan.processes);
@@ -25,11 +25,14 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
         host: process.host.clone(),
         main: process.main && process.tracks.is_none(),
         tracks: process.tracks.is_some(),
-        end: end(process).and_then(RecordingEnd::name),
+        end: end(process).and_then(RecordingEnd::report_name),
         exit: process.exit.clone().filter(|_| process.tracks.is_none()),
         was_running: end(process) == Some(RecordingEnd::Running),
         open_spans: end(process).map_or(0, RecordingEnd::open_spans),
-        aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
+        aside_for: process
+            .duplicate_of
+            .as_ref()
+            .map(|other| other.trace.clone()),
         threads: process.used_threads().count(),
         seen_by_preload: false,
         not_visible: Vec::new(),
@@ -41,14 +44,14 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
     report.clocks = ClocksReport {
         base_ns: plan.base_ns,
         placements: clocks.placements(),
-        failed: clocks.failed.clone(),
+        failed: clocks.flow_error.clone(),
     };
     report.events_added = metadata_lines(&plan.processes).len() as u64;
 }
 
 /// Reports the processes that the preload library sees, and the parts of them that it cannot see.
 /// The processes must be in the report already.
-pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut Report) {
+pub(crate) fn report_preload(summaries: &[ChunkSummary], plan: &Plan, report: &mut Report) {
     for (recording, summary) in summaries.iter().enumerate() {
         for (pid, reach) in &summary.reach {
             let target = plan.targets[recording].get(&(*pid, *pid));

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Reports the events and the damage of each input. `sources` are in the order of the recordings.
-pub(crate) fn tell_sources(
+pub(crate) fn report_sources(
     recordings: &[Recording],
     assemblies: &[Assembly],
     sources: &[Source<'_>],
@@ -44,7 +44,7 @@ pub(crate) fn tell_sources(
         }
         let damage = &mut report.damage;
         let before = damage.total;
-        tell_missing(recording, &assemblies[number], &summaries[number], damage);
+        report_damage(recording, &assemblies[number], &summaries[number], damage);
         report.inputs[first_input].damage += damage.total - before;
     }
     for summary in summaries {
@@ -69,7 +69,7 @@ fn input_report(fragment: &Fragment) -> InputReport {
 }
 
 /// Reports damage of a recording as a whole: blocks, gaps, the ring.
-fn tell_missing(
+fn report_damage(
     recording: &Recording,
     assembly: &Assembly,
     summary: &ChunkSummary,
@@ -109,16 +109,20 @@ fn tell_missing(
 
 /// Reports damage and repairs of foreign traces that the passes over their lines do not see.
 /// `reports` are about these traces.
-pub(crate) fn tell_foreign(recordings: &[Recording], told: &[ForeignReport], report: &mut Report) {
+pub(crate) fn report_foreign(
+    recordings: &[Recording],
+    reports: &[ForeignReport],
+    report: &mut Report,
+) {
     for recording in recordings {
         if let (Some(foreign), Some(path)) = (&recording.foreign, recording.path()) {
-            tell_of(foreign, path, report);
+            report_foreign_trace(foreign, path, report);
         }
     }
-    report.foreign = told.to_vec();
+    report.foreign = reports.to_vec();
 }
 
-fn tell_of(foreign: &ForeignTrace, path: &Path, report: &mut Report) {
+fn report_foreign_trace(foreign: &ForeignTrace, path: &Path, report: &mut Report) {
     report.damage.add_places(path, &foreign.places, |at| at);
     report.repairs.add(&foreign.repairs);
     let damage = report.damage.list.iter();

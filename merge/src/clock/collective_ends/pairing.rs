@@ -13,11 +13,11 @@ use crate::align::{Hosts, drift_ns};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Minimum number of collectives that two hosts must share.
-const LEAST: u32 = 8;
+const MIN_COLLECTIVES: u32 = 8;
 /// Minimum number of shared collectives for a shift to count.
-const LEAST_SHIFTED: u32 = 4;
+const MIN_SHIFTED: u32 = 4;
 /// Maximum shift to either side that is tested.
-const SHIFTS: usize = 128;
+const MAX_SHIFT: usize = 128;
 
 /// Numbers of two hosts.
 type Pair = (u32, u32);
@@ -34,7 +34,7 @@ impl Pairings {
     }
 
     /// Returns the pairs of hosts that run the same collectives.
-    pub(super) fn certain(self) -> BTreeSet<Pair> {
+    pub(super) fn certain_pairs(self) -> BTreeSet<Pair> {
         let certain = self.0.into_iter().filter(|(_, pair)| pair.is_certain());
         certain.map(|(pair, _)| pair).collect()
     }
@@ -59,14 +59,14 @@ impl HostPair {
             fits[0].add(one, *older_other, hosts);
             fits[1].add(*older_one, other, hosts);
         }
-        self.recent.truncate(SHIFTS - 1);
+        self.recent.truncate(MAX_SHIFT - 1);
         self.recent.push_front((one, other));
     }
 
     /// Returns true if the collectives fit without a shift, and with no shift.
     fn is_certain(&self) -> bool {
         let mut shifted = self.shifted.iter().flatten();
-        self.unshifted.holds(LEAST) && !shifted.any(|fit| fit.holds(LEAST_SHIFTED))
+        self.unshifted.holds(MIN_COLLECTIVES) && !shifted.any(|fit| fit.holds(MIN_SHIFTED))
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         for [one, other] in ends {
             pairings.add(end(0, one), end(1, other), &hosts);
         }
-        pairings.certain().contains(&(0, 1))
+        pairings.certain_pairs().contains(&(0, 1))
     }
 
     /// Returns the time of a collective in a loop without a fixed period.

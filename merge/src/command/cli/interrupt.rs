@@ -19,7 +19,7 @@ use trace_merge::Unfinished;
 
 const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// Maximum time for the last message, because its reader may be stuck.
-const PATIENCE: Duration = Duration::from_millis(150);
+const MAX_MESSAGE_TIME: Duration = Duration::from_millis(150);
 
 /// Signals that end the merge.
 pub(crate) struct Interrupts(SigSet);
@@ -29,10 +29,10 @@ impl Interrupts {
     /// them too. Signals that this process ignores or blocks from the start are not changed, as in
     /// background jobs and under `nohup`.
     pub(crate) fn block() -> Interrupts {
-        let held_back = SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty());
+        let blocked = SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty());
         let ending = ENDING
             .into_iter()
-            .filter(|signal| !is_ignored(*signal) && !held_back.contains(*signal));
+            .filter(|signal| !is_ignored(*signal) && !blocked.contains(*signal));
         let signals = SigSet::from_iter(ending);
         let _ = signals.thread_block(); // cannot fail for a valid set
         // A file above the limit of `ulimit -f` is then an error with a message, instead of a
@@ -60,14 +60,14 @@ impl Interrupts {
 
 /// Prints why the merge ends, if that does not take too long, and ends the process.
 fn end(signal: Signal, before_message: impl FnOnce() + Send + 'static) {
-    let (said, is_said) = mpsc::channel::<()>();
-    let words = move || {
+    let (done, is_done) = mpsc::channel::<()>();
+    let print = move || {
         before_message();
-        super::say(&format!("stopped by {signal} before the end"));
-        drop(said);
+        super::print_message(&format!("stopped by {signal} before the end"));
+        drop(done);
     };
-    if Builder::new().spawn(words).is_ok() {
-        let _ = is_said.recv_timeout(PATIENCE); // the process ends in any case
+    if Builder::new().spawn(print).is_ok() {
+        let _ = is_done.recv_timeout(MAX_MESSAGE_TIME); // the process ends in any case
     }
     let _ = raise(signal);
     exit(128 + signal as i32);
@@ -77,9 +77,9 @@ fn is_ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action, the call only writes the current one to `action`, which has
     // room for it.
-    let asked = unsafe { libc::sigaction(signal as i32, null(), action.as_mut_ptr()) };
+    let result = unsafe { libc::sigaction(signal as i32, null(), action.as_mut_ptr()) };
     // SAFETY: all zeros are a valid action, the default one, and the call has overwritten it with
     // another or not at all.
     let action = unsafe { action.assume_init() };
-    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
 }

@@ -31,7 +31,7 @@ impl<'a> Hits<'a> {
     }
 
     /// Searches one line of the bytes. Returns `None` if it has no candidate.
-    pub(crate) fn of_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
+    pub(crate) fn in_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
         let start = offset(bytes, line);
         let mut hits = Hits::new(bytes, &[]);
         hits.enter(Part::of(start..start + line.len(), false));
@@ -50,7 +50,7 @@ impl<'a> Hits<'a> {
             let Some(at) = FINDER.find(rest) else {
                 break usize::MAX;
             };
-            if BEFORE.iter().any(|word| rest[..at].ends_with(word)) {
+            if BEFORE.iter().any(|prefix| rest[..at].ends_with(prefix)) {
                 break from + at;
             }
             from += at + 1;
@@ -98,11 +98,11 @@ pub(crate) fn offset(bytes: &[u8], line: &[u8]) -> usize {
 
 /// Party that assigned an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum IdKey {
+pub(crate) enum IdOwner {
     /// The processes of the engine.
-    Inside,
+    Engine,
     /// The client.
-    Outside,
+    Client,
 }
 
 /// Text that every name of an id contains, preceded by one of `BEFORE`.
@@ -111,24 +111,24 @@ pub(crate) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
 
 /// Returns the party that assigned the ids in an arg of this name, or `None` if it is not known to
 /// contain ids.
-pub(crate) fn known(name: &[u8]) -> Option<IdKey> {
+pub(crate) fn id_owner(name: &[u8]) -> Option<IdOwner> {
     let one = name.strip_suffix(b"s").unwrap_or(name);
     match one {
         b"request_id" | b"internal_id" | b"internal_request_id" | b"internal_req_id" => {
-            Some(IdKey::Inside)
+            Some(IdOwner::Engine)
         }
-        b"external_id" | b"external_request_id" | b"external_req_id" => Some(IdKey::Outside),
+        b"external_id" | b"external_request_id" | b"external_req_id" => Some(IdOwner::Client),
         _ => None,
     }
 }
 
 /// Returns the ids in the args of an event, each with the party that assigned it. An id is a text,
 /// or a number as it is written.
-pub(crate) fn ids_in(args: &[u8]) -> Vec<(IdKey, String)> {
+pub(crate) fn ids_in(args: &[u8]) -> Vec<(IdOwner, String)> {
     let args: Map<String, Value> = from_slice(args).unwrap_or_default();
     let mut found = Vec::new();
     for (name, value) in args {
-        let Some(known) = known(name.as_bytes()) else {
+        let Some(owner) = id_owner(name.as_bytes()) else {
             continue;
         };
         let values = match value {
@@ -136,8 +136,8 @@ pub(crate) fn ids_in(args: &[u8]) -> Vec<(IdKey, String)> {
             value => vec![value],
         };
         let id = |value| match value {
-            Value::String(id) => Some((known, id)),
-            Value::Number(id) => Some((known, id.to_string())),
+            Value::String(id) => Some((owner, id)),
+            Value::Number(id) => Some((owner, id.to_string())),
             _ => None,
         };
         found.extend(values.into_iter().filter_map(id));
@@ -155,12 +155,18 @@ mod tests {
         for name in names.split(' ') {
             let at = name.rfind("_id").unwrap();
             let before = &name.as_bytes()[..at];
-            assert!(BEFORE.iter().any(|word| before.ends_with(word)), "{name}");
-            let (one, list) = (known(name.as_bytes()), known(format!("{name}s").as_bytes()));
+            assert!(
+                BEFORE.iter().any(|prefix| before.ends_with(prefix)),
+                "{name}"
+            );
+            let (one, list) = (
+                id_owner(name.as_bytes()),
+                id_owner(format!("{name}s").as_bytes()),
+            );
             assert!(one.is_some() && one == list, "{name}");
         }
         for other in ["id", "req_id", "parent_request_id", "request_idss", "s", ""] {
-            assert_eq!(known(other.as_bytes()), None, "{other}");
+            assert_eq!(id_owner(other.as_bytes()), None, "{other}");
         }
     }
 }

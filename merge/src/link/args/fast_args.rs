@@ -1,7 +1,7 @@
 //! Reads keys and values of args directly from a line as recorders write it: without white space,
 //! objects in the args, or escapes in ids.
 
-use super::candidates::{IdKey, known};
+use super::candidates::{IdOwner, id_owner};
 use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
@@ -11,7 +11,7 @@ const ARGS: &[u8] = br#","args":"#;
 /// Returns the start of the object with a hit, which is the brace before the hit: 0 for the line
 /// itself. Returns `None` if only a scan can find it.
 #[inline(always)]
-pub(crate) fn object(line: &[u8], hit: usize) -> Option<usize> {
+pub(crate) fn object_start(line: &[u8], hit: usize) -> Option<usize> {
     let brace = memrchr2(b'{', b'}', &line[..hit])?;
     (line[brace] == b'{').then_some(brace)
 }
@@ -37,15 +37,15 @@ const LIST: u64 = u64::from_le_bytes(*b"_ids\":\0\0");
 /// Returns the kind of name that the hit is part of and the start of its value, if it is the name
 /// of an arg with ids. Returns `None` if only a scan can find it.
 #[inline(always)]
-pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
+pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdOwner, usize)>> {
     let before = hit.checked_sub(9).map(|at| (line[at], eight(line, at + 1)));
     if let Some((b',' | b'{', REQUEST)) = before {
         let after = eight(line, hit);
         if after << 24 == ONE << 24 {
-            return Some(Some((IdKey::Inside, hit + 5)));
+            return Some(Some((IdOwner::Engine, hit + 5)));
         }
         if after << 16 == LIST << 16 {
-            return Some(Some((IdKey::Inside, hit + 6)));
+            return Some(Some((IdOwner::Engine, hit + 6)));
         }
     }
     any_key_at(line, hit)
@@ -55,7 +55,7 @@ pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> 
 ///
 /// A quote without a backslash before it begins or ends a string, so the bytes next to it determine
 /// which string this is.
-fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
+fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdOwner, usize)>> {
     let is_of_name = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let before = line[..hit].iter().rev().take_while(is_of_name).count();
     let after = line[hit..].iter().take_while(is_of_name).count();
@@ -66,7 +66,7 @@ fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
         return Some(None);
     };
     match (outer, next) {
-        (b'{' | b',', b':') => Some(known(&line[start..end]).map(|known| (known, end + 2))),
+        (b'{' | b',', b':') => Some(id_owner(&line[start..end]).map(|owner| (owner, end + 2))),
         (b' ' | b'\t' | b'\r', _) | (_, b' ' | b'\t' | b'\r') => None,
         _ => Some(None),
     }
@@ -75,7 +75,7 @@ fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
 /// Reads a value of ids that begins at `at` and has no white space and no escapes. Calls `found`
 /// with each id and returns the end of the value, or `None` if it has another form.
 #[inline(always)]
-pub(crate) fn read<'a>(
+pub(crate) fn read_ids<'a>(
     line: &'a [u8],
     mut at: usize,
     mut found: impl FnMut(&'a [u8]),
@@ -86,7 +86,7 @@ pub(crate) fn read<'a>(
         return Some(at + 1);
     }
     loop {
-        let (text, end) = one(line, at)?;
+        let (text, end) = read_id(line, at)?;
         if !text.is_empty() {
             found(text);
         }
@@ -101,7 +101,7 @@ pub(crate) fn read<'a>(
 
 /// Reads a string or digits, and returns the end. Anything else is left to the scanner.
 #[inline(always)]
-fn one(line: &[u8], at: usize) -> Option<(&[u8], usize)> {
+fn read_id(line: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let rest = line.get(at..)?;
     match rest.first()? {
         b'"' => {

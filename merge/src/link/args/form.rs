@@ -13,11 +13,11 @@ const TAIL_DIGITS: usize = 8;
 /// itself.
 pub(crate) const MAX_FORMS: usize = 8;
 /// Minimum length of an id that a client generates from random digits.
-const RANDOM: usize = 16;
+const MIN_RANDOM: usize = 16;
 
 /// Calls `found` with each form of an id that is shorter than the id itself.
 pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
-    let (starts, ends) = (starts(id), ends(id));
+    let (starts, ends) = (start_offsets(id), end_offsets(id));
     // A form that only consists of the engine's additions does not identify a request.
     let least = starts[2];
     for (nth, &start) in starts.iter().enumerate() {
@@ -36,8 +36,8 @@ pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
 /// Unlike the shortest form, it includes everything that the client may have chosen. Otherwise
 /// `req-1`, `req-2` and `req-1a2b3c4d` would all be `req`.
 pub(crate) fn family(id: &[u8]) -> &[u8] {
-    let [_, sample, start] = starts(id);
-    let [all, tail, prompt] = ends(id);
+    let [_, sample, start] = start_offsets(id);
+    let [all, tail, prompt] = end_offsets(id);
     // Most requests have one prompt, the first.
     let is_first = id.get(prompt..tail) == Some(b"-0");
     let end = if is_first { prompt } else { tail };
@@ -47,7 +47,8 @@ pub(crate) fn family(id: &[u8]) -> &[u8] {
         part.iter()
             .all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
     };
-    let is_safe = end >= start + RANDOM && is_random(&id[start..end]) || is_engines && end > start;
+    let is_safe =
+        end >= start + MIN_RANDOM && is_random(&id[start..end]) || is_engines && end > start;
     &id[start..if is_safe { end } else { all }]
 }
 
@@ -62,8 +63,8 @@ pub(crate) fn any_form(id: &str, is_one: impl Fn(&str) -> bool) -> bool {
 
 /// Returns three offsets where the id can begin: the whole id, without the number of a sample, and
 /// without the prefix as well.
-fn starts(id: &[u8]) -> [usize; 3] {
-    let digits = digits_of(id.iter());
+fn start_offsets(id: &[u8]) -> [usize; 3] {
+    let digits = digit_count(id.iter());
     let sample = match id.get(digits) {
         Some(b'_') if digits > 0 => digits + 1,
         _ => 0,
@@ -75,27 +76,27 @@ fn starts(id: &[u8]) -> [usize; 3] {
 
 /// Returns three offsets where the id can end: the whole id, without the random tail, and without
 /// the number of a prompt as well.
-fn ends(id: &[u8]) -> [usize; 3] {
+fn end_offsets(id: &[u8]) -> [usize; 3] {
     let is_tail = |tail: &&[u8]| {
         tail.len() == TAIL_DIGITS
             && tail
                 .iter()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     };
-    let tail = last_word(id).filter(is_tail);
+    let tail = last_segment(id).filter(is_tail);
     let tail = id.len() - tail.map_or(0, |tail| tail.len() + 1);
-    let number = digits_of(id[..tail].iter().rev());
-    let prompt = last_word(&id[..tail]).filter(|word| number > 0 && word.len() == number);
-    let prompt = tail - prompt.map_or(0, |word| word.len() + 1);
+    let number = digit_count(id[..tail].iter().rev());
+    let prompt = last_segment(&id[..tail]).filter(|segment| number > 0 && segment.len() == number);
+    let prompt = tail - prompt.map_or(0, |segment| segment.len() + 1);
     [id.len(), tail, prompt]
 }
 
 /// Returns the text after the last dash.
-fn last_word(id: &[u8]) -> Option<&[u8]> {
+fn last_segment(id: &[u8]) -> Option<&[u8]> {
     memchr::memrchr(b'-', id).map(|dash| &id[dash + 1..])
 }
 
-fn digits_of<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+fn digit_count<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
     bytes.take_while(|byte| byte.is_ascii_digit()).count()
 }
 
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_are_known_by_what_they_add() {
+    fn forms_lack_what_engines_add() {
         for case in include_str!("../../../tests/fixtures/id-forms.txt").lines() {
             let (id, forms) = case.split_once(':').unwrap();
             let mut all = Vec::new();

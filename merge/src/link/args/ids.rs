@@ -2,15 +2,15 @@
 
 mod scanned;
 
-use super::candidates::{Hits, IdKey};
-use super::fast_args::{is_args, key_at, object, read};
+use super::candidates::{Hits, IdOwner};
+use super::fast_args::{is_args, key_at, object_start, read_ids};
 use crate::event::line::Event;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of ids that count in an event, and in all events of a chunk.
-const MOST: usize = 1024;
-const MOST_OF_CHUNK: usize = 1 << 17;
+const MAX_IDS: usize = 1024;
+const MAX_CHUNK_IDS: usize = 1 << 17;
 
 /// A request id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl<'a> RequestId<'a> {
 /// Request ids of an event.
 #[derive(Debug, Default)]
 pub(crate) struct RequestIds<'a> {
-    inside: Vec<RequestId<'a>>,
-    outside: Vec<RequestId<'a>>,
+    engine_ids: Vec<RequestId<'a>>,
+    client_ids: Vec<RequestId<'a>>,
     /// Text of the only value that was read.
     value: Option<&'a [u8]>,
     /// Number of the cached list that the event has.
@@ -52,15 +52,15 @@ pub(crate) struct RequestIds<'a> {
     /// Number of ids that the event may still have.
     left: usize,
     /// Number of ids that the chunk has so far.
-    of_chunk: usize,
+    chunk_ids: usize,
     /// Number of events with ids beyond the limits.
     pub(crate) cut: u64,
 }
 
 impl<'a> RequestIds<'a> {
     /// Resets the count of the chunk's ids.
-    pub(crate) fn begin(&mut self) {
-        self.of_chunk = 0;
+    pub(crate) fn begin_chunk(&mut self) {
+        self.chunk_ids = 0;
     }
 
     /// Reads the ids of an event, and drops the previous ones. If they are one of the cached lists,
@@ -79,35 +79,35 @@ impl<'a> RequestIds<'a> {
         let listed = self.listed.filter(|_| is_read);
         let list = listed.and_then(|number| lists.get(number));
         if let Some(list) = list.filter(|list| list.len <= self.left) {
-            self.of_chunk += list.len;
-            return Some(&mut list.known);
+            self.chunk_ids += list.len;
+            return Some(&mut list.data);
         }
         if !is_read || listed.is_some() {
             self.clear();
             self.read_args(event);
         }
-        self.count();
+        self.truncate();
         None
     }
 
     /// Drops ids beyond the limits.
     #[inline(always)]
-    fn count(&mut self) {
-        let mut len = self.inside.len() + self.outside.len();
+    fn truncate(&mut self) {
+        let mut len = self.engine_ids.len() + self.client_ids.len();
         if self.left < len {
             self.cut += 1;
             len = self.left;
-            self.inside.truncate(len);
-            self.outside.truncate(len - self.inside.len());
+            self.engine_ids.truncate(len);
+            self.client_ids.truncate(len - self.engine_ids.len());
         }
-        self.of_chunk += len;
+        self.chunk_ids += len;
     }
 
     fn clear(&mut self) {
-        self.inside.clear();
-        self.outside.clear();
+        self.engine_ids.clear();
+        self.client_ids.clear();
         (self.value, self.listed) = (None, None);
-        self.left = MOST.min(MOST_OF_CHUNK - self.of_chunk);
+        self.left = MAX_IDS.min(MAX_CHUNK_IDS - self.chunk_ids);
     }
 
     /// Reads the ids at the hits in a line as recorders write it. Returns `None` for any other
@@ -125,11 +125,11 @@ impl<'a> RequestIds<'a> {
         while let Some(hit) = hits.first_in(start + from, start + line.len()) {
             let hit = hit - start;
             from = match key_at(line, hit)? {
-                Some((known, value)) => self.value(known, line, value, lists)?,
+                Some((owner, value)) => self.read_value(owner, line, value, lists)?,
                 None => hit + 1,
             };
-            match object(line, hit)? {
-                0 => self.front()?,
+            match object_start(line, hit)? {
+                0 => self.expect_none_yet()?,
                 at if !args.is_some() || args.start == at => last = Some(at),
                 _ => return None,
             }
@@ -142,23 +142,24 @@ impl<'a> RequestIds<'a> {
 
     /// Returns `None` if ids were read before the args, because only the event's own members are
     /// there.
-    fn front(&self) -> Option<()> {
-        let nothing = self.inside.is_empty() && self.outside.is_empty() && self.listed.is_none();
+    fn expect_none_yet(&self) -> Option<()> {
+        let nothing =
+            self.engine_ids.is_empty() && self.client_ids.is_empty() && self.listed.is_none();
         nothing.then_some(())
     }
 
     /// Reads a value and returns its end, or `None` if the fast path does not support it.
     #[inline(always)]
-    fn value<T>(
+    fn read_value<T>(
         &mut self,
-        known: IdKey,
+        owner: IdOwner,
         line: &'a [u8],
         at: usize,
         lists: &Lists<'a, T>,
     ) -> Option<usize> {
-        let is_first = self.inside.is_empty() && self.outside.is_empty();
+        let is_first = self.engine_ids.is_empty() && self.client_ids.is_empty();
         if line.get(at) == Some(&b'[')
-            && known == IdKey::Inside
+            && owner == IdOwner::Engine
             && is_first
             && let Some((number, len)) = lists.find(&line[at..])
         {
@@ -169,16 +170,16 @@ impl<'a> RequestIds<'a> {
         if self.listed.is_some() {
             return None;
         }
-        let end = read(line, at, |text| self.push(known, RequestId::plain(text)))?;
+        let end = read_ids(line, at, |text| self.push(owner, RequestId::plain(text)))?;
         self.value = is_first.then_some(&line[at..end]);
         Some(end)
     }
 
     #[inline(always)]
-    fn push(&mut self, known: IdKey, id: RequestId<'a>) {
-        let ids = match known {
-            IdKey::Inside => &mut self.inside,
-            IdKey::Outside => &mut self.outside,
+    fn push(&mut self, owner: IdOwner, id: RequestId<'a>) {
+        let ids = match owner {
+            IdOwner::Engine => &mut self.engine_ids,
+            IdOwner::Client => &mut self.client_ids,
         };
         // One id more than the limit shows that there are too many.
         if ids.len() <= self.left {
@@ -188,30 +189,30 @@ impl<'a> RequestIds<'a> {
 
     /// Returns the ids that identify the event's requests: the engine's ids if there are any,
     /// otherwise the client's.
-    pub(crate) fn of_requests(&self) -> &[RequestId<'a>] {
-        if self.inside.is_empty() {
-            &self.outside
+    pub(crate) fn request_ids(&self) -> &[RequestId<'a>] {
+        if self.engine_ids.is_empty() {
+            &self.client_ids
         } else {
-            &self.inside
+            &self.engine_ids
         }
     }
 
     /// Returns the text of the list with all of the event's ids, and their number, if caching it is
     /// worthwhile.
     pub(crate) fn list(&self) -> Option<(&'a [u8], usize)> {
-        let len = self.inside.len();
-        let is_whole = len < self.left && self.outside.is_empty();
+        let len = self.engine_ids.len();
+        let is_whole = len < self.left && self.client_ids.is_empty();
         let text = self
             .value
             .filter(|text| is_whole && text.starts_with(b"["))?;
-        (len >= LEAST).then_some((text, len))
+        (len >= MIN_LIST).then_some((text, len))
     }
 
     /// Returns the client's id of the request, if there is exactly one and the engine's ids are
     /// there as well.
-    pub(crate) fn client(&self) -> Option<&RequestId<'a>> {
-        match self.outside.as_slice() {
-            [one] if !self.inside.is_empty() => Some(one),
+    pub(crate) fn only_client_id(&self) -> Option<&RequestId<'a>> {
+        match self.client_ids.as_slice() {
+            [one] if !self.engine_ids.is_empty() => Some(one),
             _ => None,
         }
     }
@@ -221,14 +222,14 @@ impl<'a> RequestIds<'a> {
 mod tests;
 
 /// Minimum length of a cached list. A shorter list is read as fast as it is found.
-pub(crate) const LEAST: usize = 4;
+pub(crate) const MIN_LIST: usize = 4;
 
 /// A list as written in lines, with data about its ids.
 pub(crate) struct List<'a, T> {
     text: &'a [u8],
     /// Number of ids, including repeated ones.
     pub(crate) len: usize,
-    pub(crate) known: T,
+    pub(crate) data: T,
 }
 
 /// A cache of the last two lists.
@@ -265,16 +266,16 @@ impl<'a, T> Lists<'a, T> {
     }
 
     /// Caches a list, and returns the data of the one that it replaces.
-    pub(crate) fn keep(&mut self, text: &'a [u8], len: usize, known: T) -> Option<T> {
-        let list = List { text, len, known };
-        let forgotten = self.lists[self.older].replace(list);
+    pub(crate) fn insert(&mut self, text: &'a [u8], len: usize, data: T) -> Option<T> {
+        let list = List { text, len, data };
+        let replaced = self.lists[self.older].replace(list);
         self.older ^= 1;
-        forgotten.map(|list| list.known)
+        replaced.map(|list| list.data)
     }
 
     /// Removes all lists and returns their data.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = T> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
         let lists = std::mem::take(&mut self.lists);
-        lists.into_iter().flatten().map(|list| list.known)
+        lists.into_iter().flatten().map(|list| list.data)
     }
 }

@@ -4,7 +4,7 @@
 //! "First" is decided within a chunk, where all its events are known. So the second pass needs no
 //! memory of other chunks, and the trace does not depend on the order in which workers read them.
 
-use crate::link::mention::{EventPlace, Mention};
+use crate::link::mention::{EventPosition, Mention};
 use crate::link::table::{Link, LinkTable};
 use crate::store::sorter::Record;
 use std::collections::hash_map::Entry;
@@ -14,7 +14,7 @@ use trace_store::hashed_map::HashedMap;
 /// First span of a request on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FirstSpan {
-    pub(crate) place: EventPlace,
+    pub(crate) position: EventPosition,
     /// Key of the request.
     pub(crate) request: u64,
 }
@@ -25,19 +25,19 @@ impl Record for FirstSpan {}
 #[derive(Default)]
 pub(crate) struct ChunkFirstSpans {
     /// Begin of the first span of each request on each thread, and its index in `spans`.
-    known: HashedMap<(i64, usize)>,
+    firsts: HashedMap<(i64, usize)>,
     spans: Vec<FirstSpan>,
 }
 
 impl ChunkFirstSpans {
     /// Adds a span of a request.
     #[inline(always)]
-    pub(crate) fn see(&mut self, request: u64, mention: &Mention) {
-        let place = mention.place;
-        let span = FirstSpan { place, request };
-        match self.known.entry(request ^ mention.thread) {
-            Entry::Occupied(mut known) => {
-                let (ts_ns, at) = known.get_mut();
+    pub(crate) fn add(&mut self, request: u64, mention: &Mention) {
+        let position = mention.position;
+        let span = FirstSpan { position, request };
+        match self.firsts.entry(request ^ mention.thread) {
+            Entry::Occupied(mut first) => {
+                let (ts_ns, at) = first.get_mut();
                 // A span is written when it ends, so a nested span comes before the outer one.
                 if mention.ts_ns < *ts_ns {
                     *ts_ns = mention.ts_ns;
@@ -54,15 +54,15 @@ impl ChunkFirstSpans {
     /// Moves the chunk's spans to a batch.
     pub(crate) fn move_to(&mut self, spans: &mut Vec<FirstSpan>) {
         spans.append(&mut self.spans);
-        self.known.clear();
+        self.firsts.clear();
     }
 }
 
 /// Returns the spans at these offsets of a source. `spans` is sorted by position.
-pub(crate) fn in_source(spans: &[FirstSpan], source: usize, offsets: Range<usize>) -> &[FirstSpan] {
+pub(crate) fn spans_at(spans: &[FirstSpan], source: usize, offsets: Range<usize>) -> &[FirstSpan] {
     let before = |offset: usize| {
-        let place = EventPlace::new(source, offset, false);
-        spans.partition_point(|span| span.place < place)
+        let position = EventPosition::new(source, offset, false);
+        spans.partition_point(|span| span.position < position)
     };
     &spans[before(offsets.start)..before(offsets.end)]
 }
@@ -85,7 +85,9 @@ impl FirstSpanLinks {
         let slots: Vec<_> = slots.map(Option::<&u32>::copied).collect();
         let link = |(span, slot): (&FirstSpan, Option<u32>)| {
             let link = table.link_at(slot?)?;
-            link.own.is_some().then_some((span.place.0, *link))
+            link.program_flow
+                .is_some()
+                .then_some((span.position.0, *link))
         };
         let found = spans.iter().zip(slots);
         FirstSpanLinks {
@@ -101,26 +103,26 @@ impl FirstSpanLinks {
 
     /// Returns true if the span at this position has a link.
     #[inline(always)]
-    pub(crate) fn has(&mut self, place: EventPlace) -> bool {
-        let is_before = |span: &(u64, Link)| span.0 < place.0;
-        if place.0 < self.last {
+    pub(crate) fn has(&mut self, position: EventPosition) -> bool {
+        let is_before = |span: &(u64, Link)| span.0 < position.0;
+        if position.0 < self.last {
             self.at = self.links.partition_point(is_before);
         }
         while self.links.get(self.at).is_some_and(is_before) {
             self.at += 1;
         }
-        self.last = place.0;
+        self.last = position.0;
         self.links
             .get(self.at)
-            .is_some_and(|span| span.0 == place.0)
+            .is_some_and(|span| span.0 == position.0)
     }
 
     /// Returns the links at the last queried position.
     pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
-        let at_place = |span: &&(u64, Link)| span.0 == self.last;
+        let at_position = |span: &&(u64, Link)| span.0 == self.last;
         self.links[self.at..]
             .iter()
-            .take_while(at_place)
+            .take_while(at_position)
             .map(|span| &span.1)
     }
 }

@@ -7,9 +7,9 @@ use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of styles. Flows with further styles are neither reported nor joined.
-const MOST: usize = 256;
+const MAX_STYLES: usize = 256;
 /// Maximum length of the members of a style in bytes.
-const MOST_BYTES: usize = 512;
+const MAX_MEMBER_BYTES: usize = 512;
 
 /// Number of the name and category of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,14 +26,14 @@ pub(crate) struct StyleCache(Vec<(Vec<u8>, Option<Style>)>);
 
 impl Styles {
     fn number(&self, members: &[u8]) -> Option<Style> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = known.iter().position(|known| known == members);
-        if number.is_none() && (known.len() >= MOST || members.len() > MOST_BYTES) {
+        let mut styles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = styles.iter().position(|style| style == members);
+        if number.is_none() && (styles.len() >= MAX_STYLES || members.len() > MAX_MEMBER_BYTES) {
             return None;
         }
         let number = number.unwrap_or_else(|| {
-            known.push(members.to_owned());
-            known.len() - 1
+            styles.push(members.to_owned());
+            styles.len() - 1
         });
         u32::try_from(number).ok().map(Style)
     }
@@ -48,7 +48,7 @@ impl StyleCache {
     /// Returns the style of a flow event.
     #[inline]
     pub(crate) fn get(&mut self, event: &Event<'_>, styles: &Styles) -> Option<Style> {
-        let style = || styles.number(&members_of(event)?);
+        let style = || styles.number(&style_members(event)?);
         let Fields {
             id, id2, name, cat, ..
         } = event.fields;
@@ -60,11 +60,11 @@ impl StyleCache {
             return style();
         }
         let text = &event.line[after_id..];
-        if let Some((_, style)) = self.0.iter().find(|(known, _)| known == text) {
+        if let Some((_, style)) = self.0.iter().find(|(cached, _)| cached == text) {
             return *style;
         }
         let style = style();
-        if self.0.len() < MOST && text.len() <= MOST_BYTES {
+        if self.0.len() < MAX_STYLES && text.len() <= MAX_MEMBER_BYTES {
             self.0.push((text.to_owned(), style));
         }
         style
@@ -72,7 +72,7 @@ impl StyleCache {
 }
 
 /// Returns the members `"name":…,"cat":…` of a flow event, if it has both.
-fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
+fn style_members(event: &Event<'_>) -> Option<Vec<u8>> {
     let [mut name, mut category, _] = event.members_in_order(What::Category);
     if name.is_empty() || category.is_empty() {
         // The general parser finds the members wherever they are.

@@ -24,8 +24,8 @@ type Content<'a> = (&'a [Span], &'a [i64]);
 fn clash(spans: &[Span], unfinished: &[i64]) -> bool {
     let clashes = |a: &Span, b: &Span| a.0 < b.0 && b.0 < a.1 && a.1 < b.1;
     let pairs = spans.iter().flat_map(|a| spans.iter().map(move |b| (a, b)));
-    let held = |start: &i64| spans.iter().any(|a| a.0 <= *start && *start < a.1);
-    pairs.into_iter().any(|(a, b)| clashes(a, b)) || unfinished.iter().any(held)
+    let is_inside = |start: &i64| spans.iter().any(|a| a.0 <= *start && *start < a.1);
+    pairs.into_iter().any(|(a, b)| clashes(a, b)) || unfinished.iter().any(is_inside)
 }
 
 fn nesting((spans, unfinished): Content<'_>) -> Nesting {
@@ -46,24 +46,24 @@ fn may_overlap(chunks: &[Content<'_>], room: usize) -> bool {
 }
 
 /// Returns the results for the same spans, cut into chunks in several ways.
-fn found((spans, unfinished): Content<'_>, numbers: &mut Numbers) -> Vec<bool> {
-    let mut found = vec![may_overlap(&[(spans, unfinished)], 4)];
+fn results((spans, unfinished): Content<'_>, numbers: &mut Numbers) -> Vec<bool> {
+    let mut results = vec![may_overlap(&[(spans, unfinished)], 4)];
     for _ in 0..4 {
         let (mut chunks, mut rest, mut open) = (Vec::new(), spans, unfinished);
         while !rest.is_empty() {
-            let (some, later) = rest.split_at(1 + numbers.index(rest.len().min(9)));
-            let (begun, not_yet) = open.split_at(numbers.index(open.len() + 1));
-            chunks.push((some, begun));
-            (rest, open) = (later, not_yet);
+            let (first, later) = rest.split_at(1 + numbers.index(rest.len().min(9)));
+            let (begun, later_begins) = open.split_at(numbers.index(open.len() + 1));
+            chunks.push((first, begun));
+            (rest, open) = (later, later_begins);
         }
         chunks.push((&[], open));
-        found.push(may_overlap(&chunks, 1 + numbers.index(4)));
+        results.push(may_overlap(&chunks, 1 + numbers.index(4)));
     }
-    found
+    results
 }
 
 #[test]
-fn no_clash_is_overlooked_in_any_order() {
+fn overlaps_are_found_in_any_order() {
     let mut clashing = 0;
     for seed in 0..30_000 {
         let mut numbers = Numbers(seed);
@@ -81,8 +81,11 @@ fn no_clash_is_overlooked_in_any_order() {
             .collect();
         if clash(&spans, &unfinished) {
             clashing += 1;
-            let found = found((&spans, &unfinished), &mut numbers);
-            assert!(!found.contains(&false), "{seed}: {spans:?} {unfinished:?}");
+            let results = results((&spans, &unfinished), &mut numbers);
+            assert!(
+                !results.contains(&false),
+                "{seed}: {spans:?} {unfinished:?}"
+            );
         }
     }
     assert!(clashing > 10_000, "{clashing}");

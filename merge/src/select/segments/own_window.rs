@@ -59,7 +59,7 @@ pub(super) fn last_windows(
 ///
 /// # Errors
 /// Returns [`Error::Usage`] if the window has wall times and no anchor provides them.
-pub(super) fn windows(
+pub(super) fn recording_windows(
     recordings: &[Recording],
     times: &[SegmentTimes],
     window: &Window,
@@ -69,27 +69,27 @@ pub(super) fn windows(
     let firsts_ns: Vec<Option<i64>> = recordings.par_iter().map(first_ns).collect();
     let anchors = times.iter().map(|times| times.anchors().copied().collect());
     let anchors: Vec<Vec<Anchor>> = anchors.collect();
-    let of_clocks = recordings.iter().zip(&anchors).zip(&firsts_ns);
-    let of_clocks = of_clocks.filter_map(|((recording, anchors), first_ns)| {
+    let inputs = recordings.iter().zip(&anchors).zip(&firsts_ns);
+    let recorded_clocks = inputs.filter_map(|((recording, anchors), first_ns)| {
         Some(RecordedClock {
             header: recording.header()?,
             anchors,
             events_ns: first_ns.map(|first_ns| (first_ns, first_ns)),
         })
     });
-    let of_clocks: Vec<RecordedClock<'_>> = of_clocks.collect();
-    let clocks = Clocks::new(&of_clocks, options, None);
+    let recorded_clocks: Vec<RecordedClock<'_>> = recorded_clocks.collect();
+    let clocks = Clocks::new(&recorded_clocks, options, None);
     let maps = clocks.maps(recordings);
-    let Some(axis) = Axis::of_firsts(&firsts_ns, &maps, &clocks) else {
+    let Some(axis) = Axis::from_first_events(&firsts_ns, &maps, &clocks) else {
         return Ok((vec![Edges::OPEN; recordings.len()], firsts_ns));
     };
-    let edges = axis.place_edges(window)?;
+    let edges = axis.unchecked_edges(window)?;
     let pad_ns = pad_ns(recordings, times, window);
     // The clock of a host that is only aligned by flows is not known yet.
     let is_unplaced = |recording: &Recording| {
         let header = recording.clock_header();
         options.by == ClockBy::Flows
-            && are_several(recordings)
+            && has_several_hosts(recordings)
             && header.is_some_and(|header| !clocks.is_placed(header))
     };
     let own = |(recording, map): (&Recording, &TimeMap)| match is_unplaced(recording) {
@@ -101,8 +101,10 @@ pub(super) fn windows(
 }
 
 /// Returns true if there are several hosts.
-fn are_several(recordings: &[Recording]) -> bool {
-    let mut boots = recordings.iter().filter_map(|of| of.header().map(boot));
+fn has_several_hosts(recordings: &[Recording]) -> bool {
+    let mut boots = recordings
+        .iter()
+        .filter_map(|recording| recording.header().map(boot));
     let first = boots.next();
     boots.any(|boot| Some(boot) != first)
 }
@@ -140,7 +142,7 @@ fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> 
         Window::WholeRun | Window::Last(_) => [None, None],
     };
     let is_wall = |moment: &Moment| matches!(moment, Moment::Wall(_));
-    if !are_several(recordings) && !moments.iter().flatten().any(is_wall) {
+    if !has_several_hosts(recordings) && !moments.iter().flatten().any(is_wall) {
         return 0;
     }
     let walls = walls.values();

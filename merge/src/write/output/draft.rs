@@ -43,7 +43,7 @@ impl OutputDraft {
 
     fn temporary(place: &Place, access: Access) -> io::Result<OutputDraft> {
         let mut names = unfinished();
-        let (temporary, file) = beside(place, |name| name.create(access))?;
+        let (temporary, file) = create_next_to(place, |name| name.create(access))?;
         if let Some(names) = &mut names {
             names.extend(temporary.0.clone());
         }
@@ -63,7 +63,7 @@ impl OutputDraft {
         // While the lock is held, a signal cannot end the process between the two names.
         let mut names = unfinished();
         match self.temporary {
-            None => name(&self.file, &self.place),
+            None => give_name(&self.file, &self.place),
             Some(temporary) => {
                 if let (Some(names), Some(name)) = (&mut names, &temporary.0) {
                     names.remove(name);
@@ -96,8 +96,8 @@ impl Drop for TemporaryName {
 /// Opens an unnamed file in the folder of `place`, if it can be named later.
 fn unnamed(place: &Place, access: Access) -> io::Result<File> {
     let file = place.folder().create_unnamed(access)?;
-    let (ours, led_to) = (file.metadata()?, fs::metadata(descriptor(&file))?);
-    if (ours.dev(), ours.ino()) == (led_to.dev(), led_to.ino()) {
+    let (ours, linked) = (file.metadata()?, fs::metadata(descriptor(&file))?);
+    if (ours.dev(), ours.ino()) == (linked.dev(), linked.ino()) {
         Ok(file)
     } else {
         Err(io::Error::other("/proc leads elsewhere"))
@@ -113,33 +113,33 @@ fn descriptor(file: &File) -> PathBuf {
 /// Gives an unnamed file its name. A link needs a free name, so if `place` is taken, the file gets
 /// a temporary name first. Only a process that is killed by SIGKILL between these two system calls
 /// leaves that name behind.
-fn name(file: &File, place: &Place) -> io::Result<()> {
+fn give_name(file: &File, place: &Place) -> io::Result<()> {
     let descriptor = descriptor(file);
     match place.link_descriptor(&descriptor) {
         Err(Errno::EXIST) => {
-            let make = |other: &Place| Ok(other.link_descriptor(&descriptor)?);
-            let (temporary, ()) = beside(place, make)?;
+            let create = |other: &Place| Ok(other.link_descriptor(&descriptor)?);
+            let (temporary, ()) = create_next_to(place, create)?;
             temporary.replace(place)
         }
         named => Ok(named?),
     }
 }
 
-/// Calls `make` with temporary names next to `place` until one is free.
-fn beside<T>(
+/// Calls `create` with temporary names next to `place` until one is free.
+fn create_next_to<T>(
     place: &Place,
-    make: impl Fn(&Place) -> io::Result<T>,
+    create: impl Fn(&Place) -> io::Result<T>,
 ) -> io::Result<(TemporaryName, T)> {
     let name = place.name().to_string_lossy();
     let first = RandomState::new().hash_one(std::process::id());
     for number in 0..TRIES {
         let number = first.wrapping_add(number) & 0xff_ffff;
         let other = place.beside(format!("{name}.{number:06x}.tmp"));
-        match make(&other) {
+        match create(&other) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => {
-                let made = made?;
-                return Ok((TemporaryName(Some(other)), made));
+            created => {
+                let created = created?;
+                return Ok((TemporaryName(Some(other)), created));
             }
         }
     }

@@ -38,9 +38,9 @@ pub(crate) fn part_places(
     let whole = match &options.output {
         Output::Stdout => return Err(Error::Usage("--split: parts need names".to_owned())),
         Output::Default => default_place(options.gzip, default_directory)?,
-        Output::File(path) => named(path)?,
+        Output::File(path) => named_place(path)?,
     };
-    let affixes = Affixes::of(&whole);
+    let affixes = Affixes::new(&whole);
     let width = count.to_string().len();
     let names: Vec<OsString> = (1..=count)
         .map(|number| affixes.name(number, width))
@@ -52,10 +52,10 @@ pub(crate) fn part_places(
 }
 
 /// Returns a file that parts can be named after.
-fn named(whole: &Path) -> Result<Place, Error> {
-    let there = fs::metadata(whole).ok();
+fn named_place(whole: &Path) -> Result<Place, Error> {
+    let status = fs::metadata(whole).ok();
     let name = whole.file_name();
-    let Some(name) = name.filter(|_| there.is_none_or(|there| there.is_file())) else {
+    let Some(name) = name.filter(|_| status.is_none_or(|status| status.is_file())) else {
         return Err(Error::Usage(format!(
             "--split: expected a file that parts can be named after, found {}",
             whole.display()
@@ -67,7 +67,7 @@ fn named(whole: &Path) -> Result<Place, Error> {
 }
 
 impl Affixes {
-    fn of(whole: &Place) -> Affixes {
+    fn new(whole: &Place) -> Affixes {
         let name = whole.name().as_bytes();
         let unpacked = name.strip_suffix(b".gz").unwrap_or(name);
         let dot = unpacked.iter().rposition(|byte| *byte == b'.');

@@ -3,7 +3,7 @@
 use crate::event::edges::Edges;
 
 /// Maximum number of bins.
-const MOST: usize = 1 << 16;
+const MAX_BINS: usize = 1 << 16;
 /// Maximum number of bins into which a bin is divided at once.
 const DIVISION: usize = 64;
 
@@ -23,7 +23,7 @@ pub(crate) struct Amount {
 
 /// A part of the trace between two cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartStretch {
+pub(crate) struct PartRange {
     pub(super) edges: Edges,
     /// Maximum length of its text.
     pub(super) bytes: u64,
@@ -50,7 +50,7 @@ impl Bins {
     pub(crate) fn new(mut times_ns: Vec<i64>) -> Bins {
         times_ns.sort_unstable();
         times_ns.dedup();
-        let step = times_ns.len().div_ceil(MOST / 4).max(1);
+        let step = times_ns.len().div_ceil(MAX_BINS / 4).max(1);
         let begins = times_ns.into_iter().step_by(step);
         let begins_ns = std::iter::once(i64::MIN).chain(begins.filter(|at_ns| *at_ns != i64::MIN));
         Bins {
@@ -85,7 +85,7 @@ impl Bins {
             has_begin && sums.begun[*number].bytes > most_bytes && width(*number) > 1
         };
         let large = (0..self.len()).filter(is_large).count();
-        let pieces = ((MOST - self.len()) / large.max(1)).min(DIVISION) as u64;
+        let pieces = ((MAX_BINS - self.len()) / large.max(1)).min(DIVISION) as u64;
         if large == 0 || pieces < 2 {
             return None;
         }
@@ -101,7 +101,7 @@ impl Bins {
 
 impl Amount {
     /// Returns one event with this length of text.
-    pub(crate) fn of(bytes: usize) -> Amount {
+    pub(crate) fn event(bytes: usize) -> Amount {
         Amount {
             bytes: bytes as u64,
             events: 1,
@@ -130,7 +130,7 @@ impl Sums {
 
     /// Adds an event. Without an end, it stays open until the end of the trace.
     pub(crate) fn add(&mut self, begin: usize, end: Option<usize>, bytes: usize) {
-        let amount = Amount::of(bytes);
+        let amount = Amount::event(bytes);
         self.begun[begin].add(amount);
         if let Some(end) = end {
             self.ended[end].add(amount);

@@ -1,6 +1,6 @@
 //! Chooses as few cuts as possible, so that no part has more text than requested.
 
-use super::bins::{Amount, Bins, MARK, PartStretch, Sums};
+use super::bins::{Amount, Bins, MARK, PartRange, Sums};
 use super::crossing::{Crossing, find_crossing};
 use crate::Error;
 use crate::event::edges::Edges;
@@ -9,11 +9,11 @@ use crate::write::writer::Job;
 use rayon::prelude::*;
 
 /// Maximum number of parts. Each is an open file until all are complete.
-const MOST_PARTS: usize = 500;
+const MAX_PARTS: usize = 500;
 /// Bins should have at most this fraction of the requested length, as far as their events allow.
 const FINENESS: u64 = 32;
 /// Maximum number of times that cuts are moved to make room for begins and ends of crossing spans.
-const ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 4;
 const MARK_BYTES: u64 = MARK as u64;
 
 /// Cuts the trace into parts of at most `limit` bytes, including `frame_bytes` in each part.
@@ -24,20 +24,20 @@ pub(super) fn cut(
     job: &Job<'_>,
     frame_bytes: u64,
     limit: u64,
-) -> Result<(Vec<PartStretch>, Crossing), Error> {
+) -> Result<(Vec<PartRange>, Crossing), Error> {
     let (bins, sums) = measure(job, limit / FINENESS);
     let mut room = limit;
     let mut round = 1;
     loop {
-        let mut stretches = stretches(&bins, &sums, frame_bytes, room);
-        if stretches.len() > MOST_PARTS {
-            return Err(too_many(&sums, frame_bytes, limit, stretches.len()));
+        let mut part_ranges = part_ranges(&bins, &sums, frame_bytes, room);
+        if part_ranges.len() > MAX_PARTS {
+            return Err(too_many(&sums, frame_bytes, limit, part_ranges.len()));
         }
-        let crossing = find_crossing(job, &mut stretches);
-        let longest = stretches.iter().map(|stretch| stretch.bytes).max();
+        let crossing = find_crossing(job, &mut part_ranges);
+        let longest = part_ranges.iter().map(|range| range.bytes).max();
         let excess = longest.unwrap_or(0).saturating_sub(limit);
-        if excess == 0 || round == ROUNDS {
-            return Ok((stretches, crossing));
+        if excess == 0 || round == MAX_ROUNDS {
+            return Ok((part_ranges, crossing));
         }
         room = room.saturating_sub(excess);
         round += 1;
@@ -72,7 +72,7 @@ fn sums(job: &Job<'_>, bins: &Bins) -> Sums {
             text.clear();
             job.measure(number, &mut text, |event, begin_ns, bytes| {
                 if event.is_in_every_part() {
-                    return sums.timeless.add(Amount::of(bytes));
+                    return sums.timeless.add(Amount::event(bytes));
                 }
                 let end_ns = begin_ns.saturating_add(event.dur_ns);
                 let end = (!event.is_unfinished()).then(|| bins.find(end_ns));
@@ -88,8 +88,8 @@ fn sums(job: &Job<'_>, bins: &Bins) -> Sums {
 
 /// Returns the parts: each is as long as possible, and has at least one bin in which an event
 /// begins.
-fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<PartStretch> {
-    let (mut stretches, mut bin) = (Vec::new(), 0);
+fn part_ranges(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<PartRange> {
+    let (mut part_ranges, mut bin) = (Vec::new(), 0);
     // Events that have begun and not ended. A part contains the ones that are open at its begin.
     let mut open = Amount::default();
     while bin < bins.len() {
@@ -112,7 +112,7 @@ fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<Part
             bin += 1;
         }
         let to_ns = bins.begin_ns(bin);
-        stretches.push(PartStretch {
+        part_ranges.push(PartRange {
             edges: Edges {
                 from_ns: bins.begin_ns(from),
                 to_ns: if to_ns == i64::MAX { to_ns } else { to_ns - 1 },
@@ -121,14 +121,14 @@ fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<Part
             events: has.events,
         });
     }
-    stretches
+    part_ranges
 }
 
 fn too_many(sums: &Sums, frame_bytes: u64, limit: u64, parts: usize) -> Error {
     let text: u64 = sums.begun.iter().map(|amount| amount.bytes).sum();
-    let least = frame_bytes + sums.timeless.bytes + text / (MOST_PARTS as u64 / 2);
+    let least = frame_bytes + sums.timeless.bytes + text / (MAX_PARTS as u64 / 2);
     Error::Usage(format!(
-        "--split: expected parts so large that at most {MOST_PARTS} are needed, such as of {} MB; found {limit} bytes, which needs {parts}",
+        "--split: expected parts so large that at most {MAX_PARTS} are needed, such as of {} MB; found {limit} bytes, which needs {parts}",
         least.div_ceil(1_000_000)
     ))
 }

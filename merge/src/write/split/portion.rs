@@ -1,7 +1,7 @@
 //! One part of a trace, and the events that it shows of a chunk.
 
 use super::PartReport;
-use super::bins::PartStretch;
+use super::bins::PartRange;
 use super::crossing::Crossing;
 use crate::event::edges::{Edges, Lies};
 use crate::event::line::Event;
@@ -17,34 +17,34 @@ pub(crate) struct Portion<'a> {
     /// Number of the part, counted from 0.
     pub(crate) number: usize,
     /// Number of parts.
-    pub(crate) of: usize,
+    pub(crate) count: usize,
     /// Edges in ns from the trace's base, and amount of events, including events that cross the
     /// edges.
-    pub(super) stretch: PartStretch,
+    pub(super) range: PartRange,
     /// Edges in each recording's own time.
-    pub(super) of_recordings: Vec<Edges>,
+    pub(super) recording_edges: Vec<Edges>,
     pub(super) crossing: &'a Crossing,
 }
 
 /// View of a part on a chunk.
-pub(crate) struct View {
+pub(crate) struct PartView {
     /// Edges in the recording's own time.
     edges: Edges,
     /// Numbers of the events that are shown whatever their time, ascending: begins and ends of
     /// spans that extend into this part.
-    kept: Peekable<IntoIter<u32>>,
+    extra: Peekable<IntoIter<u32>>,
 }
 
-impl View {
+impl PartView {
     /// Returns true if it shows any events of the chunk.
-    pub(crate) fn reaches(&mut self, chunk: &Chunk) -> bool {
-        chunk.reaches(self.edges) || self.kept.peek().is_some()
+    pub(crate) fn overlaps(&mut self, chunk: &Chunk) -> bool {
+        chunk.overlaps(self.edges) || self.extra.peek().is_some()
     }
 
     /// Returns true if it shows all events that the trace shows of the chunk, without additional
     /// marks.
-    pub(crate) fn holds(&mut self, chunk: &Chunk) -> bool {
-        chunk.is_within(self.edges) && self.kept.peek().is_none()
+    pub(crate) fn shows_all(&mut self, chunk: &Chunk) -> bool {
+        chunk.is_within(self.edges) && self.extra.peek().is_none()
     }
 
     /// Returns true if the begin of an event is in this part.
@@ -60,7 +60,7 @@ impl View {
         if lies == Lies::Outside {
             return lies;
         }
-        if self.kept.next_if_eq(&nth).is_some() {
+        if self.extra.next_if_eq(&nth).is_some() {
             return Lies::Across;
         }
         match self.edges.lies(event) {
@@ -72,11 +72,11 @@ impl View {
 
 impl Portion<'_> {
     /// Returns the view on a chunk.
-    pub(crate) fn view(&self, recording: usize, chunk: usize) -> View {
-        let kept = self.crossing.kept(chunk, self.number);
-        View {
-            edges: self.of_recordings[recording],
-            kept: kept.into_iter().peekable(),
+    pub(crate) fn view(&self, recording: usize, chunk: usize) -> PartView {
+        let extra = self.crossing.extra_events(chunk, self.number);
+        PartView {
+            edges: self.recording_edges[recording],
+            extra: extra.into_iter().peekable(),
         }
     }
 
@@ -84,10 +84,10 @@ impl Portion<'_> {
     pub(crate) fn other_data(&self) -> Value {
         json!({
             "number": self.number + 1,
-            "of": self.of,
+            "of": self.count,
             "from_ns": self.begin_ns(),
             "to_ns": self.end_ns(),
-            "events": self.stretch.events,
+            "events": self.range.events,
         })
     }
 
@@ -96,18 +96,18 @@ impl Portion<'_> {
             path: path.to_owned(),
             bytes: length.bytes,
             text_bytes: length.text_bytes,
-            events: self.stretch.events,
+            events: self.range.events,
             from_ns: self.begin_ns(),
             to_ns: self.end_ns(),
         }
     }
 
     fn begin_ns(&self) -> i64 {
-        self.stretch.edges.from_ns.max(0)
+        self.range.edges.from_ns.max(0)
     }
 
     fn end_ns(&self) -> Option<i64> {
-        let to_ns = self.stretch.edges.to_ns;
+        let to_ns = self.range.edges.to_ns;
         (to_ns != i64::MAX).then_some(to_ns)
     }
 }

@@ -1,9 +1,9 @@
 //! The events of a trace in the order of their times.
 
-use super::notes::entries;
+use super::chunk_events::chunk_events;
 use crate::event::patch::Target;
 use crate::pass::chunk::{Chunk, EventRef};
-use crate::pass::visit::{AtOnce, visit};
+use crate::pass::parallel::{BatchSize, map_chunks};
 use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::write::writer::Job;
 use std::collections::HashMap;
@@ -24,14 +24,14 @@ pub(crate) struct TimeOrder<'a> {
 
 impl<'a> TimeOrder<'a> {
     /// Sorts the events in `memory` bytes. If that is not enough, they go to files in `folder`.
-    pub(crate) fn of(job: &Job<'a>, memory: usize, folder: &Path) -> io::Result<TimeOrder<'a>> {
-        let targets = Targets::of(job);
+    pub(crate) fn new(job: &Job<'a>, memory: usize, folder: &Path) -> io::Result<TimeOrder<'a>> {
+        let targets = Targets::new(job);
         let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
         job.progress.expect_rest(bytes.saturating_mul(2));
         let mut sorter = Sorter::with_memory(folder, memory);
-        let look = |number: usize| entries(job, &targets, number, &job.chunks[number]);
+        let scan = |number: usize| chunk_events(job, &targets, number, &job.chunks[number]);
         let mut done = job.chunks.iter().map(Chunk::len);
-        for entries in visit(0..job.chunks.len(), AtOnce::Few, look) {
+        for entries in map_chunks(0..job.chunks.len(), BatchSize::Small, scan) {
             sorter.extend(entries)?;
             job.progress.add(done.next().unwrap_or(0), 0);
         }
@@ -49,7 +49,7 @@ impl<'a> TimeOrder<'a> {
     }
 
     /// Returns the share of a piece in the length of all chunks.
-    pub(crate) fn bytes_of_piece(&self, number: usize) -> u64 {
+    pub(crate) fn piece_bytes(&self, number: usize) -> u64 {
         let (pieces, bytes) = (self.pieces() as u128, u128::from(self.bytes));
         let until = |piece: usize| bytes * piece as u128 / pieces.max(1);
         u64::try_from(until(number + 1) - until(number)).unwrap_or(0)
@@ -70,28 +70,29 @@ pub(super) fn index(number: u32) -> usize {
 pub(super) struct Targets<'a> {
     pub(super) list: Vec<&'a Target>,
     /// Number of each thread's target, for each recording.
-    pub(super) of_threads: Vec<HashMap<(i64, i64), u32>>,
+    pub(super) by_thread: Vec<HashMap<(i64, i64), u32>>,
     /// Number of the first extra lane.
-    pub(super) first_row: u32,
+    pub(super) first_lane: u32,
 }
 
 impl<'a> Targets<'a> {
-    pub(super) fn of(job: &Job<'a>) -> Targets<'a> {
+    pub(super) fn new(job: &Job<'a>) -> Targets<'a> {
         let mut list = Vec::new();
         let mut numbers = 0..;
-        let mut of_thread = |(thread, target): (&(i64, i64), &'a Target)| {
+        let mut number_target = |(thread, target): (&(i64, i64), &'a Target)| {
             list.push(target);
             (*thread, numbers.next().unwrap_or(u32::MAX))
         };
-        let of_recording =
-            |targets: &'a HashMap<(i64, i64), Target>| targets.iter().map(&mut of_thread).collect();
-        let of_threads = job.plan.targets.iter().map(of_recording).collect();
-        let first_row = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        list.extend(&job.overflow.rows);
+        let recording_targets = |targets: &'a HashMap<(i64, i64), Target>| {
+            targets.iter().map(&mut number_target).collect()
+        };
+        let by_thread = job.plan.targets.iter().map(recording_targets).collect();
+        let first_lane = u32::try_from(list.len()).unwrap_or(u32::MAX);
+        list.extend(&job.extra_lanes.targets);
         Targets {
             list,
-            of_threads,
-            first_row,
+            by_thread,
+            first_lane,
         }
     }
 }
@@ -119,7 +120,7 @@ pub(crate) struct OrderedEvent {
 impl OrderedEvent {
     /// Combines the number of a target with the bits for an event that crosses an edge of the
     /// window, and for a begin that is written as a complete span.
-    pub(super) fn marked(target: u32, is_cut: bool, is_whole: bool) -> u32 {
+    pub(super) fn marked_target(target: u32, is_cut: bool, is_whole: bool) -> u32 {
         target | (u32::from(is_cut) * CUT) | (u32::from(is_whole) * WHOLE)
     }
 

@@ -1,6 +1,6 @@
 //! Reads the ids of any line: slower than the fast path, but always correct.
 
-use super::super::candidates::{IdKey, known};
+use super::super::candidates::{IdOwner, id_owner};
 use super::{RequestId, RequestIds};
 use crate::base::number::unquoted;
 use crate::event::json::{Scanner, scan_object};
@@ -16,10 +16,10 @@ impl<'a> RequestIds<'a> {
         };
         let mut scanner = Scanner::lenient(args, 0);
         // Args that are not an object have no ids; the line itself is valid.
-        let _ = self.members(&mut scanner);
+        let _ = self.read_members(&mut scanner);
     }
 
-    fn members(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
+    fn read_members(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
         scanner.expect(b'{')?;
         loop {
             scanner.space();
@@ -29,8 +29,8 @@ impl<'a> RequestIds<'a> {
             scanner.space();
             scanner.expect(b':')?;
             scanner.space();
-            match known(name) {
-                Some(known) => self.scanned(known, scanner)?,
+            match id_owner(name) {
+                Some(owner) => self.read_ids(owner, scanner)?,
                 None => scanner.value(2)?,
             }
             scanner.space();
@@ -39,14 +39,14 @@ impl<'a> RequestIds<'a> {
     }
 
     /// Reads an id or a list of ids.
-    fn scanned(&mut self, known: IdKey, scanner: &mut Scanner<'a>) -> Option<()> {
+    fn read_ids(&mut self, owner: IdOwner, scanner: &mut Scanner<'a>) -> Option<()> {
         if scanner.peek() != b'[' {
-            return self.one(known, scanner);
+            return self.read_id(owner, scanner);
         }
         scanner.at += 1;
         scanner.space();
         while scanner.peek() != b']' {
-            self.one(known, scanner)?;
+            self.read_id(owner, scanner)?;
             scanner.space();
             if scanner.peek() == b',' {
                 scanner.at += 1;
@@ -56,11 +56,11 @@ impl<'a> RequestIds<'a> {
         scanner.expect(b']')
     }
 
-    fn one(&mut self, known: IdKey, scanner: &mut Scanner<'a>) -> Option<()> {
+    fn read_id(&mut self, owner: IdOwner, scanner: &mut Scanner<'a>) -> Option<()> {
         let start = scanner.at;
         scanner.value(2)?;
         if let Some(id) = id(&scanner.bytes[start..scanner.at]) {
-            self.push(known, id);
+            self.push(owner, id);
         }
         Some(())
     }

@@ -64,8 +64,8 @@ fn hits_and_a_scan_find_the_same_in_mutated_lines() {
                 continue;
             }
             let text = String::from_utf8_lossy(&text);
-            assert_eq!(quick.inside, scanned.inside, "{text}");
-            assert_eq!(quick.outside, scanned.outside, "{text}");
+            assert_eq!(quick.engine_ids, scanned.engine_ids, "{text}");
+            assert_eq!(quick.client_ids, scanned.client_ids, "{text}");
             fast += 1;
         }
     }

@@ -6,61 +6,64 @@ use crate::event::line::{Event, is_left_out, parse_canonical};
 use crate::event::prefix_cache::Fronts;
 use crate::event::scan::{Part, lines};
 use crate::lanes::assign::Form;
-use crate::lanes::moves::Moved;
+use crate::lanes::moves::ChunkMoves;
 use crate::pass::chunk::{Chunk, EventRef};
 use crate::summary::chunk_summary::thread_kind;
 use crate::write::writer::Job;
 use std::collections::HashMap;
 
 /// A thread, and the number of its target if it has one.
-type Known = ((i64, i64), Option<u32>);
+type ThreadTarget = ((i64, i64), Option<u32>);
 
 /// Collector for the events of one chunk.
-pub(super) struct Notes<'a> {
+pub(super) struct EventCollector<'a> {
     number: u32,
     bytes: &'a [u8],
     shift_ns: i64,
-    of_threads: &'a HashMap<(i64, i64), u32>,
-    first_row: u32,
+    by_thread: &'a HashMap<(i64, i64), u32>,
+    first_lane: u32,
     /// Last thread of each kind of threads.
-    recent: [Option<Known>; 64],
+    recent: [Option<ThreadTarget>; 64],
     /// Events that move to another lane.
-    moved: Moved<'a>,
+    moved: ChunkMoves<'a>,
     nth: u32,
     entries: Vec<OrderedEvent>,
 }
 
 /// Returns the events of a chunk in their order.
-pub(super) fn entries(
+pub(super) fn chunk_events(
     job: &Job<'_>,
     targets: &Targets<'_>,
     number: usize,
     chunk: &Chunk,
 ) -> Vec<OrderedEvent> {
     let source = &job.sources[chunk.source];
-    let mut notes = Notes {
+    let mut collector = EventCollector {
         number: u32::try_from(number).unwrap_or(u32::MAX),
         bytes: source.bytes,
         shift_ns: job.plan.shifts_ns[source.recording],
-        of_threads: &targets.of_threads[source.recording],
-        first_row: targets.first_row,
+        by_thread: &targets.by_thread[source.recording],
+        first_lane: targets.first_lane,
         recent: [None; 64],
-        moved: job.overflow.of_chunk(number, job.sources),
+        moved: job.extra_lanes.chunk_moves(number, job.sources),
         nth: 0,
         entries: Vec::with_capacity(usize::try_from(chunk.events).unwrap_or(0)),
     };
-    if chunk.is_copied_alike() {
-        chunk.parts.iter().for_each(|part| notes.canonical(*part));
+    if chunk.needs_only_shift() {
+        chunk
+            .parts
+            .iter()
+            .for_each(|part| collector.canonical(*part));
     } else {
-        chunk.each(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, lies, event| {
             let cut = chunk.cut(event);
-            notes.event(cut.as_ref().unwrap_or(event), lies);
+            collector.event(cut.as_ref().unwrap_or(event), lies);
         });
     }
-    notes.entries
+    collector.entries
 }
 
-impl<'a> Notes<'a> {
+impl<'a> EventCollector<'a> {
     /// Adds the lines of a part with only canonical lines. Nearly all begin like an earlier one, so
     /// that only their time is parsed.
     fn canonical(&mut self, part: Part) {
@@ -101,22 +104,22 @@ impl<'a> Notes<'a> {
     /// Adds an event, given its thread's own target.
     #[inline(always)]
     fn add(&mut self, ts_ns: i64, line: (usize, usize), own: u32, is_cut: bool) {
-        let shown = self.moved.next();
+        let moved = self.moved.next();
         let at = EventRef {
             chunk: self.number,
             nth: self.nth,
         };
         self.nth += 1;
-        if shown.form == Form::Omitted {
+        if moved.form == Form::Omitted {
             return;
         }
-        let target = shown.row.map_or(own, |row| self.first_row + row);
+        let target = moved.lane.map_or(own, |lane| self.first_lane + lane);
         self.entries.push(OrderedEvent {
             ts_ns,
             at,
             start: line.0 as u64,
             len: u32::try_from(line.1).unwrap_or(0),
-            target: OrderedEvent::marked(target, is_cut, shown.form == Form::Whole),
+            target: OrderedEvent::marked_target(target, is_cut, moved.form == Form::Whole),
         });
     }
 
@@ -125,7 +128,7 @@ impl<'a> Notes<'a> {
         let thread = (event.pid, event.tid);
         let recent = &mut self.recent[thread_kind(thread)];
         if recent.is_none_or(|(last, _)| last != thread) {
-            *recent = Some((thread, self.of_threads.get(&thread).copied()));
+            *recent = Some((thread, self.by_thread.get(&thread).copied()));
         }
         recent.and_then(|(_, target)| target)
     }

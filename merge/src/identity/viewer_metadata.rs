@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
     let mut names: Vec<Option<String>> = processes.iter().map(plain_name).collect();
     distinguish(&mut names, processes, |name, process| {
-        let of_trace = distinction(process).filter(|of| !of.is_rank);
-        let place = of_trace.map(|of| &of.text).or(process.host.as_ref())?;
+        let trace = distinction(process).filter(|distinction| !distinction.is_rank);
+        let place = trace.map(|trace| &trace.text).or(process.host.as_ref())?;
         Some(format!("{name} · {}", visible(place)))
     });
     distinguish(&mut names, processes, |name, process| {
@@ -34,19 +34,22 @@ fn plain_name(process: &Process) -> Option<String> {
     let own = process.name.as_ref().or(process.fallback_name.as_ref());
     let name = match &process.tracks {
         Some(group) => {
-            let sampled = process.aside.as_ref().map_or("", |_| " (sampled)");
+            let sampled = process.duplicate_of.as_ref().map_or("", |_| " (sampled)");
             let name = format!("{}{sampled}", group.name);
             own.map_or(name.clone(), |own| format!("{name} · {own}"))
         }
         None => {
-            let text = process.origin.as_ref().and_then(|of| of.pid_text.as_ref());
+            let text = process
+                .origin
+                .as_ref()
+                .and_then(|origin| origin.pid_text.as_ref());
             let name = with_text(own.map(String::as_str), text.map(String::as_str));
             // Without a name, its rank would not be visible.
-            let rank = || distinction(process).filter(|of| of.is_rank);
+            let rank = || distinction(process).filter(|distinction| distinction.is_rank);
             name.or_else(|| rank().map(|_| format!("process {}", process.pid)))?
         }
     };
-    let rank = distinction(process).filter(|of| of.is_rank);
+    let rank = distinction(process).filter(|distinction| distinction.is_rank);
     let name = rank.map_or(name.clone(), |rank| format!("{name} · {}", rank.text));
     Some(visible(&name).into_owned())
 }
@@ -69,15 +72,15 @@ fn distinguish(
         }
     }
     for (name, numbers) in sharing.into_iter().filter(|(_, numbers)| numbers.len() > 1) {
-        let made = numbers
+        let longer_names = numbers
             .iter()
             .map(|number| longer(&name, &processes[*number]));
-        let made: Vec<Option<String>> = made.collect();
-        if made.iter().all(|one| one == &made[0]) {
+        let longer_names: Vec<Option<String>> = longer_names.collect();
+        if longer_names.iter().all(|one| one == &longer_names[0]) {
             continue;
         }
-        for (number, made) in numbers.into_iter().zip(made) {
-            names[number] = made.or(names[number].take());
+        for (number, name) in numbers.into_iter().zip(longer_names) {
+            names[number] = name.or(names[number].take());
         }
     }
 }
@@ -113,8 +116,8 @@ fn process_label(process: &Process, has_hosts: bool, has_clocks: bool) -> String
     if let Some(group) = &process.tracks {
         label = format!("{}, {label}", group.label);
     }
-    if let Some(aside) = &process.aside {
-        label += &format!(", sampled; all kernels in {}", aside.trace);
+    if let Some(duplicate_of) = &process.duplicate_of {
+        label += &format!(", sampled; all kernels in {}", duplicate_of.trace);
     }
     if let Some(clock) = process.clock.filter(|_| has_clocks) {
         label += &format!(", {}", clock.label());
@@ -141,11 +144,13 @@ fn thread_lines(process: &Process, lines: &mut Vec<String>) {
     };
     for (_, thread) in sorted_threads(process) {
         let tid = thread.output_tid;
-        let is_added = process.tracks.is_some() || thread.text.is_some();
-        let name = thread.shown_name().map(|name| visible(&name).into_owned());
+        let is_added = process.tracks.is_some() || thread.id_text.is_some();
+        let name = thread
+            .display_name()
+            .map(|name| visible(&name).into_owned());
         add(tid, name.clone().filter(|_| is_added));
         let first = name.unwrap_or_else(|| format!("{tid}"));
-        for (tid, number) in thread.overflow.iter().zip(1..) {
+        for (tid, number) in thread.lane_tids.iter().zip(1..) {
             add(*tid, Some(format!("{first} (overlapping {number})")));
         }
     }
@@ -160,8 +165,8 @@ fn sorted_threads(process: &Process) -> Vec<(&ThreadKey, &Thread)> {
         let is_main = thread.is_main || thread.name.as_deref() == Some("MainThread");
         let is_lane = matches!(key, ThreadKey::Lane(..));
         let started = if is_lane { 0 } else { thread.activity.first_ns };
-        let place = thread.place.unwrap_or(i64::MAX);
-        (place, !is_main, is_lane, started, **key)
+        let index = thread.sort_index.unwrap_or(i64::MAX);
+        (index, !is_main, is_lane, started, **key)
     });
     threads
 }

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Tracks of devices.
 #[derive(Debug, Default)]
-pub(super) struct DeviceRows {
+pub(super) struct DeviceTracks {
     /// Rank of each track, for each recording.
     ranks: Vec<HashMap<(i64, i64), u32>>,
     /// For each rank, its number in the distributed program if its trace declares it, and the
@@ -26,16 +26,16 @@ pub(super) struct DeviceRows {
     foreign: Vec<bool>,
 }
 
-impl DeviceRows {
+impl DeviceTracks {
     /// Finds the tracks in recordings that have a boot: our own device tracks, and all tracks of
     /// other profilers, whose categories are checked later. Tracks of MSPTI are skipped, because
     /// their clock is not ours.
-    pub(super) fn of(
+    pub(super) fn new(
         recordings: &[Recording],
         summaries: &[ChunkSummary],
         boots: &[Option<u32>],
-    ) -> DeviceRows {
-        let mut rows = DeviceRows::default();
+    ) -> DeviceTracks {
+        let mut tracks = DeviceTracks::default();
         // Pieces of one trace share their ranks.
         let mut ranks: HashMap<(Option<usize>, usize, i64, &str), u32> = HashMap::new();
         for (number, (recording, summary)) in recordings.iter().zip(summaries).enumerate() {
@@ -62,32 +62,33 @@ impl DeviceRows {
                 let rank = *ranks
                     .entry((scope.0, scope.1, pid, device))
                     .or_insert_with(|| {
-                        rows.declared.push(declared);
-                        u32::try_from(rows.declared.len() - 1).unwrap_or(u32::MAX)
+                        tracks.declared.push(declared);
+                        u32::try_from(tracks.declared.len() - 1).unwrap_or(u32::MAX)
                     });
                 of_recording.insert((pid, tid), rank);
             }
             let labels = summary.hints.labels.iter();
             let labelled = labels.filter(|(_, labels)| DeviceLabel::in_labels(labels).is_some());
-            rows.labelled
+            tracks
+                .labelled
                 .extend(labelled.map(|(pid, _)| (number, *pid)));
-            rows.ranks.push(of_recording);
-            rows.foreign.push(is_foreign);
+            tracks.ranks.push(of_recording);
+            tracks.foreign.push(is_foreign);
         }
-        rows
+        tracks
     }
 
     /// Returns true if a recording has device tracks.
-    pub(super) fn is_in(&self, recording: usize) -> bool {
+    pub(super) fn has_tracks(&self, recording: usize) -> bool {
         !self.ranks[recording].is_empty()
     }
 
     /// Returns true if traces of two of these ranks declare the same rank of the distributed
     /// program. Then they belong to different runs.
-    pub(super) fn has_same(&self, ranks: impl Iterator<Item = u32>) -> bool {
-        let mut seen = HashMap::new();
+    pub(super) fn share_declared_rank(&self, ranks: impl Iterator<Item = u32>) -> bool {
+        let mut traces = HashMap::new();
         let mut declared = ranks.filter_map(|rank| *self.declared.get(rank as usize)?);
-        declared.any(|(rank, trace)| *seen.entry(rank).or_insert(trace) != trace)
+        declared.any(|(rank, trace)| *traces.entry(rank).or_insert(trace) != trace)
     }
 
     /// Returns the rank and the collective of an event, if it is a slice of a collective that all

@@ -20,56 +20,56 @@ pub(crate) struct ChunkView<'a> {
 
 impl ChunkView<'_> {
     /// Returns the results of `f` for those events of a chunk that are shown.
-    pub(crate) fn shown<T>(
+    pub(crate) fn map_shown<T>(
         self,
         number: usize,
-        of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T>,
+        f: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T>,
     ) -> Vec<T> {
-        let (chunk, mut made) = (&self.chunks[number], Vec::new());
+        let (chunk, mut results) = (&self.chunks[number], Vec::new());
         let source = &self.sources[chunk.source];
         let Ok(number) = u32::try_from(number) else {
-            return made;
+            return results;
         };
-        chunk.each(source.bytes, |nth, lies, event| {
+        chunk.for_each_event(source.bytes, |nth, lies, event| {
             if lies != Lies::Outside {
-                let place = (source.recording, (event.pid, event.tid));
-                made.extend(of_event(place, EventRef { chunk: number, nth }, event));
+                let thread = (source.recording, (event.pid, event.tid));
+                results.extend(f(thread, EventRef { chunk: number, nth }, event));
             }
         });
-        made
+        results
     }
 }
 
 /// Number of chunks that are read before their results are handed on.
 #[derive(Clone, Copy)]
-pub(crate) enum AtOnce {
+pub(crate) enum BatchSize {
     /// Several for each worker, bounded for the sake of memory.
-    Many,
+    Large,
     /// Fewer, for loops with large results.
-    Few,
+    Small,
 }
 
-impl AtOnce {
+impl BatchSize {
     fn chunks(self) -> usize {
         let workers = rayon::current_num_threads();
         match self {
-            AtOnce::Many => (4 * workers).clamp(16, 64),
-            AtOnce::Few => (2 * workers).min(16),
+            BatchSize::Large => (4 * workers).clamp(16, 64),
+            BatchSize::Small => (2 * workers).min(16),
         }
     }
 }
 
 /// Calls `f` in parallel with these chunk numbers. Returns the results in the same order.
-pub(crate) fn visit<T: Send>(
+pub(crate) fn map_chunks<T: Send>(
     numbers: impl IntoIterator<Item = usize>,
-    at_once: AtOnce,
-    look: impl Fn(usize) -> T + Sync,
+    batch_size: BatchSize,
+    f: impl Fn(usize) -> T + Sync,
 ) -> impl Iterator<Item = T> {
     let mut numbers = numbers.into_iter();
     let batches = std::iter::from_fn(move || {
-        let some: Vec<usize> = numbers.by_ref().take(at_once.chunks()).collect();
-        let found = some.par_iter().map(|number| look(*number));
-        (!some.is_empty()).then(|| found.collect::<Vec<T>>())
+        let batch: Vec<usize> = numbers.by_ref().take(batch_size.chunks()).collect();
+        let results = batch.par_iter().map(|number| f(*number));
+        (!batch.is_empty()).then(|| results.collect::<Vec<T>>())
     });
     batches.flatten()
 }
@@ -79,29 +79,29 @@ pub(crate) fn visit<T: Send>(
 ///
 /// # Errors
 /// Returns the first error of `merge`.
-pub(crate) fn visit_mut<'a, T: Send, E>(
+pub(crate) fn map_and_merge<'a, T: Send, E>(
     sources: &mut [Source<'a>],
     chunks: &mut [Chunk],
-    look: impl Fn(usize, &Chunk, &Source<'a>) -> T + Sync,
+    f: impl Fn(usize, &Chunk, &Source<'a>) -> T + Sync,
     mut merge: impl FnMut(&mut Chunk, &mut Source<'a>, T) -> Result<(), E>,
 ) -> Result<(), E> {
-    let step = AtOnce::Many.chunks();
+    let step = BatchSize::Large.chunks();
     for (nth, chunks) in chunks.chunks_mut(step).enumerate() {
-        let found: Vec<T> = {
+        let results: Vec<T> = {
             let sources = &*sources;
-            let look =
-                |(at, chunk): (usize, &Chunk)| look(nth * step + at, chunk, &sources[chunk.source]);
-            chunks.par_iter().enumerate().map(look).collect()
+            let call =
+                |(at, chunk): (usize, &Chunk)| f(nth * step + at, chunk, &sources[chunk.source]);
+            chunks.par_iter().enumerate().map(call).collect()
         };
-        for (chunk, found) in chunks.iter_mut().zip(found) {
+        for (chunk, result) in chunks.iter_mut().zip(results) {
             let source = &mut sources[chunk.source];
-            merge(chunk, source, found)?;
+            merge(chunk, source, result)?;
         }
     }
     Ok(())
 }
 
-/// The chunks to scan.
+/// Chunks to read for the events of some threads.
 pub(crate) struct ThreadScan<'a> {
     pub(crate) view: ChunkView<'a>,
     /// Shift in ns from the times of each recording to the times of the trace.
@@ -112,31 +112,33 @@ pub(crate) struct ThreadScan<'a> {
 impl ThreadScan<'_> {
     /// Returns the results of `f`, in order, for the shown events of some threads. Events of other
     /// threads may be included.
-    pub(crate) fn each<T: Send>(
+    pub(crate) fn map_events<T: Send>(
         &self,
-        places: impl Iterator<Item = RecordedThread>,
-        of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T> + Sync,
+        threads: impl Iterator<Item = RecordedThread>,
+        f: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T> + Sync,
     ) -> impl Iterator<Item = T> {
         let ChunkView { sources, chunks } = self.view;
-        let mut threads: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
-        places.for_each(|(recording, thread)| threads.entry(recording).or_default().push(thread));
-        let set =
+        let mut by_recording: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
+        threads.for_each(|(recording, thread)| {
+            by_recording.entry(recording).or_default().push(thread);
+        });
+        let thread_set =
             |(recording, threads): (usize, Vec<_>)| (recording, threads.into_iter().collect());
-        let sets: BTreeMap<usize, ThreadSet> = threads.into_iter().map(set).collect();
+        let sets: BTreeMap<usize, ThreadSet> = by_recording.into_iter().map(thread_set).collect();
         let may_hold = |chunk: &Chunk| {
             let set = sets.get(&sources[chunk.source].recording);
             set.is_some_and(|set| chunk.threads.meets(*set))
         };
-        let numbers = 0..chunks.len();
-        let numbers = numbers.filter(|number| may_hold(&chunks[*number]));
-        let numbers: Vec<usize> = numbers.collect();
+        let numbers: Vec<usize> = (0..chunks.len())
+            .filter(|number| may_hold(&chunks[*number]))
+            .collect();
         let lens = numbers.iter().map(|number| chunks[*number].len());
         self.progress.expect_more(lens.sum());
-        let look = move |number: usize| {
+        let read_chunk = move |number: usize| {
             self.progress.add(chunks[number].len(), 0);
-            self.view.shown(number, &of_event)
+            self.view.map_shown(number, &f)
         };
-        visit(numbers, AtOnce::Few, look).flatten()
+        map_chunks(numbers, BatchSize::Small, read_chunk).flatten()
     }
 }
 
@@ -146,12 +148,17 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn what_is_found_comes_in_order() {
-        let found = visit(0..1000, AtOnce::Few, |number| 2 * number);
+    fn results_come_in_order() {
+        let found = map_chunks(0..1000, BatchSize::Small, |number| 2 * number);
         assert!(found.eq((0..2000).step_by(2)));
-        let looked = AtomicUsize::new(0);
-        let look = |_| looked.fetch_add(1, Ordering::Relaxed);
-        assert_eq!(visit(0..1000, AtOnce::Many, look).take(20).count(), 20);
-        assert!(looked.into_inner() < 1000, "no more than was asked for");
+        let calls = AtomicUsize::new(0);
+        let count = |_| calls.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(
+            map_chunks(0..1000, BatchSize::Large, count)
+                .take(20)
+                .count(),
+            20
+        );
+        assert!(calls.into_inner() < 1000, "no more than was asked for");
     }
 }

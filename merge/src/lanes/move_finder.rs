@@ -9,7 +9,7 @@
 //! of a span when it begins.
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
-use crate::lanes::rows::OPEN;
+use crate::lanes::lane_stacks::MAX_OPEN;
 use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::nesting::Span;
 use std::io;
@@ -17,24 +17,24 @@ use std::path::Path;
 
 /// Maximum number of later spans to read ahead, and so the maximum number of children that are
 /// counted.
-const AHEAD: usize = 1 << 14;
+const MAX_AHEAD: usize = 1 << 14;
 /// Number of later spans that may be compared for each span that is assigned. Without this limit,
 /// spans that all clash would take quadratic time.
-const COMPARED: usize = 16;
+const COMPARISONS_PER_SPAN: usize = 16;
 /// Number of events other than spans that count as one comparison.
-const POINTS: usize = 64;
+const POINTS_PER_COMPARISON: usize = 64;
 /// Maximum number of open spans on other lanes. Their children move with them.
-const AWAY: usize = 512;
+const MAX_OPEN_MOVED: usize = 512;
 
 /// Spans that move. Their numbers are consecutive, and count all spans that the finder gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct OutcastRange {
+pub(crate) struct MovedRange {
     pub(crate) first: u64,
     /// One past the last number.
     pub(crate) end: u64,
 }
 
-impl Record for OutcastRange {}
+impl Record for MovedRange {}
 
 /// A span on the thread's own lane.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +45,8 @@ struct OwnSpan {
 }
 
 /// Finds the spans that leave their threads' own lanes.
-pub(crate) struct OutcastFinder<'f> {
-    outcasts: Sorter<'f, OutcastRange>,
+pub(crate) struct MoveFinder<'f> {
+    ranges: Sorter<'f, MovedRange>,
     /// Number of the next span.
     next: u64,
     /// Number of later spans that may still be compared.
@@ -59,19 +59,19 @@ pub(crate) struct OutcastFinder<'f> {
     /// Numbers of open spans on other lanes. Each of them ends before the previous one. A span is
     /// left out if a span that began after it ends at the same time or later, because then it
     /// cannot be a parent of later spans.
-    away: SpanStack<u64>,
+    moved: SpanStack<u64>,
 }
 
-impl<'f> OutcastFinder<'f> {
+impl<'f> MoveFinder<'f> {
     /// Creates a finder that spills to files in `folder`.
-    pub(crate) fn new(folder: &'f Path) -> OutcastFinder<'f> {
-        OutcastFinder {
-            outcasts: Sorter::new(folder),
+    pub(crate) fn new(folder: &'f Path) -> MoveFinder<'f> {
+        MoveFinder {
+            ranges: Sorter::new(folder),
             next: 0,
-            comparisons: AHEAD,
+            comparisons: MAX_AHEAD,
             own: SpanStack::default(),
             count: 0,
-            away: SpanStack::default(),
+            moved: SpanStack::default(),
         }
     }
 
@@ -82,46 +82,50 @@ impl<'f> OutcastFinder<'f> {
     ) -> io::Result<()> {
         while let Some(event) = events.next() {
             if let Some(span) = event {
-                self.place(span, events.clone())?;
+                self.add_span(span, events.clone())?;
             }
         }
-        (self.own, self.away) = (SpanStack::default(), SpanStack::default());
-        self.comparisons = AHEAD;
+        (self.own, self.moved) = (SpanStack::default(), SpanStack::default());
+        self.comparisons = MAX_AHEAD;
         Ok(())
     }
 
     /// Returns the spans that move, sorted. Ranges may overlap.
-    pub(crate) fn finish(self) -> io::Result<Sorted<OutcastRange>> {
-        self.outcasts.finish()
+    pub(crate) fn finish(self) -> io::Result<Sorted<MovedRange>> {
+        self.ranges.finish()
     }
 
     /// Assigns a span, which is followed by the `later` events.
-    fn place(&mut self, span: Span, later: impl Iterator<Item = Option<Span>>) -> io::Result<()> {
+    fn add_span(
+        &mut self,
+        span: Span,
+        later: impl Iterator<Item = Option<Span>>,
+    ) -> io::Result<()> {
         let (number, (start, end)) = (self.next, span);
         self.next += 1;
-        self.comparisons += COMPARED;
+        self.comparisons += COMPARISONS_PER_SPAN;
         while self.own.pop_ended(start).is_some() {}
-        while self.away.pop_ended(start).is_some() {}
+        while self.moved.pop_ended(start).is_some() {}
         let stays = match self.own.first_before(end) {
-            _ if self.parent_is_away(end) => false,
-            Some(depth) => self.casts_out(depth, span, later)?,
+            _ if self.parent_is_moved(end) => false,
+            Some(depth) => self.displaces_open(depth, span, later)?,
             None => true,
         };
         match stays {
             true => self.add_own(number, span),
             false => {
                 let end = number + 1;
-                self.outcasts.push(OutcastRange { first: number, end })?;
-                self.add_away(number, span);
+                self.ranges.push(MovedRange { first: number, end })?;
+                self.add_moved(number, span);
             }
         }
         Ok(())
     }
 
     /// Returns true if the parent of a span with this end is on another lane.
-    fn parent_is_away(&self, end: i64) -> bool {
+    fn parent_is_moved(&self, end: i64) -> bool {
         let own = self.own.parent(end).map(|open| open.value.number);
-        self.away.parent(end).map(|open| open.value) > own
+        self.moved.parent(end).map(|open| open.value) > own
     }
 
     fn add_own(&mut self, number: u64, (start_ns, end_ns): Span) {
@@ -133,65 +137,69 @@ impl<'f> OutcastFinder<'f> {
                 value: OwnSpan { number, before },
             });
         }
-        if self.own.len() > OPEN {
+        if self.own.len() > MAX_OPEN {
             self.own.pop_outermost();
         }
         self.count += 1;
     }
 
-    fn add_away(&mut self, number: u64, (start_ns, end_ns): Span) {
+    fn add_moved(&mut self, number: u64, (start_ns, end_ns): Span) {
         if end_ns == UNFINISHED {
             return;
         }
-        while self.away.pop_ended(end_ns).is_some() {}
-        self.away.push(OpenSpan {
+        while self.moved.pop_ended(end_ns).is_some() {}
+        self.moved.push(OpenSpan {
             start_ns,
             end_ns,
             value: number,
         });
-        if self.away.len() > AWAY {
-            self.away.pop_outermost();
+        if self.moved.len() > MAX_OPEN_MOVED {
+            self.moved.pop_outermost();
         }
     }
 
     /// Moves the spans from a depth on to another lane if the new span stays instead of them.
     /// Returns true if it does.
-    fn casts_out(
+    fn displaces_open(
         &mut self,
         depth: usize,
         span: Span,
         later: impl Iterator<Item = Option<Span>>,
     ) -> io::Result<bool> {
-        let Some(outcast) = self.own.get(depth).copied() else {
+        let Some(open) = self.own.get(depth).copied() else {
             return Ok(false);
         };
-        if span.1 == UNFINISHED || !self.outweighs(span, &outcast, later) {
+        if span.1 == UNFINISHED || !self.has_more_children(span, &open, later) {
             return Ok(false);
         }
-        // All spans that the lane has had since then are children of the outcast.
-        let first = outcast.value.number;
+        // All spans that the lane has had since then are children of the moved span.
+        let first = open.value.number;
         let end = self.next - 1;
-        self.outcasts.push(OutcastRange { first, end })?;
-        let gone = self.own.iter().skip(depth);
-        let gone = gone.map(|open| (open.value.number, (open.start_ns, open.end_ns)));
-        let mut away: Vec<(u64, Span)> = gone.collect();
-        while self.away.innermost().is_some_and(|open| open.value > first) {
-            let later = self.away.pop_ended(UNFINISHED);
-            away.extend(later.map(|open| (open.value, (open.start_ns, open.end_ns))));
+        self.ranges.push(MovedRange { first, end })?;
+        let displaced_own = self.own.iter().skip(depth);
+        let spans = displaced_own.map(|open| (open.value.number, (open.start_ns, open.end_ns)));
+        let mut displaced: Vec<(u64, Span)> = spans.collect();
+        while self
+            .moved
+            .innermost()
+            .is_some_and(|open| open.value > first)
+        {
+            let later = self.moved.pop_ended(UNFINISHED);
+            displaced.extend(later.map(|open| (open.value, (open.start_ns, open.end_ns))));
         }
-        away.sort_unstable();
-        for (number, span) in away {
-            self.add_away(number, span);
+        displaced.sort_unstable();
+        for (number, span) in displaced {
+            self.add_moved(number, span);
         }
         self.own.truncate(depth);
-        self.count = outcast.value.before;
+        self.count = open.value.before;
         Ok(true)
     }
 
     /// Returns true if a new span has more children than an open one. If the numbers are equal or
     /// too large to be counted, the longer span wins. A new span that also clashes with a later one
     /// needs more children: if it moves, both clashes are resolved.
-    fn outweighs(
+    fn has_more_children(
         &mut self,
         (start, end): Span,
         open: &OpenSpan<OwnSpan>,
@@ -203,7 +211,7 @@ impl<'f> OutcastFinder<'f> {
         let wins_tie = |in_new: u64, clashes: bool| in_new == in_open && !clashes && is_longer;
         for next in later {
             if let Some((start, _)) = next
-                && (start >= end || compared == AHEAD)
+                && (start >= end || compared == MAX_AHEAD)
             {
                 break;
             }
@@ -212,7 +220,7 @@ impl<'f> OutcastFinder<'f> {
             }
             let Some(next) = next else {
                 points += 1;
-                self.comparisons -= usize::from(points % POINTS == 0);
+                self.comparisons -= usize::from(points % POINTS_PER_COMPARISON == 0);
                 continue;
             };
             self.comparisons -= 1;
@@ -223,7 +231,7 @@ impl<'f> OutcastFinder<'f> {
                 return true;
             }
         }
-        match compared < AHEAD {
+        match compared < MAX_AHEAD {
             true => wins_tie(in_new, clashes),
             false => is_longer,
         }
@@ -235,12 +243,12 @@ mod tests {
     use super::*;
 
     /// Returns the numbers of the spans that move, for sorted spans of a thread.
-    fn outcasts(spans: &[Span]) -> Vec<u64> {
+    fn moved_spans(spans: &[Span]) -> Vec<u64> {
         let folder = std::env::temp_dir();
-        let mut finder = OutcastFinder::new(&folder);
+        let mut finder = MoveFinder::new(&folder);
         finder.add_thread(spans.iter().copied().map(Some)).unwrap();
         let mut found = Vec::new();
-        let add = |range: OutcastRange| {
+        let add = |range: MovedRange| {
             found.extend(range.first..range.end);
             Ok(())
         };
@@ -253,7 +261,7 @@ mod tests {
     /// The spans have more children than the finder counts, so the longer span stays.
     #[test]
     fn of_two_spans_with_very_many_children_the_shorter_one_moves() {
-        let count = AHEAD as i64 + 1_000;
+        let count = MAX_AHEAD as i64 + 1_000;
         let children =
             |from: i64, count: i64| (0..count).map(move |nth| (from + 2 * nth, from + 2 * nth + 1));
         let mut spans = vec![(0, 2 * count + 3)];
@@ -261,6 +269,6 @@ mod tests {
         spans.push((2 * count + 2, 20 * count));
         spans.extend(children(2 * count + 4, 3 * count));
         let moved: Vec<u64> = (0..=count.unsigned_abs()).collect();
-        assert_eq!(outcasts(&spans), moved);
+        assert_eq!(moved_spans(&spans), moved);
     }
 }

@@ -20,7 +20,7 @@ impl Report {
             add_window(window, &mut text);
         }
         if let Some(filter) = &self.filter {
-            let (events, words) = (filter.events_left_out, filter.words());
+            let (events, words) = (filter.events_left_out, filter.options_text());
             text.line(format!(
                 "left out: {events} events by {}",
                 printable(&words)
@@ -91,7 +91,7 @@ impl Report {
         }
         let placements = self.clocks.placements.iter();
         for clock in placements.filter(|clock| clock.method != "shared") {
-            text.line(printable(&clock.words()));
+            text.line(printable(&clock.text()));
         }
         if let Some(why) = &self.clocks.failed {
             let why = printable(why);
@@ -133,7 +133,7 @@ impl Report {
             "{output}: {events} events of {processes} processes from {fragments} fragments"
         ));
         for part in &self.output.parts {
-            let words = part.words(self.output.split_bytes.unwrap_or(u64::MAX));
+            let words = part.text(self.output.split_bytes.unwrap_or(u64::MAX));
             text.line(format!("  {}", printable(&words)));
         }
         if !self.output.other_parts.is_empty() {
@@ -192,7 +192,7 @@ fn add_window(window: &WindowReport, text: &mut Text) {
         "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
         window.events_left_out,
         window.segments_left_out,
-        window.words(),
+        window.left_out_text(),
         window.spans_cut
     ));
     if window.bytes_left_out == 0 {

@@ -9,17 +9,17 @@ use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::write::writer::{Alike, Job, WrittenEvent, write};
+use crate::write::writer::{Job, LineFront, WrittenEvent, write};
 
 /// Number of kinds of targets for which recent fronts are cached.
 const KINDS: usize = 64;
 
 /// Writer of events in the order of their times, from all recordings in turn.
-pub(crate) struct Scribe<'a, 'l> {
+pub(crate) struct SortedWriter<'a, 'l> {
     job: &'l Job<'a>,
     order: &'a TimeOrder<'a>,
     /// Cached fronts of lines for each kind of targets.
-    fronts: Vec<Fronts<'a, Alike<'a>>>,
+    fronts: Vec<Fronts<'a, LineFront<'a>>>,
     /// Writer for the flows of requests.
     linker: Option<Linker<'a, 'l>>,
     /// Sources with events in the last piece.
@@ -38,17 +38,17 @@ struct OrderedLine<'a> {
     target: &'a Target,
 }
 
-impl<'a, 'l> Scribe<'a, 'l> {
+impl<'a, 'l> SortedWriter<'a, 'l> {
     pub(crate) fn new(
         job: &'l Job<'a>,
         order: &'a TimeOrder<'a>,
         lookup: Option<&'l mut Lookup<'a>>,
     ) -> Self {
-        Scribe {
+        SortedWriter {
             job,
             order,
             fronts: (0..KINDS).map(|_| Fronts::default()).collect(),
-            linker: lookup.map(Linker::nowhere),
+            linker: lookup.map(Linker::without_input),
             sources: Vec::new(),
             last_piece: vec![None; job.sources.len()],
         }
@@ -56,25 +56,25 @@ impl<'a, 'l> Scribe<'a, 'l> {
 
     /// Appends the events of one piece and returns its share of the chunks' bytes. Events whose
     /// lines were overwritten are left out.
-    pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> u64 {
+    pub(crate) fn write_piece(&mut self, number: usize, out: &mut Vec<u8>) -> u64 {
         self.sources.clear();
         for entry in self.order.piece(number) {
             let start = out.len();
             self.note_source(number, entry);
             let end_args = match entry.is_whole() {
-                true => self.job.overflow.end_args(entry.at, self.job.sources),
+                true => self.job.extra_lanes.end_args(entry.at, self.job.sources),
                 false => &[],
             };
-            if self.entry(entry, end_args, out).is_none() {
+            if self.write_entry(entry, end_args, out).is_none() {
                 out.truncate(start);
                 self.note_removed(entry);
             }
         }
-        self.order.bytes_of_piece(number)
+        self.order.piece_bytes(number)
     }
 
     /// Returns the fragments that have events in the last piece.
-    pub(crate) fn fragments_of_piece(&self) -> impl Iterator<Item = &'a Fragment> {
+    pub(crate) fn piece_fragments(&self) -> impl Iterator<Item = &'a Fragment> {
         let job = self.job;
         let sources = self.sources.iter().map(|source| &job.sources[*source]);
         sources.filter_map(|source| source.fragment(job.recordings))
@@ -116,12 +116,17 @@ impl<'a, 'l> Scribe<'a, 'l> {
     /// Writes an event, with the args of its end if it is a begin that is written as a complete
     /// span. Returns `None` if its line is no longer an event.
     #[inline]
-    fn entry(&mut self, entry: &OrderedEvent, end_args: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    fn write_entry(
+        &mut self,
+        entry: &OrderedEvent,
+        end_args: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
         let line = self.line(entry)?;
-        let is_linked = self.aim(&line);
-        let is_alike = !entry.is_cut() && !entry.is_whole() && line.chunk.is_copied_alike();
+        let is_linked = self.prepare_linker(&line);
+        let is_cacheable = !entry.is_cut() && !entry.is_whole() && line.chunk.needs_only_shift();
         let kind = index(entry.target()) % KINDS;
-        if is_alike
+        if is_cacheable
             && let Some((front, timed)) = self.fronts[kind].find(line.text)
             && std::ptr::eq(front.known.target, line.target)
             && front.known.write(&timed, line.shift_ns, out).is_some()
@@ -132,9 +137,11 @@ impl<'a, 'l> Scribe<'a, 'l> {
             }
             return Some(());
         }
-        let event = line.chunk.warped(again(line.chunk, line.text, line.start)?);
-        if is_alike {
-            self.fronts[kind].keep(&event, || Alike::of(&event, line.target));
+        let event = line
+            .chunk
+            .warped(parse_line(line.chunk, line.text, line.start)?);
+        if is_cacheable {
+            self.fronts[kind].keep(&event, || LineFront::new(&event, line.target));
         }
         let mut write_event = |whole: &Event<'_>| {
             let (cut, is_across) = (line.chunk.cut(whole), entry.is_cut());
@@ -158,16 +165,16 @@ impl<'a, 'l> Scribe<'a, 'l> {
 
     /// Prepares the linker for a line. Returns true if the line may get flow events.
     #[inline(always)]
-    fn aim(&mut self, line: &OrderedLine<'a>) -> bool {
+    fn prepare_linker(&mut self, line: &OrderedLine<'a>) -> bool {
         let both = self.job.links.zip(self.linker.as_mut());
         both.is_some_and(|(links, linker)| {
-            links.aim(linker, line.chunk, line.source, line.shift_ns, line.text)
+            links.prepare(linker, line.chunk, line.source, line.shift_ns, line.text)
         })
     }
 }
 
 /// Parses a line that was an event before, in the same way as its chunk was read.
-fn again<'a>(chunk: &Chunk, line: &'a [u8], start: usize) -> Option<Event<'a>> {
+fn parse_line<'a>(chunk: &Chunk, line: &'a [u8], start: usize) -> Option<Event<'a>> {
     let is_trusted = || {
         let part = chunk.parts.partition_point(|part| part.end <= start);
         chunk.parts.get(part).is_some_and(|part| part.trusted)
