@@ -90,7 +90,8 @@ fn read_and<T>(
     mut read: impl FnMut(&mut TraceEvents<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
     if options.is_verbatim() {
-        let why = "lines as they stand have no common axis to read events on";
+        let why =
+            "events cannot be read in verbatim mode, because the lines have no common time axis";
         return Err(Error::Usage(why.to_owned()));
     }
     run(outcome, options, progress, |decided| {

@@ -27,6 +27,7 @@ pub mod number;
 pub mod out_of_memory;
 pub mod part;
 pub mod pattern;
+pub mod plural;
 pub mod progress;
 pub mod size;
 pub mod span_stack;

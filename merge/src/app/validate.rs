@@ -53,7 +53,7 @@ pub(crate) fn reject_empty(recordings: &[Recording], report: &Report) -> Result<
             return Ok(());
         }
         let paths = joined(recordings.iter().filter_map(Recording::path));
-        return Err(Error::NothingUsable(format!("nothing in {paths}")));
+        return Err(Error::NothingUsable(format!("no events in {paths}")));
     }
     let kinds: Vec<&str> = report.damage.by_kind.keys().copied().collect();
     let mut descriptions = recordings.iter().filter_map(describe_recording);
@@ -79,7 +79,7 @@ fn describe_recording(recording: &Recording) -> Option<String> {
     let path = fragment.path.display();
     Some(match front.map(describe_content) {
         Some(found) => format!("{path}: expected a fragment or a Chrome trace, found {found}"),
-        None => format!("{path}: changed while it was merged: it was cut short"),
+        None => format!("{path}: truncated during the merge"),
     })
 }
 

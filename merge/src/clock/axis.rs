@@ -66,7 +66,7 @@ impl Axis {
             (Moment::FromStart(after), _) => Ok(self.first_ns.saturating_add(ns(after))),
             (Moment::Wall(at), Some(wall)) => Ok(wall.back(at)),
             (Moment::Wall(_), None) => Err(Error::Usage(format!(
-                "{option}: expected a time from the start such as 12.5s: no fragment says what its wall time was"
+                "{option}: expected a time from the start such as 12.5s, because no fragment contains its wall time"
             ))),
         }
     }

@@ -1,6 +1,7 @@
 //! The report on the clocks of several hosts.
 
 use crate::align::{By, Curve, Host, Place};
+use crate::base::plural::plural;
 use serde::Serialize;
 
 /// Alignment of the times of one boot.
@@ -74,19 +75,19 @@ impl Placement {
     /// Formats the line for the summary.
     pub(crate) fn text(&self) -> String {
         let by = match self.method {
-            "wall_clock" => "by its wall clock",
-            "wall_clock_and_flows" => "by its wall clock and by flows",
-            "wall_clock_and_collectives" => "by its wall clock and by collectives",
-            "flows" => "by flows alone",
-            "collectives" => "by collectives alone",
-            _ => "as it was recorded",
+            "wall_clock" => "placed by its wall clock",
+            "wall_clock_and_flows" => "placed by its wall clock and by flows",
+            "wall_clock_and_collectives" => "placed by its wall clock and by collectives",
+            "flows" => "placed by flows alone",
+            "collectives" => "placed by collectives alone",
+            _ => "left as it was recorded",
         };
         let off = match self.uncertainty_ns {
             Some(ns) => format!("±{}", duration(ns)),
-            None => "off by any time".to_owned(),
+            None => "unknown error".to_owned(),
         };
         let mut text = format!(
-            "clock of {}: placed {by}, shifted by {} ns, {off}",
+            "clock of {}: {by}, shifted by {} ns, {off}",
             self.host, self.shift_ns
         );
         let mut add = |is_so: bool, more: String| {
@@ -97,14 +98,20 @@ impl Placement {
         };
         let (ppm, steps) = (self.drift_ppm, self.steps);
         add(ppm != 0.0, format!("drift {ppm:+} ppm"));
-        add(steps > 0, format!("wall clock set {steps} times"));
-        let (flows, against) = (self.flows, self.contradicting_flows);
-        add(flows > 0, format!("{flows} flows from and to other hosts"));
-        let words_against = format!("of which {against} go back in time all the same");
-        add(against > 0, words_against);
-        let collectives = self.collectives;
-        let words_with = format!("{collectives} collectives with other hosts");
-        add(collectives > 0, words_with);
+        let set = plural(steps as u64, "time");
+        add(steps > 0, format!("wall clock set {set}"));
+        let flows = plural(self.flows, "flow");
+        add(self.flows > 0, format!("{flows} to or from other hosts"));
+        let backwards = self.contradicting_flows;
+        add(
+            backwards > 0,
+            format!("{backwards} of them backwards in time"),
+        );
+        let collectives = plural(self.collectives, "collective");
+        add(
+            self.collectives > 0,
+            format!("{collectives} with other hosts"),
+        );
         if let Some(ns) = self.wall_off_ns {
             let side = if ns < 0 { "behind" } else { "ahead" };
             let off = duration(ns.unsigned_abs());

@@ -183,7 +183,7 @@ pub(crate) fn run() -> ExitCode {
     if arguments.threads > most_threads() {
         let (asked, most) = (arguments.threads, most_threads());
         print_message(&format!(
-            "--threads {asked}: {most} are taken, four for each core"
+            "--threads {asked}: using only {most}, four for each core"
         ));
     }
     let interrupts = Interrupts::block();
@@ -239,7 +239,7 @@ fn options(
     let to_stdout = arguments.output.as_deref() == Some(Path::new("-"));
     if to_stdout && arguments.report == ReportForm::Json {
         return Err(Error::Usage(
-            "--report json and -o - both want the standard output".to_owned(),
+            "--report json and -o - cannot both write to the standard output".to_owned(),
         ));
     }
     let mut options = Options {

@@ -224,7 +224,7 @@ fn no_process(processes: &[Process], names: &[Option<String>]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "expected --pid and --process to name a process of the run, which has {}{more}; found none that they name",
+        "expected --pid and --process to match a process of the run, which has {}{more}; found no match",
         texts.join(", ")
     )
 }

@@ -91,7 +91,7 @@ impl WindowReport {
             }
             (_, Some(from), None) => format!("before {} from the start", seconds(from)),
             (_, None, Some(to)) => format!("after {} from the start", seconds(to)),
-            (_, None, None) => "outside of the window, for nothing has a time".to_owned(),
+            (_, None, None) => "outside of the window, because no event has a time".to_owned(),
         }
     }
 }

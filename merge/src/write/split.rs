@@ -10,6 +10,7 @@ pub(crate) mod portion;
 mod crossing;
 mod cut;
 
+use crate::base::plural::plural;
 use crate::event::damage::{path_text, path_text_if_some};
 use crate::link::LinkedEvents;
 use crate::select::window::edges_per_recording;
@@ -31,7 +32,7 @@ const HEAD_BYTES: usize = 200;
 pub(crate) fn reject_split(options: &Options) -> Result<(), Error> {
     match (options.events().layout, &options.output) {
         (Layout::Parts { .. }, Output::Stdout) => Err(Error::Usage(
-            "--split: parts need names, which the standard output cannot give".to_owned(),
+            "--split: parts cannot go to the standard output; name a file with -o".to_owned(),
         )),
         _ => Ok(()),
     }
@@ -144,14 +145,14 @@ impl PartReport {
             None => "to the end".to_owned(),
         };
         let too_large = match self.text_bytes > limit {
-            true => ", more than asked for: it cannot be cut any further",
+            true => ", more than requested, because it cannot be cut any further",
             false => "",
         };
         format!(
-            "{}: {:.6}s {until}, {} events, {:.1} MB of text{too_large}",
+            "{}: {:.6}s {until}, {}, {:.1} MB of text{too_large}",
             file_name(&self.path),
             seconds(self.from_ns),
-            self.events,
+            plural(self.events, "event"),
             self.text_bytes as f64 / 1e6
         )
     }

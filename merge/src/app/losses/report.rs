@@ -2,6 +2,7 @@
 
 use crate::app::report::printable;
 use crate::base::number::is_zero;
+use crate::base::plural::plural;
 use crate::event::loss::GAP;
 use sa_format::loss::Cause;
 use serde::Serialize;
@@ -63,8 +64,9 @@ impl LossReport {
         };
         let (events, bytes, when) = (self.events, self.bytes, self.when());
         if self.cause == GAP {
+            let verb = if events == 1 { "is" } else { "are" };
             return printable(&format!(
-                "at least {events} of {whose}'s events{when} are missing ({bytes} bytes of their lines{of}): nothing tells why"
+                "at least {events} of {whose}'s events{when} {verb} missing ({bytes} bytes of lines{of}): the cause is unknown"
             ));
         }
         let (share, why) = (self.share(), why(&self.cause));
@@ -101,20 +103,19 @@ impl LossReport {
         let process = self.process.as_deref().unwrap_or("(no name)");
         let error = i32::try_from(self.error).unwrap_or(0);
         let answer = std::io::Error::from_raw_os_error(error);
-        let children = match self.processes {
-            1 => "1 child process".to_owned(),
-            count => format!("{count} child processes"),
+        let children = plural(self.processes, "child process");
+        let files = match self.processes {
+            1 => "it could not create its files",
+            _ => "they could not create their files",
         };
         let remedy = match error {
             libc::EACCES | libc::EPERM => {
-                "; if they gave up their rights, set SA_PROFILE_MODE=0660 and give the directory a group of theirs (chgrp, chmod 2770) before it is used"
+                "; if they dropped their privileges, set SA_PROFILE_MODE=0660 and give the directory one of their groups (chgrp, chmod 2770) before recording"
             }
             _ => "",
         };
         let process = printable(process);
-        format!(
-            "{children} of {process} recorded nothing, none could make its files: {answer}{remedy}"
-        )
+        format!("{children} of {process} recorded nothing, because {files}: {answer}{remedy}")
     }
 }
 
@@ -143,19 +144,17 @@ fn why(cause: &str) -> &str {
         Some(Cause::DiskFull) => "the disk was full",
         Some(Cause::FileSizeLimit) => "the limit on the size of files was reached",
         Some(Cause::WriteError) => "the fragment could not be written",
-        Some(Cause::Busy) => "the fragment took nothing for too long",
-        Some(Cause::FragmentRemoved) => "somebody removed the fragment",
+        Some(Cause::Busy) => "the fragment could not be written for too long",
+        Some(Cause::FragmentRemoved) => "the fragment was removed",
         Some(Cause::DiskBound) => "SA_PROFILE_MAX_MB was reached",
         Some(Cause::Signal) => {
-            "they were recorded inside another event, by a signal handler or a value of the program's own"
+            "they were recorded during another event, by a signal handler or a value of the program's own"
         }
         Some(Cause::Threads) => "no more threads could record",
         Some(Cause::TooLarge) => "they were too large",
         Some(Cause::TooManyOpen) => "too many spans were open",
         Some(Cause::OutOfMemory) => "there was no memory for them",
-        Some(Cause::OpenSpans) => {
-            "they were spans that were open at the end, more than the ring had room for"
-        }
+        Some(Cause::OpenSpans) => "they were open spans at the end, too many for the ring",
         Some(
             Cause::Clamped
             | Cause::Cut

@@ -1,6 +1,7 @@
 //! The report as text for a terminal.
 
 use super::{DamageReport, Report};
+use crate::base::plural::plural;
 use crate::link::LinkReport;
 use crate::select::window::WindowReport;
 use crate::write::split::file_name;
@@ -20,10 +21,10 @@ impl Report {
             add_window(window, &mut text);
         }
         if let Some(filter) = &self.filter {
-            let (events, words) = (filter.events_left_out, filter.options_text());
+            let events = plural(filter.events_left_out, "event");
             text.line(format!(
-                "left out: {events} events by {}",
-                printable(&words)
+                "left out: {events} that do not match {}",
+                printable(&filter.options_text())
             ));
         }
         if let Some(links) = &self.links {
@@ -49,7 +50,8 @@ impl Report {
         if self.repairs.total > 0 {
             let (total, kinds) = (self.repairs.total, by_kind(&self.repairs.by_kind));
             text.line(format!(
-                "repaired, and in the trace: {total} events ({kinds})"
+                "repaired, and in the trace: {} ({kinds})",
+                plural(total, "event")
             ));
         }
         self.damage.add_words(&mut text);
@@ -57,18 +59,19 @@ impl Report {
     }
 
     fn add_rows(&self, text: &mut Text) {
-        let (spans, rows) = (self.rows.overlapping_spans, self.rows.added);
+        let (spans, tracks) = (self.rows.overlapping_spans, self.rows.added as u64);
         if spans > 0 {
             text.line(format!(
-                "overlapping spans, moved to rows beside their thread: {spans} on {rows} rows"
+                "overlapping spans, moved to extra tracks next to their thread: {spans} on {}",
+                plural(tracks, "track")
             ));
         }
         text.count(self.rows.overlapping_spans_left, |n| {
-            format!("spans that viewers drop, for too many others of their thread are open: {n}")
+            format!("spans that viewers drop, because too many overlap on their thread: {n}")
         });
         if let Some(why) = &self.rows.failed {
             text.line(format!(
-                "spans that may overlap others of their thread are left there, and viewers drop those that do: {}",
+                "overlapping spans stay on their thread, where viewers drop them, because of an error: {}",
                 printable(why)
             ));
         }
@@ -85,7 +88,7 @@ impl Report {
                 let name = printable(process.name.as_deref().unwrap_or_default());
                 let trace = printable(trace);
                 text.line(format!(
-                    "{name}: steps aside, for {trace} has all its kernels"
+                    "{name}: these launches are sampled; {trace} has all kernels"
                 ));
             }
         }
@@ -95,12 +98,15 @@ impl Report {
         }
         if let Some(why) = &self.clocks.failed {
             let why = printable(why);
-            text.line(format!("flows tell nothing of the clocks: {why}"));
+            text.line(format!(
+                "flows were not used to align clocks, because of an error: {why}"
+            ));
         }
         for left in &self.left_out {
-            let (run, fragments) = (printable(&left.run), left.fragments);
+            let run = printable(&left.run);
+            let fragments = plural(left.fragments as u64, "fragment");
             text.line(format!(
-                "left out: run {run} ({fragments} fragments); see --run, --previous, --all-runs"
+                "left out: run {run} ({fragments}); see --run, --previous, --all-runs"
             ));
         }
         if let Some(removed) = &self.removed_runs {
@@ -127,10 +133,11 @@ impl Report {
         if let [_, .., last] = self.output.parts.as_slice() {
             output += &format!(" to {}", file_name(&last.path));
         }
-        let (events, fragments, processes) =
-            (self.events.total, self.inputs.len(), self.process_count());
         text.line(format!(
-            "{output}: {events} events of {processes} processes from {fragments} fragments"
+            "{output}: {} of {} from {}",
+            plural(self.events.total, "event"),
+            plural(self.process_count() as u64, "process"),
+            plural(self.inputs.len() as u64, "fragment")
         ));
         for part in &self.output.parts {
             let words = part.text(self.output.split_bytes.unwrap_or(u64::MAX));
@@ -148,15 +155,14 @@ impl Report {
                 pid @ 0.. => format!("pid {pid}, "),
                 _ => String::new(),
             };
-            let (events, threads) = (process.events, process.threads);
-            let rows = if process.tracks { "tracks" } else { "threads" };
+            let events = plural(process.events, "event");
+            let noun = if process.tracks { "track" } else { "thread" };
+            let threads = plural(process.threads as u64, noun);
             let running = match process.was_running {
                 true => ", still running at the snapshot",
                 false => "",
             };
-            text.line(format!(
-                "  {name}{main}: {pid}{events} events, {threads} {rows}{running}"
-            ));
+            text.line(format!("  {name}{main}: {pid}{events}, {threads}{running}"));
         }
     }
 }
@@ -189,11 +195,11 @@ impl Text {
 
 fn add_window(window: &WindowReport, text: &mut Text) {
     text.line(format!(
-        "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
-        window.events_left_out,
-        window.segments_left_out,
+        "left out: {} and {} {}; cut at the edges (sa_cut): {}",
+        plural(window.events_left_out, "event"),
+        plural(window.segments_left_out, "segment"),
         window.left_out_text(),
-        window.spans_cut
+        plural(window.spans_cut, "span")
     ));
     if window.bytes_left_out == 0 {
         return;
@@ -202,13 +208,13 @@ fn add_window(window: &WindowReport, text: &mut Text) {
     text.line(format!("not read, checked or counted: {megabytes} MB"));
     if let Some(reach) = window.reach_ns.map(Duration::from_nanos) {
         text.line(format!(
-            "warning: spans that overlap the window were looked for up to {reach:?} after it; see --reach"
+            "warning: spans that overlap the window were only searched for up to {reach:?} after it; see --reach"
         ));
     }
     let missing_ns = window.missing_ns.map(i64::unsigned_abs);
     if let Some(missing) = missing_ns.map(Duration::from_nanos) {
         text.line(format!(
-            "warning: {missing:?} of the window are in segments that were not read, because all anchors place it elsewhere than the headers did; merge without a window to see them"
+            "warning: segments with {missing:?} of the window were not read, because the clock anchors moved the window; merge without a window to see them"
         ));
     }
 }
@@ -238,12 +244,15 @@ fn add_removed(removed: &RemovedRuns, text: &mut Text) {
     let events = events.fold(removed.older_events, u64::saturating_add);
     let run = |run: &RemovedRun| {
         let about = if run.estimated { "about " } else { "" };
-        format!("{} with {about}{} events", printable(&run.run), run.events)
+        let events = plural(run.events, "event");
+        format!("{} with {about}{events}", printable(&run.run))
     };
     let named: Vec<String> = removed.runs.iter().rev().take(NAMED).map(run).collect();
     let has_more = count > named.len() as u64;
     text.line(format!(
-        "removed to make room: {count} earlier runs with {events} events ({}{}); SA_PROFILE_OLD_RUNS keeps more",
+        "removed to make room: {} with {} ({}{}); set SA_PROFILE_OLD_RUNS to keep more",
+        plural(count, "earlier run"),
+        plural(events, "event"),
         named.join(", "),
         if has_more { ", …" } else { "" }
     ));
@@ -261,16 +270,18 @@ fn add_links(links: &LinkReport, text: &mut Text) {
     let dropped = links.requests_dropped;
     if dropped > 0 {
         text.line(format!(
-            "requests not linked, for lack of memory (--memory): at least {dropped}"
+            "requests not linked, because --memory is too small: at least {dropped}"
         ));
     }
     text.count(links.events_cut, |n| {
-        format!("events with more ids of requests than count: {n}")
+        format!("events with too many request ids, of which some are ignored: {n}")
     });
     let (requests, events) = (links.requests, links.events);
     if requests > 0 {
         text.line(format!(
-            "{requests} requests linked through {events} events"
+            "{} linked through {}",
+            plural(requests, "request"),
+            plural(events, "event")
         ));
     }
     text.count(links.events_joined, |n| {

@@ -36,7 +36,11 @@ pub(crate) fn part_places(
     count: usize,
 ) -> Result<PartPlaces, Error> {
     let whole = match &options.output {
-        Output::Stdout => return Err(Error::Usage("--split: parts need names".to_owned())),
+        Output::Stdout => {
+            return Err(Error::Usage(
+                "--split: parts cannot go to the standard output; name a file with -o".to_owned(),
+            ));
+        }
         Output::Default => default_place(options.gzip, default_directory)?,
         Output::File(path) => named_place(path)?,
     };

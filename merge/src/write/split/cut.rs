@@ -128,7 +128,7 @@ fn too_many(sums: &Sums, frame_bytes: u64, limit: u64, parts: usize) -> Error {
     let text: u64 = sums.begun.iter().map(|amount| amount.bytes).sum();
     let least = frame_bytes + sums.timeless.bytes + text / (MAX_PARTS as u64 / 2);
     Error::Usage(format!(
-        "--split: expected parts so large that at most {MAX_PARTS} are needed, such as of {} MB; found {limit} bytes, which needs {parts}",
+        "--split: expected a size that needs at most {MAX_PARTS} parts, such as {} MB; found {limit} bytes, which needs {parts}",
         least.div_ceil(1_000_000)
     ))
 }
