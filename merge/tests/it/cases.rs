@@ -204,7 +204,7 @@ impl Case {
         let cores = std::thread::available_parallelism().unwrap();
         text.replace(folder, "~")
             .replace(self.elsewhere.path().to_str().unwrap(), ".")
-            .replace(&format!("{} are taken", 4 * cores.get()), "N are taken")
+            .replace(&format!("using only {}", 4 * cores.get()), "using only N")
             .replace(env!("CARGO_PKG_VERSION"), "VERSION")
     }
 

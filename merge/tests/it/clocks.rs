@@ -413,7 +413,7 @@ fn flows_one_way_bound_a_clock_on_one_side() {
     assert!(simulation.errors(&merged)[1] <= 2_100_000);
     assert_eq!(arrows(&merged), (50, 50));
     let text = Ended::of(trace_merge().arg(dir.path())).stderr;
-    for words in ["clock of host-1: placed by flows alone", "off by any time"] {
+    for words in ["clock of host-1: placed by flows alone", "unknown error"] {
         assert!(text.contains(words), "{text}");
     }
 }

@@ -69,7 +69,7 @@ fn requests_beyond_the_memory_are_left_out_and_counted() {
         let mut merge = trace_merge();
         let ended = merges(merge.args(memory).args(["-o", "-"]).arg(dir.path()));
         let told =
-            format!("requests not linked, for lack of memory (--memory): at least {dropped}\n");
+            format!("requests not linked, because --memory is too small: at least {dropped}\n");
         assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     }
 }
@@ -132,6 +132,6 @@ fn an_event_of_millions_of_ids_takes_bounded_memory() {
     let flows = trace.lines().filter(|line| line.contains("sa_link"));
     assert_eq!(flows.count(), 2 * 1024 + 2);
     let ended = merges(trace_merge().arg(dir.path()).args(["-o", "-"]));
-    let told = "events with more ids of requests than count: 3";
+    let told = "events with too many request ids, of which some are ignored: 3";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }

@@ -7,7 +7,7 @@ use crate::usage::merges;
 use std::path::Path;
 use std::process::Command;
 
-const TOLD: &str = "spans that may overlap others of their thread are left there, and viewers drop those that do: temporary file in";
+const TOLD: &str = "overlapping spans stay on their thread, where viewers drop them, because of an error: temporary file in";
 
 /// Options for a sorted trace, whose place follows.
 const SORT: [&str; 4] = ["--sort", "--memory", "10KiB", "-o"];
