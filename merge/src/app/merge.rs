@@ -264,7 +264,7 @@ mod tests {
 
     /// Merges `lines`. Returns the number of bytes that it reads, as a multiple of their length,
     /// and the number of events. Checks that all work is done at the end.
-    fn passed(lines: &str, events: EventOptions) -> (f64, u64) {
+    fn bytes_read(lines: &str, events: EventOptions) -> (f64, u64) {
         let folder = tempfile::tempdir().unwrap();
         let fragment = folder.path().join("trace.7.jsonl");
         std::fs::write(&fragment, lines).unwrap();
@@ -294,24 +294,27 @@ mod tests {
         };
         let plain: String = (0..60_000).map(|ts| line(ts.into())).collect();
         // Reads all lines to find blocks, to index them, and to copy them.
-        assert_eq!(passed(&plain, EventOptions::default()), (3.0, 60_000));
+        assert_eq!(bytes_read(&plain, EventOptions::default()), (3.0, 60_000));
         let last = |last| EventOptions {
             window: Window::Last(last),
             ..EventOptions::default()
         };
-        assert_eq!(passed(&plain, last(Duration::from_secs(1))), (4.0, 60_000));
+        assert_eq!(
+            bytes_read(&plain, last(Duration::from_secs(1))),
+            (4.0, 60_000)
+        );
         // Reads all lines once more to sort them.
         let sorted = EventOptions {
             layout: Layout::Sorted { memory: 1 << 20 },
             ..EventOptions::default()
         };
-        assert_eq!(passed(&plain, sorted), (4.0, 60_000));
+        assert_eq!(bytes_read(&plain, sorted), (4.0, 60_000));
         // Only copies chunks that overlap the window.
-        let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
+        let (passes, events) = bytes_read(&plain, last(Duration::from_millis(1)));
         assert!(3.0 < passes && passes < 3.9, "{passes}");
         assert!(events < 2_000, "{events}");
         // Reads threads with overlapping spans once more.
-        let clashing = passed(&(plain + &line(9.5)), EventOptions::default());
+        let clashing = bytes_read(&(plain + &line(9.5)), EventOptions::default());
         assert_eq!(clashing, (4.0, 60_001));
     }
 }

@@ -350,7 +350,7 @@ mod tests {
 
     /// Anchors at the beginning of a segment are not covered by a checksum.
     #[test]
-    fn damaged_anchors_move_no_host() {
+    fn damaged_anchors_do_not_move_a_host() {
         let header = header(1);
         let good: Vec<Anchor> = (0..40)
             .map(|n| anchor(n * 5_000_000_000, 1_000 + n * 5_000_000_000))

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_known_by_their_names() {
+    fn lanes_are_recognized_by_their_names() {
         for name in [
             "async 0",
             "async 12 (overlapping 1)",

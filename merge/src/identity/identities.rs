@@ -382,7 +382,7 @@ mod tests {
     use crate::sample::header;
 
     #[test]
-    fn processes_are_sorted_by_what_they_do_in_a_server() {
+    fn processes_are_sorted_by_their_role_in_a_server() {
         let sorted = |names: &[&str]| {
             let recorded = (7..).zip(names).map(|(pid, name)| {
                 let mut summary = ChunkSummary::default();

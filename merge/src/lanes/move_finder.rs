@@ -260,7 +260,7 @@ mod tests {
 
     /// The spans have more children than the finder counts, so the longer span stays.
     #[test]
-    fn of_two_spans_with_very_many_children_the_shorter_one_moves() {
+    fn the_shorter_of_two_spans_with_very_many_children_moves() {
         let count = MAX_AHEAD as i64 + 1_000;
         let children =
             |from: i64, count: i64| (0..count).map(move |nth| (from + 2 * nth, from + 2 * nth + 1));

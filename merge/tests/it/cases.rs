@@ -1,5 +1,5 @@
-//! Runs the commands that text files in `tests/cases` list, and compares exactly what they lead to with what is written there. The README there explains
-//! the form. `UPDATE_GOLDEN=1` writes the files anew.
+//! Runs the commands that text files in `tests/cases` list, and compares their results with the
+//! expected ones there. The README there explains the form. `UPDATE_GOLDEN=1` rewrites the files.
 
 use crate::foreign::fixture;
 use crate::invocation::{Ended, RunDir, packed, trace_merge};
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// Makes a run by its name in a line `@run`.
-fn begin(name: &str) -> RunDir {
+/// Creates the run named in a line `@run`.
+fn named_run(name: &str) -> RunDir {
     let (kind, details) = name.split_once(' ').unwrap_or((name, ""));
     let mut numbers = details.split(' ').map_while(|word| word.parse().ok());
     match kind {
@@ -33,7 +33,7 @@ fn begin(name: &str) -> RunDir {
     }
 }
 
-/// Returns a line as bytes, and replaces `<hex ff 00*4096>` by the bytes that it lists.
+/// Returns a line as bytes, and replaces `<hex ff 00*4096>` with the bytes that it lists.
 pub(crate) fn bytes(line: &str) -> Vec<u8> {
     let mut parts = line.split("<hex ");
     let mut bytes = parts.next().unwrap().as_bytes().to_vec();
@@ -49,7 +49,7 @@ pub(crate) fn bytes(line: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the process of a line `@process`, which names what differs from [`Process::new`].
+/// Returns the process of a line `@process`, which lists the differences from [`Process::new`].
 fn process(pid: u32, members: &[&str]) -> Process {
     let mut process = Process::new(pid);
     for member in members {
@@ -112,7 +112,7 @@ fn input(path: &str, lines: &[&str]) -> Vec<u8> {
 }
 
 /// Keys of `otherData`, and the keys of the report with the same values.
-const TOLD: [(&str, &str); 4] = [
+const SHARED_KEYS: [(&str, &str); 4] = [
     ("base_ns", "base_ns"),
     ("damage", "damage_by_kind"),
     ("lost_events", "lost_events"),
@@ -136,7 +136,8 @@ fn list(folder: &Path, files: &mut Files) {
 
 struct Case {
     run: RunDir,
-    /// The working directory of commands that name the run by `~`, and what merges of [`Case::merged`] write into.
+    /// Working directory of commands that refer to the run as `~`, and output folder of
+    /// [`Case::merged`].
     elsewhere: TempDir,
 }
 
@@ -168,13 +169,13 @@ impl Case {
         files
     }
 
-    /// Returns what the program says and writes.
-    fn said(&self, line: &str) -> String {
+    /// Returns everything that the program prints and writes.
+    fn printed_and_written(&self, line: &str) -> String {
         let mut command = trace_merge();
         command.current_dir(self.elsewhere.path());
         let folder = self.run.path().to_str().unwrap();
         let is_variable = |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'_'));
-        for word in words(line) {
+        for word in arguments(line) {
             let word = word.replace('~', folder);
             match word.split_once('=') {
                 Some((name, value)) if is_variable(name) => command.env(name, value),
@@ -182,7 +183,7 @@ impl Case {
             };
         }
         let before = self.files();
-        let ended = Ended::of(&mut command);
+        let ended = Ended::run(&mut command);
         let after = self.files();
         let mut text = ended.stderr;
         if ended.code != 0 {
@@ -208,13 +209,14 @@ impl Case {
             .replace(env!("CARGO_PKG_VERSION"), "VERSION")
     }
 
-    /// Returns the events of a merge, with all that `expected` asks for. Returns `None` if only Perfetto knows and cannot be set up.
+    /// Returns the events of a merge, and everything that `expected` asks for. Returns `None` if
+    /// that needs Perfetto and it cannot be set up.
     fn merged(&self, line: &str, expected: &[&str]) -> Option<String> {
         let output = self.elsewhere.path().join("out.json");
         let ended = |report: &str| {
             let mut merge = trace_merge();
-            merge.args(words(line)).current_dir(self.run.path());
-            Ended::of(merge.args(["--report", report, "-o"]).arg(&output))
+            merge.args(arguments(line)).current_dir(self.run.path());
+            Ended::run(merge.args(["--report", report, "-o"]).arg(&output))
         };
         let json = ended("json");
         if json.code != 0 {
@@ -222,27 +224,28 @@ impl Case {
         }
         let bytes = fs::read(&output).unwrap();
         let (report, text) = (json.report(), String::from_utf8(bytes.clone()).unwrap());
-        // Whatever is shown of it, the whole trace is valid JSON, and says of itself what the report says.
+        // Even if only a part of it is compared, the whole trace is valid JSON, and its `otherData`
+        // agrees with the report.
         let trace = Trace::parse(&bytes);
-        let told = &trace.document["otherData"];
-        for (key, of_report) in TOLD {
-            let is_told = told[key] == report.0[of_report] || told[key].is_null();
-            assert!(is_told, "{line}: {key}: {told}");
+        let other_data = &trace.document["otherData"];
+        for (key, report_key) in SHARED_KEYS {
+            let agrees = other_data[key] == report.0[report_key] || other_data[key].is_null();
+            assert!(agrees, "{line}: {key}: {other_data}");
         }
         let mut found = Vec::new();
         for line in expected.iter().map(|line| line.trim_start()) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             match word {
                 "report" | "trace" => {
-                    let place = rest.split(' ').next().unwrap();
-                    let of = [&trace.document, &report.0][usize::from(word == "report")];
-                    let value = of.pointer(place).unwrap_or(&Value::Null);
-                    found.push(format!("{word} {place} {value}"));
+                    let pointer = rest.split(' ').next().unwrap();
+                    let document = [&trace.document, &report.0][usize::from(word == "report")];
+                    let value = document.pointer(pointer).unwrap_or(&Value::Null);
+                    found.push(format!("{word} {pointer} {value}"));
                 }
                 "says" => {
-                    let said = ended("text").stderr;
-                    let is_said = said.lines().any(|line| line.trim() == rest);
-                    found.push(format!("says {}", if is_said { rest } else { &said }));
+                    let printed = ended("text").stderr;
+                    let is_printed = printed.lines().any(|line| line.trim() == rest);
+                    found.push(format!("says {}", if is_printed { rest } else { &printed }));
                 }
                 "perfetto" => {
                     let rows = query_bytes("cases", &bytes, &[ERRORS, rest])?;
@@ -268,10 +271,10 @@ impl Case {
         Some(found.join("\n"))
     }
 
-    /// Returns what a command leads to, as the case shows it.
+    /// Returns the result of a command, in the form of the case files.
     fn outcome(&self, command: &str, expected: &[&str]) -> String {
         let outcome = match command.split_at(1) {
-            ("$", line) => Some(self.said(line)),
+            ("$", line) => Some(self.printed_and_written(line)),
             (_, line) => self.merged(line, expected),
         };
         let indented = |text: String| {
@@ -282,8 +285,8 @@ impl Case {
     }
 }
 
-/// Words separated by spaces; those in quotes may contain some.
-fn words(line: &str) -> Vec<&str> {
+/// Splits a line at spaces, except for spaces in quotes.
+fn arguments(line: &str) -> Vec<&str> {
     let parts = line.split('"').enumerate();
     let words = parts.map(|(nth, part)| match nth % 2 {
         0 => part.split_whitespace().collect(),
@@ -292,7 +295,8 @@ fn words(line: &str) -> Vec<&str> {
     words.flatten().collect()
 }
 
-/// The rows of a trace with the names of their events, a report with few of its damages, or another text as it is.
+/// Returns the tracks of a trace with the names of their events, a report with at most three
+/// damages, or any other text as it is.
 fn content(bytes: &[u8]) -> String {
     let mut unpacked = Vec::new();
     let mut member = flate2::bufread::GzDecoder::new(bytes);
@@ -301,7 +305,7 @@ fn content(bytes: &[u8]) -> String {
     }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(document)) if document.contains_key("traceEvents") => {
-            rows(&Trace::parse(bytes))
+            track_list(&Trace::parse(bytes))
         }
         Ok(Value::Object(mut report)) => {
             if let Some(Value::Array(damage)) = report.get_mut("damage") {
@@ -315,34 +319,35 @@ fn content(bytes: &[u8]) -> String {
     }
 }
 
-fn rows(trace: &Trace) -> String {
+fn track_list(trace: &Trace) -> String {
     let (processes, threads) = (trace.process_names(), trace.thread_names());
-    let mut rows: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut tracks: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for event in trace.shown() {
         let pid = event["pid"].to_string();
         let thread = threads.get(&format!("{pid}/{}", event["tid"]));
         let named = processes.get(&pid).into_iter().chain(thread);
-        let row = named.cloned().collect::<Vec<_>>().join(" | ");
+        let track = named.cloned().collect::<Vec<_>>().join(" | ");
         let cut = if whole(event).1 { " (cut)" } else { "" };
         let name = format!("{}{cut}", event["name"].as_str().unwrap_or(""));
-        *rows.entry(row).or_default().entry(name).or_default() += 1;
+        *tracks.entry(track).or_default().entry(name).or_default() += 1;
     }
     let times = |(name, count): (&String, &usize)| match count {
         1 => name.clone(),
         _ => format!("{name} × {count}"),
     };
-    let row = |(row, names): (&String, &BTreeMap<String, usize>)| {
+    let track = |(track, names): (&String, &BTreeMap<String, usize>)| {
         let names = names.iter().map(times).collect::<Vec<_>>().join(", ");
-        format!("[{row}] {names}")
+        format!("[{track}] {names}")
     };
-    rows.iter().map(row).collect::<Vec<_>>().join(" ")
+    tracks.iter().map(track).collect::<Vec<_>>().join(" ")
 }
 
 fn is_command(line: &str) -> bool {
     line.starts_with(['$', '%'])
 }
 
-/// Returns the text of a case with what its commands lead to. A case without a command is compared with the naive reader.
+/// Returns the text of a case with the results of its commands. A case without a command is
+/// compared with the naive reader.
 fn replay(text: &str) -> String {
     let mut lines = text.split('\n').peekable();
     let mut found = format!("{}\n", lines.next().unwrap());
@@ -354,7 +359,7 @@ fn replay(text: &str) -> String {
             lines.collect::<Vec<&str>>()
         };
         if let Some(run) = line.strip_prefix("@run ") {
-            case = Case::new(begin(run));
+            case = Case::new(named_run(run));
         } else if let Some(path) = line.strip_prefix("--- ") {
             let content = next(|line| {
                 !is_command(line) && !line.starts_with('#') && !line.starts_with("--- ")
@@ -387,7 +392,7 @@ fn replay(text: &str) -> String {
 }
 
 #[test]
-fn commands_lead_to_what_their_cases_say() {
+fn commands_have_the_results_of_their_cases() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut files = Files::new();
     list(&folder, &mut files);
@@ -401,8 +406,10 @@ fn commands_lead_to_what_their_cases_say() {
             return String::new();
         }
         let pairs = found.into_iter().zip(cases);
-        let apart = pairs.filter(|(found, case)| found != case);
-        apart.map(|(found, _)| format!("=== {found}\n")).collect()
+        let different = pairs.filter(|(found, case)| found != case);
+        different
+            .map(|(found, _)| format!("=== {found}\n"))
+            .collect()
     });
     let unexpected: String = unexpected.collect();
     assert!(unexpected.is_empty(), "found:\n{unexpected}");

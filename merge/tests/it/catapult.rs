@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What chrome://tracing would show of a trace; nothing (said loudly) where the importer cannot be set up.
+/// Returns what chrome://tracing would show of a trace. Returns `None`, with a loud message, if the
+/// importer cannot be set up.
 pub(crate) fn view(test: &str, trace: &Path) -> Option<View> {
     let catapult = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/catapult/catapult");
     let output = match Command::new(&catapult).arg(trace).output() {
@@ -20,7 +21,7 @@ pub(crate) fn view(test: &str, trace: &Path) -> Option<View> {
         eprintln!("SKIPPED {test}: catapult's importer cannot be set up: {stderr}");
         return None;
     }
-    // A warning is a failure too.
+    // A warning counts as a failure.
     assert!(output.status.success(), "{stderr}");
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(shown["warnings"], serde_json::json!([]));

@@ -1,4 +1,5 @@
-//! `--check`: the rules of rows and arrows count what the trace processor loses, and a trace that is called loadable loads.
+//! `--check`: its rules count exactly the events that the trace processor loses, and a trace that
+//! it calls loadable can be loaded.
 
 mod documents;
 mod losses;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Rule or stat → how often.
+/// Number of occurrences of each rule or stat.
 type Counts = BTreeMap<String, u64>;
 
 fn overlaps(count: u64) -> Counts {
@@ -25,7 +26,7 @@ fn check(path: &Path) -> Counts {
 
 fn report(path: &Path) -> Value {
     let mut command = trace_merge();
-    let ended = Ended::of(command.args(["--report", "json", "--check"]).arg(path));
+    let ended = Ended::run(command.args(["--report", "json", "--check"]).arg(path));
     let report = ended.report().0;
     let is_clean = found(&report).is_empty();
     assert_eq!(ended.code, i32::from(!is_clean), "{}", ended.stderr);
@@ -42,13 +43,14 @@ fn found(report: &Value) -> Counts {
     findings.iter().map(count).collect()
 }
 
-fn put(folder: &tempfile::TempDir, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+fn write_file(folder: &tempfile::TempDir, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.path().join(name);
     std::fs::write(&path, text).unwrap();
     path
 }
 
-/// The stat in which the trace processor counts what a rule finds; none if it drops it without counting.
+/// Returns the stat in which the trace processor counts violations of a rule, or `None` if it drops
+/// such events without counting them.
 fn stat(rule: &str) -> Option<&'static str> {
     Some(match rule {
         "overlap" => "slice_drop_overlapping_complete_event",
@@ -83,7 +85,8 @@ fn as_stats(lost: &Counts) -> Counts {
     stats
 }
 
-/// A span of 100 µs from 10 on, with `changes`; a change to null takes the member away.
+/// Returns a span of 100 µs that begins at 10 µs, with `changes`. A change to null removes the
+/// member.
 fn span(changes: Value) -> Value {
     changed(
         json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "name": "a", "cat": "c"}),
@@ -103,14 +106,18 @@ fn changed(mut event: Value, changes: Value) -> Value {
 }
 
 #[test]
-fn what_it_finds_the_trace_processor_loses() {
-    let test = "what_it_finds_the_trace_processor_loses";
+fn findings_are_events_that_the_trace_processor_loses() {
+    let test = "findings_are_events_that_the_trace_processor_loses";
     let folder = tempfile::tempdir().unwrap();
     let (mut all, mut expected) = (Vec::new(), Counts::new());
     for (number, (events, lost)) in losses().into_iter().enumerate() {
         let trace = json!({"traceEvents": events}).to_string();
-        assert_eq!(check(&put(&folder, "one.json", &trace)), lost, "{trace}");
-        // Each in a process and with arrows of its own.
+        assert_eq!(
+            check(&write_file(&folder, "one.json", &trace)),
+            lost,
+            "{trace}"
+        );
+        // Each case gets a process and flows of its own.
         let pid = 100 + number;
         for mut event in events {
             for key in ["pid", "tid"] {
@@ -127,7 +134,7 @@ fn what_it_finds_the_trace_processor_loses() {
             *expected.entry(rule).or_default() += count;
         }
     }
-    let path = put(&folder, "all.json", json!({"traceEvents": all}).to_string());
+    let path = write_file(&folder, "all.json", json!({"traceEvents": all}).to_string());
     assert_eq!(check(&path), expected);
     if let Some((stats, _)) = stats(test, &path) {
         assert_eq!(as_stats(&expected), stats);
@@ -145,7 +152,7 @@ fn complete_spans_are_dropped_as_by_the_trace_processor() {
             span(json!({"tid": tid, "ts": ts, "dur": dur}))
         });
         let text = json!({"traceEvents": events.collect::<Vec<_>>()}).to_string();
-        let path = put(&folder, "any.json", text);
+        let path = write_file(&folder, "any.json", text);
         let lost = check(&path);
         assert!(lost["overlap"] > 100, "{lost:?}");
         let Some((stats, shown)) = stats(test, &path) else {
@@ -156,7 +163,7 @@ fn complete_spans_are_dropped_as_by_the_trace_processor() {
     }
 }
 
-/// Two spans that overlap, and where the second one begins.
+/// Returns two spans that overlap, and the offset of the second one.
 fn clashing() -> (String, usize) {
     let text = json!([span(json!({})), span(json!({"ts": 50}))]).to_string();
     let at = text.rfind('{').unwrap();
@@ -166,11 +173,11 @@ fn clashing() -> (String, usize) {
 #[test]
 fn it_reads_a_trace_from_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
-    let path = put(&folder, "trace.json", clashing().0);
+    let path = write_file(&folder, "trace.json", clashing().0);
     let mut cat = Command::new("cat");
     let mut cat = cat.arg(path).stdout(Stdio::piped()).spawn().unwrap();
     let pipe = cat.stdout.take().unwrap();
-    let ended = Ended::of(trace_merge().args(["--check", "-"]).stdin(pipe));
+    let ended = Ended::run(trace_merge().args(["--check", "-"]).stdin(pipe));
     cat.wait().unwrap();
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let words = "standard input: 2 events, 1 problem";
@@ -178,30 +185,31 @@ fn it_reads_a_trace_from_a_pipe() {
 }
 
 #[test]
-fn it_reads_all_of_a_compressed_trace_and_tells_where_it_is_cut_off() {
+fn it_reads_all_of_a_compressed_trace_and_finds_the_cut() {
     let folder = tempfile::tempdir().unwrap();
     let (text, at) = clashing();
     let two = [&text[..at], &text[at..]].map(|text| packed(text.as_bytes()));
-    let two = put(&folder, "two.json.gz", two.concat());
+    let two = write_file(&folder, "two.json.gz", two.concat());
     assert_eq!(check(&two), overlaps(1));
     let bytes = packed(text.as_bytes());
-    let path = put(&folder, "cut.json.gz", &bytes[..bytes.len() - 12]);
+    let path = write_file(&folder, "cut.json.gz", &bytes[..bytes.len() - 12]);
     assert!(check(&path).contains_key("cut_off"));
 }
 
-/// Many times what is held in memory, so that it goes through files.
+/// The events need many times the memory limit, so they go through files.
 #[test]
-fn what_is_sorted_in_files_is_found_like_the_rest() {
+fn events_sorted_in_files_are_checked() {
     let folder = tempfile::tempdir().unwrap();
     let at = |thread: u64, ts: u64| {
         let ts = 100 * ts;
         format!(r#"{{"ph":"X","pid":1,"tid":{thread},"ts":{ts},"dur":101,"name":"a"}}"#)
     };
-    // Of three spans in a row the second clashes with the first, and the third with none that is shown.
+    // Of three consecutive spans, the second overlaps the first, and the third overlaps none that
+    // is shown.
     let numbers = (0..300_000).rev();
     let spans = numbers.map(|number| at(1 + number % 7, number / 7));
     let text = format!("[{}]", spans.collect::<Vec<_>>().join(","));
-    let report = report(&put(&folder, "many.json", text));
+    let report = report(&write_file(&folder, "many.json", text));
     assert_eq!(report["events"], json!(300_000));
     let per_thread = |thread: u64| (300_000 - thread).div_ceil(7) / 2;
     let expected = (0..7).map(per_thread).sum();

@@ -1,10 +1,10 @@
-//! Spans and what belongs to them on one thread, so close that many clash.
+//! Events of one thread, so close to each other that many spans overlap.
 
 use crate::random::Rng;
 use format_oracle::writer::line::micros;
 use std::cmp::Reverse;
 
-/// The order of the lines.
+/// Order of the lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     None,
@@ -14,13 +14,13 @@ pub(crate) enum Order {
 
 pub(crate) const ORDERS: [Order; 3] = [Order::None, Order::ByBegin, Order::ByEnd];
 
-/// Writes events that clash, on thread `tid` of process 900 by default.
+/// Writer of overlapping events, by default for process 900.
 pub(crate) struct Clashing<'a> {
     pub(crate) rng: &'a mut Rng,
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) category: &'static str,
-    /// The times are from 1 s on, and as many ns long.
+    /// Length in ns of the period of all times, which begins at 1 s.
     pub(crate) range_ns: usize,
     lines: Vec<(u64, u64, String)>,
 }
@@ -41,7 +41,7 @@ impl Clashing<'_> {
         1_000_000_000 + self.rng.below(self.range_ns) as u64
     }
 
-    pub(crate) fn put(&mut self, phase: &str, name: &str, (start, end): (u64, u64), more: &str) {
+    pub(crate) fn add(&mut self, phase: &str, name: &str, (start, end): (u64, u64), more: &str) {
         let (ts, thread) = (
             micros(start),
             format!(r#""pid":{},"tid":{}"#, self.pid, self.tid),
@@ -61,11 +61,11 @@ impl Clashing<'_> {
     /// Adds a span with further members, each after a comma.
     pub(crate) fn span_with(&mut self, name: &str, start: u64, dur: u64, more: &str) {
         let more = format!(r#","dur":{}{more}"#, micros(dur));
-        self.put("X", name, (start, start + dur), &more);
+        self.add("X", name, (start, start + dur), &more);
     }
 
-    /// Any event; `longest` is the longest span.
-    pub(crate) fn any(&mut self, serial: usize, longest: usize) {
+    /// Adds a random event; `longest` is the maximum length of a span.
+    pub(crate) fn add_random(&mut self, serial: usize, longest: usize) {
         let (start, dur) = (self.time(), self.rng.below(longest) as u64);
         let nth = self.rng.below(3);
         let (named, spelled) = (["a", "b", ""][nth], [r"\u0061", "b", ""][nth]);
@@ -73,14 +73,14 @@ impl Clashing<'_> {
         let args = format!(r#","args":{{"serial":{serial}}}"#);
         let id = format!(r#","id":{serial}"#);
         match self.rng.below(12) {
-            0 => self.put("B", named, at, &args),
-            1 => self.put("E", spelled, at, &args),
-            2 => self.put("i", &format!("tick {serial}"), at, r#","s":"t""#),
-            3 => self.put("i", &format!("of all {serial}"), at, r#","s":"g""#),
-            4 => self.put("s", &flow, at, &id),
-            5 => self.put("f", &flow, at, &(id + r#","bp":"e""#)),
-            6 => self.put("f", &flow, at, &id),
-            7 => self.put("C", "count", at, &args),
+            0 => self.add("B", named, at, &args),
+            1 => self.add("E", spelled, at, &args),
+            2 => self.add("i", &format!("tick {serial}"), at, r#","s":"t""#),
+            3 => self.add("i", &format!("of all {serial}"), at, r#","s":"g""#),
+            4 => self.add("s", &flow, at, &id),
+            5 => self.add("f", &flow, at, &(id + r#","bp":"e""#)),
+            6 => self.add("f", &flow, at, &id),
+            7 => self.add("C", "count", at, &args),
             _ => self.span(&format!("span {serial}"), start, dur),
         }
     }

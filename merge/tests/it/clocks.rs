@@ -1,5 +1,5 @@
-//! Hosts whose clocks know nothing of each other, on one axis, against the truth: they are simulated, and it is known when everything happened, whatever
-//! their clocks said.
+//! Clocks of several hosts on one axis, compared with the truth: the hosts are simulated, so the
+//! true time of every event is known.
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::random::Rng;
@@ -15,15 +15,15 @@ const HOUR_NS: i64 = 3_600 * SECOND_NS;
 const LENGTH_NS: i64 = 400 * SECOND_NS;
 const EPOCH_NS: i64 = 1_795_248_902_000_000_000;
 
-/// A host and its clocks.
+/// A simulated host and its clocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
-    /// The time of its monotonic clock at the beginning.
+    /// Time of its monotonic clock at the beginning.
     begin_ns: i64,
     drift_ppm: i64,
-    /// The ns by which its wall clock is ahead of the truth.
+    /// Time in ns by which its wall clock is ahead of the truth.
     wall_ns: i64,
-    /// When its wall clock is set, and how much it is ahead before.
+    /// Time at which its wall clock is set, and how far it is ahead before that.
     step: Option<(i64, i64)>,
     pub(crate) has_anchors: bool,
 }
@@ -50,7 +50,7 @@ impl Host {
     }
 }
 
-/// Returns a fragment of a process of this host with nothing but the header.
+/// Returns a fragment of a process on this host that only contains the header.
 pub(crate) fn fragment_on(host: &str, process: &Process) -> Fragment {
     let mut fragment = Fragment::foreign(process.pid);
     let header = process.header(0);
@@ -58,12 +58,12 @@ pub(crate) fn fragment_on(host: &str, process: &Process) -> Fragment {
     fragment
 }
 
-/// Hosts, and all that happened on them, by name.
+/// Hosts and the spans on them.
 pub(crate) struct Simulation {
     hosts: Vec<Host>,
-    /// The host of each span, with the true times of its beginning and end.
-    happened: HashMap<String, (usize, (i64, i64))>,
-    /// The row of the NPUs that has their collectives.
+    /// Host of each span, and its true begin and end, by name.
+    spans: HashMap<String, (usize, (i64, i64))>,
+    /// Name of the NPU track with the collectives.
     pub(crate) stream: &'static str,
     rng: Rng,
     lines: Vec<Vec<(i64, String)>>,
@@ -75,7 +75,7 @@ impl Simulation {
         Simulation {
             lines: vec![Vec::new(); hosts.len()],
             hosts,
-            happened: HashMap::new(),
+            spans: HashMap::new(),
             stream: "Stream 7",
             rng: Rng::new(seed),
             length_ns,
@@ -93,13 +93,13 @@ impl Simulation {
         }
     }
 
-    /// A span on a host; the name must be new.
+    /// Adds a span on a host. Its name must be new.
     fn span(&mut self, host: usize, times: (i64, i64), name: &str, args: &str) {
         let on = Simulation::process(host).main_thread();
         self.slice((host, on), times, name, args);
     }
 
-    /// An all_reduce on the NPU of a host; `nth` is in its name.
+    /// Adds an all_reduce on the NPU of a host. `nth` is part of its name.
     pub(crate) fn collective(&mut self, host: usize, times: (i64, i64), nth: usize) {
         let track = Simulation::process(host).thread(sa_format::TRACK_BASE);
         let stream = self.stream;
@@ -122,10 +122,10 @@ impl Simulation {
         let [begin, end] = [times.0, times.1].map(|at_ns| self.clock_ns(host, at_ns));
         let line = on.span(begin, end - begin, name, args);
         self.lines[host].push((times.0, line));
-        self.happened.insert(name.to_owned(), (host, times));
+        self.spans.insert(name.to_owned(), (host, times));
     }
 
-    /// A message from one host to another: a flow between two spans of 10 µs.
+    /// Adds a message from one host to another: a flow between two spans of 10 µs.
     fn message(&mut self, (from, to): (usize, usize), sent_ns: i64, takes_ns: i64, id: u64) {
         let args = format!(r#""request_id":"r{id}""#);
         for (phase, host, at_ns) in [("s", from, sent_ns), ("f", to, sent_ns + takes_ns)] {
@@ -137,7 +137,8 @@ impl Simulation {
         }
     }
 
-    /// Messages both ways between the first host and some others, evenly over all the time.
+    /// Adds messages both ways between the first host and some others, evenly distributed over the
+    /// run.
     fn talk(&mut self, (hosts, each): (usize, i64)) {
         let mut id = 1_000;
         for number in 0..each {
@@ -150,7 +151,7 @@ impl Simulation {
         }
     }
 
-    /// Messages from the first host to another, one a second.
+    /// Adds messages from the first host to another one, one per second.
     fn one_way(&mut self, to: usize, many: u64, takes_ns: i64) {
         for (number, nth) in (0..many).zip(0..) {
             let sent_ns = SECOND_NS * (1 + nth);
@@ -158,7 +159,7 @@ impl Simulation {
         }
     }
 
-    /// Spans at random times, a few of them in one another.
+    /// Adds spans at random times, some of them nested.
     pub(crate) fn spans(&mut self, each: i64) {
         let slot = self.length_ns / each;
         for host in 0..self.hosts.len() {
@@ -173,9 +174,10 @@ impl Simulation {
         }
     }
 
-    /// Messages between random ones of the first hosts, so that each gets and sends about `each`.
+    /// Adds messages between random pairs of the first hosts. Each host receives and sends about
+    /// `each`.
     fn messages(&mut self, hosts: usize, each: usize, least_ns: i64) {
-        let first = self.happened.len();
+        let first = self.spans.len();
         for number in 0..each * hosts {
             let other = 1 + self.rng.below(hosts - 1);
             let pair = (number % hosts, (number + other) % hosts);
@@ -186,7 +188,7 @@ impl Simulation {
         }
     }
 
-    /// Writes a fragment for each host, with the anchors of all the time.
+    /// Writes a fragment for each host, with anchors for the whole run.
     pub(crate) fn write(&mut self) -> RunDir {
         let dir = RunDir::new();
         for number in 0..self.hosts.len() {
@@ -227,14 +229,15 @@ impl Simulation {
             .unwrap()
     }
 
-    /// Returns the largest error of each host's times. All spans must be there, in their order, and nest.
+    /// Returns the maximum error of each host's times. All spans must be there, in their order, and
+    /// nest.
     fn errors(&self, merged: &Merged) -> Vec<u64> {
         let base_ns = merged.report.0["base_ns"].as_i64().unwrap();
         let mut errors = vec![0; self.hosts.len()];
         let mut order: Vec<Vec<(i64, i64)>> = vec![Vec::new(); self.hosts.len()];
-        let mut seen = 0;
+        let mut count = 0;
         for event in merged.trace.phase("X") {
-            let (host, (begin, end)) = self.happened[event["name"].as_str().unwrap()];
+            let (host, (begin, end)) = self.spans[event["name"].as_str().unwrap()];
             let begin_ns = ns(&event["ts"]) + base_ns;
             let end_ns = begin_ns + ns(&event["dur"]);
             assert!(end_ns >= begin_ns, "{event}");
@@ -243,9 +246,9 @@ impl Simulation {
                 errors[host] = found.abs_diff(truth).max(errors[host]);
                 order[host].push((self.hosts[host].monotonic_ns(true_ns), found));
             }
-            seen += 1;
+            count += 1;
         }
-        assert_eq!(seen, self.happened.len());
+        assert_eq!(count, self.spans.len());
         for times in &mut order {
             times.sort_unstable();
             let is_kept = times.is_sorted_by_key(|time| time.1);
@@ -254,7 +257,7 @@ impl Simulation {
         errors
     }
 
-    /// Asserts that all errors are as small as is said.
+    /// Asserts that no error exceeds the reported uncertainty.
     pub(crate) fn assert_within(&self, merged: &Merged) {
         for (host, error) in self.errors(merged).into_iter().enumerate() {
             let clock = self.clock(merged, host);
@@ -264,14 +267,15 @@ impl Simulation {
         }
     }
 
-    /// Merges; all must be within what is said of their clocks.
+    /// Merges the run, and asserts that no error exceeds the reported uncertainty.
     fn merged(&mut self) -> Merged {
-        let merged = Merged::of(&["--no-link-requests"], &[self.write().path()]);
+        let merged = Merged::new(&["--no-link-requests"], &[self.write().path()]);
         self.assert_within(&merged);
         merged
     }
 
-    /// Asserts how a host's clock was placed, and how many flows contradict that.
+    /// Asserts the method by which a host's clock was placed, and the number of flows that
+    /// contradict it.
     fn assert_placed(&self, merged: &Merged, host: usize, method: &str, contradicting: u64) {
         let clock = self.clock(merged, host);
         assert_eq!(clock["method"], method, "{clock}");
@@ -289,7 +293,7 @@ fn uncertainty_ns(clock: &Value) -> u64 {
     clock["uncertainty_ns"].as_u64().unwrap()
 }
 
-/// Arrows that are there and go forward in a trace, of all that were recorded.
+/// Counts the flows in a trace that go forward in time, and all recorded flows.
 fn arrows(merged: &Merged) -> (usize, usize) {
     let ends = |phase: &str| -> HashMap<String, i64> {
         let all = merged.trace.phase(phase).into_iter();
@@ -304,15 +308,16 @@ fn arrows(merged: &Merged) -> (usize, usize) {
     (forward.count(), ends.len())
 }
 
-/// Hosts that were booted an hour apart, and drift.
+/// Returns hosts with clocks that drift and were started an hour apart.
 fn hosts(many: i64) -> Vec<Host> {
     (0..many)
         .map(|number| Host::new((1 + number) * HOUR_NS, 7 * number - 20, 1_000_000))
         .collect()
 }
 
-/// Eight hosts that were booted hours apart, whose clocks drift by up to 100 ppm and whose wall clocks are up to 9 ms wrong. One of them is set while it is
-/// recorded, and one has no anchors.
+/// Returns eight hosts that were booted hours apart. Their clocks drift by up to 100 ppm, and their
+/// wall clocks are up to 9 ms off. One wall clock is set during the run, and one host has no
+/// anchors.
 fn eight(seed: u64) -> Simulation {
     let mut dice = Simulation::new(Vec::new(), LENGTH_NS, seed);
     let mut host = |_| {
@@ -329,26 +334,26 @@ fn eight(seed: u64) -> Simulation {
     simulation
 }
 
-/// The recorded events of a trace, as they were before a window cut them.
+/// Returns the recorded events of a trace, as they were before a window cut them.
 fn events(merged: &Merged) -> Events {
     let shown = merged.trace.shown();
     sorted(shown.map(|event| comparable(event, base_ns(merged))))
 }
 
 #[test]
-fn every_event_of_eight_hosts_is_where_it_was_but_for_what_is_said() {
+fn every_event_of_eight_hosts_is_within_the_reported_error() {
     for seed in 0..6 {
         let mut simulation = eight(seed);
         simulation.messages(8, 400, 60_000);
         let dir = simulation.write();
-        let merged = Merged::of(&[], &[dir.path()]);
+        let merged = Merged::new(&[], &[dir.path()]);
         simulation.assert_within(&merged);
         for host in 1..8 {
             let methods = ["wall_clock_and_flows", "flows"];
             simulation.assert_placed(&merged, host, methods[usize::from(host == 5)], 0);
             let clock = simulation.clock(&merged, host);
             assert_eq!(clock["steps"], u64::from(host == 3), "{clock}");
-            // 20 ms without flows.
+            // The bound is 20 ms without flows.
             assert!(uncertainty_ns(clock) < 6_000_000, "{clock}");
             simulation.assert_drift(host, clock, 12.0);
         }
@@ -358,14 +363,14 @@ fn every_event_of_eight_hosts_is_where_it_was_but_for_what_is_said() {
         assert_eq!(all, 3_200);
         assert!(forward * 100 >= all * 99, "{forward} of {all}");
 
-        // The flows of requests start and end where spans do.
+        // The flows of requests start and end at begins of spans.
         assert_eq!(merged.report.0["links"]["requests"], 3_200);
         let spans = merged.trace.phase("X").into_iter();
         let spans: BTreeSet<i64> = spans.map(|event| ns(&event["ts"])).collect();
         let mut links = merged.trace.links();
         assert!(links.all(|link| spans.contains(&ns(&link["ts"]))));
 
-        let by_anchors = Merged::of(&["--clock", "anchors"], &[dir.path()]);
+        let by_anchors = Merged::new(&["--clock", "anchors"], &[dir.path()]);
         simulation.assert_within(&by_anchors);
         for host in [1, 2, 3, 4, 6, 7] {
             let clock = simulation.clock(&by_anchors, host);
@@ -378,7 +383,7 @@ fn every_event_of_eight_hosts_is_where_it_was_but_for_what_is_said() {
         let lost = simulation.clock(&by_anchors, 5);
         assert_eq!(lost["method"], "none");
         assert!(lost["uncertainty_ns"].is_null());
-        let left = Merged::of(&["--clock=none"], &[dir.path()]);
+        let left = Merged::new(&["--clock=none"], &[dir.path()]);
         for host in 1..8 {
             let clock = simulation.clock(&left, host);
             assert_eq!(clock["method"], "none");
@@ -388,12 +393,12 @@ fn every_event_of_eight_hosts_is_where_it_was_but_for_what_is_said() {
         if seed > 0 {
             continue;
         }
-        let by_time = Merged::of(&["--sort"], &[dir.path()]);
+        let by_time = Merged::new(&["--sort"], &[dir.path()]);
         assert_eq!(events(&by_time), events(&merged));
         let timed = by_time.trace.events.iter();
         let timed = timed.filter(|event| event["ph"] != "M");
         assert!(timed.is_sorted_by_key(|event| ns(&event["ts"])));
-        let window = Merged::of(&["--from=100s", "--to=150s"], &[dir.path()]);
+        let window = Merged::new(&["--from=100s", "--to=150s"], &[dir.path()]);
         let edges = (100 * SECOND_NS, 150 * SECOND_NS);
         let expected = naive(merged.trace.shown(), base_ns(&merged), edges, |_| false);
         assert!(expected.len() > 100 && events(&window) == expected);
@@ -407,19 +412,19 @@ fn flows_one_way_bound_a_clock_on_one_side() {
     let mut simulation = Simulation::new(hosts, LENGTH_NS, 3);
     simulation.one_way(1, 50, 2_000_000);
     let dir = simulation.write();
-    let merged = Merged::of(&[], &[dir.path()]);
+    let merged = Merged::new(&[], &[dir.path()]);
     simulation.assert_placed(&merged, 1, "flows", 0);
     assert!(simulation.clock(&merged, 1)["uncertainty_ns"].is_null());
     assert!(simulation.errors(&merged)[1] <= 2_100_000);
     assert_eq!(arrows(&merged), (50, 50));
-    let text = Ended::of(trace_merge().arg(dir.path())).stderr;
+    let text = Ended::run(trace_merge().arg(dir.path())).stderr;
     for words in ["clock of host-1: placed by flows alone", "unknown error"] {
         assert!(text.contains(words), "{text}");
     }
 }
 
 #[test]
-fn a_wall_clock_that_is_an_hour_off_is_found_out_by_flows_both_ways() {
+fn flows_both_ways_reveal_a_wall_clock_that_is_an_hour_off() {
     let host = |hours| Host::new(hours * HOUR_NS, 10 * hours, 1_000_000);
     let mut hosts: Vec<Host> = (1..4).map(host).collect();
     hosts[2].wall_ns = -HOUR_NS;
@@ -430,17 +435,17 @@ fn a_wall_clock_that_is_an_hour_off_is_found_out_by_flows_both_ways() {
     let clock = simulation.clock(&merged, 2);
     let off = clock["wall_off_ns"].as_i64().unwrap();
     assert!(off.abs_diff(-HOUR_NS) < 50_000_000, "{clock}");
-    // With flows one way nobody knows which is wrong: its anchors stand.
+    // With flows in one direction, it is unknown which clock is wrong, so the anchors are trusted.
     let mut simulation = Simulation::new(hosts, LENGTH_NS, 4);
     simulation.one_way(2, 30, 90_000);
-    let merged = Merged::of(&[], &[simulation.write().path()]);
+    let merged = Merged::new(&[], &[simulation.write().path()]);
     simulation.assert_placed(&merged, 2, "wall_clock", 30);
 }
 
 #[test]
-fn a_host_of_which_nothing_is_known_takes_nothing_from_a_long_run() {
+fn an_unknown_host_does_not_affect_a_long_run() {
     let mut hosts = hosts(4);
-    // Nothing is known of it, and it was booted months ago.
+    // A host without anchors or flows that was booted months ago.
     let mut stray = Host::new(2_400 * HOUR_NS, 0, 0);
     stray.has_anchors = false;
     hosts.push(stray);
@@ -450,14 +455,15 @@ fn a_host_of_which_nothing_is_known_takes_nothing_from_a_long_run() {
     let merged = simulation.merged();
     for host in 1..4 {
         simulation.assert_placed(&merged, host, "wall_clock_and_flows", 0);
-        // Two messages are 22 s apart, in which wall clocks that drift against the monotonic ones may go apart by ms.
+        // Messages are up to 22 s apart. In that time, wall clocks may drift from the monotonic
+        // ones by some ms.
         assert!(uncertainty_ns(simulation.clock(&merged, host)) < 40_000_000);
     }
     assert_eq!(simulation.clock(&merged, 4)["method"], "none");
 }
 
 #[test]
-fn a_message_that_goes_back_by_less_than_clocks_may_be_off_is_left_out_alone() {
+fn a_message_that_goes_back_within_the_clock_error_is_ignored() {
     for (many, has_anchors, each, back_ms) in [
         (2, true, 2_000, 5),
         (2, false, 2_000, 5),
@@ -483,7 +489,7 @@ fn a_message_that_goes_back_by_less_than_clocks_may_be_off_is_left_out_alone() {
 }
 
 #[test]
-fn if_the_wall_clock_of_the_reference_is_wrong_flows_alone_place_all() {
+fn flows_alone_place_all_if_the_reference_clock_is_wrong() {
     let mut hosts = hosts(70);
     hosts[0].wall_ns = HOUR_NS;
     for (host, drift_ppm) in hosts.iter_mut().zip((-20..20).cycle()) {

@@ -1,9 +1,11 @@
-//! NPUs of hosts whose wall clocks differ, brought together by the collectives that they ended together, against the truth.
+//! NPUs of hosts whose wall clocks differ, aligned by the collectives that they ended together,
+//! compared with the truth.
 
 use crate::clocks::{Host, SECOND_NS, Simulation};
 use crate::invocation::Merged;
 
-/// Collectives that hosts begin at different times, all but host 1 early, and end together.
+/// Adds collectives that hosts begin at different times and end together. All hosts except host 1
+/// begin early.
 fn all_reduces(simulation: &mut Simulation, hosts: usize, many: usize) {
     let mut last_ns = SECOND_NS;
     for nth in 0..many {
@@ -18,9 +20,10 @@ fn all_reduces(simulation: &mut Simulation, hosts: usize, many: usize) {
     }
 }
 
-/// Our own fragments: collectives on the tracks of NPUs, and a host that drifts and has no anchors. MSPTI has a clock of its own, which may be off by any time.
+/// Our own fragments have collectives on the tracks of NPUs, and one host drifts and has no
+/// anchors. MSPTI has a clock of its own, which may be off by any time.
 #[test]
-fn collectives_place_a_host_that_has_no_wall_clock_unless_they_are_of_mspti() {
+fn collectives_place_a_host_without_a_wall_clock_except_those_of_mspti() {
     let mut hosts = vec![
         Host::new(3_600 * SECOND_NS, 0, 1_000_000),
         Host::new(90 * SECOND_NS, 0, -4_000_000),
@@ -38,7 +41,7 @@ fn collectives_place_a_host_that_has_no_wall_clock_unless_they_are_of_mspti() {
         let mut simulation = Simulation::new(hosts.clone(), 60 * SECOND_NS, 71);
         simulation.stream = stream;
         all_reduces(&mut simulation, 3, 500);
-        let merged = Merged::of(&[], &[simulation.write().path()]);
+        let merged = Merged::new(&[], &[simulation.write().path()]);
         simulation.assert_within(&merged);
         for (host, method) in (1..).zip(methods) {
             let clock = simulation.clock(&merged, host);

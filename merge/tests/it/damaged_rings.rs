@@ -1,4 +1,4 @@
-//! Golden set, rings: what a killed process had not flushed, its open spans, and rings that cannot be used.
+//! Rings: unflushed events of a killed process, its open spans, and rings that cannot be used.
 
 use crate::invocation::{Merged, RunDir};
 use format_oracle::writer::line::stream;
@@ -16,14 +16,14 @@ fn lines(names: &[&str]) -> Vec<u8> {
     stream(&names.iter().map(|name| span(name)).collect::<Vec<_>>())
 }
 
-/// A fragment whose slot 1 holds `flushed`, and the position after it.
+/// Returns a fragment with the spans `flushed` in slot 1, and the position after them.
 pub(crate) fn flushed(names: &[&str]) -> (Fragment, u64) {
     let mut fragment = Process::with_ring(PID).fragment();
     let next = fragment.block(1, 0, &lines(names));
     (fragment, next)
 }
 
-/// A ring whose slot 1 holds `names` above `from`; slot 0 is empty.
+/// Returns a ring with the spans `names` from position `from` on in slot 1; slot 0 is empty.
 pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
     let mut ring = Ring::of(&Process::with_ring(PID));
     ring.slots = vec![
@@ -40,7 +40,7 @@ pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
 }
 
 pub(crate) fn merge(fragment: &Fragment, ring: &[u8]) -> Merged {
-    let dir = RunDir::of(fragment);
+    let dir = RunDir::with_fragment(fragment);
     std::fs::write(dir.fragments().join("trace.600.ring"), ring).unwrap();
     dir.merge()
 }

@@ -1,4 +1,5 @@
-//! What consumers read ([`trace_merge::events`]) against the trace that a merge writes, which a naive reader takes apart.
+//! Events that consumers read ([`trace_merge::events`]), compared with the trace that a merge
+//! writes.
 
 use crate::clashing::{Clashing, Order};
 use crate::clocks::{Host, Simulation};
@@ -16,19 +17,19 @@ use trace_merge::{
     AddedSpan, Addition, Error, EventOptions, Mode, Options, Output, Progress, Runs, Window,
 };
 
-/// An event as both tell it: one line of JSON, whose keys are sorted.
-type Told = String;
+/// An event in comparable form: one line of JSON with sorted keys.
+type EventText = String;
 
-/// What a consumer is told of the inputs.
+/// Events that a consumer reads from the inputs.
 struct Read {
-    events: Vec<Told>,
-    /// Begin and end of each span whose halves were matched, under its phase and name.
+    events: Vec<EventText>,
+    /// Begin and end of each matched span, with its phase and name.
     spans: Vec<(String, i64, i64)>,
-    /// What the merge wrote in the same run.
+    /// Trace that the merge wrote in the same run.
     trace: Trace,
 }
 
-/// Reads the events of a part of a run, unlinked.
+/// Reads the events of a part of a run, without links.
 fn read(options: &Options, window: Window) -> Read {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("trace.json");
@@ -42,11 +43,12 @@ fn read(options: &Options, window: Window) -> Read {
         }),
         ..options.clone()
     };
-    let read = |events: &mut TraceEvents<'_>| Ok((told(events)?, spans(events)?));
+    let read = |events: &mut TraceEvents<'_>| Ok((event_texts(events)?, spans(events)?));
     let ((events, spans), _) =
         events::merge_and_read(&options, &Progress::default(), read).unwrap();
     let trace = Trace::parse(&std::fs::read(&output).unwrap());
-    let (again, _) = events::read(&options, &Progress::default(), |events| told(events)).unwrap();
+    let (again, _) =
+        events::read(&options, &Progress::default(), |events| event_texts(events)).unwrap();
     assert_eq!(again, events, "without a trace");
     Read {
         events,
@@ -55,7 +57,7 @@ fn read(options: &Options, window: Window) -> Read {
     }
 }
 
-/// All events but metadata as `of_event` tells them, in order.
+/// Returns the sorted results of `of_event` for all events except metadata.
 fn collect<T: Ord + Send>(
     events: &TraceEvents<'_>,
     of_event: impl Fn(&PlacedEvent<'_>) -> Option<T> + Send + Sync,
@@ -77,11 +79,11 @@ fn collect<T: Ord + Send>(
     Ok(all)
 }
 
-fn told(events: &TraceEvents<'_>) -> Result<Vec<Told>, Error> {
-    collect(events, |event| Some(of_event(events, event)))
+fn event_texts(events: &TraceEvents<'_>) -> Result<Vec<EventText>, Error> {
+    collect(events, |event| Some(event_text(events, event)))
 }
 
-fn of_event(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> Told {
+fn event_text(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> EventText {
     let thread = &events.threads()[event.thread];
     let process = &events.processes()[thread.process];
     let tid = match event.row {
@@ -109,7 +111,7 @@ fn of_event(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> Told {
     .to_string()
 }
 
-/// Args apart from what a merge adds to them, `null` if there are none.
+/// Returns args without the members that a merge adds, or `null` if there are none.
 fn without_cut(mut args: Value) -> Value {
     let members = args.as_object_mut();
     let is_empty = members.is_some_and(|members| {
@@ -119,8 +121,8 @@ fn without_cut(mut args: Value) -> Value {
     if is_empty { Value::Null } else { args }
 }
 
-/// The same of a line of the trace, as it was before a window cut it.
-fn of_line(line: &Value) -> Told {
+/// Converts a line of the trace, as it was before a window cut it.
+fn line_text(line: &Value) -> EventText {
     let (line, is_cut) = whole(line);
     let id = line["id"].as_str().map(|id| {
         let digits = id.strip_prefix("0x").unwrap();
@@ -141,7 +143,7 @@ fn of_line(line: &Value) -> Told {
     .to_string()
 }
 
-/// The matched spans, in order.
+/// Returns the matched spans, sorted.
 fn spans(events: &mut TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error> {
     events.match_spans()?;
     collect(events, |event| match (event.phase, event.end_ns()) {
@@ -153,22 +155,22 @@ fn spans(events: &mut TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error>
     })
 }
 
-/// Compares all events; gives how many there were.
+/// Compares all events, and returns their number.
 fn check(options: &Options, window: Window) -> usize {
     let read = read(options, window);
     let lines = read.trace.events.iter();
     let lines = lines.filter(|line| line["ph"] != "M");
-    let mut expected: Vec<Told> = lines.map(of_line).collect();
+    let mut expected: Vec<EventText> = lines.map(line_text).collect();
     expected.sort();
-    let lacks = |told: &&Told| !expected.contains(told);
-    let more: Vec<&Told> = read.events.iter().filter(lacks).collect();
+    let is_unexpected = |text: &&EventText| !expected.contains(text);
+    let more: Vec<&EventText> = read.events.iter().filter(is_unexpected).collect();
     assert!(more.is_empty(), "{options:?}: {more:?}");
     assert_eq!(read.events, expected, "{options:?}");
     read.events.len()
 }
 
 #[test]
-fn every_event_is_told_as_the_trace_has_it() {
+fn every_event_is_the_same_as_in_the_trace() {
     let mut events = 0;
     for seed in 0..40 {
         let (mut rng, dir) = (Rng::new(seed), RunDir::new());
@@ -176,9 +178,9 @@ fn every_event_is_told_as_the_trace_has_it() {
             write_own(&mut rng, &dir.fragments(), 300 + pid, seed % 2 == 0);
         }
         write_foreign(&mut rng, &dir.fragments(), 400, 60, seed % 3 == 0);
-        // Overlapping spans get rows of their own.
+        // Overlapping spans get lanes of their own.
         let mut thread = Clashing::new(&mut rng, 903, 2_000);
-        (0..100).for_each(|serial| thread.any(serial, 300));
+        (0..100).for_each(|serial| thread.add_random(serial, 300));
         dir.put("900", &stream(&thread.lines(Order::None)));
         let whole = Options::new([dir.path().to_owned()]);
         events += check(&whole, Window::WholeRun);
@@ -189,7 +191,7 @@ fn every_event_is_told_as_the_trace_has_it() {
 }
 
 #[test]
-fn traces_of_other_profilers_are_told_alike() {
+fn events_of_other_profilers_are_the_same_as_in_the_trace() {
     let names = "kineto.json trace_view.json tracing-chrome.json viztracer.json";
     let fixtures = names.split(' ').map(foreign::fixture);
     for path in fixtures.chain([pypto::fixture()]) {
@@ -198,7 +200,8 @@ fn traces_of_other_profilers_are_told_alike() {
     }
 }
 
-/// An end belongs to the last open begin of its name, on its thread or of its async id. Async events come in any order, and the spans of a thread nest.
+/// An end belongs to the last open begin with its name, on its thread or with its async id. Async
+/// events come in any order, and the spans of a thread nest.
 #[test]
 fn begins_and_ends_are_matched_as_viewers_do() {
     let mut matched = 0;
@@ -245,7 +248,7 @@ fn an_input_that_changes_while_it_is_read_is_damage() {
     let line = |name: &str| {
         format!(r#"{{"ph":"X","pid":7,"tid":7,"ts":1,"dur":1,"name":"{name}","cat":"c"}}"#)
     };
-    // Long enough that it is mapped, not copied.
+    // The input is long enough to be mapped instead of copied.
     let path = dir.put("7", &stream(&vec![line("before"); 2_000]));
     let options = Options {
         output: Output::Stdout,
@@ -268,7 +271,7 @@ fn an_input_that_changes_while_it_is_read_is_damage() {
 }
 
 #[test]
-fn what_the_consumer_says_ends_the_run() {
+fn an_error_of_the_consumer_ends_the_run() {
     let dir = RunDir::new();
     dir.put("7", b"{\"ph\":\"i\",\"pid\":7,\"ts\":1,\"name\":\"n\"}\n");
     let options = Options::new([dir.path().to_owned()]);
@@ -279,7 +282,7 @@ fn what_the_consumer_says_ends_the_run() {
 }
 
 #[test]
-fn rows_that_a_consumer_adds_are_no_part_of_what_was_recorded() {
+fn tracks_that_a_consumer_adds_are_not_read_again() {
     let dir = RunDir::new();
     dir.put("7", b"{\"ph\":\"i\",\"pid\":7,\"ts\":1,\"name\":\"n\"}\n");
     let merge = |input: &str, output: &str, addition: &Addition| {
@@ -330,9 +333,10 @@ fn rows_that_a_consumer_adds_are_no_part_of_what_was_recorded() {
     assert_eq!(again, merge("plain/t.json", "again/plain.json", &none));
 }
 
-/// Processes of several hosts have the uncertainty of their host's clock, and another profiler's are of its trace.
+/// The processes of each host have the uncertainty of the host's clock, and those of another
+/// profiler have its trace's.
 #[test]
-fn processes_say_where_they_come_from() {
+fn processes_have_their_clock_and_profiler() {
     let hosts = vec![Host::new(0, 0, 0), Host::new(7_000_000_000, 0, 1_000_000)];
     let mut simulation = Simulation::new(hosts, 1_000_000_000, 1);
     simulation.spans(20);
@@ -342,17 +346,17 @@ fn processes_say_where_they_come_from() {
         runs: Runs::All,
         ..Options::new([dir.path().to_owned(), foreign::fixture("kineto.json")])
     };
-    let told = |events: &mut TraceEvents<'_>| {
-        let told = events.processes().iter().map(|process| {
+    let origins = |events: &mut TraceEvents<'_>| {
+        let origins = events.processes().iter().map(|process| {
             let host = process.report.host.clone();
             let profiler = process.profiler.map(str::to_owned);
             (host, process.clock_uncertainty_ns, profiler)
         });
-        Ok(told.collect::<Vec<_>>())
+        Ok(origins.collect::<Vec<_>>())
     };
-    let (told, report) = events::read(&options, &Progress::default(), told).unwrap();
+    let (origins, report) = events::read(&options, &Progress::default(), origins).unwrap();
     let mut recorded = 0;
-    for (host, uncertainty_ns, profiler) in told {
+    for (host, uncertainty_ns, profiler) in origins {
         let Some(host) = host else {
             assert!(uncertainty_ns.is_some());
             assert_eq!(profiler.as_deref(), Some("kineto.json"));
@@ -367,7 +371,7 @@ fn processes_say_where_they_come_from() {
 }
 
 #[test]
-fn lines_as_they_stand_are_refused() {
+fn verbatim_mode_is_rejected() {
     let options = Options {
         mode: Mode::Verbatim,
         ..Options::new([pypto::fixture()])
@@ -376,5 +380,5 @@ fn lines_as_they_stand_are_refused() {
     let Err(Error::Usage(why)) = read else {
         panic!("{read:?}");
     };
-    assert!(why.contains("common axis"), "{why}");
+    assert!(why.contains("common time axis"), "{why}");
 }

@@ -1,4 +1,4 @@
-//! Links that somebody exchanges for folders of a run while it is merged.
+//! Links that another user exchanges with folders of a run while it is merged.
 
 use crate::invocation::{RunDir, one_block};
 use crate::settle::killed;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_merge::{Error, Options, merge};
 
-/// Merges while folders are exchanged. Without the mend about one in a hundred was led astray.
+/// Number of merges. Before the fix, about one in a hundred followed the link.
 const MERGES: usize = 200;
 
-/// Fragments of a dozen processes, whose events all have this name.
+/// Writes fragments of a dozen processes, whose events all have this name.
 fn fill(fragments: &Path, name: &str, first: u32) {
     for pid in first..first + 12 {
         let process = Process::new(pid);
@@ -23,8 +23,8 @@ fn fill(fragments: &Path, name: &str, first: u32) {
     }
 }
 
-/// Exchanges two names as fast as it can, until `work` is done.
-fn beside<T>(one: &Path, other: &Path, work: impl FnOnce() -> T) -> T {
+/// Exchanges two names as fast as possible until `work` is done.
+fn while_exchanging<T>(one: &Path, other: &Path, work: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -38,7 +38,7 @@ fn beside<T>(one: &Path, other: &Path, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Whether renames can exchange names here.
+/// Returns true if renames can exchange names here.
 fn can_exchange(test: &str, folder: &Path) -> bool {
     let (one, other) = (folder.join("one"), folder.join("other"));
     fs::write(&one, "").unwrap();
@@ -57,12 +57,12 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn issue_19_a_link_exchanged_for_the_fragments_leads_nowhere() {
-    let place = tempfile::tempdir().unwrap();
-    if !can_exchange("issue_19_a_link_exchanged", place.path()) {
+fn issue_19_a_link_exchanged_for_the_fragments_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_exchange("issue_19_a_link_exchanged", folder.path()) {
         return;
     }
-    // Somebody else's run, and a process there that was killed: its ring is to stay.
+    // The run of another user, with a killed process whose ring must not be touched.
     let (run, theirs) = (RunDir::new(), killed(true));
     fill(&run.fragments(), "of_ours", 900);
     fill(&theirs.fragments(), "of_theirs", 700);
@@ -70,12 +70,12 @@ fn issue_19_a_link_exchanged_for_the_fragments_leads_nowhere() {
     let link = run.path().join("link");
     symlink(theirs.fragments(), &link).unwrap();
     let options = Options {
-        output: trace_merge::Output::File(place.path().join("out.json")),
+        output: trace_merge::Output::File(folder.path().join("out.json")),
         threads: 1,
         ..Options::new([run.path().to_owned()])
     };
     let (mut whole, mut none) = (0, 0);
-    beside(&run.fragments(), &link, || {
+    while_exchanging(&run.fragments(), &link, || {
         for _ in 0..MERGES {
             let report = match merge(&options) {
                 Ok(report) => report,
@@ -96,13 +96,13 @@ fn issue_19_a_link_exchanged_for_the_fragments_leads_nowhere() {
 }
 
 #[test]
-fn issue_19_a_trace_goes_to_the_run_that_its_events_are_of() {
-    let place = tempfile::tempdir().unwrap();
-    if !can_exchange("issue_19_a_trace_goes_to_the_run", place.path()) {
+fn issue_19_a_trace_goes_to_the_run_of_its_events() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_exchange("issue_19_a_trace_goes_to_the_run", folder.path()) {
         return;
     }
     let runs = [(RunDir::new(), "of_one"), (RunDir::new(), "of_other")];
-    let names = [place.path().join("run"), place.path().join("run-2")];
+    let names = [folder.path().join("run"), folder.path().join("run-2")];
     for ((run, event), name) in runs.iter().zip(&names) {
         fill(&run.fragments(), event, 900);
         symlink(run.path(), name).unwrap();
@@ -111,7 +111,7 @@ fn issue_19_a_trace_goes_to_the_run_that_its_events_are_of() {
         threads: 1,
         ..Options::new([names[0].clone()])
     };
-    beside(&names[0], &names[1], || {
+    while_exchanging(&names[0], &names[1], || {
         for round in 0..MERGES {
             merge(&options).unwrap();
             for (run, event) in &runs {
@@ -124,10 +124,10 @@ fn issue_19_a_trace_goes_to_the_run_that_its_events_are_of() {
 }
 
 #[test]
-fn issue_19_what_the_user_names_may_be_a_link() {
-    let (run, place) = (RunDir::new(), tempfile::tempdir().unwrap());
+fn issue_19_a_path_of_the_user_may_be_a_link() {
+    let (run, links) = (RunDir::new(), tempfile::tempdir().unwrap());
     fill(&run.fragments(), "here", 900);
-    let (folder, file) = (place.path().join("run"), place.path().join("one.jsonl"));
+    let (folder, file) = (links.path().join("run"), links.path().join("one.jsonl"));
     symlink(run.path(), &folder).unwrap();
     symlink(run.fragments().join("trace.900.jsonl"), &file).unwrap();
     let events = |path: &Path| {
@@ -138,7 +138,7 @@ fn issue_19_what_the_user_names_may_be_a_link() {
     assert_eq!(events(&folder.join("fragments")), 12);
     assert!(folder.is_symlink() && run.path().join("trace.json").exists());
     let named = Options {
-        output: trace_merge::Output::File(place.path().join("out.json")),
+        output: trace_merge::Output::File(links.path().join("out.json")),
         ..Options::new([file])
     };
     assert_eq!(merge(&named).unwrap().events.total, 1);

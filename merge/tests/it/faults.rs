@@ -1,4 +1,4 @@
-//! System calls of a merge that fail: a full disk, a broken one, interrupted and short calls.
+//! System calls of a merge that fail: full and broken disks, interrupted calls, and short ones.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::names;
@@ -13,10 +13,11 @@ use std::process::Command;
 const CALLS: [&str; 7] = [
     "read", "write", "pread64", "pwrite64", "fsync", "fchmod", "mmap",
 ];
-/// Calls from which on a fault begins.
+/// Numbers of the first call that fails.
 const FIRST: [u32; 5] = [1, 2, 3, 5, 9];
 
-/// The library that makes calls fail, built with the system's compiler; nothing (said loudly) without one.
+/// Builds the library that makes calls fail. Returns `None`, with a loud message, if there is no C
+/// compiler.
 fn library(test: &str, folder: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/fault.c");
     let library = folder.join("libfault.so");
@@ -32,7 +33,8 @@ fn library(test: &str, folder: &Path) -> Option<PathBuf> {
     library
 }
 
-/// A process that was killed, whose ring is to be settled, and the trace of another profiler of more than a page.
+/// Returns a run with a killed process, whose ring must be settled, and a trace of another profiler
+/// that is longer than a page.
 fn inputs() -> RunDir {
     let dir = killed(true);
     fs::write(dir.path().join("kineto.json"), document(3_000)).unwrap();
@@ -47,20 +49,21 @@ fn merge(dir: &RunDir, output: &Path) -> Command {
     merge
 }
 
-/// Merges with a fault, and once more without, which must give all that is expected; true if the trace of the first is the expected one.
+/// Merges with a fault, and then without it, which must return the expected events. Returns true if
+/// the first trace is the expected one.
 fn merges_with(fault: &str, library: &Path, expected: &[u8]) -> bool {
-    let (dir, place) = (inputs(), tempfile::tempdir().unwrap());
-    let output = place.path().join("out.json");
+    let (dir, folder) = (inputs(), tempfile::tempdir().unwrap());
+    let output = folder.path().join("out.json");
     let mut command = merge(&dir, &output);
     command.env("LD_PRELOAD", library).env("FAULT", fault);
-    let ended = Ended::of(&mut command);
+    let ended = Ended::run(&mut command);
     let written = fs::read(&output).unwrap_or_default();
     match ended.code {
         0 => drop(Trace::parse(&written)),
-        2 => assert!(names(place.path()).is_empty(), "{fault}: {}", ended.stderr),
+        2 => assert!(names(folder.path()).is_empty(), "{fault}: {}", ended.stderr),
         code => panic!("{fault}: exit {code}: {}", ended.stderr),
     }
-    let again = place.path().join("again.json");
+    let again = folder.path().join("again.json");
     merges(&mut merge(&dir, &again));
     let again = Trace::parse(&fs::read(&again).unwrap());
     assert_eq!(again.names(), Trace::parse(expected).names(), "{fault}");
@@ -69,12 +72,12 @@ fn merges_with(fault: &str, library: &Path, expected: &[u8]) -> bool {
 
 #[test]
 fn issue_19_calls_that_fail_lose_nothing() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let test = "issue_19_calls_that_fail_lose_nothing";
-    let Some(library) = library(test, place.path()) else {
+    let Some(library) = library(test, folder.path()) else {
         return;
     };
-    let output = place.path().join("expected.json");
+    let output = folder.path().join("expected.json");
     merges(&mut merge(&inputs(), &output));
     let expected = fs::read(&output).unwrap();
     let is_same = |fault: &str| merges_with(fault, &library, &expected);
@@ -94,24 +97,24 @@ fn issue_19_calls_that_fail_lose_nothing() {
     assert!(unlike > 0, "no fault has hit anything");
 }
 
-/// What was cut short before anything was read of it was changed; it was not empty, and not full of nonsense.
+/// An input that was truncated before it was read is reported as changed, not as empty or invalid.
 #[test]
-fn issue_19_an_input_that_is_cut_at_once_was_changed() {
-    let place = tempfile::tempdir().unwrap();
-    let test = "issue_19_an_input_that_is_cut_at_once_was_changed";
-    let Some(library) = library(test, place.path()) else {
+fn issue_19_an_input_that_is_cut_at_once_is_reported_as_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "issue_19_an_input_that_is_cut_at_once_is_reported_as_changed";
+    let Some(library) = library(test, folder.path()) else {
         return;
     };
     for (name, whole) in [
         ("trace.90.jsonl", plain(3_000)),
         ("kineto.json", document(3_000)),
     ] {
-        let input = place.path().join(name);
+        let input = folder.path().join(name);
         fs::write(&input, whole).unwrap();
         let mut merge = trace_merge();
         merge.env("LD_PRELOAD", &library).env("FAULT", "mmap 1 cut");
-        let output = place.path().join("out.json");
-        let ended = Ended::of(merge.arg(&input).arg("-o").arg(&output));
+        let output = folder.path().join("out.json");
+        let ended = Ended::run(merge.arg(&input).arg("-o").arg(&output));
         assert_eq!(fs::read(&input).unwrap(), b"", "nothing was cut");
         assert_eq!(ended.code, 2, "{}", ended.stderr);
         assert!(ended.stderr.contains("changed"), "{}", ended.stderr);

@@ -1,10 +1,11 @@
-//! A run that is read while it is written ([`trace_merge::follow`]) against what is read of the whole ([`trace_merge::events`]).
+//! A run that is read while it is written ([`trace_merge::follow`]), compared with a read of the
+//! finished run ([`trace_merge::events`]).
 
 use crate::full::cases;
 use crate::invocation::{RunDir, one_block};
 use crate::paced::{self, Course, End};
 use crate::random::{self, Rng};
-use crate::segments::{PID, put, segment, segment_name};
+use crate::segments::{PID, segment, segment_name, write_segment};
 use format_oracle::writer::fragment::block_header;
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Fragment, Process};
@@ -15,14 +16,14 @@ use std::path::Path;
 use trace_merge::follow::{FollowedEnd, Follower, Poll, Skipped};
 use trace_merge::{Options, Progress, events};
 
-/// Time and line of an event, and what its row is called.
-type Told = (i64, String, String);
+/// Time and line of an event, and the name of its track.
+type EventText = (i64, String, String);
 
-/// What a follower has told so far.
+/// Events that a follower has reported so far.
 #[derive(Default)]
-struct Heard(Vec<Told>);
+struct FollowedEvents(Vec<EventText>);
 
-impl Heard {
+impl FollowedEvents {
     fn poll(&mut self, follower: &mut Follower, most: u64) -> Poll {
         follower.poll(most, |run, event| {
             let thread = &run.threads()[event.thread];
@@ -44,16 +45,16 @@ impl Heard {
     }
 }
 
-/// Sorted, with times from the first event on.
-fn from_first(mut events: Vec<Told>) -> Vec<Told> {
+/// Sorts events, and makes their times relative to the first one.
+fn from_first(mut events: Vec<EventText>) -> Vec<EventText> {
     let first_ns = events.iter().map(|event| event.0).min().unwrap_or(0);
     events.iter_mut().for_each(|event| event.0 -= first_ns);
     events.sort();
     events
 }
 
-/// What the whole run has.
-fn whole(directory: &Path) -> Vec<Told> {
+/// Returns the events of the whole run.
+fn whole(directory: &Path) -> Vec<EventText> {
     let options = Options {
         settle: false,
         ..Options::new([directory.to_owned()])
@@ -80,7 +81,7 @@ fn whole(directory: &Path) -> Vec<Told> {
     from_first(read.unwrap().0)
 }
 
-/// Bytes that some writer still has to write, in order: which file gets them.
+/// Bytes that remain to be written, in order, with the file for each piece.
 type Plan = Vec<(String, Vec<u8>)>;
 
 /// Returns the segments of a process in a folder.
@@ -93,7 +94,7 @@ fn plan(written: &RunDir, pid: u32) -> Plan {
     (0..).map_while(segment).collect()
 }
 
-/// Returns what a recorder writes in two minutes: threads that come and go, and segments.
+/// Returns the output of a recorder in two minutes: threads that come and go, and segments.
 fn paced_plan(rng: &mut Rng, pid: u32) -> Plan {
     let written = RunDir::new();
     let course = Course {
@@ -105,8 +106,8 @@ fn paced_plan(rng: &mut Rng, pid: u32) -> Plan {
     plan(&written, pid)
 }
 
-/// Returns a random fragment with padding, a track whose description follows its first event, and an end record. Some short writes in it were never
-/// repeated. It is damaged unless `undamaged`.
+/// Returns a random fragment with padding, a track whose description follows its first event, and
+/// an end record. Some short writes in it were never repeated. It is damaged unless `undamaged`.
 fn random_plan(rng: &mut Rng, pid: u32, undamaged: bool) -> Plan {
     let written = RunDir::new();
     random::write_own(rng, &written.fragments(), pid, undamaged);
@@ -136,9 +137,14 @@ fn append(folder: &Path, name: &str, bytes: &[u8]) {
     file.unwrap().write_all(bytes).unwrap();
 }
 
-/// Writes the plans bit by bit while a follower reads the files. Returns the events of the follower, and its last poll.
-fn read_piece_by_piece(rng: &mut Rng, dir: &RunDir, mut plans: Vec<Plan>) -> (Heard, Poll) {
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+/// Writes the plans in small pieces while a follower reads the files. Returns the events of the
+/// follower, and its last poll.
+fn read_piece_by_piece(
+    rng: &mut Rng,
+    dir: &RunDir,
+    mut plans: Vec<Plan>,
+) -> (FollowedEvents, Poll) {
+    let (mut follower, mut followed) = (Follower::new(dir.path()), FollowedEvents::default());
     while !plans.is_empty() {
         let who = rng.below(plans.len());
         let (name, bytes) = &mut plans[who][0];
@@ -152,18 +158,18 @@ fn read_piece_by_piece(rng: &mut Rng, dir: &RunDir, mut plans: Vec<Plan>) -> (He
         }
         if rng.one_in(3) {
             let most = 1 + rng.below(20_000) as u64;
-            assert!(!heard.poll(&mut follower, most).is_new_run);
+            assert!(!followed.poll(&mut follower, most).is_new_run);
         }
     }
-    let last = heard.rest(&mut follower);
+    let last = followed.rest(&mut follower);
     assert!(follower.is_over());
     assert_eq!(last.unread, 0);
-    (heard, last)
+    (followed, last)
 }
 
-/// Most runs are small: what was wrong with polls was found with many of them.
+/// Most runs are small, because bugs in polls were found with many of them.
 #[test]
-fn what_is_read_piece_by_piece_is_the_whole_once() {
+fn reading_in_pieces_returns_every_event_once() {
     for seed in 0..cases(150) {
         let mut rng = Rng::new(seed);
         let dir = RunDir::new();
@@ -177,9 +183,9 @@ fn what_is_read_piece_by_piece_is_the_whole_once() {
         };
         let bytes = plans.iter().flatten().flat_map(|(_, bytes)| bytes);
         let bytes: Vec<u8> = bytes.copied().collect();
-        let (heard, last) = read_piece_by_piece(&mut rng, &dir, plans);
-        assert_eq!(from_first(heard.0), whole(dir.path()), "seed {seed}");
-        // A block that was cut short is skipped where a record says that it is lost.
+        let (followed, last) = read_piece_by_piece(&mut rng, &dir, plans);
+        assert_eq!(from_first(followed.0), whole(dir.path()), "seed {seed}");
+        // A block that was cut short is skipped if a record reports it as lost.
         if memchr::memmem::find(&bytes, b"disk_full").is_none() {
             assert_eq!(last.skipped, Skipped::default(), "seed {seed}");
         }
@@ -188,7 +194,7 @@ fn what_is_read_piece_by_piece_is_the_whole_once() {
 }
 
 /// Returns the sorted lines of events, without the records that a merge adds for gaps.
-fn lines_of(events: Vec<Told>) -> Vec<String> {
+fn sorted_lines(events: Vec<EventText>) -> Vec<String> {
     let lines = events.into_iter().map(|(_, line, _)| line);
     let mut lines: Vec<String> = lines
         .filter(|line| !line.contains(r#""cause":"gap""#))
@@ -203,17 +209,17 @@ fn damaged_fragments_have_the_events_that_a_merge_finds() {
         let mut rng = Rng::new(seed);
         let dir = RunDir::new();
         let plans = [100, 120].map(|pid| random_plan(&mut rng, pid, false));
-        let (heard, _) = read_piece_by_piece(&mut rng, &dir, plans.into());
-        let (found, expected) = (lines_of(heard.0), lines_of(whole(dir.path())));
+        let (followed, _) = read_piece_by_piece(&mut rng, &dir, plans.into());
+        let (found, expected) = (sorted_lines(followed.0), sorted_lines(whole(dir.path())));
         assert_eq!(found, expected, "seed {seed}");
     }
 }
 
-fn write(dir: &RunDir, fragment: &Fragment) -> (Follower, Heard, Poll) {
+fn write(dir: &RunDir, fragment: &Fragment) -> (Follower, FollowedEvents, Poll) {
     fragment.write_here(&dir.fragments());
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    let found = heard.rest(&mut follower);
-    (follower, heard, found)
+    let (mut follower, mut followed) = (Follower::new(dir.path()), FollowedEvents::default());
+    let found = followed.rest(&mut follower);
+    (follower, followed, found)
 }
 
 fn span(number: u64) -> String {
@@ -221,10 +227,11 @@ fn span(number: u64) -> String {
     on.span(1_000 * number, 5, "step", "")
 }
 
-/// One digit of a header says another generation, a byte of another block is wrong, and a line is no event. Two blocks were cut short: one was written again,
-/// and of the other one a record says that it is lost.
+/// Three block headers have a wrong generation, one block has a wrong byte, and one line is not an
+/// event. Two blocks were cut short: one was written again, and a record reports the other one as
+/// lost.
 #[test]
-fn what_is_damaged_is_counted_and_its_good_lines_are_read() {
+fn damage_is_counted_and_valid_lines_are_read() {
     let process = Process::new(100);
     let mut file = process.fragment();
     let mut from = 0;
@@ -258,16 +265,16 @@ fn what_is_damaged_is_counted_and_its_good_lines_are_read() {
     file.line(&process.main_thread().loss(2_000, "disk_full", 1, place));
     file.block_of(1, 2, 50, &stream(&[span(13)]));
     file.block(0, 0, &stream(&[process.end(20_000)]));
-    let (follower, heard, found) = write(&RunDir::new(), &file);
+    let (follower, followed, found) = write(&RunDir::new(), &file);
     let Skipped { blocks, lines, .. } = found.skipped;
-    // The line that is no event, that with the wrong byte, and what was cut short for good.
-    assert_eq!((heard.0.len(), blocks, lines), (13, 4, 3));
+    // The invalid line, the one with the wrong byte, and the block that was cut short for good.
+    assert_eq!((followed.0.len(), blocks, lines), (13, 4, 3));
     let missing = 3 * stream(&[span(4)]).len() as u64;
     assert_eq!(found.skipped.missing_bytes, missing);
     assert_eq!(lost(&follower), "disk_full 2");
 }
 
-/// What a follower says that a process lost.
+/// Returns the losses of the process that a follower reports.
 fn lost(follower: &Follower) -> String {
     let lost = follower.run().processes()[0].lost.iter();
     let words = lost.map(|(cause, events)| format!("{cause} {events}"));
@@ -282,9 +289,10 @@ fn losses_are_counted_by_their_cause() {
         on.loss(1_000, "busy", 4, ""),
         on.loss(2_000, "busy", 3, ""),
         on.loss(3_000, "children_refused", 0, r#","processes":2"#),
-        // Not among the first lines of a segment behind the first one: no record of removed segments.
+        // Not a record of removed segments, because it is not among the first lines of a later
+        // segment.
         on.loss(4_000, "disk_bound", 50, r#","first":1"#),
-        // More than any number stops at the largest.
+        // Counts beyond the largest number stop there.
         on.loss(5_000, "disk_full", u64::MAX, ""),
         on.loss(6_000, "disk_full", u64::MAX, r#","processes":7"#),
     ];
@@ -304,33 +312,34 @@ fn assert_no_file_open(dir: &RunDir) {
     assert_eq!(held, None);
 }
 
-/// Ten events are in each segment. What was read is not lost, though the report does not have it any more.
+/// Each segment has ten events. Events that were read are not lost, even if the files do not
+/// contain them any more.
 #[test]
-fn what_goes_with_segments_is_lost_only_if_it_was_not_read() {
+fn only_unread_events_of_removed_segments_are_lost() {
     let dir = RunDir::new();
     let remove = |number: u32| {
         let name = format!("trace.{}.jsonl", segment_name(PID, number));
         std::fs::remove_file(dir.fragments().join(name)).unwrap();
     };
-    put(&dir, 0, &segment(0, 0));
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    heard.rest(&mut follower);
-    // The next one comes and goes unseen.
+    write_segment(&dir, 0, &segment(0, 0));
+    let (mut follower, mut followed) = (Follower::new(dir.path()), FollowedEvents::default());
+    followed.rest(&mut follower);
+    // The next segment comes and goes unseen.
     remove(0);
-    put(&dir, 2, &segment(2, 2));
-    let found = heard.rest(&mut follower);
-    assert_eq!((heard.0.len(), found.skipped), (20, Skipped::default()));
+    write_segment(&dir, 2, &segment(2, 2));
+    let found = followed.rest(&mut follower);
+    assert_eq!((followed.0.len(), found.skipped), (20, Skipped::default()));
     assert_eq!(lost(&follower), "disk_bound 10");
-    // Another one is seen, and goes before it is read.
-    put(&dir, 3, &segment(3, 2));
+    // Another segment is seen, and removed before it is read.
+    write_segment(&dir, 3, &segment(3, 2));
     follower.poll(0, |_, _| {});
     assert_no_file_open(&dir);
     remove(3);
-    put(&dir, 5, &segment(5, 4));
-    let found = heard.rest(&mut follower);
-    assert_eq!((heard.0.len(), found.skipped.segments), (30, 1));
+    write_segment(&dir, 5, &segment(5, 4));
+    let found = followed.rest(&mut follower);
+    assert_eq!((followed.0.len(), found.skipped.segments), (30, 1));
     assert_eq!(lost(&follower), "disk_bound 20");
-    // What was in the fourth is nowhere, and nothing says why.
+    // The events of the fourth segment are gone, and no record explains it.
     let bytes = found.skipped.missing_bytes;
     assert!(bytes > 500, "{bytes}");
 }
@@ -339,22 +348,26 @@ fn what_goes_with_segments_is_lost_only_if_it_was_not_read() {
 fn a_segment_that_becomes_shorter_is_read_on() {
     let mut file = Process::new(100).fragment();
     let begin = file.block(1, 0, &stream(&[span(1)]));
-    let kept = file.bytes.len();
+    let kept_bytes = file.bytes.len();
     let from = file.block(1, begin, &stream(&[span(2)]));
     let dir = RunDir::new();
-    let (mut follower, mut heard, _) = write(&dir, &file);
-    file.bytes.truncate(kept);
+    let (mut follower, mut followed, _) = write(&dir, &file);
+    file.bytes.truncate(kept_bytes);
     let path = dir.fragments().join("trace.100.jsonl");
     let cut = OpenOptions::new().write(true).open(path).unwrap();
-    cut.set_len(kept as u64).unwrap();
-    heard.poll(&mut follower, 1 << 20);
+    cut.set_len(kept_bytes as u64).unwrap();
+    followed.poll(&mut follower, 1 << 20);
     file.block(1, from, &stream(&[span(3)]));
-    append(&dir.fragments(), "trace.100.jsonl", &file.bytes[kept..]);
-    let found = heard.rest(&mut follower);
-    assert_eq!((heard.0.len(), found.skipped.segments), (3, 1));
+    append(
+        &dir.fragments(),
+        "trace.100.jsonl",
+        &file.bytes[kept_bytes..],
+    );
+    let found = followed.rest(&mut follower);
+    assert_eq!((followed.0.len(), found.skipped.segments), (3, 1));
 }
 
-/// Writes a process's fragment of a run, with one event that is called like it.
+/// Writes a process's fragment of a run, with one event named after the run.
 fn write_run(dir: &RunDir, pid: u32, run: &str) {
     let process = Process {
         run: run.to_owned(),
@@ -364,63 +377,69 @@ fn write_run(dir: &RunDir, pid: u32, run: &str) {
     one_block(&process, &[span]).write_here(&dir.fragments());
 }
 
-/// The main process comes last: what it says of the run decides which of two it is.
+/// The main process comes last: its record about the run decides which of the two it is.
 #[test]
-fn two_runs_that_were_taken_for_one_come_apart() {
+fn two_runs_that_looked_like_one_are_separated() {
     let dir = RunDir::new();
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    let say = |name: &str, run: &str| {
+    let (mut follower, mut followed) = (Follower::new(dir.path()), FollowedEvents::default());
+    let write_run_file = |name: &str, run: &str| {
         let text = format!(
             r#"{{"run":"{run}","main_pid":1,"start_time":1,"host":"h","boot_id":"b","pid_ns":1}}"#
         );
         std::fs::write(dir.path().join(name), text).unwrap();
     };
-    say("run", "run-a");
+    write_run_file("run", "run-a");
     write_run(&dir, 7, "run-a");
-    heard.rest(&mut follower);
+    followed.rest(&mut follower);
     write_run(&dir, 8, "run-b");
-    heard.rest(&mut follower);
+    followed.rest(&mut follower);
     let fragments = dir.fragments();
     std::fs::remove_file(fragments.join("trace.7.jsonl")).unwrap();
-    say("run", "run-b");
-    heard.0.clear();
-    heard.rest(&mut follower);
-    assert_heard(&follower, &heard, "run-b", &[8], 1);
+    write_run_file("run", "run-b");
+    followed.0.clear();
+    followed.rest(&mut follower);
+    assert_followed(&follower, &followed, "run-b", &[8], 1);
 }
 
-/// The id of the run, its processes, and how much was heard.
-fn assert_heard(follower: &Follower, heard: &Heard, run: &str, pids: &[u32], events: usize) {
+/// Asserts the id of the run, its processes, and the number of events.
+fn assert_followed(
+    follower: &Follower,
+    followed: &FollowedEvents,
+    run: &str,
+    pids: &[u32],
+    events: usize,
+) {
     let processes = follower.run().processes();
     let found: Vec<u32> = processes.iter().map(|process| process.header.pid).collect();
     assert_eq!((follower.id(), &found[..]), (run, pids));
-    assert_eq!(heard.0.len(), events);
+    assert_eq!(followed.0.len(), events);
 }
 
-/// A directory without a run, a run in it, one more process, and the next runs in folders that are made again. Containers give the same
-/// process ids again and again.
+/// A directory without a run, a run in it, one more process, and then runs in folders that are
+/// created again. Containers reuse the same process ids.
 #[test]
 fn processes_and_runs_are_found_when_they_begin() {
     let dir = RunDir::new();
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    assert_eq!(heard.poll(&mut follower, 1 << 20), Poll::default());
+    let (mut follower, mut followed) = (Follower::new(dir.path()), FollowedEvents::default());
+    assert_eq!(followed.poll(&mut follower, 1 << 20), Poll::default());
     write_run(&dir, 100, "run-a");
-    heard.poll(&mut follower, 1 << 20);
-    assert_heard(&follower, &heard, "run-a", &[100], 1);
+    followed.poll(&mut follower, 1 << 20);
+    assert_followed(&follower, &followed, "run-a", &[100], 1);
     write_run(&dir, 101, "run-a");
-    assert!(!heard.poll(&mut follower, 1 << 20).is_new_run);
-    assert_heard(&follower, &heard, "run-a", &[100, 101], 2);
+    assert!(!followed.poll(&mut follower, 1 << 20).is_new_run);
+    assert_followed(&follower, &followed, "run-a", &[100, 101], 2);
     for (run, next, folder) in [
         ("run-a", "run-b", dir.fragments()),
         ("run-b", "run-c", dir.path().to_owned()),
     ] {
         std::fs::remove_dir_all(folder).unwrap();
-        heard.poll(&mut follower, 1 << 20);
+        followed.poll(&mut follower, 1 << 20);
         assert_eq!(follower.id(), run);
         std::fs::create_dir_all(dir.fragments()).unwrap();
         write_run(&dir, 102, next);
-        assert!(heard.poll(&mut follower, 1 << 20).is_new_run);
+        assert!(followed.poll(&mut follower, 1 << 20).is_new_run);
         let events = 3 + usize::from(next == "run-c");
-        assert_heard(&follower, &heard, next, &[102], events);
+        assert_followed(&follower, &followed, next, &[102], events);
     }
     assert_eq!(follower.run().processes()[0].end, FollowedEnd::Alive);
 }

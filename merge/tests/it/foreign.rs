@@ -1,4 +1,5 @@
-//! Traces of other profilers: each form gives all its events, however it is packed, laid out or cut off.
+//! Traces of other profilers: every form contains all its events, however it is compressed,
+//! formatted or cut off.
 
 use crate::invocation::{Merged, RunDir, packed};
 use crate::random::{self, Rng};
@@ -13,16 +14,16 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A run of one process with one span from `start_ns` on.
+/// Returns a run of one process with one span that begins at `start_ns`.
 pub(crate) fn run(pid: u32, start_ns: u64) -> RunDir {
     let mut process = Process::new(pid);
     process.main = true;
     let on = process.main_thread();
     let span = on.span(start_ns, 9_000_000_000, "recorded", "");
-    RunDir::of_block(&process, &[process.anchor(start_ns), span])
+    RunDir::with_block(&process, &[process.anchor(start_ns), span])
 }
 
-/// A trace written beside the run.
+/// Writes a trace next to the run.
 pub(crate) fn put(dir: &RunDir, name: &str, text: &[u8]) -> PathBuf {
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
@@ -35,27 +36,28 @@ fn compressed_traces_are_read_as_far_as_they_go() {
     let text = std::fs::read(fixture("trace_view.json")).unwrap();
     let whole = packed(&text);
     let path = put(&dir, "torn.json.gz", &whole[..whole.len() - 60]);
-    let merged = Merged::of(&[], &[dir.path(), &path]);
+    let merged = Merged::new(&[], &[dir.path(), &path]);
     assert_eq!(merged.report.kind("bad_gzip"), 1);
     let input = &merged.report.0["inputs"][1];
     assert_eq!(input["bytes"], whole.len() - 60);
     assert_eq!(input["damage"], 2);
     assert!(merged.trace.all_named("aten::mm").len() > 1);
-    // All members are unpacked, and what follows them is reported.
-    let halves = text.split_at(text.len() / 2);
-    let members = [packed(halves.0), packed(halves.1)].concat();
+    // All members are unpacked, and bytes after them are reported.
+    let (first, second) = text.split_at(text.len() / 2);
+    let members = [packed(first), packed(second)].concat();
     for (rest, damage) in [(&b""[..], 0), (b"behind", 1)] {
         let path = put(&dir, "members.json.gz", &[&members, rest].concat());
-        let merged = Merged::of(&[], &[dir.path(), &path]);
+        let merged = Merged::new(&[], &[dir.path(), &path]);
         assert_eq!(merged.trace.all_named("MatMulV2").len(), 3);
         assert_eq!(merged.report.number("damage_total"), damage);
         assert_eq!(merged.report.kind("bad_gzip"), damage);
     }
 }
 
-/// A random document of an object, a list or lines gives what its events give as a fragment.
+/// A random document with an object, a list or lines has the same events as a fragment with these
+/// lines.
 #[test]
-fn every_form_gives_the_events_of_its_lines() {
+fn every_form_has_the_events_of_its_lines() {
     for seed in 0..60 {
         let mut rng = Rng::new(seed);
         let process = Process::new(4711);
@@ -63,11 +65,11 @@ fn every_form_gives_the_events_of_its_lines() {
         let text = String::from_utf8(lines).unwrap();
         let plain = RunDir::new();
         plain.put("4711", text.as_bytes());
-        let expected = Merged::of(&[], &[plain.path()]);
+        let expected = Merged::new(&[], &[plain.path()]);
         let document = document(&mut rng, &text);
         let dir = RunDir::new();
         let path = put(&dir, "t.json", &document);
-        let found = Merged::of(&[], &[&path]);
+        let found = Merged::new(&[], &[&path]);
         let what = format!("{seed}: {}", String::from_utf8_lossy(&document));
         let events = [&expected, &found].map(|merged| merged.trace.comparable());
         assert_same(&events[0], &events[1], &what);
@@ -75,7 +77,7 @@ fn every_form_gives_the_events_of_its_lines() {
     }
 }
 
-/// The events of these lines in a random form.
+/// Returns the events of these lines in a random form.
 fn document(rng: &mut Rng, lines: &str) -> Vec<u8> {
     let pretty = rng.one_in(2);
     let mut spread = |line: &str| match pretty && rng.one_in(2) {

@@ -1,9 +1,9 @@
-//! The examples of FORMAT.md are what it says they are.
+//! The examples in FORMAT.md are valid.
 
 use crate::invocation::RunDir;
 use std::path::Path;
 
-/// Every line of the page's `jsonl` examples, the header first.
+/// Returns every line of the page's `jsonl` examples, the header first.
 fn examples() -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/FORMAT.md");
     let text = std::fs::read_to_string(page).unwrap();
@@ -18,9 +18,10 @@ fn examples() -> Vec<String> {
 fn examples_merge_without_damage() {
     let lines = examples();
     assert!(lines.len() >= 9 && lines[0].contains("sa_fragment"));
-    let dir = RunDir::of_lines("4711", &lines);
+    let dir = RunDir::with_lines("4711", &lines);
     let merged = dir.merge();
-    // The ring that its header tells of is not needed: the last example is the record of a clean exit.
+    // The ring that the header refers to is not needed, because the last example is the record of a
+    // clean exit.
     assert_eq!(merged.report.damage(), []);
     let is_shown = |line: &&String| !line.contains(r#""ph":"M""#);
     let shown = lines.iter().filter(is_shown).count();

@@ -1,4 +1,5 @@
-//! Random fragments with random damage: the merge shows what the naive reader shows, whatever `--threads`.
+//! Random fragments with random damage: the merge shows the same as the naive reader, whatever
+//! `--threads`.
 
 use crate::full::cases;
 use crate::invocation::{Ended, RunDir, trace_merge};
@@ -8,19 +9,20 @@ use crate::trace::assert_same;
 
 const CASES: u64 = 400;
 
-/// The trace of a fresh run for each number of threads: a merge may change what it has read (it settles rings).
+/// Returns the trace of a fresh run for each number of threads. A merge may change its inputs,
+/// because it settles rings.
 fn outputs_by_threads(make: &dyn Fn() -> RunDir) -> Vec<Vec<u8>> {
     let output = |threads: &&str| {
         let dir = make();
         let options = ["--threads", threads, "--report", "none", "-o", "-"];
-        let ended = Ended::of(trace_merge().args(options).arg(dir.path()));
+        let ended = Ended::run(trace_merge().args(options).arg(dir.path()));
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         ended.stdout
     };
     ["1", "2", "3", "8"].iter().map(output).collect()
 }
 
-/// Damage to compare: what is missing has no place of its own in a fragment.
+/// Returns damage in comparable form: missing data has no offset of its own in a fragment.
 fn located(mut damage: Vec<oracle::Damage>) -> Vec<oracle::Damage> {
     for (file, offset, kind) in &mut damage {
         if matches!(kind.as_str(), "gap" | "ring_missing" | "bad_ring") {
@@ -32,7 +34,7 @@ fn located(mut damage: Vec<oracle::Damage>) -> Vec<oracle::Damage> {
     damage
 }
 
-/// Compares the merges of the run that `make` writes with the naive reader's; `what` names the case.
+/// Compares merges of the run that `make` writes with the naive reader. `what` names the case.
 pub(crate) fn check(make: &dyn Fn() -> RunDir, what: &str) {
     let dir = make();
     let expected = oracle::read(&dir.fragments());
@@ -57,11 +59,11 @@ pub(crate) fn check(make: &dyn Fn() -> RunDir, what: &str) {
     }
     assert_eq!(report.0["base_ns"], expected.base_ns, "{what}");
     let gaps = report.kind("gap");
-    // A process in which nothing has a time has no row for them.
+    // A process in which no event has a time has no track for them.
     assert!(merged.trace.gaps().len() as u64 <= gaps, "{what}");
-    let told = ["lost_events", "unfinished_spans"].map(|key| report.number(key));
+    let numbers = ["lost_events", "unfinished_spans"].map(|key| report.number(key));
     let expected_numbers = [expected.lost_events + gaps, expected.unfinished];
-    assert_eq!(told, expected_numbers, "{what}");
+    assert_eq!(numbers, expected_numbers, "{what}");
     let in_broken = |(file, offset, kind): &oracle::Damage| {
         let offset = usize::try_from(*offset).unwrap();
         let mut broken = expected.broken.iter();
@@ -77,12 +79,12 @@ pub(crate) fn check(make: &dyn Fn() -> RunDir, what: &str) {
     assert!(is_same, "{what}: the output depends on --threads");
 }
 
-/// A run of two whole fragments of ours and a foreign one.
+/// Returns a run of two undamaged fragments of ours and a foreign one.
 fn whole_run(seed: u64) -> RunDir {
     let (mut rng, dir) = (Rng::new(seed), RunDir::new());
     write_own(&mut rng, &dir.fragments(), 100, true);
     write_own(&mut rng, &dir.fragments(), 200, true);
-    // Lines that are far from the header are read by the part that they have in common with earlier ones.
+    // Lines far from the header are read by the prefix that they share with earlier ones.
     let path = dir.fragments().join("trace.200.jsonl");
     let bytes = std::fs::read(&path).unwrap();
     let (header, rest) = bytes.split_at(memchr::memchr(b'\n', &bytes).unwrap() + 1);
@@ -91,7 +93,7 @@ fn whole_run(seed: u64) -> RunDir {
     dir
 }
 
-/// A run of one or two fragments of ours and a foreign one, all damaged.
+/// Returns a run of one or two fragments of ours and a foreign one, all damaged.
 fn damaged_run(seed: u64) -> RunDir {
     let (mut rng, dir) = (Rng::new(seed), RunDir::new());
     for pid in [100, 200].into_iter().take(1 + rng.below(2)) {
@@ -102,7 +104,7 @@ fn damaged_run(seed: u64) -> RunDir {
     dir
 }
 
-/// Fragments of several parts of a file, so that threads share them out.
+/// Returns a run with fragments of several parts, so that threads share them.
 fn large_run() -> RunDir {
     let (mut rng, dir) = (Rng::new(7), RunDir::new());
     write_foreign(&mut rng, &dir.fragments(), 900, 40_000, false);

@@ -1,4 +1,5 @@
-//! Merges that are interrupted, run without `/proc` or may not start threads, and the files that they leave in the folder.
+//! Merges that are interrupted, run without `/proc`, or cannot start threads, and the files that
+//! they leave in the folder.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
@@ -14,22 +15,22 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// So many that compressing them takes many times as long as noticing that the trace has begun.
+/// So many that compressing them takes much longer than noticing that the trace has begun.
 const SPANS: u64 = 250_000;
 /// Merges started before giving up on ending one in the middle.
 const ATTEMPTS: u32 = 5;
 
-/// Bytes that a process has written so far; `None` if it ends just now.
+/// Returns the number of bytes that a process has written so far, or `None` if it has just ended.
 fn written_bytes(pid: u32) -> Option<u64> {
     let io = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let line = io.lines().find_map(|line| line.strip_prefix("wchar: "))?;
     line.parse().ok()
 }
 
-/// How a merge is ended in the middle.
+/// A way to end a merge in the middle.
 struct Interruption {
     options: &'static [&'static str],
-    /// It has written as much by then.
+    /// Number of bytes that it has written by then.
     begun_bytes: u64,
     signal: Signal,
 }
@@ -47,12 +48,12 @@ impl Interruption {
             sleep(Duration::from_millis(1));
         }
         let _ = kill_process(Pid::from_child(&child), self.signal); // perhaps it has ended
-        // A shell shows 128 and the number of the signal, 130 for Ctrl-C.
+        // A shell shows 128 plus the number of the signal, which is 130 for Ctrl-C.
         child.wait().unwrap().signal() == Some(self.signal.as_raw())
     }
 }
 
-/// Merges until one is ended in the middle, with `old` as the trace that is there already.
+/// Merges until one is ended in the middle, with `old` as the previous trace.
 fn end_in_the_middle(dir: &RunDir, old: Option<&str>, how: &Interruption) {
     let ended = (0..ATTEMPTS).any(|_| {
         let folder = tempfile::tempdir().unwrap();
@@ -87,7 +88,7 @@ fn a_merge_that_is_ended_leaves_nothing() {
         end_in_the_middle(&dir, None, &how);
         end_in_the_middle(&dir, Some("old"), &how);
     }
-    // In the second of six parts, of some 400 kB each.
+    // Ends it in the second of six parts, of some 400 kB each.
     let parts = Interruption {
         options: &["--split=4MB"],
         begun_bytes: 500_000,
@@ -96,7 +97,8 @@ fn a_merge_that_is_ended_leaves_nothing() {
     end_in_the_middle(&dir, None, &parts);
 }
 
-/// A shell that does something where `/proc` is hidden; nothing (said loudly) where it cannot be.
+/// Returns a shell that runs a command with `/proc` hidden. Returns `None`, with a loud message, if
+/// it cannot be hidden.
 fn without_proc(test: &str, then: &str) -> Option<Command> {
     let shell = |then: &str| {
         let mut command = Command::new("unshare");
@@ -114,10 +116,10 @@ fn without_proc(test: &str, then: &str) -> Option<Command> {
     Some(shell)
 }
 
-/// Without `/proc` there are no files without a name.
+/// Without `/proc`, unnamed files cannot be used.
 #[test]
-fn a_merge_without_proc_goes_through_a_temporary_name_that_a_signal_takes_away() {
-    let test = "a_merge_without_proc_goes_through_a_temporary_name_that_a_signal_takes_away";
+fn without_proc_a_signal_removes_the_temporary_name() {
+    let test = "without_proc_a_signal_removes_the_temporary_name";
     let script = r#"exec "$0" -q --threads 1 -o "$1" "$2""#;
     let dir = run(SPANS);
     let output = dir.path().join("out.json.gz");
@@ -140,7 +142,7 @@ fn a_merge_without_proc_goes_through_a_temporary_name_that_a_signal_takes_away()
     let (dir, output) = (run(10), "out.json");
     for round in ["new", "there"] {
         let mut merge = without_proc(test, script).unwrap();
-        let ended = Ended::of(merge.args([&dir.path().join(output), dir.path()]));
+        let ended = Ended::run(merge.args([&dir.path().join(output), dir.path()]));
         assert_eq!(ended.code, 0, "{round}: {}", ended.stderr);
         assert_eq!(names(dir.path()), ["fragments", output], "{round}");
     }
@@ -148,7 +150,7 @@ fn a_merge_without_proc_goes_through_a_temporary_name_that_a_signal_takes_away()
     assert_eq!(trace.shown().count(), 10);
 }
 
-/// A merge that is in the middle: of what it writes into a pipe only the first byte is read.
+/// Starts a merge that blocks in the middle, because only the first byte is read from its pipe.
 fn begun(merge: &mut Command) -> (Child, ChildStdout) {
     let mut child = merge.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
@@ -157,7 +159,7 @@ fn begun(merge: &mut Command) -> (Child, ChildStdout) {
 }
 
 #[test]
-fn one_signal_ends_a_merge_that_waits_and_says_so() {
+fn one_signal_ends_a_blocked_merge_with_a_message() {
     let dir = run(20_000);
     for (signal, name) in [
         (Signal::INT, "SIGINT"),
@@ -170,13 +172,13 @@ fn one_signal_ends_a_merge_that_waits_and_says_so() {
         kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(signal.as_raw()));
-        let said = String::from_utf8(output.stderr).unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
         let expected = format!("trace-merge: stopped by {name} before the end\n");
-        assert_eq!(said, expected);
+        assert_eq!(message, expected);
     }
 }
 
-/// A pipe that takes nothing more, and its reader.
+/// Returns a full pipe, and its reader.
 fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
@@ -186,7 +188,7 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
 }
 
 #[test]
-fn a_signal_ends_a_merge_whose_words_nobody_reads() {
+fn a_signal_ends_a_merge_whose_messages_nobody_reads() {
     let dir = run(20_000);
     let (_reader, writer) = full_pipe();
     let mut merge = trace_merge();
@@ -204,13 +206,13 @@ fn a_signal_ends_a_merge_whose_words_nobody_reads() {
     assert_eq!(signal, Some(Signal::INT.as_raw()));
 }
 
-/// A user without any other threads, so that a limit counts only those of the merge.
-const LONELY: u32 = 65_533;
+/// A user without any other threads, so that a limit only counts the threads of the merge.
+const UNUSED_USER: u32 = 65_533;
 
 #[test]
-fn a_merge_without_threads_to_spare_does_without_or_says_so() {
+fn a_merge_that_cannot_start_threads_works_or_reports_it() {
     if !geteuid().is_root() {
-        eprintln!("SKIPPED a_merge_without_threads_to_spare_does_without_or_says_so: not root");
+        eprintln!("SKIPPED a_merge_that_cannot_start_threads_works_or_reports_it: not root");
         return;
     }
     let dir = run(50_000);
@@ -224,16 +226,20 @@ fn a_merge_without_threads_to_spare_does_without_or_says_so() {
         merge
             .arg(&program)
             .args(["-q", "--threads", "2", "-o", "-"]);
-        let output = merge.arg(dir.path()).uid(LONELY).gid(LONELY).output();
+        let output = merge
+            .arg(dir.path())
+            .uid(UNUSED_USER)
+            .gid(UNUSED_USER)
+            .output();
         let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let message = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             assert_eq!(Trace::parse(&output.stdout).shown().count(), 50_000);
-            assert_eq!(said, "");
+            assert_eq!(message, "");
             merged += 1;
         } else {
-            assert!(said.starts_with("trace-merge: threads: "), "{said}");
-            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(message.starts_with("trace-merge: threads: "), "{message}");
+            assert_eq!(output.status.code(), Some(2), "{message}");
             refused += 1;
         }
     }

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The binary with none of the caller's profiling variables.
+/// Returns the binary without the caller's profiling variables.
 pub(crate) fn trace_merge() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trace-merge"));
     for name in ["DIR", "OUTPUT", "RUN", "MAIN_PID", "LEVEL"] {
@@ -20,7 +20,7 @@ pub(crate) fn trace_merge() -> Command {
     command
 }
 
-/// How a run ended.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -30,12 +30,12 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Runs `command` to its end; a panic or a signal fails the test.
-    pub(crate) fn of(command: &mut Command) -> Ended {
-        Ended::of_streams(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    pub(crate) fn run(command: &mut Command) -> Ended {
+        Ended::run_with_streams(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
-    /// The same, with the streams as `command` has them.
-    pub(crate) fn of_streams(command: &mut Command) -> Ended {
+    /// Runs `command` with its own streams.
+    pub(crate) fn run_with_streams(command: &mut Command) -> Ended {
         let output = command.spawn().unwrap().wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!stderr.contains("panicked"), "{stderr}");
@@ -47,26 +47,26 @@ impl Ended {
         }
     }
 
-    /// The report that `--report json` printed.
+    /// Parses the report that `--report json` printed.
     pub(crate) fn report(&self) -> Report {
         let report = serde_json::from_slice(&self.stdout);
         Report(report.unwrap_or_else(|error| panic!("{error}: {self:?}")))
     }
 }
 
-/// The JSON report.
+/// A JSON report.
 #[derive(Clone, Debug)]
 pub(crate) struct Report(pub(crate) Value);
 
 impl Report {
-    /// An integer at `key`.
+    /// Returns the integer at `key`.
     pub(crate) fn number(&self, key: &str) -> u64 {
         self.0[key]
             .as_u64()
             .unwrap_or_else(|| panic!("{key} in {}", self.0))
     }
 
-    /// Every damage as (file name, byte offset, kind), sorted.
+    /// Returns every damage as (file name, byte offset, kind), sorted.
     pub(crate) fn damage(&self) -> Vec<(String, u64, String)> {
         let entries = self.0["damage"].as_array().unwrap().iter();
         let mut all: Vec<_> = entries.map(damage_entry).collect();
@@ -74,12 +74,12 @@ impl Report {
         all
     }
 
-    /// How many of `kind` there are, from `damage_by_kind`.
+    /// Returns the number of damages of `kind`, from `damage_by_kind`.
     pub(crate) fn kind(&self, kind: &str) -> u64 {
         self.0["damage_by_kind"][kind].as_u64().unwrap_or(0)
     }
 
-    /// Events of phase `phase`.
+    /// Returns the number of events of phase `phase`.
     pub(crate) fn phase(&self, phase: &str) -> u64 {
         self.0["events_by_phase"][phase].as_u64().unwrap_or(0)
     }
@@ -117,20 +117,20 @@ impl RunDir {
         RunDir { folder }
     }
 
-    /// A run of this fragment alone.
-    pub(crate) fn of(fragment: &Fragment) -> RunDir {
+    /// Creates a run with this fragment only.
+    pub(crate) fn with_fragment(fragment: &Fragment) -> RunDir {
         let dir = RunDir::new();
         fragment.write_here(&dir.fragments());
         dir
     }
 
-    /// A run of a process whose fragment holds one block, of these lines.
-    pub(crate) fn of_block(process: &Process, lines: &[impl AsRef<str>]) -> RunDir {
-        RunDir::of(&one_block(process, lines))
+    /// Creates a run of a process whose fragment has one block of these lines.
+    pub(crate) fn with_block(process: &Process, lines: &[impl AsRef<str>]) -> RunDir {
+        RunDir::with_fragment(&one_block(process, lines))
     }
 
-    /// A run of lines of another recorder, in the fragment `trace.<name>.jsonl`.
-    pub(crate) fn of_lines(name: &str, lines: &[impl AsRef<str>]) -> RunDir {
+    /// Creates a run with lines of another recorder, in the fragment `trace.<name>.jsonl`.
+    pub(crate) fn with_lines(name: &str, lines: &[impl AsRef<str>]) -> RunDir {
         let dir = RunDir::new();
         dir.put(name, &stream(lines));
         dir
@@ -153,11 +153,11 @@ impl RunDir {
 
     /// Merges the directory into its `trace.json` with a JSON report.
     pub(crate) fn merge(&self) -> Merged {
-        Merged::of(&[], &[self.path()])
+        Merged::new(&[], &[self.path()])
     }
 }
 
-/// A merge that has succeeded.
+/// Result of a merge that succeeded.
 pub(crate) struct Merged {
     pub(crate) trace: Trace,
     pub(crate) bytes: Vec<u8>,
@@ -166,12 +166,12 @@ pub(crate) struct Merged {
 
 impl Merged {
     /// Merges `paths` with `options` and `--report json`, and reads the trace.
-    pub(crate) fn of(options: &[&str], paths: &[&Path]) -> Merged {
+    pub(crate) fn new(options: &[&str], paths: &[&Path]) -> Merged {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.json");
         let mut merge = trace_merge();
         merge.args(options).args(paths);
-        let ended = Ended::of(merge.args(["--report", "json", "-o"]).arg(&output));
+        let ended = Ended::run(merge.args(["--report", "json", "-o"]).arg(&output));
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let bytes = std::fs::read(&output).unwrap();
         Merged {

@@ -1,4 +1,5 @@
-//! Whatever a document holds, what is merged from it passes `--check`, and Perfetto's trace processor loads it.
+//! Whatever a document contains, a trace merged from it passes `--check`, and Perfetto's trace
+//! processor loads it.
 
 use crate::foreign::put;
 use crate::full::is_full;
@@ -12,10 +13,11 @@ use std::path::{Path, PathBuf};
 use trace_merge::check::{CheckReport, check};
 use trace_merge::{Error, EventOptions, Layout, Mode, Options, Output, Report, merge};
 
-/// The phases, one event of each.
+/// Phases, with one event of each.
 const PHASES: &str = "XBEiIRCstfbneMScP";
 
-/// Errors that come of what is not recorded: ends whose begin is missing, and of arrows on threads without a span.
+/// Errors caused by events that were not recorded: ends without a begin, and flows on threads
+/// without a span.
 const OF_RECORDING: [&str; 4] = [
     "flow_no_enclosing_slice",
     "flow_duplicate_id",
@@ -28,11 +30,11 @@ const REPAIRED: &str = "repaired_number repaired_escape repaired_time repaired_k
     repaired_arrow repaired_phase";
 const DAMAGED: &str = "bad_event unknown_phase no_id bad_counter bad_name";
 
-/// Documents by default, and of these those that the trace processor loads.
+/// Default number of documents, and number of these that the trace processor loads.
 const DOCUMENTS: u64 = 400;
 const LOADED: u64 = 60;
 
-/// All of them, and those loaded.
+/// Returns the number of documents, and the number of loaded ones.
 fn counts() -> (u64, u64) {
     let documents = || std::env::var("SA_TEST_DOCUMENTS").ok()?.parse().ok();
     match is_full() {
@@ -41,7 +43,7 @@ fn counts() -> (u64, u64) {
     }
 }
 
-/// How a document is merged.
+/// Returns random options to merge a document.
 fn options(folder: &Path, path: PathBuf, rng: &mut Rng) -> Options {
     let kind = rng.below(8);
     let layout = match kind {
@@ -64,7 +66,7 @@ fn options(folder: &Path, path: PathBuf, rng: &mut Rng) -> Options {
     }
 }
 
-/// What is found in what was merged, and must not be.
+/// Returns the findings in a merged trace that must not be there.
 fn found(checked: &CheckReport, is_verbatim: bool) -> Vec<&'static str> {
     if is_verbatim {
         // The lines are as they were recorded, but the trace loads.
@@ -77,7 +79,7 @@ fn found(checked: &CheckReport, is_verbatim: bool) -> Vec<&'static str> {
         .collect()
 }
 
-/// Merges the document of a seed into `out.json`; nothing if nothing in it is usable.
+/// Merges the document of a seed into `out.json`. Returns `None` if nothing in it is usable.
 fn merged(folder: &Path, seed: u64) -> Option<(Document, bool, Report)> {
     let mut rng = Rng::new(seed);
     let document = document(&mut rng);
@@ -94,8 +96,8 @@ fn merged(folder: &Path, seed: u64) -> Option<(Document, bool, Report)> {
 }
 
 #[test]
-fn issue_19_what_is_merged_passes_its_own_check_and_loads() {
-    let test = "issue_19_what_is_merged_passes_its_own_check_and_loads";
+fn issue_19_merged_documents_pass_the_check_and_load() {
+    let test = "issue_19_merged_documents_pass_the_check_and_load";
     let folder = tempfile::tempdir().unwrap();
     let (mut traces, mut repaired, mut damaged) = (0, 0, 0);
     let (documents, loaded) = counts();
@@ -133,7 +135,7 @@ fn combinations() -> Vec<String> {
     let deep = "[".repeat(100) + &"]".repeat(100);
     let values: Vec<&str> = ODD.split(' ').chain([&*long, &*digits, &*deep]).collect();
     for phase in PHASES.chars() {
-        // Each on a thread of its own, so that none is in another's way.
+        // Each event is on a thread of its own, so that they do not interfere.
         let members = |number: usize| {
             let mut members = event(phase, number);
             set(&mut members, "tid", &(1000 + number).to_string());
@@ -184,8 +186,8 @@ fn issue_19_every_member_with_every_odd_value_loads() {
             let is_found = |kind: &str| by_kind.get(kind) > Some(&1);
             assert!(kinds.split(' ').all(is_found), "{by_kind:?}");
         }
-        let told = report.events.total + report.damage.total;
-        assert_eq!(told, all.len() as u64, "each is there or counted");
+        let counted = report.events.total + report.damage.total;
+        assert_eq!(counted, all.len() as u64, "each is there or counted");
         let Some(rows) = query(test, &path, &[ERRORS]) else {
             return;
         };

@@ -1,11 +1,12 @@
-//! Characters that nobody sees (issue 19, 13): marks of direction and others reach no terminal.
+//! Invisible characters (issue 19, 13): direction marks and similar characters never reach a
+//! terminal.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::pypto;
 use format_oracle::writer::line::{On, stream};
 
 #[test]
-fn issue_19_messages_turn_no_terminal_around() {
+fn issue_19_messages_do_not_control_the_terminal() {
     let dir = RunDir::new();
     let odd = dir.path().join("od\u{202e}d\u{1b}[2J");
     std::fs::create_dir_all(odd.join("fragments")).unwrap();
@@ -22,12 +23,12 @@ fn issue_19_messages_turn_no_terminal_around() {
         (&["--check"], &missing, 2),
         (&["--check"], &fragment, 1),
     ] {
-        let ended = Ended::of(trace_merge().args(options).arg(path));
+        let ended = Ended::run(trace_merge().args(options).arg(path));
         assert_eq!(ended.code, code, "{options:?}: {}", ended.stderr);
-        let said = ended.stderr + &String::from_utf8(ended.stdout).unwrap();
-        let is_hidden = !said.contains(['\u{202e}', '\u{1b}', '\u{200b}']);
-        assert!(is_hidden, "{options:?}: {said:?}");
-        let is_spelled = said.contains("<U+202E>") || said.contains("\\u202e");
-        assert!(code == 1 || is_spelled, "{said}");
+        let output = ended.stderr + &String::from_utf8(ended.stdout).unwrap();
+        let is_hidden = !output.contains(['\u{202e}', '\u{1b}', '\u{200b}']);
+        assert!(is_hidden, "{options:?}: {output:?}");
+        let is_spelled = output.contains("<U+202E>") || output.contains("\\u202e");
+        assert!(code == 1 || is_spelled, "{output}");
     }
 }

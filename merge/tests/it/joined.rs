@@ -1,4 +1,5 @@
-//! Windows, filters and rows beside threads together: what is shown must be what a merge of the shown lines alone shows.
+//! Windows, filters and extra lanes together: the result must be the same as a merge of only the
+//! shown lines.
 
 use crate::clashing::{Clashing, ORDERS};
 use crate::invocation::{Merged, RunDir};
@@ -8,23 +9,24 @@ use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A span, an instant, or the two halves of a span.
-struct Thing {
+/// A span, an instant, or the begin and end of a span.
+struct Item {
     lines: Vec<String>,
     start: u64,
     end: u64,
-    kept: bool,
+    is_kept: bool,
 }
 
-/// Returns things of one thread, so close that many overlap. A thing that is asked for has a word in its name, category and request id, and its own
-/// process if `by_pid`.
-fn things(rng: &mut Rng, tid: u32, count: usize, by_pid: bool) -> Vec<Thing> {
-    let mut things = Vec::new();
+/// Returns items of one thread, so close to each other that many overlap. An item that
+/// the filter must keep has a special name, category and request id, and its own process if
+/// `by_pid`.
+fn items(rng: &mut Rng, tid: u32, count: usize, by_pid: bool) -> Vec<Item> {
+    let mut items = Vec::new();
     for serial in 0..count {
         let mut thread = Clashing::new(rng, tid, 4_000);
-        let kept = !thread.rng.one_in(3);
-        thread.category = if kept { "keep" } else { "hide" };
-        thread.pid = if kept || !by_pid { 900 } else { 910 };
+        let is_kept = !thread.rng.one_in(3);
+        thread.category = if is_kept { "keep" } else { "hide" };
+        thread.pid = if is_kept || !by_pid { 900 } else { 910 };
         let name = format!("{} {serial}", thread.category);
         let args = format!(r#","args":{{"request_id":"{}"}}"#, thread.category);
         let id = format!(r#","id":{serial}"#);
@@ -32,36 +34,37 @@ fn things(rng: &mut Rng, tid: u32, count: usize, by_pid: bool) -> Vec<Thing> {
         let mut end = start + dur;
         match thread.rng.below(9) {
             0 => {
-                thread.put("B", &name, (start, start), &args);
-                thread.put("E", &name, (end, end), "");
+                thread.add("B", &name, (start, start), &args);
+                thread.add("E", &name, (end, end), "");
             }
             1 => {
-                thread.put("i", &name, (start, start), &format!(r#","s":"t"{args}"#));
+                thread.add("i", &name, (start, start), &format!(r#","s":"t"{args}"#));
                 end = start;
             }
             2 => {
-                thread.put("b", &name, (start, start), &format!("{id}{args}"));
-                thread.put("e", &name, (end, end), &id);
+                thread.add("b", &name, (start, start), &format!("{id}{args}"));
+                thread.add("e", &name, (end, end), &id);
             }
             _ => thread.span_with(&name, start, dur, &args),
         }
         let lines = thread.lines(ORDERS[0]);
-        things.push(Thing {
+        items.push(Item {
             lines,
             start,
             end,
-            kept,
+            is_kept,
         });
     }
-    things
+    items
 }
 
-fn write<'a>(dir: &RunDir, things: impl Iterator<Item = &'a Thing>) {
-    let lines: Vec<String> = things.flat_map(|thing| thing.lines.clone()).collect();
+fn write<'a>(dir: &RunDir, items: impl Iterator<Item = &'a Item>) {
+    let lines: Vec<String> = items.flat_map(|item| item.lines.clone()).collect();
     dir.put("900", &stream(&lines));
 }
 
-/// Returns the events as they were before they were cut, sorted and without their ids, and how many are marked.
+/// Returns the events as they were before they were cut, sorted and without their ids, and the
+/// number of marked ones.
 fn unmarked(merged: &Merged) -> (Vec<Event>, u64) {
     let (events, marks) = merged.trace.whole();
     let without_id = |event| Event { id: None, ..event };
@@ -77,26 +80,26 @@ fn assert_nothing_empty(merged: &Merged, what: &str) {
     let processes: BTreeSet<_> = threads.iter().map(|(pid, _)| pid).collect();
     for event in merged.trace.phase("M") {
         let (pid, tid) = key(event);
-        let of_thread = event["name"].as_str().unwrap().starts_with("thread_");
+        let is_of_thread = event["name"].as_str().unwrap().starts_with("thread_");
         let has_event = processes.contains(&pid);
-        let has_event = has_event && (!of_thread || threads.contains(&(pid, tid)));
+        let has_event = has_event && (!is_of_thread || threads.contains(&(pid, tid)));
         assert!(has_event, "{what}: {event}");
     }
-    let told = merged.report.0["processes"].as_array().unwrap().len();
-    assert_eq!(told, processes.len(), "{what}");
+    let reported = merged.report.0["processes"].as_array().unwrap().len();
+    assert_eq!(reported, processes.len(), "{what}");
 }
 
 #[test]
-fn what_is_asked_for_is_shown_as_if_there_was_nothing_else() {
+fn selected_events_are_shown_as_if_there_were_no_others() {
     let (mut moved, mut marked, mut unmoved) = (0, 0, 0);
     for seed in 0..120 {
         let mut rng = Rng::new(seed);
         let filters = ["name=keep*", "cat=keep", "request=keep", "pid=900"];
         let filter = [None, Some(filters[rng.below(4)])][rng.below(2)];
         let by_pid = filter == Some(filters[3]);
-        let mut all = things(&mut rng, 901, 60, by_pid);
-        all.extend(things(&mut rng, 902, 30, by_pid));
-        let first = all.iter().map(|thing| thing.start).min().unwrap();
+        let mut all = items(&mut rng, 901, 60, by_pid);
+        all.extend(items(&mut rng, 902, 30, by_pid));
+        let first = all.iter().map(|item| item.start).min().unwrap();
         let (from, to) = match seed % 3 {
             0 => (0, u64::MAX),
             _ => {
@@ -112,25 +115,24 @@ fn what_is_asked_for_is_shown_as_if_there_was_nothing_else() {
         asked.extend(filter.map(|filter| format!("--{filter}")));
         let mut options = vec!["--no-settle", "--no-link-requests"];
         options.extend(asked.iter().map(String::as_str));
-        let is_shown = |thing: &&Thing| {
-            thing.start <= to && thing.end >= from && (thing.kept || filter.is_none())
+        let is_shown = |item: &&Item| {
+            item.start <= to && item.end >= from && (item.is_kept || filter.is_none())
         };
         let (dir, alone) = (RunDir::new(), RunDir::new());
         write(&dir, all.iter());
         write(&alone, all.iter().filter(is_shown));
-        if !all.iter().any(|thing| is_shown(&thing)) {
+        if !all.iter().any(|item| is_shown(&item)) {
             continue;
         }
-        let found = Merged::of(&options, &[dir.path()]);
-        let [whole, expected] = [&dir, &alone].map(|dir| Merged::of(&options[..2], &[dir.path()]));
+        let found = Merged::new(&options, &[dir.path()]);
+        let [whole, expected] = [&dir, &alone].map(|dir| Merged::new(&options[..2], &[dir.path()]));
         let what = format!("seed {seed} {options:?}");
         let (events, marks) = unmarked(&found);
         assert_eq!(events, unmarked(&expected).0, "{what}");
         if filter.is_some() {
             assert_nothing_empty(&found, &what);
         }
-        let is_crossing =
-            |thing: &&Thing| is_shown(thing) && (thing.start < from || thing.end > to);
+        let is_crossing = |item: &&Item| is_shown(item) && (item.start < from || item.end > to);
         let crossing = all.iter().filter(is_crossing).count() as u64;
         let window = &found.report.0["window"];
         assert_eq!(
@@ -149,7 +151,8 @@ fn what_is_asked_for_is_shown_as_if_there_was_nothing_else() {
             "{what}"
         );
         assert!((crossing..=2 * crossing).contains(&marks), "{what}");
-        let number = |key: &str| [&whole, &found, &expected].map(|of| of.report.number(key));
+        let number =
+            |key: &str| [&whole, &found, &expected].map(|merged| merged.report.number(key));
         let left_out =
             ["filter", "window"].map(|by| found.report.0[by]["events_left_out"].as_u64());
         let left_out: u64 = left_out.into_iter().flatten().sum();
@@ -158,7 +161,7 @@ fn what_is_asked_for_is_shown_as_if_there_was_nothing_else() {
         let spans = number("overlapping_spans");
         assert_eq!(spans[1], spans[2], "{what}");
         let threads = ["--threads=1", "--threads=3"][usize::from(rng.one_in(2))];
-        let again = Merged::of(&[&options[..], &[threads]].concat(), &[dir.path()]);
+        let again = Merged::new(&[&options[..], &[threads]].concat(), &[dir.path()]);
         assert!(again.bytes == found.bytes, "{what}");
         (moved, marked) = (moved + spans[1], marked + marks);
         unmoved += spans[0] - spans[1];

@@ -1,4 +1,4 @@
-//! docs/report.md and docs/clocks.md name the keys of reports, and of traces' `otherData`.
+//! docs/report.md and docs/clocks.md explain the keys of reports, and of the traces' `otherData`.
 
 use crate::foreign;
 use crate::invocation::{Merged, RunDir};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Objects whose keys are no names of ours.
+/// Objects whose keys are not fixed.
 const FREE: &str = "events_by_phase damage_by_kind damage repaired_by_kind repaired";
 
 fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
@@ -26,7 +26,8 @@ fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Steps of one request that overlap, one with a number that JSON has not, and a damaged line.
+/// Returns a run with overlapping steps of one request, one step with a number that JSON does not
+/// allow, and a damaged line.
 fn run() -> RunDir {
     let (dir, on) = (RunDir::new(), On { pid: 5, tid: 5 });
     let step = |number: u64| on.span(1_000 * number, 1_500, "step", r#""request_id":"r-1""#);
@@ -36,11 +37,11 @@ fn run() -> RunDir {
     dir
 }
 
-/// Those of merges of which each has something to say that the others have not.
+/// Returns the keys of several merges. Each merge reports something that the others do not.
 fn all_keys() -> BTreeSet<String> {
     let (mut keys, dir) = (BTreeSet::new(), run());
     let mut add = |options: &[&str], paths: &[&Path]| {
-        let merged = Merged::of(options, paths);
+        let merged = Merged::new(options, paths);
         add_keys(&merged.report.0, &mut keys);
         add_keys(&merged.trace.document["otherData"], &mut keys);
     };
@@ -54,13 +55,16 @@ fn all_keys() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_documents_name_the_keys_of_merges() {
+fn the_documents_explain_the_keys_of_reports() {
     let mut documents = include_str!("../../../docs/report.md").to_owned();
     documents += include_str!("../../../docs/clocks.md");
     let keys = all_keys();
     for key in &keys {
         assert!(documents.contains(&format!("`{key}`")), "{key}");
     }
-    let known = "drift_ppm spans_cut packed text_bytes part requests";
-    assert!(known.split(' ').all(|key| keys.contains(key)), "{keys:?}");
+    let expected = "drift_ppm spans_cut packed text_bytes part requests";
+    assert!(
+        expected.split(' ').all(|key| keys.contains(key)),
+        "{keys:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Requests linked, in bounds: of memory, of folders for temporary files, of ids that an event may have.
+//! Bounds of linked requests: memory, folders for temporary files, and ids per event.
 
 use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::memory::{assert_below, peak_kib};
@@ -6,7 +6,8 @@ use crate::usage::merges;
 use format_oracle::writer::line::On;
 use serde_json::Value;
 
-/// Writes requests that an API process and an engine know by different ids, each with a span in both.
+/// Writes requests that an API process and an engine know by different ids, each with a span in
+/// both.
 fn many_requests(many: u64) -> RunDir {
     let dir = RunDir::new();
     let write = |pid: u32, suffix: &str| {
@@ -26,7 +27,8 @@ fn many_requests(many: u64) -> RunDir {
     dir
 }
 
-/// Merges into a file, with more options, and returns the trace. Fails if that takes more memory than the bound.
+/// Merges into a file with these options, and returns the trace. Fails if that takes more memory
+/// than the bound.
 fn bounded(test: &str, dir: &RunDir, bound_kib: u64, options: &[&str]) -> String {
     let output = dir.path().join("out.json");
     let mut command = trace_merge();
@@ -42,12 +44,12 @@ fn count(trace: &str, text: &str) -> u64 {
     links.filter(|line| line.contains(text)).count() as u64
 }
 
-/// The requests without arrows depend on the ids alone, and the report counts them.
+/// The ids alone determine which requests have no arrows, and the report counts them.
 #[test]
 fn requests_beyond_the_memory_are_left_out_and_counted() {
     const MANY: u64 = 20_000;
     let dir = many_requests(MANY);
-    let merged = |options: &[&str]| Merged::of(options, &[dir.path()]);
+    let merged = |options: &[&str]| Merged::new(options, &[dir.path()]);
     let all = merged(&[]);
     assert_eq!(all.report.0["links"]["requests"], MANY);
     assert_eq!(all.report.0["links"]["requests_dropped"], Value::Null);
@@ -68,13 +70,13 @@ fn requests_beyond_the_memory_are_left_out_and_counted() {
         assert_eq!(*links, seven.report.0["links"]);
         let mut merge = trace_merge();
         let ended = merges(merge.args(memory).args(["-o", "-"]).arg(dir.path()));
-        let told =
+        let message =
             format!("requests not linked, because --memory is too small: at least {dropped}\n");
-        assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+        assert!(ended.stderr.contains(&message), "{}", ended.stderr);
     }
 }
 
-/// The requests that are left out are counted with a temporary file, if they are many.
+/// If many requests are left out, they are counted with a temporary file.
 #[test]
 fn many_workers_and_many_requests_take_bounded_memory() {
     let test = "many_workers_and_many_requests_take_bounded_memory";
@@ -86,7 +88,8 @@ fn many_workers_and_many_requests_take_bounded_memory() {
     assert_eq!(count(&trace, ""), 2 * many);
     let options = ["--threads", "8", "--memory", "64MiB"];
     bounded(test, &dir, 64 << 10, &options);
-    // Without a folder for temporary files the trace has no arrows, unless the output's folder can be used.
+    // Without a folder for temporary files the trace has no arrows, unless the output's folder can
+    // be used.
     let nowhere = |output: &str| {
         let mut command = trace_merge();
         command
@@ -99,14 +102,14 @@ fn many_workers_and_many_requests_take_bounded_memory() {
     let beside = std::fs::read_to_string(&output).unwrap();
     assert!(beside.contains("sa_link"));
     let ended = nowhere("-");
-    let told = "requests are not linked: temporary file in /nowhere: No such file";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let message = "requests are not linked: temporary file in /nowhere: No such file";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
     let whole = String::from_utf8(ended.stdout).unwrap();
     assert!(!whole.contains("sa_link"));
     assert_eq!(whole.matches("\"step\"").count() as u64, 2 * many);
 }
 
-/// The longest line that there may be, nearly.
+/// Nearly the maximum length of a line.
 const LONG: usize = 16 << 20;
 
 #[test]
@@ -128,10 +131,11 @@ fn an_event_of_millions_of_ids_takes_bounded_memory() {
     let trace = bounded(test, &dir, 64 << 10, &[]);
     let events = trace.lines().filter(|line| line.contains("\"step\""));
     assert_eq!(events.count(), 4);
-    // 0 to 1023 of the second event, and of the third; 1 is in the first event too, and 5 in the last one.
+    // The ids 0 to 1023 of the second and the third event. 1 is in the first event too, and 5 in
+    // the last one.
     let flows = trace.lines().filter(|line| line.contains("sa_link"));
     assert_eq!(flows.count(), 2 * 1024 + 2);
     let ended = merges(trace_merge().arg(dir.path()).args(["-o", "-"]));
-    let told = "events with too many request ids, of which some are ignored: 3";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let message = "events with too many request ids, of which some are ignored: 3";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
 }

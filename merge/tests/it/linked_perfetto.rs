@@ -1,4 +1,5 @@
-//! The flows that link requests in Perfetto's own trace processor: for each request exactly its chain, in order of time.
+//! The flows that link requests in Perfetto's own trace processor: for each request exactly its
+//! chain, in order of time.
 
 use crate::invocation::{Merged, one_block};
 use crate::oracle::links::expected;
@@ -11,22 +12,22 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// An arrow: time in ns and name of the slices at both ends.
+/// Time in ns and name of the slices at both ends of an arrow.
 type Arrow = [(i64, String); 2];
 
 const ARROWS: &str = "select f.trace_id, so.ts, so.name, si.ts, si.name from flow f \
     join slice so on so.id = f.slice_out join slice si on si.id = f.slice_in";
 
-/// The arrows that the events of a merged trace ask for, by request.
-fn asked_for(merged: &Merged) -> Vec<Vec<Arrow>> {
+/// Returns the arrows that the events of a merged trace require, by request.
+fn expected_arrows(merged: &Merged) -> Vec<Vec<Arrow>> {
     let mut names = BTreeMap::new();
     for event in merged.trace.shown() {
-        let row = (event["pid"].to_string(), event["tid"].to_string());
+        let track = (event["pid"].to_string(), event["tid"].to_string());
         let name = event["name"].as_str().unwrap();
-        // Of slices that begin together a viewer takes the innermost, which ended first.
+        // Of slices that begin together, a viewer uses the innermost one, which ended first.
         let dur_ns = event.get("dur").map_or(0, ns);
-        let known = names.entry((ns(&event["ts"]), row));
-        let innermost = known.or_insert((dur_ns, name));
+        let entry = names.entry((ns(&event["ts"]), track));
+        let innermost = entry.or_insert((dur_ns, name));
         *innermost = (*innermost).min((dur_ns, name));
     }
     let end = |(ts_ns, _, pid, tid): &(i64, String, String, String)| {
@@ -47,7 +48,8 @@ fn sorted(mut flows: Vec<Vec<Arrow>>) -> Vec<Vec<Arrow>> {
     flows
 }
 
-/// Checks the arrows that the trace processor shows, by request. Returns the number of slices, or nothing (said loudly) where it cannot be set up.
+/// Checks the arrows that the trace processor shows for each request. Returns the number of slices.
+/// Returns `None`, with a loud message, if it cannot be set up.
 pub(crate) fn check(test: &str, merged: &Merged) -> Option<u64> {
     let rows = query_bytes(test, &merged.bytes, &[ERRORS, ARROWS, SLICES])?;
     assert!(rows[0].is_empty(), "{test}: {:?}", rows[0]);
@@ -58,12 +60,13 @@ pub(crate) fn check(test: &str, merged: &Merged) -> Option<u64> {
         flows.entry(row[0].to_string()).or_default().push(arrow);
     }
     let shown = sorted(flows.into_values().collect());
-    assert_eq!(shown, asked_for(merged), "{test}");
+    assert_eq!(shown, expected_arrows(merged), "{test}");
     assert!(!shown.is_empty());
     Some(number(&rows[2]))
 }
 
-/// Requests that come in one process and are served in two others, each step several of them; spans in spans and instants between.
+/// Writes requests that arrive in one process and are served in two others, with several requests
+/// per step. There are nested spans and instants in between.
 pub(crate) fn write_serving(rng: &mut Rng, folder: &Path) {
     let (api, engine) = (Process::new(10), Process::new(20));
     let (on, far) = (api.main_thread(), engine.main_thread());

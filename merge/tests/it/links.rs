@@ -1,4 +1,4 @@
-//! Requests linked by the ids in their events: held against a naive reader.
+//! Requests linked by the ids in their events, compared with a naive reader.
 
 use crate::full::cases;
 use crate::invocation::{Merged, RunDir};
@@ -10,7 +10,8 @@ use std::path::Path;
 
 const CASES: u64 = 150;
 
-/// Checks the flows of a merged trace, and what the report says of them; gives how many requests are linked.
+/// Checks the flows of a merged trace and their numbers in the report. Returns the number of linked
+/// requests.
 pub(crate) fn check(merged: &Merged, what: &str) -> usize {
     let (trace, report) = (&merged.trace, &merged.report.0["links"]);
     let flows = found(trace.links());
@@ -19,12 +20,12 @@ pub(crate) fn check(merged: &Merged, what: &str) -> usize {
     assert_eq!(report["events"], trace.links().count(), "{what}");
     let [total, added] = ["events_total", "events_added"].map(|key| merged.report.number(key));
     assert_eq!(trace.events.len() as u64, total + added, "{what}");
-    let told = &trace.document["otherData"]["linked_requests"];
-    assert_eq!(*told, flows.len(), "{what}");
+    let linked = &trace.document["otherData"]["linked_requests"];
+    assert_eq!(*linked, flows.len(), "{what}");
     flows.len()
 }
 
-/// Ids of a few requests, each in one of the forms in which engines know it.
+/// Returns the id of one of a few requests, in one of the forms that engines use.
 fn id(rng: &mut Rng) -> String {
     let name = format!("r{}", rng.below(6));
     match rng.below(8) {
@@ -48,7 +49,8 @@ fn args(rng: &mut Rng) -> String {
         2 => format!(r#""external_id":"{}""#, id(rng)),
         3 => format!(r#""internal_request_id":{}"#, rng.below(3)),
         4 => {
-            // One client's id for each engine's: what two say of one is a matter of taste.
+            // One client id for each engine id, because the result for conflicting ids is not
+            // specified.
             let name = rng.below(6);
             format!(r#""request_id":"x{name}","external_ids":["r{name}"]"#)
         }
@@ -59,7 +61,7 @@ fn args(rng: &mut Rng) -> String {
     }
 }
 
-/// An event at one of few times, so that many fall together.
+/// Returns an event at one of a few times, so that many coincide.
 fn event(rng: &mut Rng, on: On) -> String {
     let ts_ns = 5_000_000_000 + 1000 * (rng.next() % 400);
     let args = args(rng);
@@ -118,7 +120,7 @@ fn random_requests_are_linked_as_the_naive_reader_links_them() {
             &["--pid", "200", "--pid", "100"],
         ] {
             let options = [&["--no-settle"], options].concat();
-            let merged = Merged::of(&options, &[dir.path()]);
+            let merged = Merged::new(&options, &[dir.path()]);
             linked += check(&merged, &format!("seed {seed}, {options:?}")) as u64;
         }
     }

@@ -1,5 +1,6 @@
-//! Integration tests of the `trace-merge` binary: every test writes fragments byte by byte as FORMAT.md says, runs the binary, and
-//! compares its trace and report with an independent naive reader.
+//! Integration tests of the `trace-merge` binary. Every test writes fragments byte by byte
+//! according to FORMAT.md, runs the binary, and compares its trace and report with an independent
+//! naive reader.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -37,6 +38,7 @@ mod issue_19_documents;
 mod issue_19_hidden;
 mod joined;
 mod keys;
+mod lanes;
 mod link_bounds;
 mod linked_perfetto;
 mod links;
@@ -55,7 +57,6 @@ mod placed;
 mod program_flows;
 mod progress;
 mod pypto;
-mod rows;
 mod runs;
 mod segments;
 mod settle;

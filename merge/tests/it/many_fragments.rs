@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Fragments of processes: name, three spans, a clean end.
+/// Writes fragments of processes: name, three spans, a clean end.
 fn fill(dir: &RunDir, fragments: u32) {
     for pid in 1..=fragments {
         let (process, at) = (Process::new(pid), 5_000_000_000 + u64::from(pid) * 1_000);
@@ -35,7 +35,7 @@ fn issue_19_small_fragments_are_neither_mapped_nor_held_open() {
     const FRAGMENTS: u32 = 1_500;
     let dir = RunDir::new();
     fill(&dir, FRAGMENTS);
-    // What nobody reads makes the merge wait in the middle.
+    // The merge waits in the middle until somebody reads from the pipe.
     let pipe = dir.path().join("pipe");
     mkfifo(&pipe);
     let mut reader = fs::File::options();
@@ -59,15 +59,16 @@ fn issue_19_small_fragments_are_neither_mapped_nor_held_open() {
     }
     let _ = reader.read_to_end(&mut bytes);
     let ended = child.wait_with_output().unwrap();
-    let words = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{}: {words}", ended.status);
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{}: {stderr}", ended.status);
     let text = String::from_utf8(bytes).unwrap();
     let spans = text.matches(r#""ph":"X""#).count();
     assert_eq!(spans, 3 * FRAGMENTS as usize);
     assert!(most < FRAGMENTS as usize / 2, "{most} mappings");
 }
 
-/// What a merge of so many fragments takes: ticks, and KiB of anonymous memory at most.
+/// Returns the cost of merging this number of fragments: ticks, and maximum anonymous memory in
+/// KiB.
 fn cost(fragments: u32) -> (u64, u64) {
     let dir = RunDir::new();
     fill(&dir, fragments);
@@ -75,7 +76,7 @@ fn cost(fragments: u32) -> (u64, u64) {
     merge.args(["-q", "--report", "json"]).arg(dir.path());
     let report = tempfile::tempfile().unwrap();
     let merge = merge.stdout(report.try_clone().unwrap());
-    let cost = Cost::of(merge);
+    let cost = Cost::measure(merge);
     assert_eq!(cost.code, Some(0));
     (&report).rewind().unwrap();
     let report: serde_json::Value = serde_json::from_reader(report).unwrap();
@@ -89,17 +90,18 @@ fn cost(fragments: u32) -> (u64, u64) {
     (cost.ticks, cost.peak_kib)
 }
 
-/// Time and memory grow with the fragments, and no faster.
+/// Time and memory are proportional to the number of fragments.
 #[test]
-fn issue_19_fragments_of_a_few_lines_cost_the_same_however_many() {
-    // KiB of heap for each: names, ids and times of a process and its thread, and where its lines are.
+fn issue_19_the_cost_of_small_fragments_is_linear() {
+    // KiB of heap for each fragment: names, ids and times of a process and its thread, and the
+    // positions of its lines.
     const KIB: u64 = 9;
-    let test = "issue_19_fragments_of_a_few_lines_cost_the_same_however_many";
+    let test = "issue_19_the_cost_of_small_fragments_is_linear";
     let (few, many) = [(2_000, 8_000), (50_000, 100_000)][usize::from(is_full())];
     let (of_few, of_many) = (cost(few), cost(many));
     let more = of_many.1.saturating_sub(of_few.1);
     assert_below(KIB * u64::from(many - few), more, test);
-    // Twice as many take twice as long; what grows with their square shows where there are many.
+    // Twice as many fragments take twice as long. Quadratic growth only shows with many fragments.
     if is_full() {
         assert!(of_many.0 < 3 * of_few.0, "{of_few:?}, {of_many:?}");
     }

@@ -1,10 +1,10 @@
-//! More spans that clash than memory shall hold, and more than there are rows for.
+//! More overlapping spans than fit in memory, and more than there are lanes for.
 
 use crate::clashing::{Clashing, ORDERS, Order};
 use crate::invocation::{RunDir, trace_merge};
+use crate::lanes::assert_tracks_nest;
 use crate::memory::{assert_below, peak_kib};
 use crate::random::Rng;
-use crate::rows::assert_rows_nest;
 use crate::usage::merges;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::process::Stdio;
 
 #[test]
-fn rows_are_named_after_their_thread_and_what_fits_on_none_is_told() {
+fn lanes_are_named_after_their_thread_and_spans_without_one_are_counted() {
     let (mut rng, dir) = (Rng::new(1), RunDir::new());
     let mut thread = Clashing::new(&mut rng, 903, 1);
     for number in 0..300 {
@@ -25,8 +25,8 @@ fn rows_are_named_after_their_thread_and_what_fits_on_none_is_told() {
     dir.put("900", &stream(&lines));
     let merged = dir.merge();
     let names: BTreeSet<String> = merged.trace.thread_names().into_values().collect();
-    let of_row = |row: u32| format!("worker (overlapping {row})");
-    let expected = (1..=255).map(of_row).chain(["worker".to_owned()]);
+    let lane_name = |lane: u32| format!("worker (overlapping {lane})");
+    let expected = (1..=255).map(lane_name).chain(["worker".to_owned()]);
     assert_eq!(names, expected.collect());
     let keys = ["overlapping_spans", "rows_added", "overlapping_spans_left"];
     assert_eq!(keys.map(|key| merged.report.number(key)), [255, 255, 44]);
@@ -37,7 +37,8 @@ fn serial(event: &Value) -> usize {
     event["name"].as_str().unwrap().parse().unwrap()
 }
 
-/// A thread with so many clashing spans that to sort them takes temporary files.
+/// Returns a run whose thread has so many overlapping spans that sorting them needs temporary
+/// files.
 pub(crate) fn many() -> (RunDir, usize) {
     let (mut rng, dir, count) = (Rng::new(7), RunDir::new(), 250_000);
     let mut thread = Clashing::new(&mut rng, 903, 50 * count);
@@ -53,7 +54,7 @@ pub(crate) fn many() -> (RunDir, usize) {
 fn very_many_spans_clash() {
     let (dir, count) = many();
     let merged = dir.merge();
-    assert_rows_nest(&merged, "many");
+    assert_tracks_nest(&merged, "many");
     let spans = merged.trace.phase("X");
     let mut serials: Vec<usize> = spans.iter().map(|span| serial(span)).collect();
     serials.sort_unstable();
@@ -64,7 +65,7 @@ fn very_many_spans_clash() {
     assert!(merges(&mut alone).stdout == merged.bytes);
 }
 
-/// 30 MB of steps with 20 spans each on 100 threads, of which some clash.
+/// 30 MB of steps with 20 spans each on 100 threads, some of which overlap.
 #[test]
 fn many_threads_take_little_memory() {
     for order in ORDERS {

@@ -1,15 +1,16 @@
-//! What a merge takes: anonymous memory, which is its heap and stacks and not the files that it maps, and processor time.
+//! Cost of a merge: processor time, and anonymous memory, which includes its heap and stacks but
+//! not the files that it maps.
 
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// Set where programs run in an emulator, whose own memory is part of theirs.
+/// Set if programs run in an emulator, whose memory counts as theirs.
 const EMULATED: &str = "SA_TEST_EMULATED";
 
-/// Less is a program that has only begun.
+/// A program with less memory has only just started.
 const MIN_KIB: u64 = 1 << 10;
 
-/// Of a child that has not ended, in KiB.
+/// Returns the anonymous memory of a child that has not ended, in KiB.
 pub(crate) fn anonymous_kib(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status
@@ -18,7 +19,8 @@ pub(crate) fn anonymous_kib(child: &Child) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// Processor time that a child has taken so far, in ticks of 10 ms; one that has ended is still told of until it is waited for.
+/// Returns the processor time that a child has used so far, in ticks of 10 ms. It is still
+/// available after the child has ended, until the parent waits for it.
 fn ticks(child: &Child) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
@@ -29,13 +31,13 @@ fn ticks(child: &Child) -> Option<u64> {
 /// Cost of a child process that has ended.
 pub(crate) struct Cost {
     pub(crate) ticks: u64,
-    /// The most anonymous memory that it had at any millisecond.
+    /// Maximum anonymous memory, sampled every millisecond.
     pub(crate) peak_kib: u64,
     pub(crate) code: Option<i32>,
 }
 
 impl Cost {
-    pub(crate) fn of(command: &mut Command) -> Cost {
+    pub(crate) fn measure(command: &mut Command) -> Cost {
         let mut child = command.spawn().unwrap();
         let (mut ticks, mut peak_kib) = (0, 0);
         while child.try_wait().unwrap().is_none() {
@@ -51,14 +53,14 @@ impl Cost {
     }
 }
 
-/// Returns the most anonymous memory that a merge has until it ends well, in KiB.
+/// Runs a merge that must succeed, and returns its maximum anonymous memory in KiB.
 pub(crate) fn peak_kib(merge: &mut Command) -> u64 {
-    let cost = Cost::of(merge);
+    let cost = Cost::measure(merge);
     assert_eq!(cost.code, Some(0));
     cost.peak_kib
 }
 
-/// What a merge has at work, in KiB, is less than the bound.
+/// Asserts that the memory of a merge in KiB is below a bound.
 pub(crate) fn assert_below(bound_kib: u64, kib: u64, test: &str) {
     eprintln!("{test}: {kib} KiB of anonymous memory");
     assert!(kib >= MIN_KIB, "{test}: {kib} KiB");

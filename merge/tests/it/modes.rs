@@ -1,4 +1,4 @@
-//! Who may read what a merge writes: nobody who may not read the fragments.
+//! Access to the output of a merge: only users who may read the fragments may read it.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Modes of the folders and of the fragments in them, and of a trace.
+/// Modes of the folders, of the fragments in them, and of the trace.
 const CASES: [(u32, u32, u32); 7] = [
     (0o700, 0o600, 0o600),
     (0o750, 0o600, 0o600),
@@ -30,7 +30,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-fn run_of(folders: u32, files: u32) -> RunDir {
+fn run_with_modes(folders: u32, files: u32) -> RunDir {
     let dir = run(4_000);
     set_mode(&dir.fragments().join("trace.90.jsonl"), files);
     set_mode(&dir.fragments(), folders);
@@ -38,7 +38,7 @@ fn run_of(folders: u32, files: u32) -> RunDir {
     dir
 }
 
-/// A merge under a umask.
+/// Runs a merge under a umask.
 fn merge_under(umask: &str, arguments: &[&str], input: &Path, output: Option<&Path>) {
     let mut command = Command::new("sh");
     command.args(["-c", r#"umask "$0"; exec "$@""#, umask]);
@@ -50,7 +50,7 @@ fn merge_under(umask: &str, arguments: &[&str], input: &Path, output: Option<&Pa
     merges(&mut command);
 }
 
-/// Asserts that the files in a folder have a mode, except for the fragments in it.
+/// Asserts that all files in a folder have a mode, except for the fragments.
 fn assert_mode(folder: &Path, count: usize, expected: u32, what: &str) {
     let mut written = names(folder);
     written.retain(|name| name != "fragments");
@@ -61,22 +61,25 @@ fn assert_mode(folder: &Path, count: usize, expected: u32, what: &str) {
 }
 
 #[test]
-fn issue_19_a_trace_or_snapshot_is_for_those_who_may_read_the_fragments() {
+fn issue_19_a_trace_is_readable_for_users_who_may_read_the_fragments() {
     for ((folders, files, expected), umask) in CASES.iter().zip(UMASKS.iter().cycle()) {
-        let (dir, place) = (run_of(*folders, *files), tempfile::tempdir().unwrap());
-        set_mode(place.path(), 0o755);
+        let (dir, folder) = (
+            run_with_modes(*folders, *files),
+            tempfile::tempdir().unwrap(),
+        );
+        set_mode(folder.path(), 0o755);
         let what = format!("of {files:o} in {folders:o} under {umask}");
         let (trace, part) = (
-            place.path().join("out.json"),
-            place.path().join("part.json"),
+            folder.path().join("out.json"),
+            folder.path().join("part.json"),
         );
         merge_under(umask, &[], dir.path(), None);
         merge_under(umask, &["-z"], dir.path(), None);
         merge_under(umask, &[], dir.path(), Some(&trace));
         merge_under(umask, &["--split=200KB"], dir.path(), Some(&part));
         assert_mode(dir.path(), 2, *expected, &what);
-        assert_mode(place.path(), 3, *expected, &what);
-        // A snapshot's folders have the modes of the run's.
+        assert_mode(folder.path(), 3, *expected, &what);
+        // The folders of a snapshot have the modes of the run's folders.
         fs::write(dir.path().join("run"), "{}").unwrap();
         set_mode(&dir.path().join("run"), *files);
         let snapshot = tempfile::tempdir().unwrap();
@@ -91,31 +94,31 @@ fn issue_19_a_trace_or_snapshot_is_for_those_who_may_read_the_fragments() {
 }
 
 #[test]
-fn issue_19_a_trace_in_place_of_another_is_readable_for_nobody_more() {
-    let place = tempfile::tempdir().unwrap();
-    let output = place.path().join("out.json");
+fn issue_19_a_replaced_trace_gets_no_additional_readers() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.json");
     for (old, files, expected) in [
         (0o600, 0o644, 0o600),
         (0o644, 0o600, 0o600),
         (0o640, 0o644, 0o640),
         (0o666, 0o640, 0o640),
     ] {
-        let dir = run_of(0o755, files);
+        let dir = run_with_modes(0o755, files);
         fs::write(&output, "old").unwrap();
         set_mode(&output, old);
         merge_under("0000", &[], dir.path(), Some(&output));
-        assert_eq!(mode(&output), expected, "{files:o} in place of {old:o}");
-        // That of a run belongs to its fragments alone.
+        assert_eq!(mode(&output), expected, "{files:o} in folder of {old:o}");
+        // The trace in the run directory gets its mode from the fragments alone.
         let own = dir.path().join("trace.json");
         fs::write(&own, "old").unwrap();
         set_mode(&own, old);
         merge_under("0000", &[], dir.path(), None);
-        assert_eq!(mode(&own), files, "{files:o} in place of {old:o}");
+        assert_eq!(mode(&own), files, "{files:o} in folder of {old:o}");
     }
 }
 
 #[test]
-fn issue_19_a_trace_of_another_profiler_keeps_its_readers_less_those_the_umask_takes() {
+fn issue_19_a_foreign_trace_keeps_its_readers_within_the_umask() {
     let dir = tempfile::tempdir().unwrap();
     let (input, output) = (dir.path().join("kineto.json"), dir.path().join("out.json"));
     let event = r#"[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a","cat":"c"}]"#;
@@ -133,10 +136,11 @@ fn issue_19_a_trace_of_another_profiler_keeps_its_readers_less_those_the_umask_t
     }
 }
 
-/// A user who is not root.
+/// A user other than root.
 const NOBODY: u32 = 65_534;
 
-/// Whether this process may make files another user's. Says that the test is skipped where it may not.
+/// Returns true if this process may give files to another user. Otherwise it prints that the test
+/// is skipped.
 fn may_give_away(folder: &Path, test: &str) -> bool {
     let file = folder.join("given-away");
     fs::write(&file, "").unwrap();
@@ -148,22 +152,23 @@ fn may_give_away(folder: &Path, test: &str) -> bool {
     given.is_ok()
 }
 
-/// What root makes of a user's fragments is the user's, as all else in the run is; what root had there before stays root's.
+/// A trace that root merges from a user's fragments belongs to the user, like everything else in
+/// the run. A file of root stays root's.
 #[test]
-fn issue_19_what_root_merges_is_for_the_owner_of_the_fragments() {
-    let (dir, place) = (run_of(0o700, 0o600), tempfile::tempdir().unwrap());
-    let test = "issue_19_what_root_merges_is_for_the_owner_of_the_fragments";
-    if !may_give_away(place.path(), test) {
+fn issue_19_a_trace_of_root_belongs_to_the_owner_of_the_fragments() {
+    let (dir, folder) = (run_with_modes(0o700, 0o600), tempfile::tempdir().unwrap());
+    let test = "issue_19_a_trace_of_root_belongs_to_the_owner_of_the_fragments";
+    if !may_give_away(folder.path(), test) {
         return;
     }
-    let (old, copy) = (place.path().join("old.json"), place.path().join("copy"));
+    let (old, copy) = (folder.path().join("old.json"), folder.path().join("copy"));
     fs::write(&old, "root's").unwrap();
     let fragment = dir.fragments().join("trace.90.jsonl");
     for path in [dir.path(), &dir.fragments(), &fragment] {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
     merge_under("0022", &[], dir.path(), None);
-    let part = place.path().join("part.json");
+    let part = folder.path().join("part.json");
     merge_under("0022", &["--split=200KB"], dir.path(), Some(&part));
     merge_under("0022", &[], dir.path(), Some(&old));
     trace_merge::snapshot(dir.path(), &copy).unwrap();
@@ -171,42 +176,46 @@ fn issue_19_what_root_merges_is_for_the_owner_of_the_fragments() {
     for path in [dir.path().join("trace.json"), copy.join("fragments"), copy] {
         assert_eq!(owner(&path), NOBODY, "{}", path.display());
     }
-    let parts = names(place.path());
+    let parts = names(folder.path());
     let mut parts = parts.iter().filter(|name| name.starts_with("part"));
-    assert!(parts.all(|name| owner(&place.path().join(name)) == NOBODY));
+    assert!(parts.all(|name| owner(&folder.path().join(name)) == NOBODY));
     assert_eq!(owner(&old), 0, "root's file is root's still");
 }
 
-/// Files that the user cannot read count as damage. A fragment that is named can be merged from a folder that cannot be listed.
+/// Files that the user cannot read count as damage. A fragment that is named can be merged from a
+/// folder that cannot be listed.
 #[test]
-fn issue_19_what_a_user_cannot_read_is_told() {
-    let place = tempfile::tempdir().unwrap();
-    if !may_give_away(place.path(), "issue_19_what_a_user_cannot_read_is_told") {
+fn issue_19_files_that_a_user_cannot_read_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    if !may_give_away(
+        folder.path(),
+        "issue_19_files_that_a_user_cannot_read_are_reported",
+    ) {
         return;
     }
-    chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let program = place.path().join("trace-merge");
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = folder.path().join("trace-merge");
     fs::copy(trace_merge().get_program(), &program).unwrap();
     let merge = |path: &Path, options: &[&str]| {
         let mut command = Command::new(&program);
         command.uid(NOBODY).gid(NOBODY).args(options);
         command.args(["--strict", "--report", "json", "-o"]);
-        let ended = Ended::of(command.arg(place.path().join("out.json")).arg(path));
+        let ended = Ended::run(command.arg(folder.path().join("out.json")).arg(path));
         let report = ended.report();
         let events = report.number("events_total");
         (ended.code, events, report.damage())
     };
-    let told = |name: &str| vec![(name.to_owned(), 0, "unreadable".to_owned())];
-    let unlisted = run_of(0o711, 0o644);
+    let unreadable = |name: &str| vec![(name.to_owned(), 0, "unreadable".to_owned())];
+    let unlisted = run_with_modes(0o711, 0o644);
     let fragment = unlisted.fragments().join("trace.90.jsonl");
     assert_eq!(merge(&fragment, &[]), (0, 4_000, vec![]));
-    let hidden = run_of(0o755, 0o644);
+    let hidden = run_with_modes(0o755, 0o644);
     set_mode(&hidden.put("96", b"{}\n"), 0o000);
-    let expected = (1, 4_000, told("trace.96.jsonl"));
+    let expected = (1, 4_000, unreadable("trace.96.jsonl"));
     assert_eq!(merge(hidden.path(), &[]), expected);
     let runs = three_runs();
     set_mode(runs.path(), 0o755);
     set_mode(&runs.path().join("previous").join(RUNS[0]), 0o700);
-    let expected = (1, 2, told(RUNS[0]));
+    let expected = (1, 2, unreadable(RUNS[0]));
     assert_eq!(merge(runs.path(), &["--all-runs"]), expected);
 }

@@ -1,4 +1,5 @@
-//! Folders that take no temporary file: missing, none, read-only, full. They are no reason to have no trace.
+//! Folders that cannot hold temporary files: missing, read-only, or full. A trace is written in
+//! spite of that.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::many_spans::many;
@@ -7,34 +8,35 @@ use crate::usage::merges;
 use std::path::Path;
 use std::process::Command;
 
-const TOLD: &str = "overlapping spans stay on their thread, where viewers drop them, because of an error: temporary file in";
+const MESSAGE: &str = "overlapping spans stay on their thread, where viewers drop them, because of an error: temporary file in";
 
-/// Options for a sorted trace, whose place follows.
+/// Options for a sorted trace. Its path follows.
 const SORT: [&str; 4] = ["--sort", "--memory", "10KiB", "-o"];
 
-/// A merge with this folder for temporary files.
+/// Returns a merge with this folder for temporary files.
 fn merge_with(dir: &RunDir, folder: &Path) -> Command {
     let mut command = trace_merge();
     command.env("TMPDIR", folder).arg(dir.path());
     command
 }
 
-/// Asserts that every span is in the trace, where it was, and that the report says why.
+/// Asserts that every span is in the trace, on its own thread, and that the report states the
+/// reason.
 fn assert_left(ended: &Ended, count: usize, why: &str) {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let trace = Trace::parse(&ended.stdout);
     assert_eq!(trace.phase("X").len(), count, "{why}");
     assert!(trace.shown().all(|event| event["tid"] == 903), "{why}");
     let names = trace.thread_names();
-    let is_of_row = |name: &String| name.contains("overlapping");
-    assert!(!names.values().any(is_of_row), "{why}: {names:?}");
-    let told = ended.stderr.lines().find(|line| line.starts_with(TOLD));
-    let told = told.is_some_and(|told| told.contains(why));
-    assert!(told, "{why}: {}", ended.stderr);
+    let is_lane = |name: &String| name.contains("overlapping");
+    assert!(!names.values().any(is_lane), "{why}: {names:?}");
+    let message = ended.stderr.lines().find(|line| line.starts_with(MESSAGE));
+    let has_reason = message.is_some_and(|message| message.contains(why));
+    assert!(has_reason, "{why}: {}", ended.stderr);
 }
 
 #[test]
-fn without_a_folder_for_temporary_files_they_are_beside_the_trace() {
+fn without_a_temporary_folder_files_are_next_to_the_trace() {
     let (dir, _) = many();
     let expected = dir.merge();
     assert!(expected.report.number("overlapping_spans") > 1_000);
@@ -54,14 +56,14 @@ fn without_a_folder_for_temporary_files_they_are_beside_the_trace() {
 }
 
 #[test]
-fn without_any_folder_for_temporary_files_spans_stay_and_no_trace_is_sorted() {
+fn without_temporary_files_spans_stay_and_traces_cannot_be_sorted() {
     let (dir, count) = many();
     let nowhere = Path::new("/nowhere");
-    let ended = Ended::of(merge_with(&dir, nowhere).args(["-o", "-"]));
+    let ended = Ended::run(merge_with(&dir, nowhere).args(["-o", "-"]));
     assert_left(&ended, count, "/nowhere: No such file");
-    let refused = Ended::of(merge_with(&dir, nowhere).args(SORT).arg("-"));
-    let told = "trace-merge: temporary file in /nowhere: No such file";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    let refused = Ended::run(merge_with(&dir, nowhere).args(SORT).arg("-"));
+    let message = "trace-merge: temporary file in /nowhere: No such file";
+    assert!(refused.stderr.contains(message), "{}", refused.stderr);
     assert!(refused.code == 2 && refused.stdout.is_empty());
     let merge = merge_with(&dir, &std::env::temp_dir());
     let mut command = Command::new("sh");
@@ -71,5 +73,5 @@ fn without_any_folder_for_temporary_files_spans_stay_and_no_trace_is_sorted() {
         .arg(merge.get_program())
         .args(merge.get_args())
         .args(["-o", "-"]);
-    assert_left(&Ended::of(&mut command), count, "File too large");
+    assert_left(&Ended::run(&mut command), count, "File too large");
 }

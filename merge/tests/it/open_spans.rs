@@ -1,4 +1,4 @@
-//! Spans that were open when a process was killed: shown as unfinished.
+//! Spans that were open when a process was killed are shown as unfinished.
 
 use crate::damaged_rings::{PID, flushed, merge, ring};
 use crate::invocation::RunDir;
@@ -6,7 +6,7 @@ use format_oracle::writer::line::stream;
 use format_oracle::writer::{Open, Process};
 
 #[test]
-fn a_stack_deeper_than_stored_gives_what_is_stored() {
+fn only_the_stored_part_of_a_deep_stack_is_shown() {
     let (fragment, next) = flushed(&["a"]);
     let mut file = ring(next, &[]);
     file.slots[1].open = (0..300)
@@ -53,7 +53,7 @@ fn a_settled_fragment_whose_ring_is_still_there_shows_all_once() {
         fragment.block(0, 0, &stream(&[begun, process.end(2_000_000)]));
     }
     let with_ring = merge(&fragment, &file.bytes());
-    for merged in [with_ring, RunDir::of(&fragment).merge()] {
+    for merged in [with_ring, RunDir::with_fragment(&fragment).merge()] {
         assert_eq!(merged.trace.names(), ["a", "b", "open"]);
         assert_eq!(merged.report.number("unfinished_spans"), 1);
         assert!(merged.report.damage().is_empty());

@@ -1,4 +1,4 @@
-//! Spans of no length and samples of other profilers, many of them.
+//! Spans without a length and samples of other profilers, in large numbers.
 
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 fn merged(options: &[&str], events: &Value) -> (RunDir, Merged) {
     let dir = RunDir::new();
     let path = put(&dir, "other.json", events.to_string().as_bytes());
-    let merged = Merged::of(options, &[&path]);
+    let merged = Merged::new(options, &[&path]);
     (dir, merged)
 }
 
 /// There may be many such pairs, and their ends may be far from their begins.
 #[test]
-fn all_spans_of_no_length_get_the_args_of_their_ends() {
+fn all_spans_without_a_length_get_the_args_of_their_ends() {
     const PAIRS: u64 = 20_000;
     // The first begin is in another chunk than its end.
     let far = 10 * PAIRS;

@@ -1,20 +1,20 @@
-//! A merge with little memory writes the trace, or says that memory ran out.
+//! A merge with little memory writes the trace, or reports that memory ran out.
 
 use crate::full::is_full;
 use crate::invocation::RunDir;
 use format_oracle::writer::Process;
 use std::process::{Command, Output};
 
-/// Runs the merge with `kb` kB of addresses.
-fn limited(kb: u64, words: &[&str]) -> Output {
+/// Runs the merge with an address space of `kb` kB.
+fn limited(kb: u64, arguments: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     let script = "ulimit -v \"$1\" && ulimit -c 0 && shift && exec \"$@\"";
     shell.args(["-c", script, "sh", &kb.to_string()]);
-    shell.arg(env!("CARGO_BIN_EXE_trace-merge")).args(words);
+    shell.arg(env!("CARGO_BIN_EXE_trace-merge")).args(arguments);
     shell.env("RUST_BACKTRACE", "0").output().unwrap()
 }
 
-/// A run of one process, each of whose spans belongs to a request of its own.
+/// Returns a run of one process with two spans for each request.
 fn run_of_requests() -> RunDir {
     let process = Process::new(90);
     let on = process.main_thread();
@@ -32,23 +32,26 @@ fn run_of_requests() -> RunDir {
 fn a_merge_without_memory_says_so() {
     let dir = run_of_requests();
     let input = dir.path().to_str().unwrap().to_owned();
-    for words in [&["-q", "-o", "-"][..], &["-q", "-o", "-", "--sort"]] {
-        let words = [words, &[&input]].concat();
-        let (mut kb, mut was_told, mut was_enough) = (20_000, false, false);
+    for arguments in [&["-q", "-o", "-"][..], &["-q", "-o", "-", "--sort"]] {
+        let arguments = [arguments, &[&input]].concat();
+        let (mut kb, mut was_reported, mut was_enough) = (20_000, false, false);
         while !was_enough && kb < 16_000_000 {
-            let output = limited(kb, &words);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            // With too little to begin, the loader or the runtime says so.
+            let output = limited(kb, &arguments);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            // With too little memory to start, the loader or the runtime reports it.
             let can_begin = limited(kb, &["--version"]).status.success();
             match output.status.code() {
                 Some(0) => was_enough = true,
-                Some(2) if said.contains("trace-merge: out of memory") => was_told = true,
-                Some(2) if said.contains("annot allocate memory") => {}
-                Some(2) if said.contains("temporarily unavailable") => {} // no thread could be started
-                code => assert!(!can_begin, "{words:?} with {kb} kB: {code:?}: {said}"),
+                Some(2) if stderr.contains("trace-merge: out of memory") => was_reported = true,
+                Some(2) if stderr.contains("annot allocate memory") => {}
+                Some(2) if stderr.contains("temporarily unavailable") => {} // no thread could be started
+                code => assert!(!can_begin, "{arguments:?} with {kb} kB: {code:?}: {stderr}"),
             }
             kb += if is_full() { kb / 16 } else { kb / 4 };
         }
-        assert!(was_told && was_enough, "{words:?}: {was_told} {was_enough}");
+        assert!(
+            was_reported && was_enough,
+            "{arguments:?}: {was_reported} {was_enough}"
+        );
     }
 }

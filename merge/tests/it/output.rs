@@ -1,4 +1,4 @@
-//! Where the trace goes: file, stdout, gzip, through a temporary file.
+//! The destination of the trace: file, stdout, gzip, temporary file.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
-/// A run with `spans` spans.
+/// Returns a run with `spans` spans.
 pub(crate) fn run(spans: u64) -> RunDir {
     let on = On { pid: 90, tid: 90 };
     let lines: Vec<String> = (0..spans)
@@ -25,7 +25,7 @@ pub(crate) fn run(spans: u64) -> RunDir {
             )
         })
         .collect();
-    RunDir::of_lines("90", &lines)
+    RunDir::with_lines("90", &lines)
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
@@ -76,14 +76,14 @@ fn a_full_disk_is_an_error() {
         let mut command = trace_merge();
         command.arg(dir.path()).args(options);
         command.stdout(full.try_clone().unwrap());
-        let ended = Ended::of_streams(command.stderr(Stdio::piped()));
+        let ended = Ended::run_with_streams(command.stderr(Stdio::piped()));
         assert_eq!(ended.code, 2, "{}", ended.stderr);
         assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
     }
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let dir = run(200_000);
     for (options, read) in [
         (&["-o", "-"][..], 10),
@@ -106,7 +106,7 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
-fn a_link_to_a_descriptor_is_written_as_it_is() {
+fn a_link_to_a_descriptor_is_written_directly() {
     let dir = run(10);
     let link = dir.path().join("stdout");
     symlink("/proc/self/fd/1", &link).unwrap();
@@ -115,7 +115,7 @@ fn a_link_to_a_descriptor_is_written_as_it_is() {
     let mut command = trace_merge();
     command.args(["-q", "-o"]).args([&link, dir.path()]);
     command.stdout(File::options().append(true).open(&file).unwrap());
-    let ended = Ended::of_streams(command.stderr(Stdio::piped()));
+    let ended = Ended::run_with_streams(command.stderr(Stdio::piped()));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(link.is_symlink());
     let bytes = fs::read(&file).unwrap();

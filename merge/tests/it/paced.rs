@@ -1,4 +1,5 @@
-//! Runs as recorders write them over time: lines when they end, anchors, flushes of all slots, segments, threads that come and go; ended or killed.
+//! Runs as recorders write them over time: lines at the end of spans, anchors, flushes of all
+//! slots, segments, threads that come and go. They end or are killed.
 
 use crate::invocation::RunDir;
 use crate::random::Rng;
@@ -8,38 +9,38 @@ use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Open, Process, Ring, Slot};
 use serde_json::Value;
 
-/// When every run begins.
+/// Begin of every run.
 pub(crate) const START_NS: u64 = 5_000_000_000;
-/// How long every run lasts.
+/// Length of every run.
 pub(crate) const RUN_MS: u64 = 120_000;
-/// Anchors are read in the quarter of a second after a multiple of this.
+/// Interval of anchors. They are read in the quarter of a second after a multiple of it.
 pub(crate) const ANCHOR_MS: u64 = 5_000;
 const MS: u64 = 1_000_000;
 
-/// How a process went.
+/// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Clean,
-    /// Killed with lines in its ring and spans open there.
+    /// It was killed with lines in its ring and spans open there.
     Ring,
-    /// Killed without a ring.
+    /// It was killed without a ring.
     Lost,
 }
 
-/// How long a process stands still, if it does.
+/// Length of the pause of a process, if it has one.
 pub(crate) const PAUSE_MS: u64 = 30_000;
 
-/// How a process goes.
+/// Options for the life of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
     pub(crate) end: End,
-    /// The length of its longest spans.
+    /// Maximum length of its spans.
     pub(crate) longest_ms: u64,
-    /// When it stands still: nothing is recorded then, and what was is not written.
+    /// Time at which it pauses. It records and writes nothing during the pause.
     pub(crate) pause_ms: Option<u64>,
 }
 
-/// A thread's slot while its process records.
+/// The slot of a thread while its process records.
 #[derive(Default)]
 struct Recorded {
     tid: u32,
@@ -61,18 +62,18 @@ struct Recorder<'a> {
     /// Records that name its live threads.
     named: Vec<String>,
     serial: u64,
-    /// True if headers say how far back later lines begin, as those of older recorders do not.
+    /// True if headers contain the earliest begin of later lines. Older recorders do not write it.
     has_horizon: bool,
-    /// The start of the span that is open at the end.
+    /// Start of the span that is open at the end.
     open_ns: u64,
-    /// The longest of the spans so far of which nothing is known before they end, in ns.
+    /// Maximum length so far of spans that are only known once they end, in ns.
     late_ns: u64,
     /// Begin and end of the spans that are known to be open.
     open: Vec<(u64, u64)>,
 }
 
-/// A record of a name.
-fn names(on: On, record: &str, name: &str) -> String {
+/// Returns a record of a name.
+fn name_record(on: On, record: &str, name: &str) -> String {
     on.metadata(record, &format!(r#""name":"{name}""#))
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn write(rng: &mut Rng, dir: &RunDir, pid: u32, course: Course) {
         process,
     };
     recorder.open_ns = START_NS + 1_000 * MS * (1 + recorder.rng.next() % 100);
-    recorder.front(START_NS, &[]);
+    recorder.begin_segment(START_NS, &[]);
     recorder.has_horizon = !recorder.rng.one_in(4);
     recorder.thread(1, pid);
     recorder.record(course);
@@ -117,8 +118,8 @@ impl Recorder<'_> {
         self.process.thread(tid)
     }
 
-    /// The first lines of a segment.
-    fn front(&mut self, at_ns: u64, lines: &[u8]) {
+    /// Writes the first lines of a segment.
+    fn begin_segment(&mut self, at_ns: u64, lines: &[u8]) {
         let own = self.process.main_thread();
         self.fragment = Fragment::foreign(self.process.pid);
         let horizon = self.has_horizon.then(|| self.horizon(at_ns, lines));
@@ -126,11 +127,13 @@ impl Recorder<'_> {
         let header = self.process.header_with(self.segment, &horizon);
         self.fragment.line(&header);
         self.fragment.line(&self.process.anchor(at_ns));
-        self.fragment.line(&names(own, "process_name", &self.name));
+        self.fragment
+            .line(&name_record(own, "process_name", &self.name));
         self.fragment.raw(&stream(&self.named));
     }
 
-    /// What a header says of how far back the lines begin that come after it, `lines` first.
+    /// Returns the header members that state how far back the following lines begin. `lines` come
+    /// first.
     fn horizon(&self, at_ns: u64, lines: &[u8]) -> String {
         let pending = self.slots.iter().map(|slot| &slot.pending[..]);
         let lines = pending
@@ -147,18 +150,18 @@ impl Recorder<'_> {
         format!(r#","open_ns":{open_ns},"late_ns":{}"#, self.late_ns)
     }
 
-    /// Adds a line to a slot's.
+    /// Adds a line to a slot.
     fn add(&mut self, slot: usize, line: String) {
         self.slots[slot].pending.extend(stream(&[line]));
     }
 
-    /// A thread takes a slot and names itself.
+    /// Assigns a slot to a thread, which records its name.
     fn thread(&mut self, slot: usize, tid: u32) {
         if slot == self.slots.len() {
             self.slots.push(Recorded::default());
         }
         self.slots[slot].tid = tid;
-        let line = names(self.on(tid), "thread_name", &format!("thread-{tid}"));
+        let line = name_record(self.on(tid), "thread_name", &format!("thread-{tid}"));
         self.named.push(line.clone());
         self.add(slot, line);
     }
@@ -173,7 +176,7 @@ impl Recorder<'_> {
                 self.name = format!("renamed-{}", self.process.pid);
                 self.add(
                     0,
-                    names(self.process.main_thread(), "process_name", &self.name),
+                    name_record(self.process.main_thread(), "process_name", &self.name),
                 );
             }
             let paused_ms = course
@@ -198,10 +201,10 @@ impl Recorder<'_> {
             if self.rng.one_in(60_000) && self.slots.len() > 2 {
                 let last = self.slots.len() - 1;
                 self.flush(last, at_ns);
-                // Another thread takes the slot.
+                // Another thread gets the slot.
                 let tid = self.slots[last].tid;
-                let of_tid = format!(r#""tid":{tid},"#);
-                self.named.retain(|line| !line.contains(&of_tid));
+                let tid_member = format!(r#""tid":{tid},"#);
+                self.named.retain(|line| !line.contains(&tid_member));
                 self.thread(last, tid + 100);
             }
             if ms >= flush_ms {
@@ -213,14 +216,15 @@ impl Recorder<'_> {
                 }
             }
             if self.rng.one_in(30) {
-                // A thread whose ring fills writes for itself.
+                // A thread whose ring is full flushes it itself.
                 let slot = 1 + self.rng.below(self.slots.len() - 1);
                 self.flush(slot, at_ns);
             }
         }
     }
 
-    /// Stands still with lines that are not written. Then its first thread records before they are, slot after slot.
+    /// Pauses with lines that are not written. After that, its first thread records an event before
+    /// they are flushed, slot after slot.
     fn pause(&mut self, at_ns: u64, after_ms: u64) {
         match after_ms {
             0 => (0..10).for_each(|_| self.event(at_ns, 100)),
@@ -244,7 +248,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Something that has happened by now.
+    /// Records a random event that has ended by now.
     fn event(&mut self, at_ns: u64, longest_ms: u64) {
         let slot = 1 + self.rng.below(self.slots.len() - 1);
         let on = self.on(self.slots[slot].tid);
@@ -264,23 +268,23 @@ impl Recorder<'_> {
         self.add(slot, line);
     }
 
-    /// Writes what a slot has, in the next segment if it does not fit any more.
+    /// Writes the lines of a slot, in the next segment if they do not fit any more.
     fn flush(&mut self, number: usize, at_ns: u64) {
         let lines = std::mem::take(&mut self.slots[number].pending);
         if lines.is_empty() {
             return;
         }
         if self.fragment.bytes.len() + lines.len() > self.segment_bytes {
-            self.put();
+            self.write_segment();
             self.segment += 1;
-            self.front(at_ns, &lines);
+            self.begin_segment(at_ns, &lines);
         }
         let slot = &mut self.slots[number];
         let number = u32::try_from(number).unwrap();
         slot.flushed = self.fragment.block(number, slot.flushed, &lines);
     }
 
-    fn put(&self) {
+    fn write_segment(&self) {
         let name = segment_name(self.process.pid, self.segment);
         self.fragment.write(&self.dir.fragments(), &name);
     }
@@ -309,6 +313,6 @@ impl Recorder<'_> {
             ring.slots[1].open = vec![Open::named(open_ns, "open")];
             ring.write_here(&self.dir.fragments());
         }
-        self.put();
+        self.write_segment();
     }
 }

@@ -7,15 +7,15 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// How long the trace processor may take for all that a test asks of it.
-const MOST_SECONDS: &str = "170";
+/// Maximum time in seconds for all traces and queries of a test.
+const MAX_SECONDS: &str = "170";
 
-/// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
+/// Runs the trace processor. Returns `None`, with a loud message, if it cannot be set up.
 fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output> {
     let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
-    // Of some traces it never ends loading.
+    // Loading some traces never ends.
     let mut command = Command::new("timeout");
-    command.args(["--kill-after", "10", MOST_SECONDS]).arg(&tpq);
+    command.args(["--kill-after", "10", MAX_SECONDS]).arg(&tpq);
     command.args(traces.iter().map(AsRef::as_ref)).args(words);
     let output = match command.output() {
         Ok(output) => output,
@@ -38,7 +38,7 @@ fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output
     Some(output)
 }
 
-/// Whether the trace processor loads each of the traces at all.
+/// Returns true for each of the traces that the trace processor loads.
 pub(crate) fn loads(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
     let output = tpq(test, traces, &["--loads"])?;
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -49,7 +49,7 @@ pub(crate) fn loads(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
     Some(loads)
 }
 
-/// The rows of each query, or nothing where the trace processor cannot be set up.
+/// Returns the rows of each query, or `None` if the trace processor cannot be set up.
 pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Vec<Value>>> {
     let output = tpq(test, &[trace], queries)?;
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -86,7 +86,8 @@ pub(crate) fn assert_no_errors(test: &str, trace: &[u8], what: &[&str]) {
     }
 }
 
-/// Two processes with flows between them, counters, lanes, an unfinished span, and every kind of damage of a line.
+/// Returns a run of two processes with flows between them, counters, lanes, an unfinished span, and
+/// every kind of damage of a line.
 pub(crate) fn hostile_run() -> RunDir {
     let dir = RunDir::new();
     for pid in [10, 20] {
@@ -121,7 +122,8 @@ pub(crate) fn hostile_run() -> RunDir {
     dir
 }
 
-/// A span that lasted since long before the window, another one in it, and one that was open when the process was killed.
+/// Returns a run with a span that began long before the window, another one in it, and one that was
+/// open when the process was killed.
 fn long_run() -> RunDir {
     let dir = RunDir::new();
     let process = Process::with_ring(70);
@@ -145,12 +147,12 @@ fn long_run() -> RunDir {
 }
 
 #[test]
-fn issue_47_perfetto_opens_on_the_window_that_was_asked_for() {
-    let test = "issue_47_perfetto_opens_on_the_window_that_was_asked_for";
+fn issue_47_perfetto_opens_on_the_requested_window() {
+    let test = "issue_47_perfetto_opens_on_the_requested_window";
     let dir = long_run();
     for sorted in [None, Some("--sort")] {
         let asked = ["--no-settle", "--last=12s"].into_iter().chain(sorted);
-        let merged = Merged::of(&asked.collect::<Vec<_>>(), &[dir.path()]);
+        let merged = Merged::new(&asked.collect::<Vec<_>>(), &[dir.path()]);
         let shown = "select name, depth, (ts - (select start_ts from trace_bounds)) / 1000000, dur / 1000000 from slice order by depth, ts";
         let bounds = "select end_ts - start_ts from trace_bounds";
         let whole =

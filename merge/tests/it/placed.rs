@@ -1,4 +1,4 @@
-//! Windows that lie elsewhere than the first and the newest anchors say: they are found all the same.
+//! Windows that are not where the first and the newest anchors place them are found nevertheless.
 
 use crate::clocks::fragment_on;
 use crate::invocation::{Merged, RunDir};
@@ -7,10 +7,10 @@ use format_oracle::writer::line::stream;
 
 const S: u64 = 1_000_000_000;
 const START_S: u64 = 100;
-/// The wall time at the zero of the clock, before it is set: 2026-11-21T00:00:00Z.
+/// Wall time at the zero of the clock, before it is set: 2026-11-21T00:00:00Z.
 const WALL_S: u64 = 1_795_219_200;
 
-/// An anchor, whose clock was set forward by some seconds.
+/// Returns an anchor of a clock that was set forward by some seconds.
 fn anchor(process: &Process, at_s: u64, wall_s: u64, uncertainty_ns: u64) -> String {
     let (monotonic_ns, realtime_ns) = (at_s * S, (WALL_S + wall_s) * S);
     let args = format!(
@@ -19,7 +19,9 @@ fn anchor(process: &Process, at_s: u64, wall_s: u64, uncertainty_ns: u64) -> Str
     process.main_thread().metadata("sa_anchor", &args)
 }
 
-/// An instant each second for `busy_s` seconds of 600, and anchors in blocks every five: each with how far the clock was set, and its uncertainty.
+/// Returns a run of 600 s with an instant in each of the first `busy_s` seconds, and anchors in
+/// blocks every five seconds. `set` returns how far the clock was set forward, and the uncertainty
+/// of the anchor.
 fn run(busy_s: u64, set: impl Fn(u64) -> (u64, u64)) -> RunDir {
     let (dir, process) = (RunDir::new(), Process::new(7));
     let (on, mut fragment) = (process.main_thread(), process.fragment());
@@ -41,9 +43,9 @@ fn run(busy_s: u64, set: impl Fn(u64) -> (u64, u64)) -> RunDir {
     dir
 }
 
-/// The seconds of the instants that are shown.
+/// Returns the seconds of the instants that are shown.
 fn seconds(options: &[&str], dir: &RunDir) -> Vec<u64> {
-    let merged = Merged::of(&[options, &["--no-settle"]].concat(), &[dir.path()]);
+    let merged = Merged::new(&[options, &["--no-settle"]].concat(), &[dir.path()]);
     let second = |name: &str| name.strip_prefix("at ").unwrap().parse().unwrap();
     let instants = merged.trace.phase("i").into_iter();
     let names = instants.filter_map(|event| event["name"].as_str());
@@ -53,8 +55,9 @@ fn seconds(options: &[&str], dir: &RunDir) -> Vec<u64> {
 }
 
 #[test]
-fn a_window_of_wall_times_is_found_though_clocks_were_set() {
-    // The clock was set forward in the middle, and what it showed last counts from the first second on, however certain older anchors are.
+fn a_window_of_wall_times_is_found_although_clocks_were_set() {
+    // The clock was set forward in the middle. Its last setting applies from the first second on,
+    // even if older anchors have a smaller uncertainty.
     let dir = run(600, |second| match second {
         ..299 => (0, 1),
         _ => (100, 50),
@@ -66,10 +69,11 @@ fn a_window_of_wall_times_is_found_though_clocks_were_set() {
     assert_eq!(seconds(&in_segments, &dir), expected, "in segments");
 }
 
-/// How far the monotonic clock of the other host is ahead.
+/// How far the monotonic clock of the other host is ahead, in s.
 const AHEAD_S: u64 = 50_000;
 
-/// Two hosts that send each other a message each second of 600. The wall clock of the other one is ahead by so many seconds; it may have no anchors at all.
+/// Returns a run of two hosts that send each other a message in each of 600 seconds. The wall clock
+/// of the other host is ahead by `wrong_s`, or has no anchors.
 fn two_hosts(wrong_s: Option<u64>) -> RunDir {
     let dir = RunDir::new();
     for (pid, ahead_s, name, set_s) in [(7, 0, "node-3", Some(0)), (8, AHEAD_S, "other", wrong_s)] {
@@ -107,7 +111,7 @@ fn two_hosts(wrong_s: Option<u64>) -> RunDir {
 }
 
 #[test]
-fn a_window_is_found_on_a_host_that_flows_alone_place() {
+fn a_window_is_found_on_a_host_placed_by_flows_alone() {
     for wrong_s in [None, Some(0), Some(3_600)] {
         let dir = two_hosts(wrong_s);
         let window = ["--from=200s", "--to=210.5s", "--no-link-requests"];
@@ -121,7 +125,7 @@ fn a_window_is_found_on_a_host_that_flows_alone_place() {
 }
 
 #[test]
-fn the_last_part_is_found_though_nothing_happened_since() {
+fn the_last_part_is_found_although_nothing_happened_since() {
     for busy_s in [3, 100, 300, 590, 600] {
         let dir = run(busy_s, |_| (0, 50));
         let expected: Vec<u64> = (busy_s.saturating_sub(11)..busy_s).collect();

@@ -1,4 +1,4 @@
-//! The flows that programs draw and the merge continues: held against a naive reader.
+//! Flows that programs draw and the merge continues, compared with a naive reader.
 
 use crate::full::cases;
 use crate::invocation::{Merged, RunDir, one_block};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const CASES: u64 = 150;
 
-/// A flow event: phase, time in ns, pid and tid, and for flows of the program category and id.
+/// A flow event: phase, time in ns, thread, and for flows of the program category and id.
 type FlowEvent = (String, i64, String, String);
 
 fn phase(event: &Value) -> &str {
@@ -28,7 +28,8 @@ fn thread(event: &Value) -> String {
     format!("{}/{}", event["pid"], event["tid"])
 }
 
-/// Returns the flow events of a trace, sorted. Ids of the merge's own flows are left out, because they are only numbers.
+/// Returns the flow events of a trace, sorted. Ids of the merge's own flows are left out, because
+/// they are only numbers.
 fn flow_events(merged: &Merged) -> Vec<FlowEvent> {
     let events = merged.trace.events.iter().filter(|event| is_flow(event));
     let mut events: Vec<FlowEvent> = events.map(flow_event).collect();
@@ -44,10 +45,10 @@ fn flow_event(event: &Value) -> FlowEvent {
     (phase(event).to_owned(), ns(&event["ts"]), thread(event), id)
 }
 
-/// What a request or its flow is in a trace without links.
+/// Events of a request, and of its flow, in a trace without links.
 #[derive(Default)]
 struct Request<'a> {
-    /// Time, position in the trace, and the event.
+    /// Time of the event, and its position in the trace.
     mentions: BTreeSet<(i64, usize)>,
     spans: BTreeMap<usize, &'a Value>,
     flow: Vec<&'a Value>,
@@ -59,7 +60,7 @@ fn added(unlinked: &Merged) -> Vec<FlowEvent> {
     let flow_id = |event: &Value| event["name"].as_str().unwrap()[..1].to_owned();
     for (nth, event) in unlinked.trace.events.iter().enumerate() {
         if is_flow(event) {
-            // The name says of which request it is.
+            // The name contains the request.
             requests.entry(flow_id(event)).or_default().flow.push(event);
         }
         let ids = event["args"]["request_ids"].as_array();
@@ -119,23 +120,23 @@ impl Request<'_> {
             thread(event) == thread(start) && end(event).is_some_and(|end| end >= start_ns)
         };
         let early: Vec<_> = self.mentions.range(..(start_ns, 0)).collect();
-        let is_lead = match early.as_slice() {
+        let is_prior = match early.as_slice() {
             [] => false,
             [(_, nth)] => !holds(self.spans[nth]),
             _ => true,
         };
-        for (nth, (ts_ns, at)) in early.iter().enumerate().filter(|_| is_lead) {
+        for (nth, (ts_ns, at)) in early.iter().enumerate().filter(|_| is_prior) {
             let event = self.spans[at];
             if nth == 0 || !holds(event) {
                 added.push(link(if nth == 0 { "s" } else { "t" }, *ts_ns, event));
             }
         }
-        added.extend(is_lead.then(|| link("f", start_ns, start)));
+        added.extend(is_prior.then(|| link("f", start_ns, start)));
         added
     }
 }
 
-/// Writes three processes that serve a few requests, whose flows some of their threads draw.
+/// Writes three processes that serve a few requests. Some of their threads draw flows of these.
 fn write_program(rng: &mut Rng, folder: &Path) {
     let processes = [10, 20, 30].map(|pid| Process {
         offset_ns: if rng.one_in(2) { 100_000 } else { 0 },
@@ -179,7 +180,7 @@ fn write_program(rng: &mut Rng, folder: &Path) {
             .map(|_| format!(r#""{}""#, ["a", "b", "c", "d", "e"][rng.below(5)]))
             .collect();
         let args = format!(r#""n":{number},"request_ids":[{}]"#, ids.join(","));
-        // Spans of a thread lie within one another or apart, so none moves to a row of its own.
+        // Spans of a thread are nested or disjoint, so none moves to an extra lane.
         let len = [2, 16, 64][rng.below(3)];
         let ts_ns = at(nth, len * rng.below(400 / len));
         lines[nth].push(match rng.one_in(6) {
@@ -205,7 +206,7 @@ fn without(mut all: Vec<FlowEvent>, programs: &[FlowEvent]) -> Vec<FlowEvent> {
 
 #[test]
 fn random_flows_are_continued_as_the_naive_reader_continues_them() {
-    let (mut steps, mut leads) = (0, 0);
+    let (mut steps, mut prior_flows) = (0, 0);
     for seed in 0..cases(CASES) {
         let (mut rng, dir) = (Rng::new(seed), RunDir::new());
         write_program(&mut rng, &dir.fragments());
@@ -215,18 +216,21 @@ fn random_flows_are_continued_as_the_naive_reader_continues_them() {
             &["--no-settle", "--from", &from, "--to", &to],
         ] {
             let what = format!("seed {seed}, {options:?}");
-            let of = |more: &[&str]| Merged::of(&[options, more].concat(), &[dir.path()]);
-            let (linked, unlinked) = (of(&[]), of(&["--no-link-requests"]));
+            let merged = |more: &[&str]| Merged::new(&[options, more].concat(), &[dir.path()]);
+            let (linked, unlinked) = (merged(&[]), merged(&["--no-link-requests"]));
             let found = without(flow_events(&linked), &flow_events(&unlinked));
             assert_eq!(found, added(&unlinked), "{what}");
-            let sorted = flow_events(&of(&["--sort"]));
+            let sorted = flow_events(&merged(&["--sort"]));
             assert_eq!(sorted, flow_events(&linked), "{what}");
             let joined = &linked.report.0["links"]["events_joined"];
             steps += joined.as_u64().unwrap_or(0);
-            let is_lead = |event: &&FlowEvent| event.0 == "f" && event.3 == "sa_link";
-            leads += found.iter().filter(is_lead).count() as u64;
+            let is_prior = |event: &&FlowEvent| event.0 == "f" && event.3 == "sa_link";
+            prior_flows += found.iter().filter(is_prior).count() as u64;
         }
     }
     assert!(steps > 2 * cases(CASES), "{steps} steps");
-    assert!(leads > 2 * cases(CASES), "{leads} flows of the merge");
+    assert!(
+        prior_flows > 2 * cases(CASES),
+        "{prior_flows} flows of the merge"
+    );
 }

@@ -1,4 +1,4 @@
-//! Fragments that pypto-serving's own recorder wrote: nothing lost, last names, lanes apart.
+//! Fragments of pypto-serving's own recorder: nothing is lost, last names count, lanes stay apart.
 
 use crate::invocation::Merged;
 use crate::trace::assert_same;
@@ -7,7 +7,7 @@ use crate::{linked_perfetto, links};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The fixture that is part of the repository.
+/// Returns the fixture that is part of the repository.
 pub(crate) fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/pypto-one-worker")
 }
@@ -19,7 +19,7 @@ pub(crate) fn line(name: &str, ts: u64, dur: u64, args: &str) -> String {
     )
 }
 
-/// The recorded runs beside the repository, if they are there.
+/// Returns the recorded runs next to the repository, if they exist.
 pub(crate) fn recorded_runs(test: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/pypto-serving");
     let Ok(entries) = std::fs::read_dir(&folder) else {
@@ -47,11 +47,11 @@ fn by_process(names: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
     all
 }
 
-/// Merges a run, which the naive reader must read in the same way.
+/// Merges a run, and compares it with the naive reader.
 fn check(run: &Path) -> Merged {
     let what = run.display().to_string();
     let expected = crate::oracle::read(&run.join("fragments"));
-    let merged = Merged::of(&[], &[run]);
+    let merged = Merged::new(&[], &[run]);
     let (trace, report) = (&merged.trace, &merged.report);
     assert_same(&expected.events, &trace.comparable(), &what);
     assert_eq!(report.0["base_ns"], expected.base_ns, "{what}");

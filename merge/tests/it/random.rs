@@ -1,10 +1,11 @@
-//! Random fragments of ours and of others, and random damage; the same seed gives the same bytes.
+//! Random fragments of ours and of others, and random damage. The same seed produces the same
+//! bytes.
 
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Lane, Open, Process, Ring, Slot};
 use std::path::Path;
 
-/// Small generator (splitmix64). Its first choices can be given.
+/// Small random number generator (splitmix64). Its first choices can be given.
 pub(crate) struct Rng {
     choices: std::vec::IntoIter<u8>,
     state: u64,
@@ -18,9 +19,10 @@ impl Rng {
         }
     }
 
-    /// Takes a choice from each pair of bytes. After them the sequence is always the same.
+    /// Creates a generator that takes a choice from each pair of bytes. After them the sequence is
+    /// always the same.
     #[allow(dead_code, reason = "for the fuzz target, which shares this file")]
-    pub(crate) fn of(bytes: Vec<u8>) -> Rng {
+    pub(crate) fn with_choices(bytes: Vec<u8>) -> Rng {
         Rng {
             choices: bytes.into_iter(),
             ..Rng::new(1)
@@ -34,7 +36,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let choice = match (self.choices.next(), self.choices.next()) {
             (Some(low), Some(high)) => u64::from(u16::from_le_bytes([low, high])),
@@ -49,14 +51,14 @@ impl Rng {
         words[self.below(words.len())]
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`, on average.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// What a fragment's events have in common.
-struct Maker<'a> {
+/// Generator of the events of a fragment.
+struct EventMaker<'a> {
     rng: &'a mut Rng,
     serial: u64,
 }
@@ -69,7 +71,7 @@ const TEXTS: [&str; 5] = [
     "",
 ];
 
-impl Maker<'_> {
+impl EventMaker<'_> {
     fn args(&mut self) -> String {
         self.serial += 1;
         let text = TEXTS[self.rng.below(TEXTS.len())];
@@ -111,9 +113,9 @@ impl Maker<'_> {
     }
 }
 
-/// Random lines of a thread, at most so many.
+/// Returns random lines of a thread, at most `most`.
 pub(crate) fn lines(rng: &mut Rng, on: On, most: usize) -> Vec<u8> {
-    Maker { rng, serial: 0 }.lines(on, most)
+    EventMaker { rng, serial: 0 }.lines(on, most)
 }
 
 /// Writes a fragment of ours into `folder`, damaged unless `whole`, with a ring most of the time.
@@ -128,7 +130,7 @@ pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
     fragment.line(&process.anchor(5_000_000_000));
     let mut ring = Ring::of(&process);
     let site = ring.site("WorkerProcess.execute_step", "worker");
-    let mut maker = Maker {
+    let mut maker = EventMaker {
         rng,
         serial: u64::from(pid) << 20,
     };
@@ -154,7 +156,7 @@ pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
     }
 }
 
-/// Enters spans that are open on lanes, some within others, some closed.
+/// Adds open spans on lanes, some nested, some closed.
 fn write_lanes(rng: &mut Rng, ring: &mut Ring) {
     for lane in 0..1 + rng.below(4) {
         let start_ns = 5_100_000_000 + rng.next() % 1000;
@@ -167,9 +169,9 @@ fn write_lanes(rng: &mut Rng, ring: &mut Ring) {
     }
 }
 
-/// Writes the blocks of one slot and returns what stays in the ring.
+/// Writes the blocks of one slot, and returns the contents of the ring.
 fn write_slot(
-    maker: &mut Maker,
+    maker: &mut EventMaker,
     process: &Process,
     fragment: &mut Fragment,
     (slot, tid): (u32, u32),
@@ -178,7 +180,7 @@ fn write_slot(
     let on = process.thread(tid);
     let generation = u32::from(maker.rng.one_in(6));
     if generation == 1 {
-        // The slot was another thread's before.
+        // The slot belonged to another thread before.
         fragment.block(slot, 0, &maker.lines(process.thread(tid + 50), 3));
     }
     let mut position = 0;
@@ -200,19 +202,19 @@ fn write_slot(
         }
         position += content.len() as u64;
     }
-    let mut kept = Slot {
+    let mut result = Slot {
         generation,
         ..Slot::flushed(tid, position)
     };
     if maker.rng.one_in(2) {
         // Some tails wrap around the end of the ring.
-        kept.stream = maker.lines(on, 12);
+        result.stream = maker.lines(on, 12);
         if maker.rng.one_in(3) {
-            fragment.block_of(slot, generation, position, &kept.stream.clone());
+            fragment.block_of(slot, generation, position, &result.stream.clone());
         }
     }
     if maker.rng.one_in(3) {
-        kept.open = vec![
+        result.open = vec![
             Open {
                 site,
                 ..Open::named(5_200_000_000, "")
@@ -220,12 +222,12 @@ fn write_slot(
             Open::named(5_200_000_500, "open by name"),
         ];
     }
-    kept
+    result
 }
 
-/// A write that the disk cut short, as the format repairs it.
+/// Writes a block that the disk cut short, followed by a newline as the format requires.
 fn short_write(
-    maker: &mut Maker,
+    maker: &mut EventMaker,
     fragment: &mut Fragment,
     (slot, generation): (u32, u32),
     position: u64,

@@ -1,4 +1,4 @@
-//! Runs of several recordings. `tests/cases/runs.txt` has which of them a merge takes.
+//! Directories with several runs. `tests/cases/runs.txt` tests which of them are merged.
 
 use crate::invocation::{RunDir, trace_merge};
 use crate::usage::merges;
@@ -26,7 +26,7 @@ fn write(folder: &Path, pid: u32, run: &str, name: &str) {
     fragment.write_here(folder);
 }
 
-/// A directory with the newest run in place and two earlier ones in `previous`.
+/// Returns a directory with the newest run in place and two earlier ones in `previous`.
 pub(crate) fn three_runs() -> RunDir {
     let dir = RunDir::new();
     for (pid, run, name) in [(10, RUNS[0], "oldest"), (20, RUNS[1], "middle")] {
@@ -36,7 +36,8 @@ pub(crate) fn three_runs() -> RunDir {
     dir
 }
 
-/// Each earlier run of a directory takes a descriptor: the command raises its limit as far as it may.
+/// Each earlier run of a directory needs a descriptor, so the command raises its limit as far as it
+/// may.
 #[test]
 fn issue_19_many_earlier_runs_are_merged_at_once() {
     let dir = RunDir::new();

@@ -1,4 +1,4 @@
-//! Fragments in several segments, of which old ones were removed (FORMAT.md §2.5).
+//! Fragments in several segments, some of which were removed (FORMAT.md §2.5).
 
 use crate::fuzzed;
 use crate::invocation::RunDir;
@@ -13,14 +13,15 @@ fn span(number: u64) -> String {
     on.span(1_000_000 + number * 1_000, 500, &format!("s{number}"), "")
 }
 
-/// The position at which span `number` begins.
+/// Returns the position at which span `number` begins.
 fn position(number: u64) -> u64 {
     (0..number)
         .map(|number| span(number).len() as u64 + 1)
         .sum()
 }
 
-/// The lines that tell of removed segments: those below `first` held the spans below `lost`.
+/// Returns the lines about removed segments: the segments below `first` contained the spans below
+/// `lost`.
 fn removal(first: u32, lost: u64) -> String {
     let on = Process::new(PID).main_thread();
     let streams = format!(
@@ -32,12 +33,13 @@ fn removal(first: u32, lost: u64) -> String {
     format!("{}\n{loss}", on.metadata("sa_removed", &streams))
 }
 
-/// Segment `number`, which holds the spans `10 * number` to `10 * number + 9` and tells of those that were removed before it.
+/// Returns segment `number`, which has the spans `10 * number` to `10 * number + 9` and records
+/// about removed segments.
 pub(crate) fn segment(number: u32, first: u32) -> Fragment {
-    segment_of(&Process::new(PID), number, first)
+    process_segment(&Process::new(PID), number, first)
 }
 
-fn segment_of(process: &Process, number: u32, first: u32) -> Fragment {
+fn process_segment(process: &Process, number: u32, first: u32) -> Fragment {
     let mut segment = Fragment::foreign(PID);
     segment.line(&process.header(number));
     segment.line(&process.anchor(1_000_000));
@@ -60,21 +62,22 @@ pub(crate) fn segment_name(pid: u32, segment: u32) -> String {
     }
 }
 
-pub(crate) fn put(dir: &RunDir, number: u32, segment: &Fragment) {
+pub(crate) fn write_segment(dir: &RunDir, number: u32, segment: &Fragment) {
     segment.write(&dir.fragments(), &segment_name(PID, number));
 }
 
-/// A run whose segments `there` exist, each telling what went before the one two before it.
-pub(crate) fn run(there: impl IntoIterator<Item = u32>) -> RunDir {
+/// Returns a run with these segments. Each one has a record that the segments more than two before
+/// it were removed.
+pub(crate) fn run(numbers: impl IntoIterator<Item = u32>) -> RunDir {
     let dir = RunDir::new();
-    for number in there {
-        put(&dir, number, &segment(number, number.saturating_sub(2)));
+    for number in numbers {
+        write_segment(&dir, number, &segment(number, number.saturating_sub(2)));
     }
     dir
 }
 
 #[test]
-fn a_kill_among_the_first_lines_of_a_segment_removes_nothing() {
+fn a_kill_within_the_first_lines_of_a_segment_removes_nothing() {
     let process = Process::with_ring(PID);
     let header = process.header(6);
     let whole = [&*header, &process.anchor(1_000_000), &removal(4, 40)].join("\n");
@@ -93,7 +96,7 @@ fn a_kill_among_the_first_lines_of_a_segment_removes_nothing() {
     }
 }
 
-/// Returns a run whose newest segment has a record of removed segments that does not agree with itself.
+/// Returns a run whose newest segment has an inconsistent record of removed segments.
 fn disagreeing() -> RunDir {
     let dir = run([3, 4, 5]);
     let text = String::from_utf8(segment(5, 3).bytes).unwrap();
@@ -102,25 +105,26 @@ fn disagreeing() -> RunDir {
     dir
 }
 
-/// Returns a run of a process that stopped recording: nothing that is missing then is damage.
+/// Returns a run of a process that stopped recording, so that missing data after that is not
+/// damage.
 fn stopped() -> RunDir {
     let dir = RunDir::new();
     let mut last = segment(0, 0);
     let on = Process::new(PID).main_thread();
     last.line(&on.loss(1_020_000, "disk_bound", 0, r#","stopped":true"#));
     last.block(1, position(25), &stream(&[span(25)]));
-    put(&dir, 0, &last);
+    write_segment(&dir, 0, &last);
     dir
 }
 
 #[test]
-fn odd_records_of_removed_segments_mean_what_the_format_says() {
+fn odd_records_of_removed_segments_are_read_as_specified() {
     fuzzed::check(&disagreeing, "a record that does not agree with itself");
     fuzzed::check(&stopped, "a process that stopped recording");
 }
 
 #[test]
-fn a_status_that_is_asked_again_reads_full_segments_once() {
+fn a_repeated_status_reads_full_segments_once() {
     let dir = run([0, 1, 2]);
     let processes = survey::processes(dir.path()).unwrap();
     let mut known = Known::default();
@@ -133,7 +137,7 @@ fn a_status_that_is_asked_again_reads_full_segments_once() {
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(processes[0].contents(&mut known).unwrap(), first);
     let anew = processes[0].contents(&mut Known::default()).unwrap();
-    // Ten spans and a name are gone, and a record says so.
+    // Ten spans and a name are gone, and a record reports it.
     assert_eq!(anew.events, first.events - 10);
     assert_eq!(anew.events, dir.merge().report.number("events_total"));
     assert_eq!(anew.lost["gap"], 1);
@@ -147,7 +151,7 @@ fn a_file_of_another_recorder_removes_no_segment() {
         ..Process::new(PID)
     };
     let number = 4_000;
-    put(&dir, number, &segment_of(&other, number, number));
+    write_segment(&dir, number, &process_segment(&other, number, number));
     let merged = dir.merge();
     let names = merged.trace.names();
     for span in 0..30 {

@@ -1,4 +1,4 @@
-//! A merge settles what dead processes of this machine left behind, and nothing else.
+//! A merge settles the files of dead processes of this machine, and no others.
 
 use crate::damaged_rings::PID;
 use crate::invocation::{RunDir, trace_merge};
@@ -14,12 +14,12 @@ use std::process::Command;
 
 const OTHER_BOOT: &str = "0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11";
 
-/// A killed process's fragment and ring; `here` makes it one of this boot and pid namespace.
+/// Returns a killed process's fragment and ring. `here` places it in this boot and pid namespace.
 pub(crate) fn killed(here: bool) -> RunDir {
     killed_in(here, here)
 }
 
-/// The same, of this boot and of this pid namespace independently.
+/// Returns the same, with this boot and this pid namespace chosen separately.
 pub(crate) fn killed_in(this_boot: bool, this_namespace: bool) -> RunDir {
     let process = Process {
         start_time: 1,
@@ -57,9 +57,9 @@ fn files(dir: &RunDir) -> (Vec<u8>, bool) {
     (std::fs::read(path("jsonl")).unwrap(), path("ring").exists())
 }
 
-/// Without a ring nobody knows whether spans were open when a process died.
+/// Without a ring it is unknown whether spans were open when a process died.
 #[test]
-fn issue_19_how_a_process_without_a_ring_ended_is_unknown() {
+fn issue_19_the_end_of_a_process_without_a_ring_is_unknown() {
     let end = |dir: &RunDir| dir.merge().report.0["processes"][0]["end"].clone();
     let dir = killed(true);
     std::fs::remove_file(dir.fragments().join(format!("trace.{PID}.ring"))).unwrap();
@@ -68,7 +68,7 @@ fn issue_19_how_a_process_without_a_ring_ended_is_unknown() {
 }
 
 #[test]
-fn what_was_settled_is_as_the_format_says() {
+fn a_settled_fragment_follows_the_format() {
     let dir = killed(true);
     let (before, _) = files(&dir);
     dir.merge();
@@ -80,8 +80,8 @@ fn what_was_settled_is_as_the_format_says() {
     assert_eq!((expected.unfinished, expected.damage), (1, Vec::new()));
 }
 
-/// Gives the killed process's files to process `pid`.
-fn hand_over(dir: &RunDir, pid: u32) {
+/// Makes process `pid` the owner of the killed process's files.
+fn set_owner(dir: &RunDir, pid: u32) {
     let (fragment, _) = files(dir);
     let text = String::from_utf8(fragment).unwrap();
     let text = text.replace(
@@ -97,9 +97,9 @@ fn hand_over(dir: &RunDir, pid: u32) {
 }
 
 #[test]
-fn what_is_alive_is_not_settled() {
+fn a_live_process_is_not_settled() {
     let alive = killed(true);
-    hand_over(&alive, std::process::id());
+    set_owner(&alive, std::process::id());
     let before = files(&alive);
     assert_eq!(alive.merge().trace.names(), ["flushed", "open", "tail"]);
     assert_eq!(files(&alive), before);
@@ -126,8 +126,8 @@ fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
     let pipe = dir.path().join("pipe");
     mkfifo(&pipe);
     let mut victim = Command::new("sleep").arg("600").spawn().unwrap();
-    hand_over(&dir, victim.id());
-    // More spans of another process than a pipe holds.
+    set_owner(&dir, victim.id());
+    // Another process has more spans than a pipe holds.
     dir.put("90", &plain(20_000));
     let mut merge = trace_merge();
     let merge = merge.args(["-q", "-o"]).args([&pipe, dir.path()]);
@@ -153,7 +153,8 @@ fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
     }
 }
 
-/// A process's start in clock ticks since boot, read by another process: an emulator tells a program a start of its own making.
+/// Returns the start of a process in clock ticks since boot. Another program reads it, because an
+/// emulator reports a wrong start of the own process.
 fn start_time(pid: u32) -> u64 {
     let mut cat = Command::new("cat");
     let output = cat.arg(format!("/proc/{pid}/stat")).output().unwrap();

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const CASES: u64 = 120;
 
-/// The lines of a trace that are events, without what separates them.
+/// Returns the lines of a trace that are events, without separators.
 fn lines(merged: &Merged) -> Vec<&str> {
     let text = std::str::from_utf8(&merged.bytes).unwrap();
     let lines = text.lines().map(|line| line.trim_end_matches(','));
@@ -21,11 +21,11 @@ fn lines(merged: &Merged) -> Vec<&str> {
         .collect()
 }
 
-/// Lines of an unsorted trace, sorted: what the merge adds stays at the end.
+/// Sorts the lines of an unsorted trace. Lines that the merge adds stay at the end.
 fn naive(whole: &Merged) -> Vec<&str> {
     let mut lines = lines(whole);
     let added = usize::try_from(whole.report.number("events_added")).unwrap();
-    // Flows that link requests stand behind the events they are of.
+    // Flows that link requests come directly after their events.
     let added = added - whole.trace.links().count();
     let recorded = lines.len() - added;
     lines[..recorded].sort_by_cached_key(|line| {
@@ -38,11 +38,11 @@ fn naive(whole: &Merged) -> Vec<&str> {
     lines
 }
 
-/// Merges with and without `--sort`; gives how many lines came to another place.
+/// Merges with and without `--sort`, and compares both. Returns the number of lines that moved.
 fn check(options: &[&str], dir: &RunDir, what: &str) -> usize {
     let options = [&["--no-settle"], options].concat();
-    let whole = Merged::of(&options, &[dir.path()]);
-    let sorted = Merged::of(&[&options[..], &["--sort"]].concat(), &[dir.path()]);
+    let whole = Merged::new(&options, &[dir.path()]);
+    let sorted = Merged::new(&[&options[..], &["--sort"]].concat(), &[dir.path()]);
     let (expected, found) = (naive(&whole), lines(&sorted));
     let apart = found
         .iter()
@@ -66,7 +66,7 @@ fn random_runs_are_sorted() {
         let whole = rng.one_in(2);
         write_foreign(&mut rng, &dir.fragments(), 200, 40, whole);
         let mut thread = Clashing::new(&mut rng, 901, 1 << 20);
-        (0..100).for_each(|serial| thread.any(serial, 1 << 16));
+        (0..100).for_each(|serial| thread.add_random(serial, 1 << 16));
         dir.put("900", &stream(&thread.lines(Order::None)));
         let last = format!("--last={}us", 1 + rng.below(1_000_000));
         for options in [&[][..], &[last.as_str()], &["--threads=1"]] {

@@ -1,4 +1,4 @@
-//! `--split`: parts of a trace, held against a naive filter of the whole one.
+//! `--split`: parts of a trace, compared with a naive filter of the whole one.
 
 use crate::full::cases;
 use crate::invocation::{Merged, Report, RunDir, trace_merge};
@@ -27,14 +27,14 @@ impl Part {
         &self.trace.document["otherData"]["part"]
     }
 
-    /// Its begin and end in ns from the base.
+    /// Returns its begin and end in ns from the base.
     fn edges(&self) -> (i64, i64) {
         let from = self.data()["from_ns"].as_i64().unwrap();
         (from, self.data()["to_ns"].as_i64().unwrap_or(i64::MAX))
     }
 }
 
-/// Splits a run and reads the parts, which must be all there is.
+/// Splits a run and reads the parts. There must be no other files.
 pub(crate) fn split(run: &Path, options: &[&str], size: &str) -> (Vec<Part>, Report) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = trace_merge();
@@ -42,10 +42,10 @@ pub(crate) fn split(run: &Path, options: &[&str], size: &str) -> (Vec<Part>, Rep
     command.args(options).arg("-o");
     let output = folder.path().join("out.json");
     let report = merges(command.arg(output).arg(run)).report();
-    let told = report.0["parts"].as_array().unwrap().iter();
-    let told = told.map(|part| Path::new(part["path"].as_str().unwrap()));
+    let parts = report.0["parts"].as_array().unwrap().iter();
+    let paths = parts.map(|part| Path::new(part["path"].as_str().unwrap()));
     let names = names(folder.path());
-    assert!(told.eq(names.iter().map(|name| folder.path().join(name))));
+    assert!(paths.eq(names.iter().map(|name| folder.path().join(name))));
     let read = |name: &String| {
         let bytes = std::fs::read(folder.path().join(name)).unwrap();
         Part {
@@ -56,8 +56,8 @@ pub(crate) fn split(run: &Path, options: &[&str], size: &str) -> (Vec<Part>, Rep
     (names.iter().map(read).collect(), report)
 }
 
-/// An event of the whole trace, and from when to when it is there.
-struct Known {
+/// An event of the whole trace, and the period in which it is shown.
+struct KnownEvent {
     text: String,
     from_ns: i64,
     to_ns: i64,
@@ -65,15 +65,16 @@ struct Known {
     is_cut: bool,
 }
 
-/// Events of the whole trace; the halves of a span last as long as the span.
-fn known(whole: &Merged) -> Vec<Known> {
+/// Returns the events of the whole trace. Begins and ends are shown for the whole period of their
+/// span.
+fn known_events(whole: &Merged) -> Vec<KnownEvent> {
     let mut known = Vec::new();
     let mut open: HashMap<String, Vec<usize>> = HashMap::new();
     for event in whole.trace.shown() {
         let at_ns = ns(&event["ts"]);
         let unfinished = event["args"]["unfinished"] == true;
         let (text, is_cut) = comparable(event);
-        let mut this = Known {
+        let mut this = KnownEvent {
             text,
             is_cut,
             from_ns: at_ns,
@@ -90,7 +91,7 @@ fn known(whole: &Merged) -> Vec<Known> {
             "B" | "b" => open.entry(key).or_default().push(known.len()),
             "E" | "e" => {
                 if let Some(begin) = open.get_mut(&key).and_then(Vec::pop) {
-                    let begin: &mut Known = &mut known[begin];
+                    let begin: &mut KnownEvent = &mut known[begin];
                     (begin.to_ns, begin.is_span) = (at_ns, true);
                     (this.from_ns, this.is_span) = (begin.from_ns, true);
                 }
@@ -102,15 +103,15 @@ fn known(whole: &Merged) -> Vec<Known> {
     known
 }
 
-/// An event with all its ids and times, and whether it is marked as cut.
+/// Returns an event with all its ids and times, and true if it is marked as cut.
 fn comparable(event: &Value) -> (String, bool) {
     let (event, cut) = whole(event);
     (event.to_string(), cut)
 }
 
-/// Compares parts with the whole trace; the number of events that are in more than one.
+/// Compares parts with the whole trace. Returns how often events are repeated in other parts.
 fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
-    let known = known(whole);
+    let known = known_events(whole);
     let (mut next_ns, mut shown, mut linked) = (0, 0, 0);
     for (number, part) in parts.iter().enumerate() {
         let what = format!("{what} part {number}");
@@ -126,12 +127,12 @@ fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
             });
         let found = sorted(part.trace.shown().map(comparable));
         assert_eq!(found, sorted(expected), "{what}");
-        let told = part.data()["events"].as_u64().unwrap();
+        let events = part.data()["events"].as_u64().unwrap();
         let links = part.trace.links().count();
         linked += links;
         let added = whole.report.number("events_added") - whole.trace.links().count() as u64;
         let all = part.trace.events.len() - links;
-        assert_eq!(all as u64, told + added, "{what}");
+        assert_eq!(all as u64, events + added, "{what}");
         let names = |trace: &Trace| (trace.process_names(), trace.thread_names());
         assert_eq!(names(&part.trace), names(&whole.trace), "{what}");
         assert_eq!(part.data()["number"], number + 1);
@@ -143,8 +144,9 @@ fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
     shown - known.len()
 }
 
-/// Writes two files with spans of two lines, on threads and by ids. Some spans begin in the second file and end in the first.
-fn write_halves(dir: &RunDir) {
+/// Writes two files with begins and ends of spans, on threads and by ids. Some spans begin in the
+/// second file and end in the first.
+fn write_begins_and_ends(dir: &RunDir) {
     let line = |pid: u32, ph: &str, ts: u32, rest: &str| {
         format!(r#"{{"ph":"{ph}","pid":{pid},"tid":{pid},"ts":{ts},"cat":"c"{rest}}}"#)
     };
@@ -186,8 +188,8 @@ fn parts_are_what_a_naive_filter_keeps() {
         }
         write_foreign(&mut rng, &dir.fragments(), 200, 400, seed % 2 == 0);
         write_long(&mut rng, &dir);
-        write_halves(&dir);
-        let mut whole = Merged::of(&["--no-settle"], &[dir.path()]);
+        write_begins_and_ends(&dir);
+        let mut whole = Merged::new(&["--no-settle"], &[dir.path()]);
         // The naive filter needs each begin before its end.
         let events = &mut whole.trace.events;
         events.sort_by_key(|event| event["ts"].as_f64().map_or(0, |_| ns(&event["ts"])));
@@ -198,11 +200,11 @@ fn parts_are_what_a_naive_filter_keeps() {
         split_runs += usize::from(parts.len() > 1);
         let total = |report: &Report| report.number("events_total");
         assert_eq!(total(&report), total(&whole.report));
-        for (part, told) in parts.iter().zip(report.0["parts"].as_array().unwrap()) {
+        for (part, entry) in parts.iter().zip(report.0["parts"].as_array().unwrap()) {
             let bytes = part.bytes.len() as u64;
             assert!(bytes <= report.number("split_bytes"), "{what}: {bytes}");
-            assert_eq!([&told["bytes"], &told["text_bytes"]], [bytes, bytes]);
-            assert_eq!(told["events"], part.data()["events"]);
+            assert_eq!([&entry["bytes"], &entry["text_bytes"]], [bytes, bytes]);
+            assert_eq!(entry["events"], part.data()["events"]);
         }
         for threads in ["1", "3"] {
             let (again, _) = split(dir.path(), &["--threads", threads], &size);
@@ -228,7 +230,7 @@ fn a_window_and_a_filter_can_be_split() {
         &["--cat=kernel"],
         &["--last=300ms", "--name=step*"],
     ] {
-        let whole = Merged::of(&[&["--no-settle"], options].concat(), &[dir.path()]);
+        let whole = Merged::new(&[&["--no-settle"], options].concat(), &[dir.path()]);
         let (parts, _) = split(dir.path(), options, "40kB");
         assert!(parts.len() > 1, "{options:?}: {}", whole.bytes.len());
         check(&whole, &parts, &format!("{options:?}"));
@@ -236,7 +238,7 @@ fn a_window_and_a_filter_can_be_split() {
 }
 
 #[test]
-fn parts_are_nearly_as_large_as_asked_for() {
+fn parts_are_nearly_as_large_as_requested() {
     let dir = run(60_000);
     let (parts, _) = split(dir.path(), &[], "700kB");
     assert!(parts.len() > 5);
@@ -255,7 +257,7 @@ fn a_burst_is_found_in_a_long_run() {
         let ts = micros(ts_ns);
         format!(r#"{{"ph":"i","pid":9,"tid":9,"ts":{ts},"s":"t","name":"a"}}"#)
     };
-    let dir = RunDir::of_lines("9", &times.map(line).collect::<Vec<_>>());
+    let dir = RunDir::with_lines("9", &times.map(line).collect::<Vec<_>>());
     let (parts, _) = split(dir.path(), &[], "20kB");
     assert!((7..=9).contains(&parts.len()), "{}", parts.len());
     assert!(parts.iter().all(|part| part.bytes.len() <= 20_000));
@@ -264,12 +266,12 @@ fn a_burst_is_found_in_a_long_run() {
 }
 
 #[test]
-fn viewers_load_parts_with_halves_of_spans() {
+fn viewers_load_parts_with_crossing_spans() {
     let dir = RunDir::new();
-    write_halves(&dir);
+    write_begins_and_ends(&dir);
     for part in split(dir.path(), &[], "20kB").0 {
-        let test = "viewers_load_parts_with_halves_of_spans";
-        assert_no_errors(test, &part.bytes, &["halves"]);
+        let test = "viewers_load_parts_with_crossing_spans";
+        assert_no_errors(test, &part.bytes, &["begins and ends"]);
         for phases in ["BE", "be"] {
             let [begins, ends] = [0, 1].map(|at| part.trace.phase(&phases[at..=at]).len());
             let few = (ends..=ends + 3).contains(&begins);

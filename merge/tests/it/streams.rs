@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Most anonymous memory of a merge whose reader takes nothing, of 30 MB of text.
-const MOST_ANONYMOUS_KIB: u64 = 20_000;
+/// Maximum anonymous memory of a merge with 30 MB of text whose reader is blocked.
+const MAX_ANONYMOUS_KIB: u64 = 20_000;
 
 #[test]
 fn a_slow_reader_costs_no_memory() {
@@ -23,7 +23,7 @@ fn a_slow_reader_costs_no_memory() {
         stdout.read_exact(&mut [0; 10]).unwrap();
         sleep(Duration::from_millis(500));
         let kib = anonymous_kib(&child).unwrap();
-        assert_below(MOST_ANONYMOUS_KIB, kib, "a_slow_reader_costs_no_memory");
+        assert_below(MAX_ANONYMOUS_KIB, kib, "a_slow_reader_costs_no_memory");
         let mut rest = Vec::new();
         stdout.read_to_end(&mut rest).unwrap();
         assert!(child.wait().unwrap().success() && rest.len() > 1_000_000);

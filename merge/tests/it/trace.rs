@@ -1,4 +1,5 @@
-//! A merged trace, and its events in a form that does not depend on which ids the merge gave them.
+//! A merged trace, and its events in a form that does not depend on the ids that the merge
+//! assigned.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +10,8 @@ pub(crate) struct Trace {
     pub(crate) events: Vec<Value>,
 }
 
-/// An event apart from who recorded it: everything but pid, tid and ids, with ts and dur in ns.
+/// An event in comparable form: `content` is everything except pid, tid and ids, with ts and dur in
+/// ns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
     pub(crate) content: String,
@@ -19,7 +21,7 @@ pub(crate) struct Event {
 }
 
 impl Trace {
-    /// Reads a trace document in either form.
+    /// Parses a trace document in either form.
     pub(crate) fn parse(bytes: &[u8]) -> Trace {
         let document: Value =
             serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("trace: {error}"));
@@ -28,26 +30,26 @@ impl Trace {
         Trace { document, events }
     }
 
-    /// The events of phase `phase`.
+    /// Returns the events of phase `phase`.
     pub(crate) fn phase(&self, phase: &str) -> Vec<&Value> {
         let events = self.events.iter();
         events.filter(|event| event["ph"] == phase).collect()
     }
 
-    /// The one event called `name`.
+    /// Returns the only event called `name`.
     pub(crate) fn named(&self, name: &str) -> &Value {
         let found = self.all_named(name);
         assert_eq!(found.len(), 1, "events named {name}: {found:?}");
         found[0]
     }
 
-    /// All events called `name`.
+    /// Returns all events called `name`.
     pub(crate) fn all_named(&self, name: &str) -> Vec<&Value> {
         let events = self.events.iter();
         events.filter(|event| event["name"] == name).collect()
     }
 
-    /// Names of all events but metadata, sorted.
+    /// Returns the names of all events except metadata, sorted.
     pub(crate) fn names(&self) -> Vec<&str> {
         let names = self.shown().map(|event| event["name"].as_str().unwrap());
         let mut names: Vec<_> = names.collect();
@@ -55,28 +57,30 @@ impl Trace {
         names
     }
 
-    /// All recorded events but metadata.
+    /// Returns all recorded events except metadata.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &Value> {
         let is_shown = |event: &&Value| event["ph"] != "M" && !is_link(event) && !is_gap(event);
         self.events.iter().filter(is_shown)
     }
 
-    /// The records that the merge wrote for missing positions that no recorder's record explains.
+    /// Returns the records that the merge wrote for missing positions that no recorder's record
+    /// explains.
     pub(crate) fn gaps(&self) -> Vec<&Value> {
         self.events.iter().filter(|event| is_gap(event)).collect()
     }
 
-    /// The flow events by which the merge links requests.
+    /// Returns the flow events by which the merge links requests.
     pub(crate) fn links(&self) -> impl Iterator<Item = &Value> {
         self.events.iter().filter(|event| is_link(event))
     }
 
-    /// All events but metadata, in comparable form.
+    /// Returns all events except metadata, in comparable form.
     pub(crate) fn comparable(&self) -> Vec<Event> {
         self.shown().map(output_event).collect()
     }
 
-    /// All events but metadata as they were before a window cut them, in comparable form; and how many are marked as cut.
+    /// Returns all events except metadata as they were before a window cut them, in comparable
+    /// form, and the number of events marked as cut.
     pub(crate) fn whole(&self) -> (Vec<Event>, u64) {
         let whole: Vec<_> = self.shown().map(whole).collect();
         let marks = whole.iter().filter(|(_, is_cut)| *is_cut).count() as u64;
@@ -84,12 +88,12 @@ impl Trace {
         (events.collect(), marks)
     }
 
-    /// The name that a viewer shows for each pid: the last one.
+    /// Returns the name that a viewer shows for each pid, which is the last one.
     pub(crate) fn process_names(&self) -> BTreeMap<String, String> {
         self.last_names("process_name", |event| event["pid"].to_string())
     }
 
-    /// The name that a viewer shows for each thread, under `pid/tid`.
+    /// Returns the name that a viewer shows for each thread, by `pid/tid`.
     pub(crate) fn thread_names(&self) -> BTreeMap<String, String> {
         let thread = |event: &Value| format!("{}/{}", event["pid"], event["tid"]);
         self.last_names("thread_name", thread)
@@ -122,7 +126,7 @@ fn output_event(event: &Value) -> Event {
     }
 }
 
-/// Returns an event as it was before a window or a part cut it, and whether it is marked as cut.
+/// Returns an event as it was before a window or a part cut it, and true if it is marked as cut.
 pub(crate) fn whole(event: &Value) -> (Value, bool) {
     let mut event = event.clone();
     let Some(args) = event.get_mut("args").and_then(Value::as_object_mut) else {
@@ -142,7 +146,7 @@ pub(crate) fn whole(event: &Value) -> (Value, bool) {
     (event, is_cut)
 }
 
-/// A time in ns.
+/// Converts a time to ns.
 pub(crate) fn ns(value: &Value) -> i64 {
     let micros = value.as_f64().unwrap_or_else(|| panic!("a time: {value}"));
     #[expect(
@@ -153,21 +157,21 @@ pub(crate) fn ns(value: &Value) -> i64 {
     ns
 }
 
-/// What of an event does not depend on ids, as text with sorted keys.
+/// Returns the members of an event that do not depend on ids, as text with sorted keys.
 pub(crate) fn content(event: &Value, ts_ns: i64) -> String {
-    let mut kept = Map::new();
+    let mut members = Map::new();
     for (key, value) in event.as_object().unwrap() {
         match key.as_str() {
             "pid" | "tid" | "id" | "id2" | "ts" => {}
-            "dur" | "tdur" | "tts" => drop(kept.insert(key.clone(), ns(value).into())),
-            _ => drop(kept.insert(key.clone(), value.clone())),
+            "dur" | "tdur" | "tts" => drop(members.insert(key.clone(), ns(value).into())),
+            _ => drop(members.insert(key.clone(), value.clone())),
         }
     }
-    kept.insert("ts_ns".into(), ts_ns.into());
-    Value::Object(kept).to_string()
+    members.insert("ts_ns".into(), ts_ns.into());
+    Value::Object(members).to_string()
 }
 
-/// Asserts that both hold the same events, with processes, threads and ids equal up to renaming.
+/// Asserts that both contain the same events, with processes, threads and ids equal up to renaming.
 pub(crate) fn assert_same(expected: &[Event], found: &[Event], what: &str) {
     let (expected, found) = (by_content(expected), by_content(found));
     for (content, events) in &expected {
@@ -201,17 +205,17 @@ fn by_content(events: &[Event]) -> BTreeMap<&str, Vec<&Event>> {
 /// A one-to-one renaming.
 #[derive(Default)]
 struct Renames {
-    there: HashMap<String, String>,
-    back: HashMap<String, String>,
+    forward: HashMap<String, String>,
+    backward: HashMap<String, String>,
 }
 
 impl Renames {
     fn pair(&mut self, ours: &str, theirs: &str, what: &str) {
-        let there = self.there.entry(ours.to_owned());
-        let there = there.or_insert_with(|| theirs.to_owned());
-        assert_eq!(there, theirs, "{what}: {ours} was split");
-        let back = self.back.entry(theirs.to_owned());
-        let back = back.or_insert_with(|| ours.to_owned());
-        assert_eq!(back, ours, "{what}: {theirs} holds two");
+        let forward = self.forward.entry(ours.to_owned());
+        let forward = forward.or_insert_with(|| theirs.to_owned());
+        assert_eq!(forward, theirs, "{what}: {ours} was split");
+        let backward = self.backward.entry(theirs.to_owned());
+        let backward = backward.or_insert_with(|| ours.to_owned());
+        assert_eq!(backward, ours, "{what}: {theirs} was joined from two");
     }
 }

@@ -1,4 +1,5 @@
-//! Help, version, completions and empty traces. `tests/cases/usage.txt` has bad usage and unusable input.
+//! Help, version, completions and empty traces. `tests/cases/usage.txt` covers bad usage and
+//! unusable input.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
@@ -8,14 +9,14 @@ use std::path::Path;
 use std::process::Command;
 use trace_merge::{Error, Options, Output};
 
-/// Runs a merge that succeeds.
+/// Runs a merge that must succeed.
 pub(crate) fn merges(command: &mut Command) -> Ended {
-    let ended = Ended::of(command);
+    let ended = Ended::run(command);
     assert_eq!(ended.code, 0, "{command:?}: {}", ended.stderr);
     ended
 }
 
-/// What the program prints with this option, and whether a line of it is too long for a terminal.
+/// Returns the output for this option. Fails if a line is too long for a terminal.
 fn help(option: &str) -> String {
     let ended = merges(trace_merge().arg(option));
     assert_eq!(ended.stderr, "", "{option}");
@@ -26,7 +27,7 @@ fn help(option: &str) -> String {
     text
 }
 
-/// Two screens of 30 lines hold all of `--help`, one and a half hold `-h`.
+/// All of `--help` fits on two screens of 30 lines, and `-h` on one and a half.
 #[test]
 fn help_is_short() {
     let (short, long) = (help("-h"), help("--help"));
@@ -71,7 +72,8 @@ pub(crate) fn mkfifo(path: &Path) {
     mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap();
 }
 
-/// A caller may ask for a trace without events; the program refuses to write one.
+/// A caller of the library may ask for a trace without events, but the program refuses to write
+/// one.
 #[test]
 fn inputs_without_an_event_may_give_an_empty_trace() {
     let dir = RunDir::new();

@@ -1,11 +1,12 @@
-//! `--verbatim` against the simplest merge there is: every line that is a JSON object, as it stands, in the order of the files' names.
+//! `--verbatim`, compared with the simplest possible merge: every line that is a JSON object,
+//! unchanged, in the order of the files' names.
 
 use crate::invocation::{Merged, RunDir};
 use crate::random::{Rng, write_foreign, write_own};
 use serde_json::Value;
 use std::path::Path;
 
-/// What the simplest merge makes of a folder.
+/// Returns the objects of the simplest merge of a folder.
 fn naive(folder: &Path) -> Vec<Value> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -17,7 +18,7 @@ fn naive(folder: &Path) -> Vec<Value> {
     for file in files {
         let bytes = std::fs::read(file).unwrap();
         let lines = bytes.split(|byte| *byte == b'\n');
-        // Python's own reader takes a NaN, which JSON has not, and the trace has a null.
+        // Python's own parser accepts NaN, which JSON does not allow. The trace has null instead.
         let text = lines.map(|line| String::from_utf8_lossy(line).replace(":NaN", ":null"));
         let parsed = text.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
         objects.extend(parsed.filter(Value::is_object));
@@ -25,9 +26,10 @@ fn naive(folder: &Path) -> Vec<Value> {
     objects
 }
 
-/// Merges a folder with `--verbatim` and compares the trace with the simplest merge's. Returns the number of events.
+/// Merges a folder with `--verbatim` and compares the trace with the simplest merge's. Returns the
+/// number of events.
 pub(crate) fn assert_as_naive(folder: &Path, what: &str) -> u64 {
-    let merged = Merged::of(&["--verbatim"], &[folder]);
+    let merged = Merged::new(&["--verbatim"], &[folder]);
     let (expected, found) = (naive(folder), &merged.trace.events);
     assert!(expected == *found, "{what}: {expected:#?}\n{found:#?}");
     let counted = merged.report.number("events_total");
@@ -36,7 +38,7 @@ pub(crate) fn assert_as_naive(folder: &Path, what: &str) -> u64 {
     counted
 }
 
-/// Lines that are no events, and lines that are nothing.
+/// Lines that are no events, and lines that are not JSON.
 const ODD: [&str; 14] = [
     r#"{"name":"ok"}"#,
     r#" {"ts":1,"name":"no phase"} "#,
@@ -69,7 +71,7 @@ fn random_fragments_of_others_stay_as_they_are() {
                 let at = rng.below(lines.len() + 1);
                 lines.insert(at, ODD[rng.below(ODD.len())]);
             }
-            // The last line may lack its newline, and be torn or not.
+            // The last line may lack its newline, and may be torn.
             let end = if rng.one_in(2) { "\n" } else { "" };
             std::fs::write(&path, lines.join("\n") + end).unwrap();
         }
@@ -86,7 +88,7 @@ fn fragments_of_ours_lose_only_the_records_of_the_format() {
             write_own(&mut rng, &dir.fragments(), pid, true);
         }
         let events = |option| {
-            let merged = Merged::of(&["--no-settle", option], &[dir.path()]);
+            let merged = Merged::new(&["--no-settle", option], &[dir.path()]);
             let shown = merged.trace.shown();
             let members =
                 |event: &Value| ["name", "args", "id", "id2"].map(|key| event[key].clone());

@@ -1,4 +1,5 @@
-//! What a viewer shows of a trace, in numbers; and what it should, by the trace's own events.
+//! The numbers that a viewer shows for a trace, and the numbers it should show according to the
+//! trace's own events.
 
 use crate::perfetto::{ERRORS, FLOWS, SLICES, number, query};
 use crate::trace::{Trace, ns};
@@ -10,16 +11,16 @@ use std::path::Path;
 /// Numbers of a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    /// Spans and instants, those of async events and processes too.
+    /// Spans and instants, including async events and those of processes.
     pub(crate) slices: u64,
-    /// Arrows: one less than its flow has events.
+    /// Arrows. A flow has one arrow less than events.
     pub(crate) flows: u64,
     /// Samples, one for each series of a counter.
     pub(crate) counters: u64,
     /// Processes with a name.
     pub(crate) processes: u64,
-    /// By the names of process and thread: slices, and the ns of those that ended.
-    pub(crate) rows: BTreeMap<(String, String), (u64, i64)>,
+    /// Number of slices, and length of the ended ones in ns, by the names of process and thread.
+    pub(crate) threads: BTreeMap<(String, String), (u64, i64)>,
 }
 
 const PROCESSES: &str = "select count(*) from process where name is not null";
@@ -28,8 +29,9 @@ const ROWS: &str = "select ifnull(process.name, ''), ifnull(thread.name, ''), co
     join thread_track on slice.track_id = thread_track.id join thread using (utid) left join process using (upid) group by utid";
 
 impl View {
-    /// What Perfetto shows, without an error; nothing (said loudly) where its trace processor cannot be set up.
-    pub(crate) fn of_perfetto(test: &str, trace: &Path) -> Option<View> {
+    /// Returns what Perfetto shows without an error. Returns `None`, with a loud message, if its
+    /// trace processor cannot be set up.
+    pub(crate) fn from_perfetto(test: &str, trace: &Path) -> Option<View> {
         let queries = [ERRORS, SLICES, FLOWS, COUNTERS, PROCESSES, ROWS];
         let rows = query(test, trace, &queries)?;
         assert!(rows[0].is_empty(), "{test}: {:?}", rows[0]);
@@ -44,8 +46,8 @@ impl View {
         Some(view)
     }
 
-    /// What the events of a trace say.
-    pub(crate) fn of_trace(trace: &Trace) -> View {
+    /// Computes the numbers from the events of a trace.
+    pub(crate) fn from_trace(trace: &Trace) -> View {
         let series = |counter: &&Value| counter["args"].as_object().unwrap().len() as u64;
         let count = |phases: &[&str]| {
             let counts = phases.iter().map(|phase| trace.phase(phase).len() as u64);
@@ -62,16 +64,16 @@ impl View {
         view
     }
 
-    /// Adds what stands on the rows of a trace's threads.
+    /// Adds the slices on the threads of a trace.
     fn add_threads(&mut self, trace: &Trace) {
         let (processes, threads) = (trace.process_names(), trace.thread_names());
         let mut begun: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        for event in trace.events.iter().filter(|event| is_of_thread(event)) {
+        for event in trace.events.iter().filter(|event| is_on_thread(event)) {
             let pid = event["pid"].to_string();
             let thread = format!("{pid}/{}", event["tid"]);
             let name =
                 |names: &BTreeMap<_, String>, key| names.get(key).cloned().unwrap_or_default();
-            let row = (name(&processes, &pid), name(&threads, &thread));
+            let track = (name(&processes, &pid), name(&threads, &thread));
             let open = begun.entry(thread).or_default();
             let (slices, dur_ns) = match event["ph"].as_str() {
                 Some("X") => (1, ns(&event["dur"])),
@@ -85,7 +87,7 @@ impl View {
                 }
                 _ => (1, 0),
             };
-            self.add(row, slices, dur_ns);
+            self.add(track, slices, dur_ns);
         }
     }
 
@@ -96,18 +98,18 @@ impl View {
         self.add((name(0), name(1)), slices, ns);
     }
 
-    fn add(&mut self, row: (String, String), slices: u64, ns: i64) {
-        let sum = self.rows.entry(row).or_default();
+    fn add(&mut self, track: (String, String), slices: u64, ns: i64) {
+        let sum = self.threads.entry(track).or_default();
         *sum = (sum.0 + slices, sum.1 + ns);
     }
 
-    /// The numbers, a line each.
+    /// Returns the numbers, each on a line.
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
             "slices {}\nflows {}\ncounters {}\nprocesses {}\n",
             self.slices, self.flows, self.counters, self.processes
         );
-        for ((process, thread), (slices, ns)) in &self.rows {
+        for ((process, thread), (slices, ns)) in &self.threads {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{process} | {thread} | {slices} | {ns} ns");
         }
@@ -115,8 +117,8 @@ impl View {
     }
 }
 
-/// Whether it stands on its thread's row.
-fn is_of_thread(event: &Value) -> bool {
+/// Returns true if the event is on the track of its thread.
+fn is_on_thread(event: &Value) -> bool {
     let is_instant = event["ph"] == "i" || event["ph"] == "I";
     let is_span = ["X", "B", "E"].iter().any(|phase| event["ph"] == *phase);
     is_span || is_instant && event["s"] != "p" && event["s"] != "g"

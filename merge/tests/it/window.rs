@@ -1,4 +1,4 @@
-//! A naive filter of the whole trace, which windows are held against.
+//! A naive filter of the whole trace, to compare with windows.
 
 use crate::invocation::{Merged, RunDir};
 use crate::random::Rng;
@@ -7,7 +7,7 @@ use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
 
-/// Events with their times on the host's axis, sorted, and whether they are marked as cut.
+/// Events with their times on the host's axis, sorted, and true for events that are marked as cut.
 pub(crate) type Events = Vec<(String, bool)>;
 
 pub(crate) fn base_ns(merged: &Merged) -> i64 {
@@ -23,14 +23,16 @@ pub(crate) fn end_ns(event: &Value) -> i64 {
     ns(&event["ts"]) + dur_ns
 }
 
-/// Returns an event's content, with its time on an axis that does not depend on the window, and true if the event is marked as cut.
+/// Returns an event's content, with its time on an axis that does not depend on the window, and
+/// true if the event is marked as cut.
 pub(crate) fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
     let (event, cut) = whole(event);
     let ts_ns = ns(&event["ts"]) + base_ns;
     (content(&event, ts_ns), cut)
 }
 
-/// Writes spans long enough to cross any edge. Spans of `random::write_own` last less than a thousandth of the run.
+/// Writes spans long enough to cross any edge. Spans of `random::write_own` last less than a
+/// thousandth of the run.
 pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
     let process = Process::new(300);
     let (on, mut fragment) = (process.main_thread(), process.fragment());
@@ -42,7 +44,8 @@ pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
     fragment.write_here(&dir.fragments());
 }
 
-/// Returns the events of a whole trace that are in a window, marked where they cross an edge. The window is in ns from the start of the trace.
+/// Returns the events of a whole trace that are in a window, and marks the ones that cross an edge.
+/// The window is in ns from the start of the trace.
 pub(crate) fn naive<'a>(
     events: impl Iterator<Item = &'a Value>,
     base_ns: i64,

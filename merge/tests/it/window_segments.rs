@@ -1,4 +1,5 @@
-//! Windows of runs that are not read whole, held against a naive filter of all that was recorded.
+//! Windows of runs that are only partly read, compared with a naive filter of all that was
+//! recorded.
 
 use crate::full::cases;
 use crate::invocation::{Merged, RunDir};
@@ -25,42 +26,45 @@ fn run(rng: &mut Rng, longest_ms: u64, pause_ms: Option<u64>) -> RunDir {
     dir
 }
 
-/// A time of the run at which an anchor may just have been read, and may not be written yet.
+/// Returns a time of the run at which an anchor may just have been read, and may not be written
+/// yet.
 fn near_anchor_ms(rng: &mut Rng) -> i64 {
     let anchor = rng.next() % (RUN_MS / ANCHOR_MS);
     i64::try_from(anchor * ANCHOR_MS + rng.next() % 500).unwrap()
 }
 
-/// Whether an unfinished span is told somewhere within the run, and not at its end: when its thread ended.
-fn is_told_early(event: &Value) -> bool {
+/// Returns true for an unfinished span that is recorded within the run and not at its end, because
+/// its thread ended.
+fn is_recorded_early(event: &Value) -> bool {
     let name = event["name"].as_str();
     name.is_some_and(|name| name.starts_with("begun"))
 }
 
 /// Returns true for a span that was open at the end of the run.
 fn is_open(event: &Value) -> bool {
-    is_unfinished(event) && !is_told_early(event)
+    is_unfinished(event) && !is_recorded_early(event)
 }
 
-/// What a merge shows; of what was told early, only what began in the window.
+/// Returns the events that a merge shows. Of events recorded early, only those that began in the
+/// window are included.
 fn shown(merged: &Merged, (from_ns, to_ns): (i64, i64), start_ns: i64) -> Events {
     let base_ns = base_ns(merged);
     let is_compared = |event: &&Value| {
         let at_ns = ns(&event["ts"]) + base_ns - start_ns;
-        !is_told_early(event) || (from_ns..=to_ns).contains(&at_ns)
+        !is_recorded_early(event) || (from_ns..=to_ns).contains(&at_ns)
     };
     let shown = merged.trace.shown().filter(is_compared);
     sorted(shown.map(|event| comparable(event, base_ns)))
 }
 
-/// The names of the threads that have events, by the names of their processes.
+/// Returns the names of the threads that have events, by the names of their processes.
 fn threads(merged: &Merged) -> BTreeMap<String, BTreeSet<String>> {
     let (processes, threads) = (merged.trace.process_names(), merged.trace.thread_names());
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for event in merged.trace.shown() {
         let (pid, tid) = (event["pid"].to_string(), event["tid"].to_string());
         let thread = threads.get(&format!("{pid}/{tid}"));
-        // How many rows overlapping spans take depends on which spans there are.
+        // The number of extra lanes depends on the spans that are shown.
         let thread = thread.and_then(|name| name.split(" (overlapping").next());
         let process = named.entry(processes[&pid].clone()).or_default();
         process.insert(thread.map_or_else(|| format!("nameless {tid}"), str::to_owned));
@@ -69,18 +73,18 @@ fn threads(merged: &Merged) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Checks that a window contains exactly the events that a naive filter keeps.
-fn check(dir: &RunDir, asked: &[String], window: (i64, i64), what: &str) -> Merged {
-    let whole = Merged::of(&["--no-settle"], &[dir.path()]);
-    let found = merge(dir, asked);
+fn check(dir: &RunDir, options: &[String], window: (i64, i64), what: &str) -> Merged {
+    let whole = Merged::new(&["--no-settle"], &[dir.path()]);
+    let found = merge(dir, options);
     let events = shown(&found, window, base_ns(&whole));
     let all = naive(whole.trace.shown(), base_ns(&whole), window, is_open);
     assert_eq!(events, all, "{what}");
-    let of_whole = threads(&whole);
+    let all_threads = threads(&whole);
     for (process, names) in threads(&found) {
-        let is_subset = names.is_subset(&of_whole[&process]);
+        let is_subset = names.is_subset(&all_threads[&process]);
         assert!(is_subset, "{what}: {names:?}");
     }
-    if asked.iter().all(|option| !option.starts_with("--last")) {
+    if options.iter().all(|option| !option.starts_with("--last")) {
         let start_ns = &found.report.0["window"]["start_ns"];
         assert_eq!(*start_ns, base_ns(&whole), "{what}");
     }
@@ -93,17 +97,18 @@ fn lacking<'a>(some: &'a Events, more: &'a Events) -> impl Iterator<Item = &'a (
     more.iter().filter(is_lacking)
 }
 
-fn merge(dir: &RunDir, asked: &[String]) -> Merged {
-    let asked = asked.iter().map(String::as_str);
-    let options: Vec<&str> = asked.chain(["--no-settle"]).collect();
-    Merged::of(&options, &[dir.path()])
+fn merge(dir: &RunDir, options: &[String]) -> Merged {
+    let options = options.iter().map(String::as_str);
+    let options: Vec<&str> = options.chain(["--no-settle"]).collect();
+    Merged::new(&options, &[dir.path()])
 }
 
 fn edges((from_ms, to_ms): (i64, i64)) -> [String; 2] {
     [format!("--from={from_ms}ms"), format!("--to={to_ms}ms")]
 }
 
-/// Changes a byte in a segment, after its first two lines. The byte is not a digit, so no time changes.
+/// Changes a byte in a segment, after its first two lines. The byte is not a digit, so no time
+/// changes.
 fn harm(rng: &mut Rng, dir: &RunDir) {
     let files = std::fs::read_dir(dir.fragments()).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
@@ -127,35 +132,36 @@ fn a_window_of_segments_is_what_a_naive_filter_keeps() {
         let at_ms = near_anchor_ms(&mut rng);
         let to_ms = at_ms + 1 + i64::try_from(rng.next() % 10_000).unwrap();
         let [from, to] = edges((at_ms, to_ms));
-        let (asked, window) = match seed % 4 {
+        let (options, window) = match seed % 4 {
             0 => (vec![from], (MS * at_ms, i64::MAX)),
             1 => (vec![to], (i64::MIN, MS * to_ms)),
             2 => (vec![from, to], (MS * at_ms, MS * to_ms)),
             _ => {
                 let last_ms = 3 * (to_ms - at_ms);
-                let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+                let whole = Merged::new(&["--no-settle"], &[dir.path()]);
                 let last = vec![format!("--last={last_ms}ms")];
                 (last, (newest_ns(&whole) - MS * last_ms, i64::MAX))
             }
         };
-        let what = format!("seed {seed} {asked:?}");
-        // Damage costs no more than what is damaged.
+        let what = format!("seed {seed} {options:?}");
+        // Damage must not cost more than the damaged lines.
         let is_damaged = seed % 3 == 2;
         (0..if is_damaged { 3 } else { 0 }).for_each(|_| harm(&mut rng, &dir));
-        let found = check(&dir, &asked, window, &what);
+        let found = check(&dir, &options, window, &what);
         let damage = found.report.number("damage_total");
         assert!(is_damaged || damage == 0, "{what}: {damage}");
         let unread_bytes = &found.report.0["window"]["bytes_left_out"];
         unread += u64::from(unread_bytes.as_u64().unwrap() > 0);
-        let one = [&asked[..], &["--threads=1".to_owned()]].concat();
+        let one = [&options[..], &["--threads=1".to_owned()]].concat();
         assert_eq!(merge(&dir, &one).bytes, found.bytes, "{what}");
     }
     assert!(unread > cases(CASES), "{unread}");
 }
 
-/// Checks a window: what ended within the reach must be found, and nothing may that does not lie in the window. Gives how many events were missed.
+/// Checks that a window contains all events that ended within the reach, and no events outside of
+/// the window. Returns the number of missed events.
 fn check_reach(dir: &RunDir, (from_ms, to_ms): (i64, i64), reach_ms: i64, what: &str) -> usize {
-    let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+    let whole = Merged::new(&["--no-settle"], &[dir.path()]);
     let edges = edges((from_ms, to_ms));
     let reach = format!("--reach={reach_ms}ms");
     let merged = merge(dir, &[&edges[..], &[reach]].concat());
@@ -163,7 +169,7 @@ fn check_reach(dir: &RunDir, (from_ms, to_ms): (i64, i64), reach_ms: i64, what: 
     let found = shown(&merged, window, base_ns(&whole));
     let all = || whole.trace.shown();
     let in_reach = |event: &&Value| end_ns(event) <= window.1 + MS * reach_ms;
-    let in_reach = all().filter(|event| in_reach(event) && !is_told_early(event));
+    let in_reach = all().filter(|event| in_reach(event) && !is_recorded_early(event));
     let must = naive(in_reach, base_ns(&whole), window, is_open);
     let may = naive(all(), base_ns(&whole), window, is_open);
     assert_eq!(lacking(&found, &must).next(), None, "{what}: missing");
@@ -172,7 +178,7 @@ fn check_reach(dir: &RunDir, (from_ms, to_ms): (i64, i64), reach_ms: i64, what: 
 }
 
 #[test]
-fn what_ended_within_the_reach_is_found_and_nothing_else_is_made_up() {
+fn events_that_end_within_reach_are_found_and_none_invented() {
     let mut missed = 0;
     for seed in 0..cases(CASES) {
         let mut rng = Rng::new(1_000 + seed);
@@ -184,9 +190,10 @@ fn what_ended_within_the_reach_is_found_and_nothing_else_is_made_up() {
     assert!(missed > 0, "all was read");
 }
 
-/// A line may be written long after it was recorded, in a segment that began later than the window ends.
+/// A line may be written long after it was recorded, in a segment that began after the end of the
+/// window.
 #[test]
-fn lines_that_waited_while_the_server_was_stopped_are_found() {
+fn lines_delayed_while_the_server_was_stopped_are_found() {
     for seed in 0..cases(CASES) {
         let mut rng = Rng::new(5_000 + seed);
         let pause_ms = 10_000 + rng.next() % 40_000;
@@ -202,7 +209,7 @@ fn lines_that_waited_while_the_server_was_stopped_are_found() {
 }
 
 #[test]
-fn a_run_of_which_a_window_was_read_is_settled_as_ever() {
+fn a_partly_read_run_is_settled_as_usual() {
     for seed in 0..10 {
         let [expected, found] =
             [&[][..], &["--from=20s", "--to=30s", "--reach=1s"]].map(|options| {
@@ -213,7 +220,7 @@ fn a_run_of_which_a_window_was_read_is_settled_as_ever() {
                     pause_ms: None,
                 };
                 paced::write(&mut rng, &dir, 100, course);
-                Merged::of(options, &[dir.path()]);
+                Merged::new(options, &[dir.path()]);
                 dir.merge().trace.comparable()
             });
         assert_eq!(found, expected, "seed {seed}");

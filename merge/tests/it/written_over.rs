@@ -1,4 +1,5 @@
-//! Inputs that others change during the merge: whatever the input does, the trace is JSON, and the report says so.
+//! Inputs that others change during the merge: in any case the trace is valid JSON, and the report
+//! shows the change.
 
 use crate::invocation::trace_merge;
 use crate::usage::mkfifo;
@@ -13,10 +14,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 const SPANS: u64 = 60_000;
-/// The length of a page, and how far from the begin of a file pages are written over: what comes before may already be in the trace.
+/// Length of a page, and offset from which pages are overwritten: data before it may already be in
+/// the trace.
 const PAGE: usize = 4096;
 const BEGUN: usize = 3 << 20;
-/// Longer than the time in which two changes may give a file the same times.
+/// Longer than the period in which two changes of a file may get the same timestamp.
 const TICK: Duration = Duration::from_millis(60);
 
 fn args(n: u64) -> String {
@@ -52,17 +54,17 @@ pub(crate) fn document(spans: u64) -> Vec<u8> {
     format!("{{\"traceEvents\":[\n{events}\n]}}").into_bytes()
 }
 
-/// How a merge ended, what it printed, and its trace.
+/// Exit code of a merge, its messages, and its trace.
 struct Merged {
     code: Option<i32>,
-    said: String,
+    output: String,
     trace: Vec<u8>,
 }
 
 impl Merged {
     /// Returns the number of changed files in the report.
     fn changes(&self) -> u64 {
-        let report: Value = serde_json::from_str(&self.said).unwrap();
+        let report: Value = serde_json::from_str(&self.output).unwrap();
         let changes = report["damage_by_kind"]["changed"].as_u64();
         changes.unwrap_or(0)
     }
@@ -70,9 +72,9 @@ impl Merged {
 
 const STRICT: [&str; 3] = ["--strict", "--report", "json"];
 
-/// Merges a file that somebody changes after it was read once, and before most of it is read again: the trace goes to a pipe, which is
-/// not read before.
-fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&Path)) -> Merged {
+/// Merges a file that is changed after it was read once, and before most of it is read again. The
+/// trace goes to a pipe that is not read before the change.
+fn merge_in_two(path: &Path, whole: &[u8], options: &[&str], change: impl FnOnce(&Path)) -> Merged {
     let _ = fs::remove_file(path);
     fs::write(path, whole).unwrap();
     std::thread::sleep(TICK);
@@ -81,7 +83,7 @@ fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&
     mkfifo(&output);
     let mut merge = trace_merge();
     merge.args(["--threads", "1", "-o"]);
-    merge.arg(&output).args(words).arg(path);
+    merge.arg(&output).args(options).arg(path);
     let merge = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
     let merge = merge.spawn().unwrap();
     let mut pipe = File::open(&output).unwrap();
@@ -92,12 +94,12 @@ fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&
     let ended = merge.wait_with_output().unwrap();
     Merged {
         code: ended.status.code(),
-        said: String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap(),
+        output: String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap(),
         trace,
     }
 }
 
-/// Writes over every eighth page with something.
+/// Overwrites every eighth page.
 fn write_over(path: &Path, page: impl Fn(usize) -> Vec<u8>) {
     let file = File::options().write(true).open(path).unwrap();
     let bytes = usize::try_from(file.metadata().unwrap().len()).unwrap();
@@ -106,11 +108,12 @@ fn write_over(path: &Path, page: impl Fn(usize) -> Vec<u8>) {
     }
 }
 
-/// Something that is done to an input.
+/// A change to an input.
 type Change<'a> = Box<dyn Fn(&Path) + 'a>;
 
-/// Returns the changes to an input. It is emptied as `copytruncate` does, rewritten by its program, or overwritten. Some of its pages become nonsense, bytes
-/// from elsewhere in the file, or quotes.
+/// Returns the changes to an input. It is truncated as `copytruncate` does, rewritten by its
+/// program, or overwritten. Some of its pages become garbage, bytes from elsewhere in the file, or
+/// quotes.
 fn changes(whole: &[u8]) -> [(&str, Change<'_>); 6] {
     let pages = |page: fn(&[u8], usize) -> Vec<u8>| -> Change<'_> {
         Box::new(move |path| write_over(path, |at| page(whole, at)))
@@ -152,15 +155,16 @@ struct ValidTrace {
     events: Vec<serde::de::IgnoredAny>,
 }
 
-fn is_valid(name: &str, whole: &[u8], words: &[&str]) {
+fn assert_valid(name: &str, whole: &[u8], options: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
     for (what, change) in changes(whole) {
-        let words = [&STRICT[..], words].concat();
-        let merged = merge_in_two(&path, whole, &words, change);
+        let options = [&STRICT[..], options].concat();
+        let merged = merge_in_two(&path, whole, &options, change);
         let found = (merged.code, merged.changes());
         assert_eq!(found, (Some(1), 1), "{name}: {what}");
-        // A page may be one number of 4,096 digits, which JSON allows and a double does not hold.
+        // A page may be one number of 4,096 digits, which JSON allows and a double cannot
+        // represent.
         let trace: ValidTrace = serde_json::from_slice(&merged.trace).unwrap();
         let is_of_pages = !matches!(what, "cut" | "anew" | "fill");
         let events = trace.events.len();
@@ -169,9 +173,9 @@ fn is_valid(name: &str, whole: &[u8], words: &[&str]) {
 }
 
 #[test]
-fn issue_19_what_changes_while_it_is_merged_leaves_the_trace_valid() {
-    is_valid("trace.90.jsonl", &plain(SPANS), &[]);
-    is_valid("trace.91.jsonl", &own(SPANS), &["--sort"]);
+fn issue_19_changes_during_the_merge_leave_the_trace_valid() {
+    assert_valid("trace.90.jsonl", &plain(SPANS), &[]);
+    assert_valid("trace.91.jsonl", &own(SPANS), &["--sort"]);
 }
 
 /// The summary names the file that changed.
@@ -183,14 +187,19 @@ fn issue_19_the_summary_names_a_file_that_was_cut_short() {
     let merged = merge_in_two(&path, &plain(SPANS), &[], cut);
     let path = path.display();
     let says = format!("  {path}:0: changed (truncated or rewritten during the merge");
-    let mut lines = merged.said.lines();
-    assert!(lines.any(|line| line.starts_with(&says)), "{}", merged.said);
+    let mut lines = merged.output.lines();
+    assert!(
+        lines.any(|line| line.starts_with(&says)),
+        "{}",
+        merged.output
+    );
     assert_eq!(merged.code, Some(0));
 }
 
-/// Recorders append to their files, and somebody may touch one, write what is there already, or give its name to another file.
+/// Recorders append to their files. Others may touch a file, write the same contents again, or give
+/// its name to another file.
 #[test]
-fn what_grows_or_stays_the_same_is_no_change() {
+fn growing_or_equal_files_are_not_changes() {
     let dir = tempfile::tempdir().unwrap();
     for (name, whole) in [
         ("trace.90.jsonl", plain(SPANS)),

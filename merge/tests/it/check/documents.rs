@@ -1,16 +1,18 @@
-//! Files that are no trace, or not quite. Whatever `--check` calls loadable, the trace processor loads.
+//! Files that are not traces, or not quite valid ones. The trace processor loads every file that `--check`
+//! calls loadable.
 
-use super::{found, put, report, span};
+use super::{found, report, span, write_file};
 use crate::cases::bytes;
 use crate::perfetto::loads;
 use serde_json::json;
 
-/// The rules that are broken, what is said of the first one, and the text, with `@` for an event, `¶` for a line's end and `<hex ff>` for bytes. A `!` marks
-/// what the trace processor refuses at once. Of other texts it may never end loading.
+/// Broken rules, a part of the message of the first one, and the text, with `@` for an event, `¶`
+/// for a newline and `<hex ff>` for bytes. A `!` marks texts that the trace processor rejects at
+/// once. Loading other invalid texts may never end.
 const DOCUMENTS: &str = include_str!("documents.txt");
 
 #[test]
-fn what_is_called_loadable_loads() {
+fn loadable_traces_load() {
     let folder = tempfile::tempdir().unwrap();
     let event = span(json!({})).to_string();
     let mut loads_by_path = Vec::new();
@@ -19,7 +21,7 @@ fn what_is_called_loadable_loads() {
         let (rules, words, text) = (parts[0].trim_end_matches('!'), parts[1], parts[2]);
         let text = text.replace('@', &event).replace('¶', "\n");
         let text = bytes(&text);
-        let path = put(&folder, &format!("{number}.json"), &text);
+        let path = write_file(&folder, &format!("{number}.json"), &text);
         let report = report(&path);
         let is_found = found(&report).into_keys().eq(rules.split_whitespace());
         assert!(is_found, "{line}: {report}");
@@ -39,7 +41,7 @@ fn what_is_called_loadable_loads() {
         }
     }
     let (paths, expected): (Vec<_>, Vec<_>) = loads_by_path.into_iter().unzip();
-    if let Some(loads) = loads("what_is_called_loadable_loads", &paths) {
+    if let Some(loads) = loads("loadable_traces_load", &paths) {
         assert_eq!(loads, expected, "{paths:?}");
     }
 }

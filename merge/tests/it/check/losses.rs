@@ -3,7 +3,8 @@
 use super::{Counts, changed};
 use serde_json::{Value, json};
 
-/// How often each rule is broken, and the events: a phase each, and the members that are unlike [`plain`]; null takes one away.
+/// Count of each broken rule, and the events: a phase for each, and the members that differ from
+/// [`plain`]. Null removes a member.
 const LOSSES: &str = include_str!("losses.txt");
 
 fn plain(phase: &str) -> Value {
@@ -17,7 +18,8 @@ fn plain(phase: &str) -> Value {
     changed(json!({"ph": phase, "pid": 1}), members)
 }
 
-/// Returns events, and how often each rule is broken by them. All are in process 1 and its thread 1, and their arrows have small ids.
+/// Returns events and the count of each rule that they break. All are in process 1 and its thread
+/// 1, and their flows have small ids.
 pub(super) fn losses() -> Vec<(Vec<Value>, Counts)> {
     let event = |text: &str| {
         let (phase, changes) = text.trim().split_once(' ').unwrap();

@@ -1,5 +1,6 @@
-// Makes calls of a program fail: FAULT is "<call> <number> <what>", what is short, or the number of an error. From the numbered call on all of
-// them fail; with EINTR only every other one, for nobody gets on otherwise. "mmap <number> cut" empties the file that this one call maps.
+// Makes system calls fail. FAULT is "<call> <number> <kind>"; the kind is "short" or an errno. All
+// calls from that number on fail, but with EINTR only every other one, because otherwise the
+// program would retry forever. "mmap <number> cut" empties the file that this single call maps.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ __attribute__((constructor)) static void begin(void)
         what = strcmp(kind, "short") == 0 ? SHORT : strcmp(kind, "cut") == 0 ? CUT : atoi(kind);
 }
 
-// 0 if this call is to be left alone.
+// Returns 0 if this call must succeed.
 static int fault_of(const char *name, int fd)
 {
     if (fd < 3 || strcmp(name, call_name) != 0)

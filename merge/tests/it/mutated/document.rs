@@ -4,20 +4,20 @@ use super::event::{PHASES, event, mutate, object, set};
 use crate::random::{Rng, harm};
 use format_oracle::writer::Process;
 
-/// Words that mean something to a reader.
+/// Texts that have a meaning for a parser.
 const WORDS: &str = r#"{ } [ ] , : " \ 1e999 null "ph":"X" "ts": "dur":- 7 . e +"#;
 
-/// The begin of a document of Kineto, and the end of one of VizTracer.
+/// Beginning of a document of Kineto, and end of one of VizTracer.
 const KINETO: &str = r#"{"schemaVersion":1,"baseTimeNanoseconds":1790857026000000000,"deviceProperties":[{"id":0}],"traceEvents":["#;
 const VIZTRACER: &str = r#"],"viztracer_metadata":{"version":"1.1.1","overflow":false,"baseTimeNanoseconds":1790857026000000000}}"#;
 
-/// A document, and the name of a file of its form.
+/// A document, and a file name that fits its form.
 pub(crate) struct Document {
     pub(crate) name: &'static str,
     pub(crate) text: Vec<u8>,
 }
 
-/// A document of some events.
+/// Returns a document with some events.
 pub(crate) fn document(rng: &mut Rng) -> Document {
     let form = rng.below(6);
     let space = ["", " ", "\n  "][if form < 2 { 0 } else { rng.below(3) }];
@@ -62,7 +62,7 @@ pub(crate) fn document(rng: &mut Rng) -> Document {
     Document { name, text }
 }
 
-/// A fragment of ours, of which some lines are what others wrote.
+/// Returns a fragment of ours that also contains these lines.
 fn own(events: &[String]) -> String {
     let process = Process {
         main: true,

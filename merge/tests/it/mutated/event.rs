@@ -2,19 +2,19 @@
 
 use crate::random::Rng;
 
-/// Members as they stand in a text: key and value.
+/// Key and value of each member, as JSON text.
 pub(crate) type Members = Vec<(String, String)>;
 
 /// Values that a member should not have, or hardly ever has.
 pub(crate) const ODD: &str = r#"null true false "" "text" "5" "+5" "5." "NaN" "1e999" "0x1f" "zz" 1e999 -1e999 1E+400 -0 -0.0 0 1 -7 9007199254740993 9223372036854775807 9223372036854775808 18446744073709551616 1.5 0.0004 1763689523000050.074 1e-999 1e3 NaN -Infinity [[[[[[[[[[1]]]]]]]]]] {} [] {"a":1} {"a":1e999} {"name":1e999,"a":{"b":[]}} [1e999] "\ud83d" "C:\\" "\ud83e\udd14\"q\"" "a\u0000\u202eb\n""#;
 
-/// Every key that viewers look at, and two that they do not.
+/// Every key that viewers use, and two that they do not.
 pub(crate) const KEYS: &str = "ph ts dur tts tdur pid tid name cat id id2 bind_id bp s args scope cname sf stack esf estack flow_in flow_out use_async_tts tidelta id_ other";
 
 /// Phases that viewers know, and some that they do not.
 pub(crate) const PHASES: &str = "XXXXBEiICRsstffbbneeMcSTFpPOND(v";
 
-/// The members of an event of a phase that nothing is wrong with.
+/// Returns the members of a valid event with this phase.
 pub(crate) fn event(phase: char, number: usize) -> Members {
     let thread = 1 + number % 7;
     let mut members = vec![
@@ -49,7 +49,7 @@ pub(crate) fn event(phase: char, number: usize) -> Members {
     members
 }
 
-/// Gives a member another value, or the event another member.
+/// Sets a member to another value, or adds it.
 pub(crate) fn set(members: &mut Members, key: &str, value: &str) {
     match members.iter_mut().find(|(other, _)| other == key) {
         Some((_, old)) => value.clone_into(old),
@@ -57,7 +57,7 @@ pub(crate) fn set(members: &mut Members, key: &str, value: &str) {
     }
 }
 
-/// Changes some of its members.
+/// Changes some members.
 pub(crate) fn mutate(members: &mut Members, rng: &mut Rng) {
     for _ in 0..1 + rng.below(2) {
         let key = rng.word(KEYS);
@@ -82,7 +82,7 @@ pub(crate) fn mutate(members: &mut Members, rng: &mut Rng) {
     }
 }
 
-/// An object of these members; `space` stands between them.
+/// Returns an object with these members, separated by `space`.
 pub(crate) fn object(members: &Members, space: &str) -> String {
     let pairs = members
         .iter()

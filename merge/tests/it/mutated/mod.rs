@@ -1,4 +1,4 @@
-//! A recipe for documents of every form, good ones and others.
+//! Generator of documents of every form, valid and invalid.
 
 pub(crate) mod document;
 pub(crate) mod event;

@@ -1,15 +1,15 @@
-//! One line: an event that is kept, or a kind of damage.
+//! Parses one line: a valid event, or a kind of damage.
 
 use serde_json::Value;
 
-/// The recorder of a line, and its process.
+/// Recorder of a line, and its process.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) process: String,
     /// The nonce, or the file of a fragment without a header.
     pub(super) recorder: String,
     pub(super) offset_ns: i64,
-    pub(super) own: bool,
+    pub(super) is_ours: bool,
 }
 
 impl Source {
@@ -19,7 +19,7 @@ impl Source {
                 process: file.into(),
                 recorder: file.into(),
                 offset_ns: 0,
-                own: false,
+                is_ours: false,
             };
         };
         let process = ["host", "boot_id", "pid_ns", "pid", "start_time"]
@@ -30,19 +30,19 @@ impl Source {
             process,
             recorder,
             offset_ns: header["monotonic_offset_ns"].as_i64().unwrap(),
-            own: true,
+            is_ours: true,
         }
     }
 }
 
-/// A line that is kept.
+/// A valid event.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct ValidLine {
     pub(super) source: Source,
     pub(super) value: Value,
 }
 
-impl Kept {
+impl ValidLine {
     pub(super) fn ts_ns(&self) -> i64 {
         super::shifted_ns(&self.value["ts"], self.source.offset_ns)
     }
@@ -54,13 +54,14 @@ impl Kept {
     pub(super) fn thread(&self) -> String {
         let tid = self.value.get("tid").filter(|tid| **tid != 0);
         let tid = tid.unwrap_or(&self.value["pid"]);
-        if self.source.own && tid.as_u64().is_some_and(|tid| tid >= 1 << 22) {
+        if self.source.is_ours && tid.as_u64().is_some_and(|tid| tid >= 1 << 22) {
             return format!("{}/{}/{tid}", self.process(), self.source.recorder);
         }
         format!("{}/{tid}", self.process())
     }
 
-    /// The id with its scope; a number and its hexadecimal text are the same id, as viewers see it.
+    /// Returns the id with its scope. A number and its hexadecimal text are the same id, like in
+    /// viewers.
     pub(super) fn id(&self) -> Option<String> {
         if let Some(global) = self.value["id2"].get("global") {
             return Some(format!("global {}", id_key(global)));
@@ -88,15 +89,19 @@ pub(super) fn read(line: &[u8], ended: bool) -> Vec<(usize, Result<Value, &'stat
     if line.contains(&0) {
         return around_nuls(line);
     }
-    let lead = line.len() - line.trim_ascii_start().len();
+    let leading = line.len() - line.trim_ascii_start().len();
     match event(line) {
-        Ok(value) => value.map(|value| (lead, Ok(value))).into_iter().collect(),
+        Ok(value) => value
+            .map(|value| (leading, Ok(value)))
+            .into_iter()
+            .collect(),
         Err(_) if !ended => vec![(0, Err("torn_tail"))],
-        Err(kind) => vec![(lead, Err(kind))],
+        Err(kind) => vec![(leading, Err(kind))],
     }
 }
 
-/// Each run of NUL bytes is damage; what stands between the runs counts only if it is a whole event.
+/// Reports each run of NUL bytes as damage. Text between the runs only counts if it is a whole
+/// event.
 fn around_nuls(line: &[u8]) -> Vec<(usize, Result<Value, &'static str>)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -111,7 +116,7 @@ fn around_nuls(line: &[u8]) -> Vec<(usize, Result<Value, &'static str>)> {
     found
 }
 
-/// The event of a line, nothing for an empty one, or the kind of damage.
+/// Parses the event of a line. Returns `None` for an empty line, or the kind of damage.
 fn event(line: &[u8]) -> Result<Option<Value>, &'static str> {
     let text = std::str::from_utf8(line).map_err(|_| "bad_utf8")?;
     let text = text.trim_ascii();
@@ -125,11 +130,11 @@ fn event(line: &[u8]) -> Result<Option<Value>, &'static str> {
     if !is_event(&value) {
         return Err("bad_event");
     }
-    unshown(&value).map_or(Ok(Some(value)), Err)
+    rejection(&value).map_or(Ok(Some(value)), Err)
 }
 
-/// Why viewers do not show an event.
-fn unshown(value: &Value) -> Option<&'static str> {
+/// Returns the reason why viewers do not show an event.
+fn rejection(value: &Value) -> Option<&'static str> {
     let is_id = |id: &Value| id.is_number() || id.is_string();
     match value["ph"].as_str().unwrap_or_default() {
         "s" | "t" | "f" | "b" | "n" | "e" | "S" | "T" | "F" | "p" => {

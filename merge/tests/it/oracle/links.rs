@@ -1,25 +1,27 @@
-//! Which flow events link the requests of a trace, the naive way: all events in memory, ids as texts.
+//! Computes the flow events that link the requests of a trace, the naive way: all events in memory,
+//! ids as texts.
 
 use crate::trace::ns;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One flow event: time in ns, phase, pid and tid.
+/// A flow event: time in ns, phase, pid and tid.
 pub(crate) type Link = (i64, String, String, String);
 
-/// The flows that link the requests of recorded events, sorted; each in the order of its events.
+/// Returns the flows that link the requests of recorded events, sorted. Each flow is in the order
+/// of its events.
 pub(crate) fn expected<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<Vec<Link>> {
     let events: Vec<(&Value, Ids)> = events
         .filter(|event| is_slice(event))
         .map(|event| (event, ids(&event["args"])))
         .collect();
-    let stands_for = aliases(&events);
+    let aliases = aliases(&events);
     let mut requests: BTreeMap<&str, BTreeSet<(i64, usize)>> = BTreeMap::new();
     for (index, (event, ids)) in events.iter().enumerate() {
-        for id in ids.of_requests() {
-            let root = root(id, &stands_for);
+        for id in ids.request_ids() {
+            let request = request_key(id, &aliases);
             let at = (ns(&event["ts"]), index);
-            requests.entry(root).or_default().insert(at);
+            requests.entry(request).or_default().insert(at);
         }
     }
     let chains = requests.values().filter(|chain| chain.len() > 1);
@@ -28,7 +30,7 @@ pub(crate) fn expected<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<Vec<L
     flows
 }
 
-/// The flows that a trace has, in the same form.
+/// Returns the flows of a trace, in the same form.
 pub(crate) fn found<'a>(links: impl Iterator<Item = &'a Value>) -> Vec<Vec<Link>> {
     let mut flows: BTreeMap<String, Vec<Link>> = BTreeMap::new();
     for event in links {
@@ -39,7 +41,8 @@ pub(crate) fn found<'a>(links: impl Iterator<Item = &'a Value>) -> Vec<Vec<Link>
         let flow = event["id"].to_string();
         flows.entry(flow).or_default().push(link);
     }
-    // Stable: of the same time the first in the trace comes first, as in a viewer.
+    // The sort is stable, because viewers also use events with the same time in the order of the
+    // trace.
     let mut flows: Vec<_> = flows.into_values().collect();
     flows
         .iter_mut()
@@ -52,10 +55,10 @@ fn flow(chain: &BTreeSet<(i64, usize)>, events: &[(&Value, Ids)]) -> Vec<Link> {
     let (first, last) = (chain.first(), chain.last());
     let links = chain.iter().map(|at| {
         let event = events[at.1].0;
-        let goes_on = event["ph"] == "B" && event["args"]["unfinished"] == true;
+        let is_unfinished = event["ph"] == "B" && event["args"]["unfinished"] == true;
         let phase = match Some(at) {
             at if at == first => "s",
-            at if at == last && !goes_on => "f",
+            at if at == last && !is_unfinished => "f",
             _ => "t",
         };
         link(event, phase)
@@ -78,15 +81,15 @@ fn is_slice(event: &Value) -> bool {
 
 #[derive(Default)]
 struct Ids {
-    inside: Vec<String>,
-    outside: Vec<String>,
+    engine: Vec<String>,
+    client: Vec<String>,
 }
 
 impl Ids {
-    fn of_requests(&self) -> &[String] {
-        match self.inside.as_slice() {
-            [] => &self.outside,
-            inside => inside,
+    fn request_ids(&self) -> &[String] {
+        match self.engine.as_slice() {
+            [] => &self.client,
+            engine => engine,
         }
     }
 }
@@ -95,8 +98,8 @@ fn ids(args: &Value) -> Ids {
     let mut ids = Ids::default();
     for (name, value) in args.as_object().into_iter().flatten() {
         let to = match name.trim_end_matches('s') {
-            "request_id" | "internal_id" | "internal_request_id" => &mut ids.inside,
-            "external_id" | "external_request_id" => &mut ids.outside,
+            "request_id" | "internal_id" | "internal_request_id" => &mut ids.engine,
+            "external_id" | "external_request_id" => &mut ids.client,
             _ => continue,
         };
         let values = value.as_array().cloned();
@@ -116,7 +119,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 fn aliases(events: &[(&Value, Ids)]) -> BTreeMap<String, String> {
-    let all = events.iter().flat_map(|(_, ids)| ids.of_requests());
+    let all = events.iter().flat_map(|(_, ids)| ids.request_ids());
     let known: BTreeSet<&String> = all.collect();
     let mut aliases = BTreeMap::new();
     for id in &known {
@@ -125,25 +128,26 @@ fn aliases(events: &[(&Value, Ids)]) -> BTreeMap<String, String> {
         aliases.extend(shortest.map(|form| ((*id).clone(), form)));
     }
     for (_, ids) in events {
-        let [client] = ids.outside.as_slice() else {
+        let [client] = ids.client.as_slice() else {
             continue;
         };
-        let told = ids.inside.iter().filter(|id| *id != client);
+        let others = ids.engine.iter().filter(|id| *id != client);
         if known.contains(client) {
-            aliases.extend(told.map(|id| (id.clone(), client.clone())));
+            aliases.extend(others.map(|id| (id.clone(), client.clone())));
         }
     }
     aliases
 }
 
-fn root<'a>(mut id: &'a str, aliases: &'a BTreeMap<String, String>) -> &'a str {
+fn request_key<'a>(mut id: &'a str, aliases: &'a BTreeMap<String, String>) -> &'a str {
     while let Some(next) = aliases.get(id) {
         id = next;
     }
     id
 }
 
-/// Every form of an id, but for itself: the end cut as often as it can be, each of these without what stands before.
+/// Returns every other form of an id: with each possible ending, and each of these without the
+/// engine's prefix.
 fn forms(id: &str) -> BTreeSet<String> {
     let mut forms = vec![id];
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
@@ -166,7 +170,7 @@ fn forms(id: &str) -> BTreeSet<String> {
         all.extend(rests.map(str::to_owned));
     }
     all.remove(id);
-    // What engines add is no id.
+    // The engine's additions alone are not an id.
     all.retain(|form| !["", "cmpl", "chatcmpl", "embd", "resp"].contains(&form.as_str()));
     all
 }

@@ -1,12 +1,13 @@
-//! The trace that a merge must make, computed the naive way from the fragments that `format_oracle` reads: one thread, everything in memory.
+//! The trace that a merge must write, computed the naive way from the fragments that
+//! `format_oracle` reads: one thread, everything in memory.
 
+mod lanes;
 mod line;
 pub(crate) mod links;
-mod rows;
 
 use crate::trace::{Event, content, ns};
 use format_oracle::reader;
-use line::{Kept, Source};
+use line::{Source, ValidLine};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,19 +16,20 @@ use std::path::Path;
 /// File name, byte offset, kind.
 pub(crate) type Damage = (String, u64, String);
 
-/// The expected content of a merge's trace and report.
+/// Expected content of a merge's trace and report.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) events: Vec<Event>,
     pub(crate) damage: Vec<Damage>,
     /// File and range of each incomplete block. Damage inside is not reported separately.
     pub(crate) broken: Vec<(String, Range<usize>)>,
-    /// One number for each damaged block that shares positions with another one: its lines that `events` lacks, as they may be the same lines.
+    /// For each damaged block that shares positions with another one, the number of its lines that
+    /// `events` lacks. They may be the same lines.
     pub(crate) repeated: Vec<usize>,
     pub(crate) unfinished: u64,
     pub(crate) lost_events: u64,
     pub(crate) base_ns: i64,
-    pub(crate) shown: rows::Shown,
+    pub(crate) lanes: lanes::LaneAssignment,
     pub(crate) process_names: BTreeMap<String, String>,
     pub(crate) thread_names: BTreeMap<String, String>,
 }
@@ -35,28 +37,28 @@ pub(crate) struct Expected {
 /// Reads every fragment in `folder`.
 pub(crate) fn read(folder: &Path) -> Expected {
     let mut expected = Expected::default();
-    let mut kept = Vec::new();
+    let mut lines = Vec::new();
     reader::each_fragment(folder, |fragment, stitched| {
         let source = Source::new(&fragment.name, fragment.header());
-        let mut keep = |value| {
+        let mut add = |value| {
             let source = source.clone();
-            kept.push(Kept { source, value });
+            lines.push(ValidLine { source, value });
         };
         for line in stitched.lines {
             for (at, found) in line::read(line.bytes, line.is_ended) {
                 let offset = (line.offset + at) as u64;
                 match found {
-                    Ok(value) => keep(value),
+                    Ok(value) => add(value),
                     Err(kind) if line.is_plain => {
                         let damage = (line.file.clone(), offset, kind.into());
                         expected.damage.push(damage);
                     }
-                    // Damage of the block.
+                    // It counts as damage of the block.
                     Err(_) => {}
                 }
             }
         }
-        stitched.unfinished.into_iter().for_each(keep);
+        stitched.unfinished.into_iter().for_each(add);
         let is_counted = |kind| ![reader::GAP_AT_END, reader::LOST_BLOCK].contains(&kind);
         let mut damage = stitched.damage;
         damage.retain(|one| is_counted(one.kind));
@@ -65,14 +67,17 @@ pub(crate) fn read(folder: &Path) -> Expected {
         expected.broken.extend(stitched.incomplete);
         expected.repeated.extend(stitched.repeated);
     });
-    show(&kept, &mut expected);
+    show(&lines, &mut expected);
     expected.damage.sort();
     expected
 }
 
-fn show(kept: &[Kept], expected: &mut Expected) {
-    let shown: Vec<&Kept> = kept.iter().filter(|kept| kept.value["ph"] != "M").collect();
-    expected.base_ns = shown.iter().map(|kept| kept.ts_ns()).min().unwrap_or(0);
+fn show(lines: &[ValidLine], expected: &mut Expected) {
+    let shown: Vec<&ValidLine> = lines
+        .iter()
+        .filter(|line| line.value["ph"] != "M")
+        .collect();
+    expected.base_ns = shown.iter().map(|line| line.ts_ns()).min().unwrap_or(0);
     for event in &shown {
         let value = &event.value;
         expected.events.push(Event {
@@ -87,9 +92,9 @@ fn show(kept: &[Kept], expected: &mut Expected) {
             expected.lost_events += value["args"]["events"].as_u64().unwrap();
         }
     }
-    expected.shown = rows::spread(&shown, &mut expected.events);
-    expected.show_wholes(&shown);
-    for record in kept.iter().filter(|kept| kept.value["ph"] == "M") {
+    expected.lanes = lanes::assign_lanes(&shown, &mut expected.events);
+    expected.show_complete_spans(&shown);
+    for record in lines.iter().filter(|line| line.value["ph"] == "M") {
         let Some(name) = record.value["args"]["name"].as_str() else {
             continue;
         };
@@ -103,10 +108,10 @@ fn show(kept: &[Kept], expected: &mut Expected) {
 }
 
 impl Expected {
-    /// Shows begins and ends at one time as whole spans.
-    fn show_wholes(&mut self, shown: &[&Kept]) {
+    /// Replaces begins and ends at the same time with complete spans.
+    fn show_complete_spans(&mut self, shown: &[&ValidLine]) {
         let mut ends = Vec::new();
-        for (begin, end) in &self.shown.wholes {
+        for (begin, end) in &self.lanes.complete {
             let mut value = shown[*begin].value.clone();
             (value["ph"], value["dur"]) = ("X".into(), 0.into());
             let members = shown[*end].value["args"].as_object();
@@ -124,7 +129,7 @@ impl Expected {
     }
 }
 
-/// A time in ns, shifted by the time namespace's offset.
+/// Returns a time in ns, shifted by the offset of the time namespace.
 fn shifted_ns(value: &Value, offset_ns: i64) -> i64 {
     ns(value) - offset_ns
 }

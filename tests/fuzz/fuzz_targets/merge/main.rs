@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
 fn write(recipe: &[u8], folder: &Path) {
     let newline = recipe.iter().position(|byte| *byte == b'\n');
     let (recipe, text) = recipe.split_at(newline.unwrap_or(recipe.len()));
-    let mut rng = Rng::of(recipe.to_vec());
+    let mut rng = Rng::with_choices(recipe.to_vec());
     for pid in [100, 200] {
         let is_whole = rng.one_in(2);
         write_own(&mut rng, folder, pid, is_whole);

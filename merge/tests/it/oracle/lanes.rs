@@ -1,21 +1,21 @@
-//! Spans that clash with others of their thread go to rows beside it, and what belongs to them goes along. Naive: every span is compared
-//! with every other one.
+//! Moves spans that overlap others of their thread, and everything that belongs to them, to extra
+//! lanes. Naive: every span is compared with every other one.
 
-use super::line::Kept;
+use super::line::ValidLine;
 use crate::trace::{Event, ns};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A span on a row.
+/// A span on a lane.
 #[derive(Clone, Copy)]
 struct Span {
     start: i64,
     end: i64,
-    /// Its event, and the one that ends it.
+    /// Index of its event, and of the event that ends it.
     event: usize,
     end_event: Option<usize>,
-    row: usize,
+    lane: usize,
 }
 
 impl Span {
@@ -25,7 +25,7 @@ impl Span {
             end,
             event,
             end_event,
-            row: 0,
+            lane: 0,
         }
     }
 
@@ -35,47 +35,47 @@ impl Span {
     }
 }
 
-/// Where the spans of all threads are shown.
+/// Result of the assignment for all threads.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
-    /// Spans that are not on their thread's own row.
+pub(crate) struct LaneAssignment {
+    /// Number of spans that are not on their thread's own lane.
     pub(crate) moved: u64,
     /// Begins that become complete spans of length 0, with their ends.
-    pub(super) wholes: Vec<(usize, usize)>,
+    pub(super) complete: Vec<(usize, usize)>,
 }
 
-/// Gives the rows names of their own.
-pub(super) fn spread(shown: &[&Kept], events: &mut [Event]) -> Shown {
+/// Assigns lanes to all events, and adds the lane to the thread of each moved event.
+pub(super) fn assign_lanes(shown: &[&ValidLine], events: &mut [Event]) -> LaneAssignment {
     let mut threads: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (number, event) in events.iter().enumerate() {
         let thread = threads.entry(event.thread.clone());
         thread.or_default().push(number);
     }
-    let mut found = Shown::default();
+    let mut found = LaneAssignment::default();
     for numbers in threads.into_values() {
-        let spans = place(spans(shown, &numbers));
+        let spans = place_spans(spans(shown, &numbers));
         let points = points(shown, &numbers, &spans);
-        let end = |span: &Span| Some((span.end_event?, span.row));
+        let end = |span: &Span| Some((span.end_event?, span.lane));
         let ends = spans.iter().filter_map(end);
-        let own = spans.iter().map(|span| (span.event, span.row));
-        for (event, row) in own.chain(ends).chain(points) {
-            if row > 0 {
-                events[event].thread += &format!(", row {row}");
+        let own = spans.iter().map(|span| (span.event, span.lane));
+        for (event, lane) in own.chain(ends).chain(points) {
+            if lane > 0 {
+                events[event].thread += &format!(", lane {lane}");
             }
         }
-        let wholes = spans.iter().filter(|span| span.has_no_length());
-        let wholes = wholes.filter_map(|span| Some((span.event, span.end_event?)));
-        found.wholes.extend(wholes);
-        found.moved += spans.iter().filter(|span| span.row > 0).count() as u64;
+        let complete = spans.iter().filter(|span| span.has_no_length());
+        let complete = complete.filter_map(|span| Some((span.event, span.end_event?)));
+        found.complete.extend(complete);
+        found.moved += spans.iter().filter(|span| span.lane > 0).count() as u64;
     }
     found
 }
 
-/// All spans of a thread in the order in which viewers take them.
-fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
+/// Returns all spans of a thread in the order in which viewers process them.
+fn spans(shown: &[&ValidLine], numbers: &[usize]) -> Vec<Span> {
     let phase = |event: usize| shown[event].value["ph"].as_str().unwrap();
     let mut spans = Vec::new();
-    let mut halves: Vec<usize> = Vec::new();
+    let mut begins_and_ends: Vec<usize> = Vec::new();
     for event in numbers.iter().copied() {
         let start = shown[event].ts_ns();
         match phase(event) {
@@ -83,35 +83,43 @@ fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
                 let end = start + ns(&shown[event].value["dur"]);
                 spans.push(Span::new(start, end, event, None));
             }
-            "B" | "E" => halves.push(event),
+            "B" | "E" => begins_and_ends.push(event),
             _ => {}
         }
     }
-    halves.sort_by_key(|event| (shown[*event].ts_ns(), *event));
-    while let Some(at) = halves.iter().position(|event| phase(*event) == "E") {
-        let end = halves.remove(at);
-        // All before it are begins without an end.
+    begins_and_ends.sort_by_key(|event| (shown[*event].ts_ns(), *event));
+    while let Some(at) = begins_and_ends
+        .iter()
+        .position(|event| phase(*event) == "E")
+    {
+        let end = begins_and_ends.remove(at);
+        // All events before it are begins without an end.
         let last = |is_now: bool| {
             let is_its = |begin: &usize| {
                 (shown[*begin].ts_ns() == shown[end].ts_ns()) == is_now
                     && ends(&shown[end].value, &shown[*begin].value)
             };
-            halves[..at].iter().rposition(is_its)
+            begins_and_ends[..at].iter().rposition(is_its)
         };
-        // A span of no length, if the end does not say by its name that it ends an earlier one, and none was recorded in between.
+        // The span has no length, unless the end's name matches an earlier begin, or that begin was
+        // recorded in between.
         let name = shown[end].value["name"].as_str();
         let has_name = name.is_some_and(|name| !name.is_empty());
         let begun = match (last(false), last(true)) {
-            (Some(earlier), Some(now)) if has_name || halves[earlier] > halves[now] => earlier,
+            (Some(earlier), Some(now))
+                if has_name || begins_and_ends[earlier] > begins_and_ends[now] =>
+            {
+                earlier
+            }
             (Some(begun), None) | (_, Some(begun)) => begun,
             (None, None) => continue,
         };
-        let begin = halves.remove(begun);
+        let begin = begins_and_ends.remove(begun);
         let [start_ns, end_ns] = [begin, end].map(|event| shown[event].ts_ns());
         spans.push(Span::new(start_ns, end_ns, begin, Some(end)));
     }
     let unended = |event: usize| Span::new(shown[event].ts_ns(), i64::MAX, event, None);
-    spans.extend(halves.into_iter().map(unended));
+    spans.extend(begins_and_ends.into_iter().map(unended));
     spans.sort_by_key(|span| {
         let is_whole = phase(span.event) == "X" || span.has_no_length();
         let end = if is_whole { span.end } else { 0 };
@@ -120,7 +128,7 @@ fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
     spans
 }
 
-/// Whether the names and categories that an end has are those of the begin.
+/// Returns true if an end has the name and the category of the begin, or none.
 fn ends(end: &Value, begin: &Value) -> bool {
     let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
     ["name", "cat"]
@@ -128,9 +136,10 @@ fn ends(end: &Value, begin: &Value) -> bool {
         .all(|key| text(end, key).is_empty() || text(end, key) == text(begin, key))
 }
 
-/// Returns the spans that move. Of two that clash, this is the one with fewer children. If the numbers are equal, it is the one that clashes with a later span,
-/// or else the shorter one. Children move with their parent.
-fn outcasts(spans: &[Span]) -> BTreeSet<usize> {
+/// Returns the spans that move. Of two overlapping spans, this is the one with fewer children. If
+/// the numbers are equal, it is the one that overlaps a later span, or otherwise the shorter one.
+/// Children move with their parent.
+fn moved_spans(spans: &[Span]) -> BTreeSet<usize> {
     let (mut own, mut found) = (BTreeSet::<usize>::new(), BTreeSet::new());
     for (next, span) in spans.iter().enumerate() {
         let parent = (0..next).rfind(|other| {
@@ -167,41 +176,41 @@ fn outcasts(spans: &[Span]) -> BTreeSet<usize> {
     found
 }
 
-/// Spans that do not move are on row 0. One that moves goes to the row of its parent if that moved, too, otherwise to an empty row. A span that never ends is
-/// nobody's parent.
-fn place(mut spans: Vec<Span>) -> Vec<Span> {
-    let outcasts = outcasts(&spans);
-    let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
+/// Assigns lanes. Spans that do not move are on lane 0. One that moves goes to the lane of its
+/// parent if that moved, too, otherwise to an empty lane. A span that never ends is not a parent.
+fn place_spans(mut spans: Vec<Span>) -> Vec<Span> {
+    let moved = moved_spans(&spans);
+    let mut lanes: Vec<Vec<usize>> = vec![Vec::new()];
     for next in 0..spans.len() {
         let span = spans[next];
         let is_open = |other: &usize| spans[*other].end > span.start;
-        rows.iter_mut().for_each(|row| row.retain(is_open));
+        lanes.iter_mut().for_each(|lane| lane.retain(is_open));
         let will_end = |other: &usize| spans[*other].end < i64::MAX;
-        let parent_on = |row: &Vec<usize>| {
+        let parent_on = |lane: &Vec<usize>| {
             let contains = |other: &&usize| will_end(other) && spans[**other].end >= span.end;
-            row.iter().rfind(contains).copied()
+            lane.iter().rfind(contains).copied()
         };
-        let fits = |row: &Vec<usize>| row.iter().all(|other| spans[*other].end >= span.end);
-        let others = rows.iter().enumerate().skip(1);
-        let fitting = others.filter(|(_, row)| fits(row));
-        let best = fitting.clone().max_by_key(|(_, row)| parent_on(row));
+        let fits = |lane: &Vec<usize>| lane.iter().all(|other| spans[*other].end >= span.end);
+        let others = lanes.iter().enumerate().skip(1);
+        let fitting = others.filter(|(_, lane)| fits(lane));
+        let best = fitting.clone().max_by_key(|(_, lane)| parent_on(lane));
         let empty = fitting
             .clone()
-            .find(|(_, row)| !row.last().is_some_and(will_end));
-        let row = match best {
-            _ if !outcasts.contains(&next) => 0,
-            Some((number, row)) if parent_on(row) > parent_on(&rows[0]) => number,
-            _ => empty.map_or(rows.len(), |(number, _)| number),
+            .find(|(_, lane)| !lane.last().is_some_and(will_end));
+        let lane = match best {
+            _ if !moved.contains(&next) => 0,
+            Some((number, lane)) if parent_on(lane) > parent_on(&lanes[0]) => number,
+            _ => empty.map_or(lanes.len(), |(number, _)| number),
         };
-        rows.resize(rows.len().max(row + 1), Vec::new());
-        rows[row].push(next);
-        spans[next].row = row;
+        lanes.resize(lanes.len().max(lane + 1), Vec::new());
+        lanes[lane].push(next);
+        spans[next].lane = lane;
     }
     spans
 }
 
-/// The rows of flow events and instants.
-fn points(shown: &[&Kept], numbers: &[usize], spans: &[Span]) -> Vec<(usize, usize)> {
+/// Returns the lanes of flow events and instants.
+fn points(shown: &[&ValidLine], numbers: &[usize], spans: &[Span]) -> Vec<(usize, usize)> {
     let mut points = Vec::new();
     for event in numbers.iter().copied() {
         let (value, time) = (&shown[event].value, shown[event].ts_ns());
@@ -211,13 +220,13 @@ fn points(shown: &[&Kept], numbers: &[usize], spans: &[Span]) -> Vec<(usize, usi
         let never_ends = |span: &Span| span.end == i64::MAX;
         let open = open.or_else(|| spans[..begun].iter().rposition(never_ends));
         let around = open.or(begun.checked_sub(1)).map(|at| &spans[at]);
-        let of = match value["ph"].as_str().unwrap() {
+        let span = match value["ph"].as_str().unwrap() {
             "f" if value["bp"] != "e" => spans.get(begun),
             "s" | "t" | "f" => around,
             "i" | "I" if value["s"] != "p" && value["s"] != "g" => around,
             _ => continue,
         };
-        points.push((event, of.map_or(0, |span| span.row)));
+        points.push((event, span.map_or(0, |span| span.lane)));
     }
     points
 }
