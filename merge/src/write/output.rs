@@ -59,7 +59,7 @@ impl Destination {
             // In a run directory, another user may have planted a link or device, so it is replaced
             // like an old trace.
             Output::Default => {
-                let place = default_place(gzip, target.default_directory)?;
+                let place = default_destination(gzip, target.default_directory)?;
                 Destination::part(&place, gzip, access)
             }
         }
@@ -152,7 +152,7 @@ pub(crate) fn reject_inputs(
 }
 
 /// Returns the default destination of the trace.
-fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
+fn default_destination(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
     let directory =
         directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
     let name = sa_format::TRACE_FILE;
@@ -162,7 +162,7 @@ fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error>
 
 /// Returns the folder of the trace's file, or `None` for a device, a pipe or the standard output.
 pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Option<PathBuf> {
-    let in_folder = |folder: &Folder| folder_of(&folder.path().join("x")).to_owned();
+    let in_folder = |folder: &Folder| parent_folder(&folder.path().join("x")).to_owned();
     let path = match output {
         Output::Stdout => return None,
         Output::Default => return default_directory.map(in_folder),
@@ -171,7 +171,7 @@ pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Opt
     let status = fs::metadata(path).ok();
     let file = linked_file(path).ok().flatten()?;
     let is_file = status.as_ref().is_none_or(Metadata::is_file);
-    is_file.then(|| folder_of(&file).to_owned())
+    is_file.then(|| parent_folder(&file).to_owned())
 }
 
 type Opened = (SinkTarget, Option<OutputDraft>);
@@ -191,7 +191,7 @@ fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
             let user = geteuid().as_raw();
             let old = status.filter(|old| old.uid() == user);
             let access = old.map_or(access, |old| access.no_wider_than(&old));
-            let folder = Folder::open(folder_of(&file))?;
+            let folder = Folder::open(parent_folder(&file))?;
             replace(&folder.place(file.file_name().unwrap_or_default()), access)
         }
         // Appending makes no difference for devices and pipes. If the output is a descriptor's
@@ -208,7 +208,7 @@ fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
 fn linked_file(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut file = path.to_owned();
     for _ in 0..MAX_LINKS {
-        let folder = folder_of(&file).to_owned();
+        let folder = parent_folder(&file).to_owned();
         if fs::canonicalize(&folder)?.starts_with("/proc") {
             return Ok(None);
         }
@@ -220,7 +220,7 @@ fn linked_file(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("too many links"))
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     let parent = path.parent().unwrap_or(Path::new(""));
     match parent.as_os_str().is_empty() {
         true => Path::new("."),

@@ -45,7 +45,7 @@ impl Report {
         for (process, words) in self.not_visible() {
             text.line(format!("reach: {process}: {words}"));
         }
-        self.add_rows(&mut text);
+        self.add_overlaps(&mut text);
         self.add_sources(&mut text);
         if self.repairs.total > 0 {
             let (total, kinds) = (self.repairs.total, by_kind(&self.repairs.by_kind));
@@ -54,11 +54,11 @@ impl Report {
                 plural(total, "event")
             ));
         }
-        self.damage.add_words(&mut text);
+        self.damage.add_to_text(&mut text);
         text.0
     }
 
-    fn add_rows(&self, text: &mut Text) {
+    fn add_overlaps(&self, text: &mut Text) {
         let (spans, tracks) = (self.rows.overlapping_spans, self.rows.added as u64);
         if spans > 0 {
             text.line(format!(
@@ -220,7 +220,7 @@ fn add_window(window: &WindowReport, text: &mut Text) {
 }
 
 impl DamageReport {
-    fn add_words(&self, text: &mut Text) {
+    fn add_to_text(&self, text: &mut Text) {
         if self.total > 0 {
             let kinds = by_kind(&self.by_kind);
             text.line(format!("damage: {} ({kinds})", self.total));

@@ -1,7 +1,7 @@
 //! The names of a trace's parts: `trace.1.json`, or `trace.01.json` if there are more than nine, so
 //! that they sort.
 
-use super::default_place;
+use super::default_destination;
 use crate::base::folder::{Folder, Place};
 use crate::{Error, Options, Output};
 use std::ffi::{OsStr, OsString};
@@ -41,8 +41,8 @@ pub(crate) fn part_places(
                 "--split: parts cannot go to the standard output; name a file with -o".to_owned(),
             ));
         }
-        Output::Default => default_place(options.gzip, default_directory)?,
-        Output::File(path) => named_place(path)?,
+        Output::Default => default_destination(options.gzip, default_directory)?,
+        Output::File(path) => destination_with_name(path)?,
     };
     let affixes = Affixes::new(&whole);
     let width = count.to_string().len();
@@ -56,7 +56,7 @@ pub(crate) fn part_places(
 }
 
 /// Returns a file that parts can be named after.
-fn named_place(whole: &Path) -> Result<Place, Error> {
+fn destination_with_name(whole: &Path) -> Result<Place, Error> {
     let status = fs::metadata(whole).ok();
     let name = whole.file_name();
     let Some(name) = name.filter(|_| status.is_none_or(|status| status.is_file())) else {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_stands_before_the_suffix() {
+    fn the_number_is_before_the_suffix() {
         for (whole, expected) in [
             ("trace.json", "trace.1.json"),
             ("out.json.gz", "out.1.json.gz"),
