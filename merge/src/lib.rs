@@ -47,7 +47,7 @@ use trace_store as store;
 
 pub use app::bar::Bar;
 pub use app::losses::report::LossReport;
-pub use app::merge::{merge, merge_with, most_threads};
+pub use app::merge::{max_threads, merge, merge_with};
 pub use app::report::{
     ClocksReport, DamageReport, EventTotals, InputReport, LossTotals, ProcessReport, RepairTotals,
     Report,

@@ -23,7 +23,7 @@ mod resolve;
 mod table;
 mod write;
 
-pub(crate) use aliases::AskedIds;
+pub(crate) use aliases::SelectedIds;
 pub(crate) use args::candidates::{IdOwner, ids_in};
 pub(crate) use collector::Collector;
 pub use links::LinkReport;

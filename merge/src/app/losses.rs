@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LOSS_NAME: &[u8] = br#""name":"sa_loss""#;
 /// A loss, and the number of events of its thread or process that are left in its time range.
 struct TrackLoss<'a> {
-    row: &'a Row,
+    key: &'a Row,
     loss: &'a Loss,
     left: AtomicU64,
 }
@@ -45,29 +45,30 @@ pub(crate) fn report_losses(
     plan: &Plan,
     report: &mut Report,
 ) {
-    let missing: Vec<Vec<TrackLoss<'_>>> = summaries.iter().map(recording_losses).collect();
-    if missing.iter().all(Vec::is_empty) {
+    let losses_by_recording: Vec<Vec<TrackLoss<'_>>> =
+        summaries.iter().map(recording_losses).collect();
+    if losses_by_recording.iter().all(Vec::is_empty) {
         return;
     }
     chunks.par_iter().for_each(|chunk| {
         let source = &sources[chunk.source];
         // By process and thread; a loss of a whole process has no thread.
-        let mut rows: HashMap<_, Vec<&TrackLoss<'_>>> = HashMap::new();
-        let missing = missing[source.recording].iter();
-        for missing in missing.filter(|missing| missing.overlaps(chunk)) {
-            let ((pid, tid), is_of_thread, _) = missing.row;
-            let row = (*pid, is_of_thread.then_some(*tid));
-            rows.entry(row).or_default().push(missing);
+        let mut by_track: HashMap<_, Vec<&TrackLoss<'_>>> = HashMap::new();
+        let losses = losses_by_recording[source.recording].iter();
+        for track_loss in losses.filter(|track_loss| track_loss.overlaps(chunk)) {
+            let ((pid, tid), is_of_thread, _) = track_loss.key;
+            let track = (*pid, is_of_thread.then_some(*tid));
+            by_track.entry(track).or_default().push(track_loss);
         }
-        if rows.is_empty() {
+        if by_track.is_empty() {
             return;
         }
         chunk.for_each_event(source.bytes, |_, lies, event| {
             if lies == Lies::Outside || event.is_metadata() || is_loss(event) {
                 return;
             }
-            for row in [(event.pid, Some(event.tid)), (event.pid, None)] {
-                for TrackLoss { loss, left, .. } in rows.get(&row).into_iter().flatten() {
+            for track in [(event.pid, Some(event.tid)), (event.pid, None)] {
+                for TrackLoss { loss, left, .. } in by_track.get(&track).into_iter().flatten() {
                     if (loss.first_ns..=loss.last_ns).contains(&event.ts_ns) {
                         left.fetch_add(1, Ordering::Relaxed);
                     }
@@ -75,14 +76,17 @@ pub(crate) fn report_losses(
             }
         });
     });
-    let pids = report.processes.iter().map(|of| of.output_pid.into());
+    let pids = report
+        .processes
+        .iter()
+        .map(|process| process.output_pid.into());
     let by_pid: HashMap<Id, usize> = pids.zip(0..).collect();
-    for (recording, missing) in missing.iter().enumerate() {
-        for missing in missing {
-            let target = plan.targets[recording].get(&missing.row.0);
+    for (recording, losses) in losses_by_recording.iter().enumerate() {
+        for track_loss in losses {
+            let target = plan.targets[recording].get(&track_loss.key.0);
             let number = target.and_then(|target| by_pid.get(&target.pid)).copied();
             let process = number.map(|number| &report.processes[number]);
-            let loss = loss_report(missing, recording, &summaries[recording], plan, process);
+            let loss = loss_report(track_loss, recording, &summaries[recording], plan, process);
             report.losses.list.push(LossReport { number, ..loss });
         }
     }
@@ -102,34 +106,35 @@ fn is_loss(event: &Event<'_>) -> bool {
 fn recording_losses(summary: &ChunkSummary) -> Vec<TrackLoss<'_>> {
     let all = summary.losses.iter();
     let lost = all.filter(|(_, loss)| loss.events > 0 || loss.processes > 0);
-    let missing = lost.map(|(row, loss)| TrackLoss {
-        row,
-        loss,
-        left: AtomicU64::new(0),
-    });
-    let mut missing: Vec<_> = missing.collect();
+    let mut losses: Vec<_> = lost
+        .map(|(key, loss)| TrackLoss {
+            key,
+            loss,
+            left: AtomicU64::new(0),
+        })
+        .collect();
     // Processes that could not record come first, because their number of events is unknown.
-    missing.sort_by_key(|TrackLoss { row, loss, .. }| {
-        Reverse((loss.processes, !changes_events(&row.2), loss.events))
+    losses.sort_by_key(|TrackLoss { key, loss, .. }| {
+        Reverse((loss.processes, !changes_events(&key.2), loss.events))
     });
-    missing.truncate(MOST);
-    missing
+    losses.truncate(MOST);
+    losses
 }
 
 fn loss_report(
-    missing: &TrackLoss<'_>,
+    track_loss: &TrackLoss<'_>,
     recording: usize,
     summary: &ChunkSummary,
     plan: &Plan,
     process: Option<&ProcessReport>,
 ) -> LossReport {
-    let (thread, is_of_thread, cause) = missing.row;
+    let (thread, is_of_thread, cause) = track_loss.key;
     let name = || {
         let name = summary.thread_names.get(thread);
         name.map_or_else(|| format!("thread {}", thread.1), Clone::clone)
     };
     let at = |ns: i64| ns.saturating_add(plan.shifts_ns[recording]);
-    let (events, is_changed) = (missing.loss.events, changes_events(cause));
+    let (events, is_changed) = (track_loss.loss.events, changes_events(cause));
     LossReport {
         process: process.and_then(|process| process.name.clone()),
         number: None,
@@ -138,11 +143,11 @@ fn loss_report(
         cause: cause.clone(),
         events: if is_changed { 0 } else { events },
         changed: if is_changed { events } else { 0 },
-        bytes: missing.loss.bytes,
-        events_left: missing.left.load(Ordering::Relaxed),
-        processes: missing.loss.processes,
-        error: missing.loss.error,
-        from_ns: Some(at(missing.loss.first_ns)),
-        to_ns: Some(at(missing.loss.last_ns)),
+        bytes: track_loss.loss.bytes,
+        events_left: track_loss.left.load(Ordering::Relaxed),
+        processes: track_loss.loss.processes,
+        error: track_loss.loss.error,
+        from_ns: Some(at(track_loss.loss.first_ns)),
+        to_ns: Some(at(track_loss.loss.last_ns)),
     }
 }

@@ -155,7 +155,7 @@ fn cores() -> usize {
 
 /// Returns the maximum number of workers that a merge uses, whatever [`Options::threads`] asks for:
 /// four for each core.
-pub fn most_threads() -> usize {
+pub fn max_threads() -> usize {
     cores().saturating_mul(MAX_WORKERS_PER_CORE)
 }
 
@@ -163,7 +163,7 @@ pub fn most_threads() -> usize {
 fn workers(asked: usize) -> usize {
     match asked {
         0 => cores().min(MAX_DEFAULT_WORKERS),
-        asked => asked.min(most_threads()),
+        asked => asked.min(max_threads()),
     }
 }
 

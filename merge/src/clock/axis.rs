@@ -25,13 +25,13 @@ impl Axis {
         maps: &[TimeMap],
         clocks: &Clocks,
     ) -> Option<Axis> {
-        let of_threads = |(summary, map): (&'_ ChunkSummary, &TimeMap)| {
+        let thread_ranges = |(summary, map): (&'_ ChunkSummary, &TimeMap)| {
             let activities = summary.threads.values();
             let timed = activities.filter(|activity| activity.first_ns != i64::MAX);
             let shifted = timed.map(|activity| activity.shifted(map.shift_ns));
             shifted.collect::<Vec<_>>()
         };
-        let all: Vec<_> = summaries.iter().zip(maps).flat_map(of_threads).collect();
+        let all: Vec<_> = summaries.iter().zip(maps).flat_map(thread_ranges).collect();
         Some(Axis {
             first_ns: all.iter().map(|activity| activity.first_ns).min()?,
             last_ns: all.iter().map(|activity| activity.last_ns).max()?,

@@ -20,7 +20,7 @@ pub struct Placement {
     pub method: &'static str,
     /// Maximum error of its times against the reference, in ns; `None` if it is unbounded.
     pub uncertainty_ns: Option<u64>,
-    /// By how many parts per million its monotonic clock ran slower than the reference's. Its times
+    /// Parts per million by which its monotonic clock ran slower than the reference's. Its times
     /// are stretched by this.
     pub drift_ppm: f64,
     /// Number of times that its wall clock was set during the recording.

@@ -17,7 +17,7 @@ use trace_merge::check::{check, check_stream};
 use trace_merge::survey::find_runs;
 use trace_merge::{
     Bar, ClockBy, ClockOptions, Error, EventOptions, Layout, Mode, Offset, Options, Output, Runs,
-    SelectionArgs, merge_with, most_threads, parse_error, parse_offset, parse_size,
+    SelectionArgs, max_threads, merge_with, parse_error, parse_offset, parse_size,
 };
 
 /// Heading of the options that few users need; `-h` leaves them out.
@@ -180,8 +180,8 @@ pub(crate) fn run() -> ExitCode {
     if let Some(path) = &arguments.check {
         return run_check(path, &arguments);
     }
-    if arguments.threads > most_threads() {
-        let (asked, most) = (arguments.threads, most_threads());
+    if arguments.threads > max_threads() {
+        let (asked, most) = (arguments.threads, max_threads());
         print_message(&format!(
             "--threads {asked}: using only {most}, four for each core"
         ));

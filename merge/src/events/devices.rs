@@ -38,7 +38,7 @@ pub enum Work {
 pub struct Devices {
     parts: Vec<DevicePart>,
     /// Use of each thread; empty if all tracks of a device are work.
-    rows: Vec<RowUse>,
+    track_uses: Vec<RowUse>,
     /// Traces and ranks of other profilers that have a device.
     scopes: HashSet<u64>,
     /// Times of the first and the last event of each process.
@@ -60,7 +60,7 @@ impl Devices {
             .iter()
             .map(|process| process.first_ns.zip(process.last_ns));
         Devices {
-            rows: threads.map(|thread| thread.row_use).collect(),
+            track_uses: threads.map(|thread| thread.track_use).collect(),
             scopes: with_device.filter_map(|part| part.scope).collect(),
             times_ns: times.collect(),
             parts,
@@ -76,7 +76,7 @@ impl Devices {
             parts.resize(processes, DevicePart::default());
             parts[recorder].has_device = true;
             let part = &mut parts[device];
-            (part.device, part.is_rows) = (Some(device), true);
+            (part.device, part.is_track_group) = (Some(device), true);
             part.host = Some(recorder);
         }
         Devices {
@@ -99,7 +99,9 @@ impl Devices {
     /// Returns true for groups of tracks that are shown as a process: tracks of a device, or our
     /// own tracks.
     pub fn is_rows(&self, process: usize) -> bool {
-        self.parts.get(process).is_some_and(|part| part.is_rows)
+        self.parts
+            .get(process)
+            .is_some_and(|part| part.is_track_group)
     }
 
     /// Returns the label of the device whose tracks a process has, such as `NPU 3`, unless the name
@@ -136,12 +138,15 @@ impl Devices {
 
     /// Returns true if the track of an event can have work of a device.
     pub fn shows_work(&self, event: &PlacedEvent<'_>, process: usize) -> bool {
-        !matches!(self.row_use(event, process), RowUse::Host | RowUse::Regions)
+        !matches!(
+            self.track_use(event, process),
+            RowUse::Host | RowUse::Regions
+        )
     }
 
-    fn row_use(&self, event: &PlacedEvent<'_>, process: usize) -> RowUse {
-        let row_use = self.rows.get(event.thread).copied();
-        row_use.unwrap_or(match self.device(process) {
+    fn track_use(&self, event: &PlacedEvent<'_>, process: usize) -> RowUse {
+        let track_use = self.track_uses.get(event.thread).copied();
+        track_use.unwrap_or(match self.device(process) {
             Some(_) => RowUse::Work,
             None => RowUse::Host,
         })
@@ -153,7 +158,7 @@ impl Devices {
             true => EventUse::Work(work),
             false => EventUse::Region,
         };
-        match self.row_use(event, process) {
+        match self.track_use(event, process) {
             RowUse::Host => EventUse::Host,
             RowUse::Regions => EventUse::Region,
             RowUse::Work => EventUse::Work(Work::Named),

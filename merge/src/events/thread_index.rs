@@ -19,36 +19,36 @@ impl ThreadIndex {
     /// Creates the index for the threads of a plan and their extra lanes.
     pub(super) fn new(plan: &Plan, extra_lanes: &[Target]) -> ThreadIndex {
         let mut threads = Vec::new();
-        let mut rows: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
+        let mut lanes: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
         for (number, process) in plan.processes.iter().enumerate() {
             for (key, thread) in &process.threads {
                 let nth = u32::try_from(threads.len()).unwrap_or(u32::MAX);
                 let tids = [thread.output_tid].into_iter();
-                for (tid, row) in tids.chain(thread.lane_tids.iter().copied()).zip(0..) {
-                    rows.insert((process.output_pid, tid), (nth, row));
+                for (tid, lane) in tids.chain(thread.lane_tids.iter().copied()).zip(0..) {
+                    lanes.insert((process.output_pid, tid), (nth, lane));
                 }
                 threads.push(trace_thread(number, process, *key, thread));
             }
         }
-        let row = |target: &Target| {
-            let found = rows.get(&(target.pid.number(), target.tid.number()));
-            let (thread, row) = found.copied()?;
+        let track = |target: &Target| {
+            let found = lanes.get(&(target.pid.number(), target.tid.number()));
+            let (thread, lane) = found.copied()?;
             let ordinal = target.ordinal;
             Some(ThreadRow {
                 thread,
-                row,
+                row: lane,
                 ordinal,
             })
         };
         let recording_tracks = |targets: &HashMap<(i64, i64), Target>| {
             let targets = targets.iter();
             targets
-                .filter_map(|(thread, target)| Some((*thread, row(target)?)))
+                .filter_map(|(thread, target)| Some((*thread, track(target)?)))
                 .collect()
         };
         ThreadIndex {
             recorded: plan.targets.iter().map(recording_tracks).collect(),
-            extra_lanes: extra_lanes.iter().map(row).collect(),
+            extra_lanes: extra_lanes.iter().map(track).collect(),
             threads,
         }
     }

@@ -242,9 +242,9 @@ pub(super) fn span_counterparts(
         if !matches!(event.phase, Begin | End | AsyncBegin | AsyncEnd) {
             return None;
         }
-        let row = index.track(recording, thread)?;
+        let track = index.track(recording, thread)?;
         let target = job.plan.targets[recording].get(&thread)?;
-        let (group, role) = group_and_role(event, target, row.thread, false)?;
+        let (group, role) = group_and_role(event, target, track.thread, false)?;
         let shift_ns = job.plan.shifts_ns[recording];
         Some(GroupEvent {
             group,

@@ -22,7 +22,7 @@ pub(super) struct Clues {
     /// Its pid in the trace that it was recorded in.
     pub(super) pid: i64,
     /// Pid, or text instead of it, and host that an earlier merge wrote into the label.
-    pub(super) noted_pid: Option<String>,
+    pub(super) label_pid: Option<String>,
     pub(super) is_host: bool,
     pub(super) categories: RowCategories,
     /// Input of an earlier merge that it comes from. Empty for processes recorded by us.
@@ -60,7 +60,7 @@ impl Clues {
             is_labelled,
             group: group.filter(|_| scope.is_some()),
             pid: notes.pid_number().unwrap_or(process.pid),
-            noted_pid: notes.pid.map(str::to_owned),
+            label_pid: notes.pid.map(str::to_owned),
             is_host,
             categories,
             trace: notes.trace,

@@ -43,7 +43,7 @@ pub(crate) fn assign_devices(processes: &mut [Process]) {
         let is_kineto = origin.is_some_and(|origin| origin.is_kineto);
         let has_collectives = |device| with_collectives.contains(&device);
         let shows_collectives = !part.device.is_some_and(has_collectives);
-        set_row_uses(process, kinds[number], is_kineto, shows_collectives);
+        set_track_uses(process, kinds[number], is_kineto, shows_collectives);
         process.part = DevicePart {
             is_worker: part.device.is_some() && shows_work(process, part.device == Some(number)),
             ..part
@@ -53,7 +53,7 @@ pub(crate) fn assign_devices(processes: &mut [Process]) {
 
 /// Returns true if a process has tracks with the work of a device.
 fn shows_work(process: &Process, is_device: bool) -> bool {
-    process.used_threads().any(|thread| match thread.row_use {
+    process.used_threads().any(|thread| match thread.track_use {
         RowUse::Host | RowUse::Regions => false,
         RowUse::ByCategory => thread.categories.has_work(),
         RowUse::Sampled => is_device,
@@ -109,7 +109,7 @@ struct DeviceSearch<'a> {
     /// ambiguous.
     hosts: BTreeMap<(u64, Option<i64>), Option<usize>>,
     /// First host process with a pid from an earlier merge, by file and scope.
-    noted_hosts: BTreeMap<(Option<usize>, Option<u64>, &'a str), usize>,
+    hosts_by_label_pid: BTreeMap<(Option<usize>, Option<u64>, &'a str), usize>,
     /// Hardware groups by file, input of an earlier merge and owner.
     hardware: BTreeMap<(Option<usize>, &'a str, i64), Vec<usize>>,
 }
@@ -129,15 +129,15 @@ impl<'a> DeviceSearch<'a> {
             kinds,
             numbers: keys.zip(0..).collect(),
             hosts: BTreeMap::new(),
-            noted_hosts: BTreeMap::new(),
+            hosts_by_label_pid: BTreeMap::new(),
             hardware: BTreeMap::new(),
         };
         let mut hosts: BTreeMap<(u64, Option<i64>), Vec<usize>> = BTreeMap::new();
         for (number, clues) in clues.iter().enumerate() {
             let (is_host, file) = (kinds[number] == ProcessKind::Host, search.file(number));
-            if let Some(pid) = clues.noted_pid.as_deref().filter(|_| is_host) {
+            if let Some(pid) = clues.label_pid.as_deref().filter(|_| is_host) {
                 let key = (file, clues.scope, pid);
-                search.noted_hosts.entry(key).or_insert(number);
+                search.hosts_by_label_pid.entry(key).or_insert(number);
             }
             let is_known = clues.is_host || clues.categories.has_host() || clues.group.is_some();
             if let Some(scope) = clues.scope.filter(|_| is_host && is_known) {
@@ -173,7 +173,10 @@ impl<'a> DeviceSearch<'a> {
         let mut parts: Vec<DevicePart> = (0..self.processes.len())
             .map(|number| DevicePart {
                 device: self.device(number),
-                is_rows: !matches!(self.kinds[number], ProcessKind::Host | ProcessKind::Mixed),
+                is_track_group: !matches!(
+                    self.kinds[number],
+                    ProcessKind::Host | ProcessKind::Mixed
+                ),
                 label: self.label(number),
                 host: recorder(number)
                     .or_else(|| self.host(number))
@@ -259,19 +262,19 @@ impl<'a> DeviceSearch<'a> {
         if is_host && clues.group != Some(VendorGroup::Host) {
             return None;
         }
-        let noted_host = || {
-            let pid = clues.noted_pid.as_deref().filter(|_| !is_host)?;
+        let host_by_label = || {
+            let pid = clues.label_pid.as_deref().filter(|_| !is_host)?;
             let key = (self.file(number), clues.scope, pid);
-            self.noted_hosts.get(&key).copied()
+            self.hosts_by_label_pid.get(&key).copied()
         };
-        let of_scope = || {
+        let host_by_scope = || {
             let owner = clues.owner().filter(|_| clues.group.is_some());
-            let of_owner = |owner| self.hosts.get(&(clues.scope?, owner));
+            let owner_host = |owner| self.hosts.get(&(clues.scope?, owner));
             *owner
-                .and_then(|owner| of_owner(Some(owner)))
-                .or_else(|| of_owner(None))?
+                .and_then(|owner| owner_host(Some(owner)))
+                .or_else(|| owner_host(None))?
         };
-        noted_host().or_else(of_scope)
+        host_by_label().or_else(host_by_scope)
     }
 
     /// Returns the NPUs whose collectives have tracks of their own.
@@ -311,7 +314,7 @@ fn thread_name(thread: &Thread) -> &str {
     thread.name.as_deref().unwrap_or("")
 }
 
-fn set_row_uses(
+fn set_track_uses(
     process: &mut Process,
     kind: ProcessKind,
     is_kineto: bool,
@@ -322,11 +325,11 @@ fn set_row_uses(
     let has_collectives = has_collectives(process);
     for thread in process.threads.values_mut() {
         let name = thread_name(thread);
-        let regions_unless = |is_work: bool, row_use: RowUse| match is_work {
-            true => row_use,
+        let regions_unless = |is_work: bool, track_use: RowUse| match is_work {
+            true => track_use,
             false => RowUse::Regions,
         };
-        thread.row_use = match kind {
+        thread.track_use = match kind {
             ProcessKind::Host => RowUse::Host,
             ProcessKind::Work | ProcessKind::Sampled if is_of_mspti(name) => RowUse::Regions,
             ProcessKind::Work => RowUse::Work,

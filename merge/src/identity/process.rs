@@ -42,7 +42,7 @@ pub(crate) struct Thread {
     /// Categories of its spans, if another profiler wrote them.
     pub(crate) categories: RowCategories,
     /// How its events count as work of a device.
-    pub(crate) row_use: RowUse,
+    pub(crate) track_use: RowUse,
 }
 
 impl Thread {
@@ -111,7 +111,7 @@ pub(crate) struct DevicePart {
     pub(crate) device: Option<usize>,
     /// True if it is a group of tracks that is shown as a process: tracks of a device, or our own
     /// tracks.
-    pub(crate) is_rows: bool,
+    pub(crate) is_track_group: bool,
     /// Label of the device, unless the name of the process contains it.
     pub(crate) label: Option<String>,
     /// Process that launched the work of the device. For a group of the host, such as `CANN`, the
@@ -260,7 +260,7 @@ pub(crate) enum RecordingEnd {
     Reported,
     /// It stopped without an end record, and no span was open.
     Silent,
-    /// It stopped without an end record. It is unknown if spans were open, because its ring is
+    /// It stopped without an end record. It is unknown whether spans were open, because its ring is
     /// missing or unreadable.
     Unknown,
     /// It stopped without an end record, with this number of open spans.

@@ -19,15 +19,15 @@ const MAX_SEARCHES: usize = 8;
 /// Maximum number of ids that are found.
 const MAX_ALIASES: usize = 10_000;
 
-/// Finds engine ids on events with one of the client ids in `asked`, or with a longer form of one.
+/// Finds engine ids on events with one of the client ids in `selected`, or with a longer form of one.
 /// Repeats the search with the ids it finds.
 pub(crate) fn aliases(
-    asked: &[String],
+    selected: &[String],
     sources: &[Source<'_>],
     chunks: &[Chunk],
     progress: &Progress,
 ) -> Vec<String> {
-    let mut new = BTreeSet::from_iter(asked.iter().cloned());
+    let mut new = BTreeSet::from_iter(selected.iter().cloned());
     let mut all = new.clone();
     for _ in 0..MAX_SEARCHES {
         if new.is_empty() {
@@ -45,14 +45,14 @@ pub(crate) fn aliases(
             found.0
         };
         let mut found = BTreeSet::new();
-        for mut of_chunk in map_chunks(0..chunks.len(), BatchSize::Large, scan) {
-            found.append(&mut of_chunk);
+        for mut chunk_ids in map_chunks(0..chunks.len(), BatchSize::Large, scan) {
+            found.append(&mut chunk_ids);
             limit(&mut found);
         }
         new = found;
         all.extend(new.iter().cloned());
     }
-    all.retain(|id| !asked.contains(id));
+    all.retain(|id| !selected.contains(id));
     limit(&mut all);
     all.into_iter().collect()
 }
@@ -77,18 +77,18 @@ fn limit(ids: &mut BTreeSet<String>) {
 }
 
 /// Searches the lines of a part that have a client's id.
-fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
+fn find(bytes: &[u8], part: Part, wanted: &BTreeSet<String>, found: &mut NewIds<'_>) {
     let bytes = &bytes[part.start..part.end];
     let mut from = 0;
     while let Some(at) = memmem::find(&bytes[from..], NEEDLE) {
         let start = line_start(bytes, from + at, from);
         let end = memchr(b'\n', &bytes[from + at..]).map_or(bytes.len(), |len| from + at + len);
-        find_in_line(&bytes[start..end], asked, found);
+        find_in_line(&bytes[start..end], wanted, found);
         from = end;
     }
 }
 
-fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
+fn find_in_line(line: &[u8], wanted: &BTreeSet<String>, found: &mut NewIds<'_>) {
     let ids = scan_object(line).map(|fields| ids_in(fields.args.of(line)));
     let (engine_ids, mut client_ids): (Vec<_>, Vec<_>) =
         (ids.into_iter().flatten()).partition(|(owner, _)| *owner == IdOwner::Engine);
@@ -96,7 +96,7 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
     client_ids.dedup();
     // With several client ids, it is unknown which engine id belongs to which.
     if let [(_, client)] = client_ids.as_slice()
-        && any_form(client, |form| asked.contains(form))
+        && any_form(client, |form| wanted.contains(form))
     {
         engine_ids.into_iter().for_each(|(_, id)| found.add(id));
     }
@@ -104,21 +104,21 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
 
 /// Ids of the requests that the user selected.
 #[derive(Debug)]
-pub(crate) struct AskedIds {
+pub(crate) struct SelectedIds {
     ids: HashSet<String>,
     /// Shorter forms of the ids.
     shorter: HashSet<String>,
 }
 
-impl AskedIds {
-    pub(crate) fn new(ids: &[String]) -> AskedIds {
+impl SelectedIds {
+    pub(crate) fn new(ids: &[String]) -> SelectedIds {
         let mut shorter = HashSet::new();
         for id in ids {
             forms(id.as_bytes(), |form| {
                 shorter.insert(String::from_utf8_lossy(form).into_owned());
             });
         }
-        AskedIds {
+        SelectedIds {
             ids: ids.iter().cloned().collect(),
             shorter,
         }

@@ -1,6 +1,6 @@
 //! Collects the results of the first pass, which come from the chunks in any order.
 
-use super::aliases::AskedIds;
+use super::aliases::SelectedIds;
 use super::args::ids::RequestId;
 use super::batch::Batch;
 use super::links::{LinkReport, Links};
@@ -46,7 +46,7 @@ pub(crate) struct Collector<'f> {
     pools: Mutex<Pools<'f>>,
     cut: AtomicU64,
     /// Requests to link, if not all of them are.
-    selected: OnceLock<AskedIds>,
+    selected: OnceLock<SelectedIds>,
     pub(super) styles: Styles,
     /// False if no recording is ours: only our recorder draws flows for requests.
     pub(super) any_ours: bool,
@@ -110,14 +110,14 @@ impl<'f> Collector<'f> {
     }
 
     /// Restricts the links to these requests from now on.
-    pub(crate) fn select_requests(&self, asked: AskedIds) {
-        self.selected.get_or_init(|| asked);
+    pub(crate) fn select_requests(&self, ids: SelectedIds) {
+        self.selected.get_or_init(|| ids);
     }
 
     /// Returns true if the request with this id is to be linked.
     pub(super) fn is_selected(&self, id: &RequestId<'_>) -> bool {
         let has =
-            |asked: &AskedIds| std::str::from_utf8(&id.text()).is_ok_and(|id| asked.matches(id));
+            |ids: &SelectedIds| std::str::from_utf8(&id.text()).is_ok_and(|id| ids.matches(id));
         self.selected.get().is_none_or(has)
     }
 

@@ -61,7 +61,7 @@ impl Mention {
     }
 
     /// Returns true if it is a span in which the program starts this flow.
-    pub(super) fn holds_start(&self, flow: &ProgramFlow) -> bool {
+    pub(super) fn contains_start(&self, flow: &ProgramFlow) -> bool {
         self.thread == flow.thread && (self.ts_ns..=self.end_ns).contains(&flow.start_ns)
     }
 

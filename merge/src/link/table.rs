@@ -94,7 +94,7 @@ impl LinkTable {
         }
         // An arrow from a span to itself, where the flow starts, would be useless.
         let has_prior_events = |flow: &ProgramFlow| {
-            second_ns < flow.start_ns || first.ts_ns < flow.start_ns && !first.holds_start(flow)
+            second_ns < flow.start_ns || first.ts_ns < flow.start_ns && !first.contains_start(flow)
         };
         let flow = flow.map(|flow| ProgramFlow {
             has_prior_events: has_prior_events(&flow),
@@ -173,7 +173,7 @@ impl Link {
             None => mention.position == self.last && !mention.position.is_unfinished(),
             Some(flow) => {
                 let is_prior = flow.has_prior_events && mention.ts_ns < flow.start_ns;
-                if !is_prior || !is_first && mention.holds_start(&flow) {
+                if !is_prior || !is_first && mention.contains_start(&flow) {
                     return None;
                 }
                 false

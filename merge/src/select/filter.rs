@@ -6,7 +6,7 @@ use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::identity::process::Process;
 use crate::identity::viewer_metadata::shown_names;
-use crate::link::{AskedIds, IdOwner, ids_in};
+use crate::link::{IdOwner, SelectedIds, ids_in};
 use clap::Args;
 use memchr::memmem;
 use serde::Serialize;
@@ -92,7 +92,7 @@ impl FilterReport {
 pub(crate) struct EventFilter<'a> {
     names: Vec<Pattern>,
     categories: &'a [String],
-    requests: AskedIds,
+    requests: SelectedIds,
     /// Searches for each of the ids. Empty if there are so many ids that parsing every line is
     /// faster.
     finders: Vec<memmem::Finder<'a>>,
@@ -100,7 +100,7 @@ pub(crate) struct EventFilter<'a> {
 
 impl EventFilter<'_> {
     pub(crate) fn new(filter: &Filter) -> EventFilter<'_> {
-        let requests = AskedIds::new(&filter.requests);
+        let requests = SelectedIds::new(&filter.requests);
         let ids = requests.ids();
         let searched = ids.iter().filter(|_| ids.len() <= MAX_SEARCHED);
         let finders = searched.map(|id| memmem::Finder::new(id.as_bytes()).into_owned());
@@ -139,9 +139,14 @@ impl EventFilter<'_> {
         let fields = scan_object(event.line).unwrap_or_default();
         let ids = ids_in(fields.args.of(event.line)).into_iter();
         let engine_ids = ids.filter(|(owner, _)| *owner == IdOwner::Engine);
-        let is_asked = |id: &String| self.requests.matches(id);
-        let (asked, others): (Vec<String>, _) = engine_ids.map(|(_, id)| id).partition(is_asked);
-        if asked.is_empty() { asked } else { others }
+        let is_selected = |id: &String| self.requests.matches(id);
+        let (selected, others): (Vec<String>, _) =
+            engine_ids.map(|(_, id)| id).partition(is_selected);
+        if selected.is_empty() {
+            selected
+        } else {
+            others
+        }
     }
 
     /// Returns false if a line cannot contain an id: it has neither the id's bytes nor an escape.
@@ -252,11 +257,11 @@ mod tests {
         let mut many = few.clone();
         let others = (100..120).map(|number| format!("cmpl-{number}"));
         many.requests.extend(others);
-        for case in include_str!("../../tests/fixtures/asked-requests.txt").lines() {
-            let (is_asked, args) = case.split_once(' ').unwrap();
+        for case in include_str!("../../tests/fixtures/selected-requests.txt").lines() {
+            let (is_selected, args) = case.split_once(' ').unwrap();
             for filter in [&few, &many] {
                 let rest = format!(r#""args":{args}"#);
-                assert_eq!(has(filter, &rest), is_asked == "yes", "{args}");
+                assert_eq!(has(filter, &rest), is_selected == "yes", "{args}");
             }
         }
         assert!(!has(&few, r#""name":"cmpl-1""#) && !has(&many, r#""name":"cmpl-1""#));

@@ -9,7 +9,7 @@ use crate::event::line::is_left_out;
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
 use crate::link::aliases::aliases;
-use crate::link::{AskedIds, Collector};
+use crate::link::{Collector, SelectedIds};
 use crate::pass::chunk::Chunk;
 use crate::pass::first_pass::Visitor;
 use crate::pass::parallel::map_and_merge;
@@ -84,7 +84,7 @@ pub(crate) fn select(
         let marked = in_first(request.folders, mark)?;
         cut = marked.cut;
         if let Some(links) = request.links.filter(|_| marked.has_others) {
-            links.select_requests(AskedIds::new(&filter.requests));
+            links.select_requests(SelectedIds::new(&filter.requests));
         }
     }
     let count = recount(sources, chunks, lens, request);

@@ -44,7 +44,7 @@ impl DeviceTracks {
             let scope = (trace, if is_foreign { 0 } else { number });
             let foreign = recording.foreign.as_ref();
             let declared = foreign.and_then(|foreign| Some((foreign.rank?, foreign.number)));
-            let mut of_recording = HashMap::new();
+            let mut recording_ranks = HashMap::new();
             for &(pid, tid) in summary.threads.keys().filter(|_| boots[number].is_some()) {
                 let device = match summary.tracks.get(&(pid, tid)) {
                     Some(track) if is_of_mspti(&track.thread) => continue,
@@ -65,14 +65,14 @@ impl DeviceTracks {
                         tracks.declared.push(declared);
                         u32::try_from(tracks.declared.len() - 1).unwrap_or(u32::MAX)
                     });
-                of_recording.insert((pid, tid), rank);
+                recording_ranks.insert((pid, tid), rank);
             }
             let labels = summary.hints.labels.iter();
             let labelled = labels.filter(|(_, labels)| DeviceLabel::in_labels(labels).is_some());
             tracks
                 .labelled
                 .extend(labelled.map(|(pid, _)| (number, *pid)));
-            tracks.ranks.push(of_recording);
+            tracks.ranks.push(recording_ranks);
             tracks.foreign.push(is_foreign);
         }
         tracks

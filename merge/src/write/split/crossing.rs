@@ -177,14 +177,14 @@ impl<'a> Pairing<'a> {
     /// with the end came first.
     fn finish(mut self) -> Vec<(SpanEvent, SpanEvent)> {
         let ends = std::mem::take(&mut self.ends);
-        let mut late: Vec<SpanEvent> = Vec::new();
+        let mut unmatched: Vec<SpanEvent> = Vec::new();
         for (key, ends) in ends {
             let begins = self.begins.remove(&key).unwrap_or_default();
-            late.extend(begins);
-            late.extend(ends);
+            unmatched.extend(begins);
+            unmatched.extend(ends);
         }
-        late.sort_unstable_by_key(|event| (event.at_ns, event.chunk, event.nth));
-        late.into_iter().for_each(|event| self.add(event));
+        unmatched.sort_unstable_by_key(|event| (event.at_ns, event.chunk, event.nth));
+        unmatched.into_iter().for_each(|event| self.add(event));
         self.crossing
     }
 }

@@ -60,14 +60,14 @@ impl<'a, 'l> SortedWriter<'a, 'l> {
         self.sources.clear();
         for entry in self.order.piece(number) {
             let start = out.len();
-            self.note_source(number, entry);
+            self.add_source(number, entry);
             let end_args = match entry.is_whole() {
                 true => self.job.extra_lanes.end_args(entry.at, self.job.sources),
                 false => &[],
             };
             if self.write_entry(entry, end_args, out).is_none() {
                 out.truncate(start);
-                self.note_removed(entry);
+                self.count_removed(entry);
             }
         }
         self.order.piece_bytes(number)
@@ -81,7 +81,7 @@ impl<'a, 'l> SortedWriter<'a, 'l> {
     }
 
     #[inline(always)]
-    fn note_source(&mut self, piece: usize, entry: &OrderedEvent) {
+    fn add_source(&mut self, piece: usize, entry: &OrderedEvent) {
         if let Some(chunk) = self.job.chunks.get(index(entry.at.chunk))
             && self.last_piece[chunk.source] != Some(piece)
         {
@@ -90,7 +90,7 @@ impl<'a, 'l> SortedWriter<'a, 'l> {
         }
     }
 
-    fn note_removed(&self, entry: &OrderedEvent) {
+    fn count_removed(&self, entry: &OrderedEvent) {
         let chunk = self.job.chunks.get(index(entry.at.chunk));
         let source = chunk.map(|chunk| &self.job.sources[chunk.source]);
         if let Some(fragment) = source.and_then(|source| source.fragment(self.job.recordings)) {
