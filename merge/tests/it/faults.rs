@@ -97,11 +97,11 @@ fn issue_19_calls_that_fail_lose_nothing() {
     assert!(unlike > 0, "no fault has hit anything");
 }
 
-/// An input that was truncated before it was read is reported as changed, not as empty or invalid.
+/// An input that was truncated before it was read is reported as truncated, not as empty or invalid.
 #[test]
-fn issue_19_an_input_that_is_cut_at_once_is_reported_as_changed() {
+fn issue_19_an_input_that_is_cut_at_once_is_reported_as_truncated() {
     let folder = tempfile::tempdir().unwrap();
-    let test = "issue_19_an_input_that_is_cut_at_once_is_reported_as_changed";
+    let test = "issue_19_an_input_that_is_cut_at_once_is_reported_as_truncated";
     let Some(library) = library(test, folder.path()) else {
         return;
     };
@@ -117,6 +117,10 @@ fn issue_19_an_input_that_is_cut_at_once_is_reported_as_changed() {
         let ended = Ended::run(merge.arg(&input).arg("-o").arg(&output));
         assert_eq!(fs::read(&input).unwrap(), b"", "nothing was cut");
         assert_eq!(ended.code, 2, "{}", ended.stderr);
-        assert!(ended.stderr.contains("changed"), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("truncated during the merge"),
+            "{}",
+            ended.stderr
+        );
     }
 }
