@@ -1,6 +1,6 @@
-// Amounts as people read them.
+// Formats amounts for people.
 
-/** A duration with three digits that count. */
+/** Formats a duration with three significant digits. */
 function duration(ns) {
   if (ns == null) return '–';
   const size = Math.abs(ns);
@@ -9,27 +9,27 @@ function duration(ns) {
   return `${amount.toFixed(digits)} ${unit}`;
 }
 
-/** A whole number with its thousands apart. */
+/** Formats a whole number with commas between groups of three digits. */
 function count(n) {
   return n == null ? '–' : String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** Returns a number of things: `1 event`, `2 events`. */
+/** Formats a number with the word that it counts: `1 event`, `2 events`. */
 function counted(n, one, many) {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** A part of a whole. */
+/** Formats a part of a whole as a percentage. */
 function share(part, whole) {
   return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';
 }
 
-/** A time as an option of a command takes it, in whole µs. */
+/** Formats a time for an option of a command, in whole µs. */
 function option(ns) {
   return `${Math.floor(ns / 1e3) / 1e3}ms`;
 }
 
-/** The names of JSON in words. */
+/** Returns a JSON name with spaces in place of underscores. */
 function words(name) {
   return name.replaceAll('_', ' ');
 }

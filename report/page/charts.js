@@ -1,23 +1,23 @@
-// Charts over serving time. One window selects what all of them show.
+// Charts over serving time. One window selects the time that all of them show.
 
-/** Charts: a title, the kinds of series in it, the unit, and what a value is multiplied by. */
+/** Charts: title, kinds of series, unit, and factor (`by`) for the values. */
 const CHARTS = {
   flight: { title: 'Requests in flight', kinds: ['under_way'], unit: '', tip: 'requests between arrival and end' },
-  load: { title: 'Requests', kinds: ['under_way', 'running', 'waiting'], unit: '', tip: 'requests at once: in flight from arrival to end, running in a batch of an engine, waiting in its queue' },
-  kv: { title: 'KV cache use', kinds: ['kv_used_percent'], unit: '%', most: 100, tip: 'the share of the engine’s room for keys and values that is in use' },
+  load: { title: 'Requests', kinds: ['under_way', 'running', 'waiting'], unit: '', tip: 'requests at once: in flight from arrival to end, running in a batch of an engine, or queued in it' },
+  kv: { title: 'KV cache use', kinds: ['kv_used_percent'], unit: '%', most: 100, tip: 'the share of the engine’s KV cache that is in use' },
   tokens: { title: 'Output tokens per second', kinds: ['output_tokens_per_s'], unit: '/s', isSmooth: true, tip: 'the mean over 2 % of the time' },
   busy: { title: 'Devices busy', kinds: ['busy_percent'], unit: '%', most: 100, tip: 'the share of the time in which a device worked' },
   steps: { title: 'Longest step', kinds: ['longest_step_ns'], unit: 'ms', by: 1e-6, tip: 'the longest of the steps that ended at that time' },
 };
 const SERIES_PHASES = { under_way: 'soft', running: 'decode', waiting: 'queue', kv_used_percent: 'transfer', output_tokens_per_s: 'decode', busy_percent: 'device', longest_step_ns: 'host' };
-/** Levels hold until the next part of the time. */
+/** Kinds of series whose values hold until the next part of the time. */
 const LEVEL_KINDS = ['under_way', 'running', 'waiting', 'kv_used_percent', 'busy_percent'];
 const DASHES = [undefined, [8, 3], [2, 2], [8, 3, 2, 3]];
-/** Pixels left and right of what a chart draws: its axis, and room for a label. */
+/** Pixels to the left and right of a chart’s drawing area, for its axis and for a label. */
 const [LEFT, RIGHT] = [58, 10];
-const SMOOTH = 5; // parts of 500 on each side
+const SMOOTH = 5; // parts on each side, out of 500
 
-/** Returns the mean of each value and its neighbours, because tokens come a step at a time. */
+/** Returns the mean of each value and its neighbours, because tokens are produced one step at a time. */
 function smooth(values) {
   const [sums, near] = [[0], SMOOTH];
   for (const value of values) sums.push(sums.at(-1) + (value ?? 0));
@@ -27,12 +27,12 @@ function smooth(values) {
   });
 }
 
-/** Returns a time of the trace for an axis, in s. */
+/** Formats a time of the trace for an axis, in s. */
 function seconds(s) {
   return `${+s.toFixed(6)} s`;
 }
 
-/** One chart of some series. */
+/** A chart of some series. */
 class Chart {
   #shown;
   #about;
@@ -42,7 +42,7 @@ class Chart {
   #plot;
   #isSetting = false;
 
-  /** A chart of the whole serving time marks the window (`isOverview`); any other one is zoomed to it. */
+  /** Creates a chart. With `isOverview`, it shows the whole serving time and marks the window. Otherwise it is zoomed to the window. */
   constructor(name, window, { height = 130, isOverview = false } = {}) {
     this.#about = CHARTS[name];
     [this.#window, this.#height, this.#isOverview] = [window, height, isOverview];
@@ -63,7 +63,7 @@ class Chart {
     return this.#shown.map(({ of }, nth) => ({ stroke: colour(SERIES_PHASES[of]), dash: DASHES[nths[nth] % DASHES.length] }));
   }
 
-  /** Draws the chart with its width on the page. */
+  /** Draws the chart, by default with its width on the page. */
   draw(width = this.element.clientWidth) {
     this.#plot?.destroy();
     this.#plot = undefined;
@@ -72,14 +72,14 @@ class Chart {
     this.#follow();
   }
 
-  /** Returns the times at which parts begin, and the values of each series. The last value is repeated at the end of its part. */
+  /** Returns the start times of all parts, and the values of each series. The last value is repeated at the end of its part. */
   #values() {
     const { from_ns: from, part_ns: part } = data.timeline;
     const { by = 1, isSmooth } = this.#about;
     const n = this.#shown[0].values.length;
     const times = Float64Array.from({ length: n + 1 }, (_, nth) => (from + nth * part) / 1e9);
-    const values = this.#shown.map((of) => {
-      const all = isSmooth ? smooth(of.values) : of.values;
+    const values = this.#shown.map((series) => {
+      const all = isSmooth ? smooth(series.values) : series.values;
       return [...all, all.at(-1)].map((value) => (value == null ? null : value * by));
     });
     return [times, ...values];
@@ -102,9 +102,9 @@ class Chart {
         { ...axis, size: 24, values: (_, ticks) => ticks.map((s) => seconds(realTime(s * 1e9) / 1e9)) },
         { ...axis, size: LEFT, space: 24, values: (_, ticks) => ticks.map(amount) },
       ],
-      series: [{ label: 'at', value: (_, s) => (s == null ? '–' : seconds(realTime(s * 1e9) / 1e9)) }, ...this.#shown.map((of, nth) => ({
-        ...strokes[nth], label: this.#name(of), width: 1.5, points: { show: false },
-        paths: LEVEL_KINDS.includes(of.of) ? uPlot.paths.stepped({ align: 1 }) : of.of === 'longest_step_ns' ? uPlot.paths.bars({ size: [1, 4], align: 1 }) : undefined,
+      series: [{ label: 'at', value: (_, s) => (s == null ? '–' : seconds(realTime(s * 1e9) / 1e9)) }, ...this.#shown.map((series, nth) => ({
+        ...strokes[nth], label: this.#name(series), width: 1.5, points: { show: false },
+        paths: LEVEL_KINDS.includes(series.of) ? uPlot.paths.stepped({ align: 1 }) : series.of === 'longest_step_ns' ? uPlot.paths.bars({ size: [1, 4], align: 1 }) : undefined,
         fill: this.#isOverview ? `${strokes[nth].stroke}40` : undefined,
         value: (_, found) => (found == null ? '–' : amount(found)),
       }))],
@@ -112,7 +112,7 @@ class Chart {
     };
   }
 
-  /** Draws a thin line where a pause is cut out. */
+  /** Draws a dashed line where a pause is cut out. */
   #drawCuts(plot, colour) {
     const { ctx, bbox: { top, height } } = plot;
     ctx.save();
@@ -129,7 +129,7 @@ class Chart {
     ctx.restore();
   }
 
-  /** Shows the time that was selected by dragging. */
+  /** Zooms to the time that was selected by dragging. */
   #selected(plot) {
     if (this.#isSetting || plot.select.width < 2) return;
     const { left, width } = plot.select;

@@ -1,10 +1,10 @@
-// The data of the report, and the names that it uses for them.
+// The data of the report, and names for its values.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
-/** Names of the levels and rates that change with time. */
+/** Names of the levels and rates that change over time. */
 const LEVELS = {
-  under_way: 'in flight', running: 'running', waiting: 'waiting', kv_used_percent: 'KV cache use',
+  under_way: 'in flight', running: 'running', waiting: 'queued', kv_used_percent: 'KV cache use',
   output_tokens_per_s: 'output tokens per second', busy_percent: 'busy', longest_step_ns: 'longest step',
 };
 

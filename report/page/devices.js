@@ -1,54 +1,54 @@
-// The devices: how busy they were, why they were idle, and who waited for whom.
+// The devices: how busy they were, why they were idle, and which workers they waited for.
 
 const LAUNCHES = [
-  { title: 'launch delay', tip: 'from launch to begin: half of the slices had at most this', text: (of) => duration(of.launch_delay.p50_ns), sort: (of) => of.launch_delay.p50_ns },
-  { title: 'short', tip: 'slices that took less time than their launch took the host', text: (of) => share(of.short_slices, of.slices), sort: (of) => of.short_slices },
+  { title: 'launch delay', tip: 'the time from launch to start: half of the slices had at most this', text: (device) => duration(device.launch_delay.p50_ns), sort: (device) => device.launch_delay.p50_ns },
+  { title: 'short', tip: 'slices that took less time than the host needed to launch them', text: (device) => share(device.short_slices, device.slices), sort: (device) => device.short_slices },
 ];
 
 function deviceTable() {
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
-    { title: 'busy', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / (of.wall_ns || 1) },
-    { title: 'communication', tip: 'the share of the time in which collectives ran', text: (of) => share(of.communication_ns, of.wall_ns), sort: (of) => of.communication_ns },
-    { title: 'exposed', tip: 'communication while nothing else ran', text: (of) => share(of.exposed_communication_ns, of.wall_ns), sort: (of) => of.exposed_communication_ns },
-    { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
-    { title: 'which began at', tip: 'when the longest gap began, from the start of the trace', text: (of) => duration(of.longest_gap_at_ns) },
-    ...(data.device.some((of) => of.launch_delay.n > 0) ? LAUNCHES : []),
+    { title: 'busy', text: (row) => share(row.busy_ns, row.wall_ns), sort: (row) => row.busy_ns / (row.wall_ns || 1) },
+    { title: 'communication', tip: 'the share of the time in which collectives ran', text: (row) => share(row.communication_ns, row.wall_ns), sort: (row) => row.communication_ns },
+    { title: 'exposed', tip: 'communication while nothing else ran', text: (row) => share(row.exposed_communication_ns, row.wall_ns), sort: (row) => row.exposed_communication_ns },
+    { title: 'longest gap', text: (row) => duration(row.longest_gap_ns), sort: (row) => row.longest_gap_ns },
+    { title: 'starting at', tip: 'the start of the longest gap, from the start of the trace', text: (row) => duration(row.longest_gap_at_ns) },
+    ...(data.device.some((row) => row.launch_delay.n > 0) ? LAUNCHES : []),
   ];
   return data.device.length > 0 && figure('How busy they were', table(columns, data.device), 'devices');
 }
 
-/** The workers whose device is not recorded. */
+/** Returns the table of workers whose device is not recorded. */
 function workerTable() {
   const columns = [
     { title: 'worker', tip: 'a worker process', class: 'text', text: ({ process }) => processName(process) },
     { title: 'steps', tip: 'steps of the worker', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
-    { title: 'in them', tip: 'the share of its time that it was in a step, or sampled', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / (of.wall_ns || 1) },
-    { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
-    { title: 'which began at', tip: 'when the longest gap began, from the start of the trace', text: (of) => duration(of.longest_gap_at_ns) },
+    { title: 'in steps', tip: 'the share of its time in a step or in sampling', text: (row) => share(row.busy_ns, row.wall_ns), sort: (row) => row.busy_ns / (row.wall_ns || 1) },
+    { title: 'longest gap', text: (row) => duration(row.longest_gap_ns), sort: (row) => row.longest_gap_ns },
+    { title: 'starting at', tip: 'the start of the longest gap, from the start of the trace', text: (row) => duration(row.longest_gap_at_ns) },
   ];
   return data.worker.length > 0 && figure('Workers whose device is not recorded', table(columns, data.worker));
 }
 
-/** The streams, where they tell more than their devices. */
+/** Returns the table of streams, if a device has several, or if a stream has figures that its device lacks. */
 function streamTable() {
-  const tells = ({ mean_queue: mean, replays }) => mean !== null || replays > 0;
-  if (data.stream.length <= data.device.length && !data.stream.some(tells)) return undefined;
+  const hasFigures = ({ mean_queue: mean, replays }) => mean !== null || replays > 0;
+  if (data.stream.length <= data.device.length && !data.stream.some(hasFigures)) return undefined;
   const wall = new Map(data.device.map(({ process, wall_ns: ns }) => [process, ns]));
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'stream', tip: 'the row of the device', class: 'text', text: ({ name }) => name },
+    { title: 'stream', tip: 'the track of the device', class: 'text', text: ({ name }) => name },
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
-    { title: 'busy', text: (of) => share(of.busy_ns, wall.get(of.process)), sort: (of) => of.busy_ns / (wall.get(of.process) || 1) },
-    { title: 'replays', tip: 'graphs that were replayed', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
-    { title: 'queue', tip: 'slices launched that have not begun, the mean over time', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
-    { title: 'longest', tip: 'the most that a launch found', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },
+    { title: 'busy', text: (row) => share(row.busy_ns, wall.get(row.process)), sort: (row) => row.busy_ns / (wall.get(row.process) || 1) },
+    { title: 'replays', tip: 'replays of graphs', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
+    { title: 'queue', tip: 'slices that are launched but not started, as a mean over time', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
+    { title: 'longest', tip: 'the maximum of these slices at a launch', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },
   ];
   return figure('Their streams', table(columns, data.stream));
 }
 
-/** A bar of causes for each device, as long as its idle time. */
+/** Returns a table with a bar of causes for each device. Its length is the idle time. */
 function idleBars() {
   const idle = data.idle.filter(({ idle_ns: ns }) => ns > 0);
   if (idle.length === 0) return undefined;
@@ -62,8 +62,8 @@ function idleBars() {
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     { title: 'idle', tip: 'the time in which nothing ran, from its first slice to its last', text: ({ idle_ns: ns }) => duration(ns), sort: ({ idle_ns: ns }) => ns },
-    ...order.slice(0, 3).map((cause) => ({ title: name(cause), tip: data.causes[cause][1], text: (of) => duration(causeNs(of, cause)), sort: (of) => causeNs(of, cause) })),
-    { title: 'causes', tip: 'all causes; the longest bar is the device that was idle longest', class: 'wide', text: ({ causes }) => bar(order.map((cause) => ({ name: name(cause), ns: causes.find((one) => one.cause === cause)?.ns ?? 0, colours: colour.get(cause) })), whole) },
+    ...order.slice(0, 3).map((cause) => ({ title: name(cause), tip: data.causes[cause][1], text: (row) => duration(causeNs(row, cause)), sort: (row) => causeNs(row, cause) })),
+    { title: 'causes', tip: 'all causes; the longest bar belongs to the device that was idle for longest', class: 'wide', text: ({ causes }) => bar(order.map((cause) => ({ name: name(cause), ns: causes.find((one) => one.cause === cause)?.ns ?? 0, colours: colour.get(cause) })), whole) },
   ];
   const entries = order.map((cause) => ({ name: `${name(cause)} (${share(totals.get(cause), all)})`, meaning: data.causes[cause][1], colours: colour.get(cause) }));
   return figure('Why they were idle', [table(columns, idle), legend(entries)], 'idle');
@@ -73,7 +73,7 @@ function causeNs({ causes }, wanted) {
   return causes.find(({ cause }) => cause === wanted)?.ns ?? 0;
 }
 
-/** How long each device waited for each worker. */
+/** Returns the matrix of times that each device waited for each worker. */
 function rankMatrix() {
   const waits = data.idle.filter(({ waited_for: of }) => of.length > 0);
   if (waits.length === 0) return undefined;
@@ -86,27 +86,27 @@ function rankMatrix() {
   };
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    ...workers.map((worker) => ({ title: `for ${processName(worker)}`, tip: 'how long the device waited while this worker was still in its step', text: (of) => cell(of, worker), sort: (of) => of.waited_for.find(({ process }) => process === worker)?.ns })),
+    ...workers.map((worker) => ({ title: `for ${processName(worker)}`, tip: 'the time that the device waited while this worker was still in its step', text: (row) => cell(row, worker), sort: (row) => row.waited_for.find(({ process }) => process === worker)?.ns })),
   ];
-  return figure('Whom they waited for', element('div', { class: 'matrix' }, table(columns, waits)));
+  return figure('Which workers they waited for', element('div', { class: 'matrix' }, table(columns, waits)));
 }
 
 function rankTable() {
   if (data.rank.length === 0) return undefined;
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
-    { title: 'collectives', tip: 'collectives that several devices took part in', text: (of) => count(of.collectives) },
-    { title: 'came last to', tip: 'the share of its collectives to which it came last', text: (of) => share(of.last, of.collectives), sort: (of) => of.last / of.collectives },
-    { title: 'outlier in', tip: 'Dixon’s test at 99 %, or three standard deviations of more than ten devices', text: (of) => share(of.outlier, of.collectives), sort: (of) => of.outlier / of.collectives },
-    { title: 'alone late by', tip: 'how much earlier its collectives would have begun if it had not been the last', text: (of) => duration(of.late_ns), sort: (of) => of.late_ns },
-    { title: 'waited', tip: 'how long it waited in collectives for others', text: (of) => duration(of.waited_ns), sort: (of) => of.waited_ns },
+    { title: 'collectives', tip: 'collectives that several devices took part in', text: (row) => count(row.collectives) },
+    { title: 'last in', tip: 'the share of its collectives that it started last', text: (row) => share(row.last, row.collectives), sort: (row) => row.last / row.collectives },
+    { title: 'outlier in', tip: 'by Dixon’s test at 99 %, or by three standard deviations for more than ten devices', text: (row) => share(row.outlier, row.collectives), sort: (row) => row.outlier / row.collectives },
+    { title: 'late by', tip: 'how much earlier its collectives would have started without it', text: (row) => duration(row.late_ns), sort: (row) => row.late_ns },
+    { title: 'waited', tip: 'the time that it waited for others in collectives', text: (row) => duration(row.waited_ns), sort: (row) => row.waited_ns },
   ];
-  return figure('Who came last to collectives', table(columns, data.rank));
+  return figure('Which device was last in collectives', table(columns, data.rank));
 }
 
 const [EXPOSED, HIDDEN] = [['var(--host)'], ['var(--device)']];
 
-/** What the host did, against the mean device. */
+/** Returns the table of the host’s activities, as means per device. */
 function hostTable() {
   const sums = new Map();
   for (const { activity, calls, total_ns: total, exposed_ns: exposed } of data.idle.flatMap(({ host }) => host)) {
@@ -117,11 +117,11 @@ function hostTable() {
   const n = data.idle.length;
   const whole = Math.max(...[...sums.values()].map(({ total }) => total));
   const columns = [
-    { title: 'host', tip: 'what the host did', class: 'text', text: ({ activity }) => words(activity) },
-    { title: 'calls', tip: 'for the mean device', text: ({ calls }) => count(calls / n) },
-    { title: 'total', tip: 'for the mean device', text: ({ total }) => duration(total / n), sort: ({ total }) => total },
+    { title: 'host', tip: 'the activity of the host', class: 'text', text: ({ activity }) => words(activity) },
+    { title: 'calls', tip: 'the mean per device', text: ({ calls }) => count(calls / n) },
+    { title: 'total', tip: 'the mean per device', text: ({ total }) => duration(total / n), sort: ({ total }) => total },
     { title: 'exposed', tip: 'while the device was idle', text: ({ exposed }) => duration(exposed / n), sort: ({ exposed }) => exposed },
-    { title: 'of it', tip: 'exposed and hidden time', class: 'wide', text: ({ total, exposed }) => bar([{ name: 'exposed', ns: exposed, colours: EXPOSED }, { name: 'hidden', ns: total - exposed, colours: HIDDEN }], whole) },
+    { title: 'parts', tip: 'exposed and hidden time', class: 'wide', text: ({ total, exposed }) => bar([{ name: 'exposed', ns: exposed, colours: EXPOSED }, { name: 'hidden', ns: total - exposed, colours: HIDDEN }], whole) },
   ];
-  return figure('What the host did meanwhile, for the mean device', [table(columns, [...sums.values()]), legend([{ name: 'exposed: the device was idle', colours: EXPOSED }, { name: 'hidden: it worked', colours: HIDDEN }])]);
+  return figure('What the host did meanwhile, per device', [table(columns, [...sums.values()]), legend([{ name: 'exposed: the device was idle', colours: EXPOSED }, { name: 'hidden: the device was busy', colours: HIDDEN }])]);
 }

@@ -1,16 +1,16 @@
-// How the figures of requests are distributed.
+// Distributions of request figures.
 
 const POINTS = 400;
 const QUANTILES = [0.5, 0.9, 0.99];
 
-/** Returns the value at a share of the sorted ones. It is linear between ranks, as in the percentiles of the report. */
+/** Returns a quantile of sorted values. It is interpolated linearly between ranks, as in the percentiles of the report. */
 function quantile(sorted, part) {
   const at = part * (sorted.length - 1);
   const low = Math.floor(at);
   return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 }
 
-/** Returns round values between two others: equal steps, or 1, 2 and 5 times the powers of ten. */
+/** Returns round values in a range: equal steps, or 1, 2 and 5 times the powers of ten. */
 function ticks(least, most, isLogarithmic) {
   const power = 10 ** Math.floor(Math.log10(isLogarithmic ? least : (most - least) / 4));
   if (!isLogarithmic) {
@@ -23,7 +23,7 @@ function ticks(least, most, isLogarithmic) {
   return shown.length > 5 ? shown.filter((us) => Number.isInteger(Math.log10(us))) : shown;
 }
 
-/** The share of requests (upwards) that took at most a time (rightwards), which is on a logarithmic axis where it spans much. */
+/** Returns a chart of the share of requests (vertical) that took at most a time (horizontal). The time axis is logarithmic if the range is large. */
 function distribution(title, times, phase) {
   const sorted = Float64Array.from(times.filter((us) => us != null)).sort();
   if (sorted.length < 2) return undefined;
@@ -32,7 +32,8 @@ function distribution(title, times, phase) {
   const scale = isLogarithmic ? Math.log : (us) => us;
   const x = (us) => (100 * (scale(Math.max(us, 1)) - scale(least))) / (scale(most) - scale(least) || 1);
   // The curve goes through the percentiles, so their marks are exactly on it.
-  const shares = [...Array.from({ length: Math.min(sorted.length, POINTS) }, (_, nth, of = Math.min(sorted.length, POINTS) - 1) => nth / of), ...QUANTILES].sort((a, b) => a - b);
+  const last = Math.min(sorted.length, POINTS) - 1;
+  const shares = [...Array.from({ length: last + 1 }, (_, nth) => nth / last), ...QUANTILES].sort((a, b) => a - b);
   const path = shares.map((part) => `${x(quantile(sorted, part)).toFixed(3)},${(100 * (1 - part)).toFixed(3)}`).join('L');
   const marks = QUANTILES.map((part) => ({ name: `p${100 * part}`, us: quantile(sorted, part), part }));
   const label = marks.map(({ name, us }) => `${name} ${duration(us * 1e3)}`).join(', ');

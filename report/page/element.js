@@ -1,13 +1,13 @@
-// Elements of the page. Every text of a trace goes in as text, never as HTML.
+// Elements of the page. Every text of a trace is inserted as text, never as HTML.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element with attributes, handlers (`onclick`) and children: elements, texts, or nothing. */
+/** Creates an element with attributes, handlers (such as `onclick`) and children: elements, texts, or nothing. */
 function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-/** The same in an SVG picture. */
+/** Creates an SVG element in the same way. */
 function drawn(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -26,7 +26,7 @@ function tip(text) {
   return drawn('title', {}, text);
 }
 
-/** Explains an element when the pointer is over it or the keyboard reaches it. */
+/** Adds an explanation to an element, which is shown when the pointer is over it or when it has the focus. */
 function explained(made, text) {
   made.dataset.tip = text;
   made.setAttribute('aria-description', text);
@@ -38,11 +38,11 @@ function showExplanations() {
   const box = element('div', { id: 'tip', role: 'tooltip', hidden: true });
   const hide = () => { box.hidden = true; };
   const show = ({ target }) => {
-    const of = target.closest?.('[data-tip]');
-    box.hidden = !of;
-    if (!of) return;
-    box.textContent = of.dataset.tip;
-    const at = of.getBoundingClientRect();
+    const tipped = target.closest?.('[data-tip]');
+    box.hidden = !tipped;
+    if (!tipped) return;
+    box.textContent = tipped.dataset.tip;
+    const at = tipped.getBoundingClientRect();
     const below = at.bottom + 6 + box.offsetHeight <= innerHeight;
     box.style.top = `${below ? at.bottom + 6 : at.top - 6 - box.offsetHeight}px`;
     box.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - box.offsetWidth - 8))}px`;
@@ -53,7 +53,7 @@ function showExplanations() {
   document.addEventListener('keydown', ({ key }) => key === 'Escape' && hide());
 }
 
-/** A figure with a title. A button shows its SQL. */
+/** Returns a figure with a title. If it has SQL, a button shows it. */
 function figure(title, body, sql) {
   const text = sql && data.sql[sql];
   if (!text) return element('figure', {}, element('figcaption', {}, title), body);
@@ -66,14 +66,14 @@ function figure(title, body, sql) {
   return element('figure', {}, element('figcaption', {}, title, button), shown, body);
 }
 
-/** A command with a button that copies it. */
+/** Returns a command with a button that copies it. */
 function command(text) {
-  // A line breaks between words: not inside `--for`.
+  // Lines must break between words only, not inside `--for`.
   const code = element('code', {}, text.split(/(?<= )/).map((word) => element('span', {}, word)));
   const button = element('button', { type: 'button', 'aria-label': `Copy ${text}`, onclick: async () => {
     try {
       await navigator.clipboard.writeText(text);
-    } catch { // a page that may not use the clipboard copies what is selected
+    } catch { // a page without access to the clipboard can still copy the selection
       getSelection().selectAllChildren(code);
       document.execCommand('copy');
     }
@@ -83,31 +83,31 @@ function command(text) {
   return element('span', { class: 'command' }, code, button);
 }
 
-/** Explanations of the columns that several tables have. */
+/** Explanations of columns that several tables have. */
 const COLUMNS = {
-  n: 'the number of values behind the figures of this row',
+  n: 'the number of values in the figures of this row',
   mean: 'the mean of all values',
   p50: 'the median: half of the values are at most this',
   p90: '90 % of the values are at most this',
   p99: '99 % of the values are at most this',
   max: 'the largest value',
   share: 'the share of all',
-  at: 'when it began, from the start of the trace',
-  took: 'from its start to its end',
+  at: 'its start, from the start of the trace',
+  took: 'the time from its start to its end',
   device: 'the device, or the worker whose device is not recorded',
   slices: 'kernels, copies and collectives that ran',
   busy: 'the share of the time in which anything ran',
   'longest gap': 'the longest time in which nothing ran',
-  'began at': 'when the longest gap began, from the start of the trace',
+  'started at': 'the start of the longest gap, from the start of the trace',
 };
 
-/** Returns the style of a label at a position in its box, in percent. It is centred there, except where it would leave the box. */
+/** Returns the style of a label at a position in its box, in percent. The label is centred there unless it would leave the box. */
 function anchored(percent) {
   const shift = percent < 8 ? 0 : percent > 92 ? 100 : 50;
   return `left:${percent}%;transform:translateX(-${shift}%)`;
 }
 
-/** A table. A column has a `title`, a `tip` that explains it, `text` of a row, `sort` (what a click on its title sorts by) and a `class`. */
+/** Returns a table. Each column has a `title`, a `tip` that explains it, a `text` for each row, a `sort` key that a click on the title sorts by, and a `class`. */
 function table(columns, rows, { sorted, down = true, most = Infinity } = {}) {
   const body = element('tbody');
   const head = element('tr');
@@ -132,7 +132,7 @@ function table(columns, rows, { sorted, down = true, most = Infinity } = {}) {
   return element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, head), body));
 }
 
-/** The head of a column. It explains itself, and sorts the table where it can. */
+/** Returns the head of a column, with its explanation. A click on it calls `onclick`, if that is set. */
 function columnHead({ title, tip: meaning = COLUMNS[title], class: kind }, onclick) {
   const head = element('th', { class: kind, scope: 'col' });
   if (title === '') return head;
@@ -141,7 +141,7 @@ function columnHead({ title, tip: meaning = COLUMNS[title], class: kind }, oncli
   return head;
 }
 
-/** Orders numbers and texts; what is not known is the least. */
+/** Compares two numbers or texts. Unknown values come before all others. */
 function compared(a, b) {
   if (a == null || b == null) return (a != null) - (b != null);
   return a < b ? -1 : a > b ? 1 : 0;

@@ -1,14 +1,14 @@
-// The stacks of a process, as wide as their time: a flame graph that hangs from the top.
+// A flame graph of a process, growing downwards. The width of a stack is its time.
 
-const ROW = 20; // px
-const NARROWEST = 0.0008; // of the width
-const DEEPEST = 100; // rows; zooming shows what is deeper
+const LINE = 20; // height of a frame, in px
+const NARROWEST = 0.0008; // minimum width of a frame, as a share of the graph
+const DEEPEST = 100; // maximum depth; zooming shows deeper frames
 
 class Flame {
   #root;
   #focused = 0;
   #body = element('div', { class: 'flame', role: 'tree', 'aria-label': 'Stacks: arrows move, Enter zooms, Escape shows all', onkeydown: (event) => this.#key(event) });
-  #says = element('span', { 'aria-live': 'polite' });
+  #status = element('span', { 'aria-live': 'polite' });
   #frames = [];
 
   constructor() {
@@ -16,11 +16,11 @@ class Flame {
     this.#root = this.roots[0];
     const choose = element('select', { 'aria-label': 'Process', onchange: (event) => this.#zoom(this.roots[event.target.value]) }, this.roots.map((root, nth) => element('option', { value: nth }, `${root.name} (${duration(root.ns)})`)));
     const back = element('button', { type: 'button', onclick: () => this.#zoom(this.#top(this.#root)) }, 'whole process');
-    this.element = element('div', { id: 'flame' }, element('div', { class: 'controls' }, choose, back, this.#says), this.#body);
+    this.element = element('div', { id: 'flame' }, element('div', { class: 'controls' }, choose, back, this.#status), this.#body);
     if (this.#root) this.#draw();
   }
 
-  /** The tree of each process: its name, and what is called from nowhere below it. */
+  /** Returns a tree for each process: its name, with the outermost stacks as children. */
   #trees() {
     const roots = new Map();
     const made = [];
@@ -60,17 +60,17 @@ class Flame {
     };
     add(this.#root, 0, 1, 0);
     const deepest = this.#frames.reduce((most, { depth }) => Math.max(most, depth), 0);
-    this.#body.style.height = `${(deepest + 1) * ROW}px`;
+    this.#body.style.height = `${(deepest + 1) * LINE}px`;
     this.#body.replaceChildren(...this.#frames.map((frame, nth) => this.#frame(frame, nth)));
-    this.#says.textContent = this.#root.parent ? `in ${this.#root.name}` : '';
+    this.#status.textContent = this.#root.parent ? `in ${this.#root.name}` : '';
   }
 
   #frame({ node, left, width, depth }, nth) {
-    const text = `${node.name}: ${duration(node.ns)}, ${duration(node.selfNs)} by itself, ${count(node.ncall)} calls, ${share(node.ns, this.#top(node).ns)}`;
+    const text = `${node.name}: ${duration(node.ns)}, self time ${duration(node.selfNs)}, ${counted(node.ncall, 'call', 'calls')}, ${share(node.ns, this.#top(node).ns)}`;
     const hue = depth === 0 ? 0 : [...node.name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 8191, 7) % 8;
     return element('div', {
       class: `frame c${hue}`, role: 'treeitem', 'aria-label': text, title: text, tabindex: nth === this.#focused ? 0 : -1,
-      style: `left:${100 * left}%;width:${100 * width}%;top:${depth * ROW}px`,
+      style: `left:${100 * left}%;width:${100 * width}%;top:${depth * LINE}px`,
       onclick: () => this.#zoom(nth === 0 && node.parent ? node.parent : node), onfocus: () => this.#focus(nth),
     }, width > 0.02 ? node.name : '');
   }
@@ -82,13 +82,13 @@ class Flame {
   }
 
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser’s own shortcuts
     const { node } = this.#frames[this.#focused];
-    const beside = (way) => {
-      const row = this.#frames.filter(({ depth }) => depth === this.#frames[this.#focused].depth);
-      return row[row.findIndex((frame) => frame.node === node) + way]?.node;
+    const neighbour = (step) => {
+      const level = this.#frames.filter(({ depth }) => depth === this.#frames[this.#focused].depth);
+      return level[level.findIndex((frame) => frame.node === node) + step]?.node;
     };
-    const to = { ArrowDown: () => node.inside.toSorted((a, b) => b.ns - a.ns)[0], ArrowUp: () => node.parent, ArrowLeft: () => beside(-1), ArrowRight: () => beside(1) }[event.key];
+    const to = { ArrowDown: () => node.inside.toSorted((a, b) => b.ns - a.ns)[0], ArrowUp: () => node.parent, ArrowLeft: () => neighbour(-1), ArrowRight: () => neighbour(1) }[event.key];
     if (event.key === 'Enter') this.#zoom(node);
     else if (event.key === 'Escape') this.#zoom(this.#top(node));
     else if (!to) return;

@@ -1,4 +1,4 @@
-// The timeline of the run: its phases, and below them the load, tokens and incidents of its serving time. It selects the window of everything below.
+// The timeline of the run: its phases, and below them the incidents, load and tokens of its serving time. It selects the time window for all sections below.
 
 const RUN_PHASE_WORDS = { start_up: 'start-up', serving: 'serving', idle: 'idle', shutdown: 'shutdown' };
 const INCIDENTS = 40;
@@ -18,44 +18,44 @@ function incidents() {
 
 class RunTimeline {
   #window;
-  #says = element('span', { 'aria-live': 'polite' });
+  #status = element('span', { 'aria-live': 'polite' });
   #charts;
 
   constructor(window) {
     this.#window = window;
     const chart = (name) => new Chart(name, window, { height: 96, isOverview: true });
-    const filled = (charts) => charts.filter(({ isEmpty }) => !isEmpty);
-    this.#charts = filled([chart('flight'), chart('tokens')]);
-    if (this.#charts.length === 0) this.#charts = filled([chart('busy'), chart('steps')]).slice(0, 1); // a trace without requests
+    const nonEmpty = (charts) => charts.filter(({ isEmpty }) => !isEmpty);
+    this.#charts = nonEmpty([chart('flight'), chart('tokens')]);
+    if (this.#charts.length === 0) this.#charts = nonEmpty([chart('busy'), chart('steps')]).slice(0, 1); // a trace without requests
     const button = (text, what, name) => element('button', { type: 'button', onclick: what, 'aria-label': name }, text);
     const controls = this.#charts.length > 0 && element('div', { class: 'controls' },
       button('whole', () => window.showAll()), button('zoom in', () => window.scale(0.5)), button('zoom out', () => window.scale(2)),
-      button('←', () => window.move(-0.25), 'earlier'), button('→', () => window.move(0.25), 'later'), this.#says);
+      button('←', () => window.move(-0.25), 'earlier'), button('→', () => window.move(0.25), 'later'), this.#status);
     this.element = element('div', { id: 'timeline', tabindex: 0, role: 'group', 'aria-label': 'Timeline: plus and minus zoom, arrows move, 0 shows all', onkeydown: (event) => this.#key(event) },
       this.#phases(), this.#incidents(), this.#charts.map(({ element: chart }) => chart), this.#cuts(), controls);
-    window.follow(() => this.#say());
-    this.#say();
+    window.follow(() => this.#showStatus());
+    this.#showStatus();
   }
 
   draw(width) {
     for (const chart of this.#charts) chart.draw(width);
   }
 
-  /** Returns a strip with the phases of the whole run, and lines to the part of it that the charts show. */
+  /** Returns a bar with the phases of the whole run, and shapes that lead to the part of it that the charts show. */
   #phases() {
     const phases = data.run_phases;
     if (phases.length === 0) return undefined;
     const [first, last] = runTimes();
     const parts = phases.map(({ kind, from_ns: from, to_ns: to }) => ({ name: RUN_PHASE_WORDS[kind], ns: to - from, colours: [`var(--${RUN_PHASES[kind]})`] }));
     const sums = new Map();
-    for (const { name, ns, colours: of } of parts) sums.set(name, { name, ns: (sums.get(name)?.ns ?? 0) + ns, colours: of });
-    const entries = [...sums.values()].map(({ name, ns, colours: of }) => ({ name: `${name} ${duration(ns)} (${share(ns, last - first)})`, colours: of }));
+    for (const { name, ns, colours: fills } of parts) sums.set(name, { name, ns: (sums.get(name)?.ns ?? 0) + ns, colours: fills });
+    const entries = [...sums.values()].map(({ name, ns, colours: fills }) => ({ name: `${name} ${duration(ns)} (${share(ns, last - first)})`, colours: fills }));
     return element('div', { class: 'phases' },
       element('figcaption', {}, `The run: ${duration(last - first)}`), legend(entries),
       element('div', { class: 'inset' }, bar(parts, last - first), this.#funnel(first, last)));
   }
 
-  /** Returns shapes that lead from each serving phase of the run to its place on the axis of the charts. */
+  /** Returns shapes that lead from each serving phase of the run to its position on the axis of the charts. */
   #funnel(first, last) {
     const { from_ns: from, to_ns: to } = data.serving;
     if (this.#charts.length === 0 || (from <= first && to >= last && CUTS.length === 0)) return undefined;
@@ -98,15 +98,15 @@ class RunTimeline {
       `no request was in flight from ${duration(from)} to ${duration(to)}: the charts leave this pause out`)));
   }
 
-  #say() {
+  #showStatus() {
     const [from, to] = this.#window.real;
-    this.#says.replaceChildren(...(this.#window.isWhole ? ['drag over a chart to select a time: the charts and the requests below show it'] : [`from ${seconds(+(from / 1e9).toFixed(4))} for ${duration(to - from)}: `, opens(from, to - from) ?? '']));
+    this.#status.replaceChildren(...(this.#window.isWhole ? ['drag over a chart to select a time, which the charts and the requests below then show'] : [`from ${seconds(+(from / 1e9).toFixed(4))} for ${duration(to - from)}: `, opens(from, to - from) ?? '']));
   }
 
   #key(event) {
     const window = this.#window;
     const keys = { '+': () => window.scale(0.5), '-': () => window.scale(2), ArrowLeft: () => window.move(-0.25), ArrowRight: () => window.move(0.25), 0: () => window.showAll() };
-    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser’s own shortcuts
     if (event.target !== this.element || !keys[event.key] || this.#charts.length === 0) return;
     event.preventDefault();
     keys[event.key]();

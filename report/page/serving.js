@@ -1,6 +1,6 @@
-// Times. Charts have an axis of serving time, from which long pauses are cut out.
+// Times. The axis of charts is serving time, without long pauses.
 
-/** The pauses: their place on the axis, and their start and end in the trace. */
+/** Pauses: their position on the axis, and their start and end in the trace. */
 const CUTS = (() => {
   let cut = 0;
   return data.serving.pauses.map(({ from_ns: from, to_ns: to }) => {
@@ -10,7 +10,7 @@ const CUTS = (() => {
   });
 })();
 
-/** Returns the time in the trace for a time on the axis. A cut stands for the end of its pause, or for its start if a window ends there (`isEnd`). */
+/** Returns the time in the trace for a time on the axis. At a pause, this is the end of the pause, or its start if a window ends there (`isEnd`). */
 function realTime(ns, isEnd = false) {
   return CUTS.reduce((time, { at, from, to }) => (ns > at || (ns === at && !isEnd) ? time + to - from : time), ns);
 }
@@ -26,7 +26,7 @@ function runTimes() {
   return phases.length > 0 ? [phases[0].from_ns, phases.at(-1).to_ns] : [serving.from_ns, serving.from_ns + recorded.wall_ns];
 }
 
-/** Returns the command that opens Perfetto at a time, or nothing if no single trace was reported on. The time is kept within the trace, because Perfetto refuses others. */
+/** Returns the command that opens Perfetto at a time, or nothing if the report covers several traces. The time is limited to the trace, because Perfetto refuses other times. */
 function opens(startNs, durNs) {
   if (data.opens == null) return undefined;
   const [first, last] = runTimes();
@@ -36,7 +36,7 @@ function opens(startNs, durNs) {
   return command(`sa-profile open ${data.opens} --at ${option(from)} --for ${option(Math.max(to - from, 1e3))}`);
 }
 
-/** The part of serving time that the charts and the list of requests show, in ns on the axis. */
+/** Part of serving time that the charts and the list of requests show, in ns on the axis. */
 class TimeWindow {
   #from;
   #to;
@@ -55,7 +55,7 @@ class TimeWindow {
     return this.#from <= this.whole[0] && this.#to >= this.whole[1];
   }
 
-  /** The window in the time of the trace. */
+  /** Returns the window in times of the trace. */
   get real() {
     return [realTime(this.#from), realTime(this.#to, true)];
   }
@@ -73,7 +73,7 @@ class TimeWindow {
     for (const follower of this.#followers) follower();
   }
 
-  /** Shows a place in the trace, with some time around it. */
+  /** Shows a place in the trace, with a margin around it. */
   showPlace({ from_ns: from, dur_ns: dur }) {
     const margin = Math.max(dur / 4, (this.whole[1] - this.whole[0]) / 50);
     this.show(axisTime(from) - margin, axisTime(from + dur) + margin);
@@ -90,7 +90,7 @@ class TimeWindow {
 
   move(by) {
     const [first, last] = this.whole;
-    const way = Math.max(first - this.#from, Math.min(last - this.#to, by * (this.#to - this.#from)));
-    this.show(this.#from + way, this.#to + way);
+    const distance = Math.max(first - this.#from, Math.min(last - this.#to, by * (this.#to - this.#from)));
+    this.show(this.#from + distance, this.#to + distance);
   }
 }

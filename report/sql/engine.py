@@ -1,12 +1,12 @@
-"""Runs statements over the tables of a run with an engine that this Python has: DuckDB, DataFusion or Spark. `sa-profile sql` carries this file.
+"""Runs statements over the tables of a run, with a database engine that this Python has: DuckDB, DataFusion or Spark. `sa-profile sql` contains this file.
 
 Usage: engine.py [--engine duckdb|datafusion|spark] [--master URL] [--format table|csv|json] TABLES < STATEMENTS
-TABLES has a folder for each table, and in it one for each host (`host=<host>`). Those of a host count if it has `metadata`, which comes last. A NUL separates statements.
+TABLES contains a folder for each table, and in it a folder for each host (`host=<host>`). A host is used if it has `metadata`, which is written last. A NUL separates statements.
 Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables."""
 
 import sys
 
-sys.path = [folder for folder in sys.path if folder]  # no module of the working directory is meant
+sys.path = [folder for folder in sys.path if folder]  # never import modules from the working directory
 
 import argparse
 import atexit
@@ -22,13 +22,13 @@ import tempfile
 import unicodedata
 import urllib.parse
 
-# The tables, those first that others need.
+# The tables. Tables that others need come first.
 TABLES = ["metadata", "clock", "process", "thread", "track", "slice", "args", "counter", "flow", "request", "step", "device", "idle", "name", "loss", "damage"]
 
-# The newest version of the tables that can be read. Version 1 had no tables of the report.
+# The newest schema version that can be read. Version 1 had no tables of the report.
 SCHEMA_VERSION = 2
 
-# The names of Perfetto's trace processor that are no tables of ours.
+# Views with the names of tables in Perfetto's trace processor that we do not have.
 VIEWS = {
     "thread_track": "SELECT id, name, utid FROM track WHERE kind = 'thread'",
     "process_track": "SELECT id, name, upid FROM track WHERE kind IN ('async', 'process')",
@@ -37,7 +37,7 @@ VIEWS = {
     "thread_counter_track": "SELECT id, name, utid FROM track WHERE kind = 'counter' AND utid IS NOT NULL",
 }
 
-# Perfetto's function. A macro pastes its arguments, so no column of the view has the name of an argument or of a column of ours.
+# Perfetto's function `extract_arg`. A macro pastes its arguments, so the columns of the view must not have the names of its arguments or of our columns.
 EXTRACT_ARG = (
     "CREATE VIEW arg_values AS SELECT arg_set_id AS value_set, key AS value_key, CASE WHEN real_value IS NOT NULL THEN real_value::VARIANT "
     "WHEN int_value IS NOT NULL THEN int_value::VARIANT ELSE string_value::VARIANT END AS arg_value FROM args",
@@ -49,22 +49,22 @@ PACKAGES = {"duckdb": "duckdb", "datafusion": "datafusion", "spark": "pyspark"}
 
 
 class Unusable(Exception):
-    """Nothing can be run; its text says what was expected and found."""
+    """No statement can be run. The text says what was expected and found."""
 
 
 class Refused(Exception):
-    """The engine did not carry a statement out; its text is the engine's."""
+    """The engine refused a statement. The text is the engine's."""
 
 
-def view_of(table, source, engine, shifts):
-    """Returns the query of a table's view. Each host that wrote its own tables counts its times from the start of its own trace, and `shifts` brings them together."""
+def view_query(table, source, engine, shifts):
+    """Returns the query of a table's view. The times of each host count from the start of its own trace, and `shifts` aligns them."""
     names = engine.rows(f"SELECT * FROM {source} WHERE 1 = 0")[0]
     shown = [f"{engine.quote}{name}{engine.quote}" for name in names]
     if len(set(shifts.values())) > 1 and table != "clock":
         whens = " ".join(f"WHEN host = {literal(host)} THEN {ns}" for host, ns in shifts.items())
         is_time = lambda name: name == "ts" or name.endswith("_ns") and name != "clock_uncertainty_ns"
         shown = [f"{text} + CASE {whens} ELSE 0 END AS {text}" if is_time(name) else text for name, text in zip(names, shown)]
-    if table == "args":  # the value as text, as Perfetto spells it; a double is spelled as the engine does
+    if table == "args":  # the value as text, as Perfetto formats it, except that floating-point numbers are formatted by the engine
         value = f"COALESCE(string_value, CAST(int_value AS {engine.text_type}), CAST(real_value AS {engine.text_type}))"
         is_bool = "CASE WHEN value_type = 'bool' THEN CASE WHEN int_value = 0 THEN 'false' ELSE 'true' END ELSE"
         shown.append(f"{f'{is_bool} {value} END' if 'value_type' in names else value} AS display_value")
@@ -72,18 +72,18 @@ def view_of(table, source, engine, shifts):
 
 
 def partitions(folder, table):
-    """The folders of hosts that have files of a table of this machine."""
+    """Returns the names of the host folders that contain files of a table on this machine."""
     files = glob.glob(os.path.join(glob.escape(folder), table, "host=*", "*.parquet"))
     return {os.path.basename(os.path.dirname(file)) for file in files}
 
 
-def host_of(partition):
-    """The name of a host, by the name of its folder."""
+def host_name(partition):
+    """Returns the name of a host from the name of its folder."""
     return urllib.parse.unquote(partition.partition("=")[2])
 
 
 class Scratch:
-    """A folder for what an engine spills. A link in it leads to the tables, so that no character of their path is one of a pattern."""
+    """A folder for temporary files of an engine. It contains a link to the tables, so that no character of their path is read as part of a pattern."""
 
     def __init__(self, folder):
         self.path = tempfile.mkdtemp(prefix="sa-profile-sql-")
@@ -102,10 +102,10 @@ class DuckDb:
         import duckdb
 
         self.scratch = Scratch(folder)
-        # Nothing is fetched, and nothing is written beside the tables.
+        # No extension is downloaded, and no file is written next to the tables.
         spill = os.path.join(self.scratch.path, "spill")
         self.connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": spill})
-        self.connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout, pipe or not
+        self.connection.execute("SET enable_progress_bar = false")  # it would be drawn on stdout, even in a pipe
         self.failure = duckdb.Error
 
     def source(self, table, whole):
@@ -128,7 +128,7 @@ class DataFusion:
 
     text_type = "VARCHAR"
     view, quote, functions = "CREATE VIEW", '"', ()
-    failure = Exception  # its errors have no class of their own
+    failure = Exception  # its errors do not have a class of their own
 
     def __init__(self, folder, _master):
         import datafusion
@@ -142,7 +142,7 @@ class DataFusion:
         self.context.register_parquet(name, path, table_partition_cols=[("host", self.text)])
         if whole is None:
             return name
-        hosts = ", ".join(literal(host_of(one)) for one in sorted(whole))
+        hosts = ", ".join(literal(host_name(one)) for one in sorted(whole))
         return f"(SELECT * FROM {name} WHERE host IN ({hosts}))"
 
     def run(self, statement):
@@ -157,7 +157,7 @@ class DataFusion:
 
 
 class Spark:
-    """Spark: in this process, or the cluster of a master. Its workers read the tables by the same path."""
+    """Spark, in this process or on the cluster of a master, whose workers must be able to read the tables at the same path."""
 
     text_type = "STRING"
     view, quote, functions = "CREATE TEMPORARY VIEW", "`", ()
@@ -170,23 +170,23 @@ class Spark:
         master = master or "local[*]"
         builder = SparkSession.builder.master(master).appName("sa-profile sql")
         options = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
-        options["spark.sql.sources.partitionColumnTypeInference.enabled"] = "false"  # a host may be called 7
+        options["spark.sql.sources.partitionColumnTypeInference.enabled"] = "false"  # the name of a host may be a number, such as 7
         if master.startswith("local") or "//127.0.0.1" in master:
-            # One machine needs no address of its own, and no hundreds of parts.
+            # A single machine needs neither an external address nor hundreds of partitions.
             options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
             options["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 1))
         for name, value in options.items():
             builder = builder.config(name, value)
         try:
             self.session = builder.getOrCreate()
-        except Exception as error:  # what it raises without Java differs by version
+        except Exception as error:  # without Java, the type of the error depends on the version
             raise Unusable(f"Spark: expected Java 17 or newer and a master at {master}, found: {first_line(error)}") from error
 
     def source(self, table, whole):
         path = os.path.join(self.folder, table)
         files = self.session.read.option("basePath", path).option("mergeSchema", "true").option("__globPaths__", "false").parquet(path)
         if whole is not None:
-            files = files.filter(files.host.isin([host_of(one) for one in sorted(whole)]))
+            files = files.filter(files.host.isin([host_name(one) for one in sorted(whole)]))
         files.createOrReplaceTempView(f"{table}_files")
         return f"{table}_files"
 
@@ -202,17 +202,17 @@ ENGINES = {"duckdb": DuckDb, "datafusion": DataFusion, "spark": Spark}
 
 
 def literal(text):
-    """A text in a statement."""
+    """Returns a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def first_line(error):
-    """What an error says first."""
+    """Returns the first line of an error's text."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def engine_name(wanted):
-    """The engine that is wanted, else the first one that is installed."""
+    """Returns the wanted engine, or else the first one that is installed."""
     installed = [name for name, package in PACKAGES.items() if importlib.util.find_spec(package)]
     if wanted is None and installed:
         return installed[0]
@@ -225,9 +225,9 @@ def engine_name(wanted):
 
 
 def create_views(engine, folder, text):
-    """Makes the tables of a folder that a text may name known to an engine: those of hosts that have `metadata`. In Spark a view of many files takes seconds."""
+    """Creates views of the tables in a folder that the text may name, for hosts that have `metadata`. Other tables are left out because in Spark a view of many files takes seconds."""
     is_remote, shifts = "://" in folder, {}
-    whole = whole_of_url(engine) if is_remote else partitions(folder, "metadata")
+    whole = remote_partitions(engine) if is_remote else partitions(folder, "metadata")
     is_named = lambda table: table in ("metadata", "clock") or "show" in text or "schema" in text or table.removesuffix("s") in text
     for table in filter(is_named, TABLES):
         there = whole if is_remote else partitions(folder, table)
@@ -243,8 +243,8 @@ def create_views(engine, folder, text):
         if table == "metadata":
             refuse_newer(engine, source)
         if table == "clock":
-            shifts = shifts_of(engine, source)
-        engine.run(f"{engine.view} {table} AS {view_of(table, source, engine, shifts)}")
+            shifts = host_shifts(engine, source)
+        engine.run(f"{engine.view} {table} AS {view_query(table, source, engine, shifts)}")
     for name, view in VIEWS.items():
         if name in text:
             engine.run(f"{engine.view} {name} AS {view}")
@@ -252,25 +252,25 @@ def create_views(engine, folder, text):
         for function in engine.functions if "extract_arg" in text else ():
             engine.run(function)
     except engine.failure:
-        pass  # an older DuckDB has no VARIANT: the statement fails, and says so
+        pass  # older versions of DuckDB do not have VARIANT; the statement then fails with a message
 
 
 def refuse_newer(engine, source):
-    """Refuses tables that a later version wrote: their columns may mean something else."""
+    """Refuses tables that a later version wrote, because their columns may have another meaning."""
     _, rows = engine.rows(f"SELECT int_value FROM {source} WHERE name = 'schema_version'")
     newest = max((version for version, in rows if version is not None), default=SCHEMA_VERSION)
     if newest > SCHEMA_VERSION:
         raise Unusable(f"expected tables of schema version {SCHEMA_VERSION} or older, found {newest}: a newer sa-profile wrote them, and reads them")
 
 
-def whole_of_url(engine):
-    """The folders of hosts that have `metadata` in a place of which only the engine has a list."""
+def remote_partitions(engine):
+    """Returns the host folders that have `metadata`, for a URL that only the engine can list."""
     _, rows = engine.rows(f"SELECT DISTINCT host FROM {engine.source('metadata', None)}")
     return {f"host={urllib.parse.quote(host, safe='')}" for host, in rows}
 
 
-def shifts_of(engine, source):
-    """Returns what to add to the times of each host: all count from the start of the earliest trace."""
+def host_shifts(engine, source):
+    """Returns the offset to add to the times of each host, so that all count from the start of the earliest trace."""
     _, rows = engine.rows(f"SELECT host_id, host, base_unix_ns, offset_ns FROM {source}")
     hosts, clocks = {}, [tuple(row) for row in rows]
     for number, host, _, _ in clocks:
@@ -282,7 +282,7 @@ def shifts_of(engine, source):
 
 
 def plain(value):
-    """A value as JSON and CSV have it."""
+    """Returns a value as it is written to JSON and CSV."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -297,24 +297,24 @@ def plain(value):
         return str(value)
 
 
-def known(value):
-    """A value as JSON can have it: none for what is no number, or has no end."""
+def json_value(value):
+    """Returns a value that JSON can represent. NaN and infinities become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [known(one) for one in value]
-    return {name: known(one) for name, one in value.items()} if isinstance(value, dict) else value
+        return [json_value(one) for one in value]
+    return {name: json_value(one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def visible(value):
-    """A value for a terminal, which takes none of it for a command."""
+    """Returns a value as text that cannot control a terminal."""
     text = "" if value is None else str(plain(value))
     is_hidden = lambda one: unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp", "Cs")
     return "".join(f"<U+{ord(one):04X}>" if is_hidden(one) else one for one in text)
 
 
 def print_table(names, rows, out):
-    """Columns of one width; numbers stand to the right."""
+    """Prints rows with aligned columns, numbers to the right."""
     rows = [tuple(row) for row in rows]
     texts = [[visible(value) for value in row] for row in rows]
     names = [visible(name) for name in names]
@@ -335,26 +335,26 @@ def cell(value):
 
 
 def print_csv(names, rows, out):
-    """As RFC 4180 has it, with plain line ends."""
+    """Prints rows as in RFC 4180, but with plain line feeds."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([cell(name) for name in names])
     writer.writerows([cell(value) for value in row] for row in rows)
 
 
 def print_json(names, rows, out):
-    """One line: an array of objects."""
+    """Prints rows as a JSON array of objects."""
     out.write("[")
     for nth, row in enumerate(rows):
         out.write(",\n" if nth else "")
-        json.dump({name: known(plain(value)) for name, value in zip(names, row)}, out, ensure_ascii=False, allow_nan=False)
+        json.dump({name: json_value(plain(value)) for name, value in zip(names, row)}, out, ensure_ascii=False, allow_nan=False)
     out.write("]\n")
 
 
 PRINTERS = {"table": print_table, "csv": print_csv, "json": print_json}
 
 
-def begun(arguments, text):
-    """The name of the engine, and the engine with the tables that a text may name."""
+def open_engine(arguments, text):
+    """Returns the name of the engine, and the engine with views of the tables that the text may name."""
     is_remote = "://" in arguments.tables
     folder = arguments.tables if is_remote else os.path.abspath(arguments.tables)
     if not is_remote and not partitions(folder, "metadata"):
@@ -366,7 +366,7 @@ def begun(arguments, text):
         engine = ENGINES[name](folder, arguments.master)
     except Unusable:
         raise
-    except Exception as error:  # a package may fail in any way as it is imported
+    except Exception as error:  # importing a package may fail in any way
         raise Unusable(f"expected {PACKAGES[name]} that works in {sys.executable or 'python3'}, found: {first_line(error)}") from error
     try:
         create_views(engine, folder, text.lower())
@@ -377,19 +377,19 @@ def begun(arguments, text):
     return name, engine
 
 
-def answer(arguments, statements, out):
+def print_answers(arguments, statements, out):
     """Runs statements and prints their rows."""
-    name, engine = begun(arguments, " ".join(statements))
+    name, engine = open_engine(arguments, " ".join(statements))
     for statement in statements:
         try:
             names, rows = engine.rows(statement)
         except engine.failure as error:
             raise Refused(f"{name}: {error}{getattr(engine, 'hint', '')}") from error
-        PRINTERS[arguments.format](names, computed(rows, name, engine), out)
+        PRINTERS[arguments.format](names, checked_rows(rows, name, engine), out)
 
 
-def computed(rows, name, engine):
-    """Rows as they come. What fails as they are printed is none of the engine's."""
+def checked_rows(rows, name, engine):
+    """Yields rows, and converts errors of the engine. Errors while rows are printed are not converted."""
     try:
         yield from rows
     except engine.failure as error:
@@ -406,10 +406,10 @@ def main():
     statements = sys.stdin.buffer.read().decode().split("\0")
     out = open(sys.stdout.fileno(), "w", encoding="utf-8", errors="backslashreplace", newline="\n", closefd=False)
     try:
-        answer(arguments, statements, out)
+        print_answers(arguments, statements, out)
         out.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
     except KeyboardInterrupt:
         sys.exit(130)
     except (Unusable, Refused) as error:

@@ -1,4 +1,4 @@
-/* The ten longest times in which a device was idle, each with its main cause and the time of that. */
+/* The ten longest times in which a device was idle, each with its main cause and the time due to it. */
 WITH gap AS (
   SELECT upid, process, gap_start_ns, cause, SUM(dur_us) AS cause_us
   FROM idle

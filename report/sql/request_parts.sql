@@ -1,4 +1,4 @@
-/* Where the time of the mean answered request goes. A part whose end is not in the trace is counted with the next one. */
+/* Parts of the time of the mean answered request. A part whose end is not in the trace is joined with the next one. */
 WITH answered AS (SELECT * FROM request WHERE status = 'ok' AND e2e_us IS NOT NULL)
 SELECT COUNT(*) AS n, AVG(e2e_us) AS e2e_us, SUM(part_socket_us) / COUNT(*) AS socket_us, SUM(part_http_us) / COUNT(*) AS http_us,
   SUM(part_preprocess_us) / COUNT(*) AS preprocess_us, SUM(part_ipc_us) / COUNT(*) AS ipc_us, SUM(part_frontend_us) / COUNT(*) AS frontend_us,

@@ -1,4 +1,4 @@
-/* Mean and percentiles of each time of the requests, linear between the two nearest ranks. A time is of those requests that have it, and E2E of those that were answered. */
+/* Mean and percentiles of each time of the requests, interpolated linearly between the two nearest ranks. Each time covers the requests that have it, and E2E the answered ones. */
 WITH figure AS (
   SELECT 'queue' AS metric, queue_us AS us FROM request UNION ALL SELECT 'prefill', prefill_us FROM request UNION ALL SELECT 'decode', decode_us FROM request
   UNION ALL SELECT 'engine_ttft', engine_ttft_us FROM request UNION ALL SELECT 'ttft', ttft_us FROM request UNION ALL SELECT 'tpot', tpot_us FROM request

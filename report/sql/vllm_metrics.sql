@@ -1,4 +1,4 @@
-/* Sums and counts of the histograms in vLLM's `/metrics`, in seconds, from the moments that its plugin records at vLLM's own stamps. */
+/* Sums and counts of the histograms in vLLM's `/metrics`, in seconds, from the events that its plugin records with vLLM's own timestamps. */
 SELECT 'time_to_first_token' AS metric, SUM(first_token_ns - read_ns) / 1e9 AS sum_s, COUNT(first_token_ns - read_ns) AS n FROM request
 UNION ALL SELECT 'e2e_request_latency', SUM(answered_ns - read_ns) / 1e9, COUNT(answered_ns - read_ns) FROM request
 UNION ALL SELECT 'request_queue_time', SUM(scheduled_ns - queued_ns) / 1e9, COUNT(scheduled_ns - queued_ns) FROM request WHERE answered_ns IS NOT NULL

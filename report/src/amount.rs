@@ -1,6 +1,6 @@
 //! Durations for people to read.
 
-/// A duration with three significant digits.
+/// Formats a duration with three significant digits.
 pub(crate) fn duration(ns: f64) -> String {
     let (amount, unit) = match ns.abs() {
         below if below < 1e3 => (ns, "ns"),

@@ -1,7 +1,9 @@
-//! A run in one file that can be attached to an issue: the report, versions and losses, and a part of the trace, without private texts.
+//! A run in one file to attach to an issue: the report, versions, losses, and a part of the trace, without private
+//! texts.
 //!
-//! The whole trace is merged and redacted first. Report, page and part are made from the redacted trace, so nothing can be removed from one and forgotten in
-//! another. Only the numbers of `recording.json` come from the run itself.
+//! The whole trace is merged and redacted first. The report, its page and the part of the trace are made from the
+//! redacted trace, so nothing can be removed from one and forgotten in another. Only the numbers in `recording.json`
+//! come from the run itself.
 
 mod archive;
 mod redaction;
@@ -61,7 +63,7 @@ pub(crate) struct Bundle {
 /// Creates a bundle from a run, which is not changed.
 ///
 /// # Errors
-/// As [`read`], and if there is no room for temporary files.
+/// Returns the errors of [`read`], and an error if a temporary file cannot be written.
 pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, Error> {
     let temporary = std::env::temp_dir();
     let failed = |source| Error::of_temporary(&temporary, source);
@@ -148,11 +150,11 @@ fn mode(window: Window, link_requests: bool) -> Mode {
 fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<()> {
     let out = BufWriter::new(File::create_new(trace)?);
     let private = File::open(merged)?;
-    fs::remove_file(merged)?; // no copy stays if this program is ended
+    fs::remove_file(merged)?; // no unredacted copy remains if this program is killed
     redaction.copy(BufReader::new(private), out)
 }
 
-/// Writes a part of a trace, which is shortened until it has at most `most_bytes`. Returns the time that it shows.
+/// Writes a part of a trace, shortened until it has at most `most_bytes`. Returns the time range that it covers.
 fn write_part(trace: &Path, mut place: Place, most_bytes: u64, out: &Path) -> Result<Place, Error> {
     for tries_left in (0..TRIES).rev() {
         let moment = |ns: i64| Moment::FromStart(Duration::from_nanos(ns.max(0).cast_unsigned()));
@@ -189,9 +191,9 @@ fn shorter(ns: i64, share: f64) -> i64 {
     (ns as f64 * share) as i64
 }
 
-/// Returns the part of a trace to show: around the middle of `telling`, or else the end of the serving time.
-fn part(telling: Option<Place>, serving_end_ns: i64, end_ns: i64) -> Place {
-    let from_ns = match telling {
+/// Returns the part of a trace to show: around the middle of `verdict_place`, or else the end of the serving time.
+fn part(verdict_place: Option<Place>, serving_end_ns: i64, end_ns: i64) -> Place {
+    let from_ns = match verdict_place {
         Some(place) => place.from_ns + place.dur_ns / 2 - PART_NS / 2,
         None => serving_end_ns - PART_NS,
     };
@@ -287,19 +289,19 @@ mod tests {
     const SECOND_NS: i64 = 1_000_000_000;
 
     #[test]
-    fn the_part_shows_what_tells_most() {
+    fn the_part_shows_the_verdicts_place() {
         let place = |from: i64, dur: i64| Place {
             from_ns: from * SECOND_NS,
             dur_ns: dur * SECOND_NS,
         };
-        for (telling, expected) in [
+        for (verdict_place, expected) in [
             (None, (85, 5)),
             (Some(place(10, 1)), (8, 5)),
             (Some(place(1, 1)), (0, 5)),
             (Some(place(20, 40)), (37, 5)),
             (Some(place(99, 1)), (95, 5)),
         ] {
-            let found = part(telling, 90 * SECOND_NS, 100 * SECOND_NS);
+            let found = part(verdict_place, 90 * SECOND_NS, 100 * SECOND_NS);
             assert_eq!(
                 (found.from_ns / SECOND_NS, found.dur_ns / SECOND_NS),
                 expected

@@ -1,4 +1,4 @@
-//! The arguments of a report on the command line, and what is printed for them.
+//! The arguments of a report on the command line, and the output for them.
 
 mod bundle_args;
 mod detail_args;
@@ -13,7 +13,7 @@ use crate::export::{export_nat, stacks};
 use crate::formats::pretty_json;
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
-use crate::screen::{self, Look, NameOrder, Table};
+use crate::screen::{self, NameOrder, ScreenOptions, Table};
 use crate::table::RunReport;
 use anstream::{AutoStream, ColorChoice};
 pub use bundle_args::BundleArgs;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};
 use whole_file::Replaced;
 
-/// Names that are shown where nothing says how many.
+/// Default number of names or stacks to show.
 const TOP: usize = 40;
 
 /// Says where the time of a recorded run went.
@@ -37,40 +37,40 @@ pub struct ReportArgs {
     /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The time of each name: calls, with and without inner spans
+    /// Time by name: calls, time with and without inner spans
     #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
     names: bool,
-    /// The names that hold most by mean time and how many there were at once, and the stacks with the most self time
+    /// The names with the highest mean duration times concurrency, and the stacks with the most self time
     #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
     bottlenecks: bool,
-    /// Count each name by itself in every one of these
+    /// Report each name separately for each of these
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = NamesBy::Run)]
     by: NamesBy,
-    /// Count the requests that keep these: ttft=500ms,tpot=50ms,e2e=2s
+    /// Count the requests that meet these limits: ttft=500ms,tpot=50ms,e2e=2s
     #[arg(long, value_name = "LIST", value_parser = parse_slo)]
     slo: Option<Slo>,
     /// Report on the whole run, with start-up, pauses and shutdown [default: the time in which it had requests]
     #[arg(long)]
     whole: bool,
-    /// Order the names by this
+    /// Sort the names by this
     #[arg(long, value_enum, value_name = "BY", default_value_t = NameOrder::Tsub, requires = "names")]
     sort: NameOrder,
-    /// Show so many names or stacks
+    /// Show this many names or stacks
     #[arg(long, value_name = "N", default_value_t = TOP, requires = "list")]
     top: usize,
     /// Print every table, instead of one screen
     #[arg(long, conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export", "html"])]
     all: bool,
-    /// Everything as JSON (docs/time.md#json-and-csv)
+    /// Print everything as JSON (docs/time.md#json-and-csv)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// One table as CSV
+    /// Print one table as CSV
     #[arg(long, value_enum, value_name = "TABLE")]
     csv: Option<Table>,
-    /// Stacks (collapsed, speedscope, callgrind), or NeMo Agent Toolkit's files (nat=FOLDER)
+    /// Export stacks (collapsed, speedscope, callgrind), or NeMo Agent Toolkit's files (nat=FOLDER)
     #[arg(long, value_name = "FORMAT[=FOLDER]", value_parser = parse_export, conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
     export: Option<Export>,
-    /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
+    /// Write the whole report as a page that needs no network, for a browser [default FILE: report.html]
     #[arg(long = "page", alias = "html", value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -81,12 +81,12 @@ pub struct ReportArgs {
     selection: SelectionArgs,
 }
 
-/// What is to be said.
+/// Result of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// This is what was asked for.
+    /// The requested text, for standard output.
     Text(String),
-    /// A page or files were written; this says where.
+    /// A message with the path of the page or files that were written.
     Written(String),
 }
 
@@ -103,17 +103,17 @@ impl ReportArgs {
         Ok(self)
     }
 
-    /// Reads what is asked for, and writes the page or the files where those are.
+    /// Creates the requested report. A page or files are written to their path.
     ///
     /// # Errors
-    /// As [`read`](crate::read()), and if they cannot be written.
+    /// Returns the errors of [`read`](crate::read()), and an error if the page or a file cannot be written.
     pub fn answer(&self, progress: &Progress) -> Result<Answer, Error> {
         if let Some(Export::Nat(folder)) = &self.export {
             let files = || export_nat(&self.options(), progress);
             return export_arg::write(folder, files).map(Answer::Written);
         }
         if let Some(path) = &self.html {
-            Replaced::Page.check(path, &[])?; // before all is read
+            Replaced::Page.check(path, &[])?; // fails before the run is read
         }
         let report_options = ReportOptions {
             names_by: self.by,
@@ -123,13 +123,13 @@ impl ReportArgs {
             whole: self.whole,
         };
         let (mut events, is_list) = (self.selection.events(), self.is_about_all());
-        if let Some(of) = self.detail.detail(&mut events, is_list) {
+        if let Some(target) = self.detail.detail(&mut events, is_list) {
             let options = Options {
                 mode: Mode::Events(events),
                 ..self.options()
             };
-            let detail = read_detail(&options, &report_options, progress, &of)?;
-            let run = page_file::opened(&self.paths, self.runs.runs == Runs::Newest);
+            let detail = read_detail(&options, &report_options, progress, &target)?;
+            let run = page_file::open_argument(&self.paths, self.runs.runs == Runs::Newest);
             let text = match self.json {
                 true => pretty_json(&detail)?,
                 false => screen::detail_text(&detail, run.as_deref().unwrap_or("RUN")),
@@ -146,7 +146,7 @@ impl ReportArgs {
         }
     }
 
-    /// Returns true if tables, a page or files are requested, because these cover all requests.
+    /// Returns true if a table, a page or files are requested. They cover all requests.
     fn is_about_all(&self) -> bool {
         let is_file = self.html.is_some() || self.export.is_some() || self.csv.is_some();
         is_file || self.names || self.bottlenecks
@@ -171,14 +171,14 @@ impl ReportArgs {
             None if self.bottlenecks => Ok(screen::bottlenecks_text(report, self.top)),
             None if self.names => Ok(screen::names_text(report, self.sort, self.top)),
             None => {
-                let run = page_file::opened(&self.paths, self.runs.runs == Runs::Newest);
-                let look = Look {
+                let run = page_file::open_argument(&self.paths, self.runs.runs == Runs::Newest);
+                let options = ScreenOptions {
                     is_styled: AutoStream::choice(&stdout()) != ColorChoice::Never,
                     run: run.as_deref(),
                 };
                 Ok(match self.all {
-                    true => screen::all(report, look),
-                    false => screen::brief(report, look),
+                    true => screen::all(report, options),
+                    false => screen::brief(report, options),
                 })
             }
         }

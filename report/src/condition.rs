@@ -1,4 +1,4 @@
-//! What makes a comparison fail.
+//! Conditions that make a comparison fail (`--fail-if`).
 
 use crate::formats::change;
 use crate::statistics::quantiles::Quantiles;
@@ -6,7 +6,7 @@ use crate::table::{Metric, RunDiff};
 use clap::ValueEnum;
 use trace_merge::parse_duration;
 
-/// A condition such as `p95(ttft) > +5%`: what is compared, how, and with what.
+/// A condition such as `p95(ttft) > +5%`: a subject, an operator and a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
@@ -34,16 +34,16 @@ enum Statistic {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
-    /// The change, as a share of the first run's.
+    /// Change as a share of the first run's value.
     Relative(f64),
-    /// The change, in ns or a second.
+    /// Change in ns, or in requests or tokens per second.
     Change(f64),
-    /// The second run's value.
+    /// Value of the second run.
     Value(f64),
 }
 
 impl Statistic {
-    fn of(self, figures: &Quantiles) -> Option<f64> {
+    fn value(self, figures: &Quantiles) -> Option<f64> {
         let value = match self {
             Statistic::Mean => figures.mean_ns,
             Statistic::P50 => figures.p50_ns,
@@ -56,10 +56,10 @@ impl Statistic {
     }
 }
 
-/// Reads a condition.
+/// Parses a condition.
 ///
 /// # Errors
-/// What was expected and found.
+/// Returns a message with what was expected and found.
 pub fn parse_condition(text: &str) -> Result<Condition, String> {
     let expected = |what: &str| format!("expected {what}, such as p95(ttft) > +5%, found {text:?}");
     let operator = text.find(['<', '>']).ok_or_else(|| expected("< or >"))?;
@@ -90,7 +90,7 @@ fn subject(text: &str) -> Option<Subject> {
     let (statistic, metric) = text.strip_suffix(')')?.split_once('(')?;
     let statistic = Statistic::from_str(statistic.trim(), false).ok()?;
     let mut metrics = Metric::ALL.into_iter();
-    let metric = metrics.find(|of| of.name() == metric.trim())?;
+    let metric = metrics.find(|metric_of| metric_of.name() == metric.trim())?;
     Some(Subject::Figure(statistic, metric))
 }
 
@@ -118,17 +118,17 @@ fn limit(text: &str, is_duration: bool) -> Option<Limit> {
 }
 
 impl Condition {
-    /// What holds, in words; `None` if it does not hold.
+    /// Returns a sentence with both values if the condition holds, and `None` if it does not.
     ///
     /// # Errors
-    /// A run that lacks what is compared.
+    /// Returns an error if a run lacks the value.
     pub fn holds(&self, diff: &RunDiff) -> Result<Option<String>, String> {
         let (one, other) = match self.what {
             Subject::Figure(statistic, metric) => {
-                let of = diff.metrics.iter().find(|of| of.metric == metric);
+                let found = diff.metrics.iter().find(|diff| diff.metric == metric);
                 (
-                    of.and_then(|of| statistic.of(&of.one)),
-                    of.and_then(|of| statistic.of(&of.other)),
+                    found.and_then(|diff| statistic.value(&diff.one)),
+                    found.and_then(|diff| statistic.value(&diff.other)),
                 )
             }
             Subject::RequestsPerSecond => diff.requests_per_s,

@@ -1,11 +1,12 @@
-//! A run → details of one request, step or moment: the report, and results of further passes over the events of that time.
+//! Reads a run and reports on one request, step or moment. After the report itself, further passes read the events of
+//! that time.
 
 use crate::fold::detail::one_moment::one_moment;
 use crate::fold::detail::one_request::{one_request, request_number};
 use crate::fold::detail::one_step::{find_step, one_step, step_engines};
 use crate::fold::gathered::{ROW_BYTES, VALUE_BYTES};
 use crate::fold::recorded::ends;
-use crate::gather::chunk_facts::ChunkContext;
+use crate::gather::chunk_records::ChunkContext;
 use crate::gather::detail_events::{
     MomentEvents, NumberedSpan, OutputsOfRequest, RequestEvents, RequestPass, StepEvents, StepPass,
     TimeRange,
@@ -16,22 +17,22 @@ use crate::gather::request_output::output_key;
 use crate::options::{NamesBy, ReportOptions};
 use crate::read::{Streams, fold, runs};
 use crate::rows::{IdleInterval, RowSink, StepRow};
-use crate::table::{Detail, DetailOf, OneMoment, OneRequest, OneStep, Recorded, RunReport};
+use crate::table::{Detail, DetailTarget, OneMoment, OneRequest, OneStep, Recorded, RunReport};
 use std::io;
 use std::path::PathBuf;
 use trace_merge::events::{self, TraceEvents};
 use trace_merge::{Error, Options, Progress};
 use trace_store::sorter::{Sorted, Sorter};
 
-/// Reads a run, and reports on one request, step or moment.
+/// Reads a run and reports on one request, step or moment.
 ///
 /// # Errors
-/// As [`read`](crate::read()), and if there is no such request or step.
+/// Returns the errors of [`read`](crate::read()), and an error if there is no such request, step or moment.
 pub fn read_detail(
     options: &Options,
     report_options: &ReportOptions,
     progress: &Progress,
-    of: &DetailOf,
+    target: &DetailTarget,
 ) -> Result<Detail, Error> {
     let options = Options {
         settle: false,
@@ -56,10 +57,10 @@ pub fn read_detail(
             idle: &idle,
             folders: &folders,
         };
-        Ok(match of {
-            DetailOf::Request(id) => Detail::Request(Box::new(pass.request(id)?)),
-            DetailOf::Step(step) => Detail::Step(Box::new(pass.step(*step)?)),
-            DetailOf::Time(at_ns) => Detail::Moment(Box::new(pass.moment(*at_ns)?)),
+        Ok(match target {
+            DetailTarget::Request(id) => Detail::Request(Box::new(pass.request(id)?)),
+            DetailTarget::Step(step) => Detail::Step(Box::new(pass.step(*step)?)),
+            DetailTarget::Time(at_ns) => Detail::Moment(Box::new(pass.moment(*at_ns)?)),
         })
     })?;
     Ok(detail)
@@ -72,7 +73,7 @@ fn failed(folders: &[PathBuf], source: io::Error) -> Error {
     }
 }
 
-/// A sink that keeps the idle intervals of a report.
+/// A sink that collects the idle intervals of a report.
 struct Intervals<'f>(Sorter<'f, IdleInterval>);
 
 impl RowSink for Intervals<'_> {
@@ -89,7 +90,7 @@ impl RowSink for Intervals<'_> {
     }
 }
 
-/// A run and its report.
+/// A run and its report, with what further passes need.
 struct DetailPass<'a> {
     events: &'a TraceEvents<'a>,
     report: &'a RunReport,
@@ -129,20 +130,20 @@ impl DetailPass<'_> {
         let mut found = RequestEvents::default();
         self.events.fold(
             RequestEvents::default,
-            |of: &mut RequestEvents, event| of.take(&pass, event),
-            |of| {
-                found.merge(of);
+            |chunk: &mut RequestEvents, event| chunk.add(&pass, event),
+            |chunk| {
+                found.merge(chunk);
                 Ok(())
             },
         )?;
         let mut outputs = OutputsOfRequest::default();
-        if let Some((process, of)) = found.number {
-            let of = output_key(number(process), of);
+        if let Some((process, request)) = found.number {
+            let key = output_key(number(process), request);
             self.events.fold(
                 OutputsOfRequest::default,
-                |found: &mut OutputsOfRequest, event| found.take(&pass.context, of, event),
-                |of| {
-                    outputs.merge(of);
+                |chunk: &mut OutputsOfRequest, event| chunk.add(&pass.context, key, event),
+                |chunk| {
+                    outputs.merge(chunk);
                     Ok(())
                 },
             )?;
@@ -153,20 +154,20 @@ impl DetailPass<'_> {
     }
 
     fn step(&self, step: u64) -> Result<OneStep, Error> {
-        let of_temporary = |error| failed(self.folders, error);
+        let temporary_error = |error| failed(self.folders, error);
         let (context, engines) = (self.context(), step_engines(self.report));
         let last_ns = |process: usize| self.report.recorded.processes[process].last_ns;
         let mut spans = Sorter::in_any(self.folders, VALUE_BYTES);
         self.events.fold(
             Vec::new,
-            |of: &mut Vec<NumberedSpan>, event| {
-                of.extend(NumberedSpan::of(event, &context, &engines, last_ns));
+            |chunk: &mut Vec<NumberedSpan>, event| {
+                chunk.extend(NumberedSpan::from_event(event, &context, &engines, last_ns));
             },
-            |of| spans.extend(of).map_err(of_temporary),
+            |chunk| spans.extend(chunk).map_err(temporary_error),
         )?;
-        let spans = spans.finish().map_err(of_temporary)?;
+        let spans = spans.finish().map_err(temporary_error)?;
         let values = Sorter::in_any(self.folders, VALUE_BYTES);
-        let found = find_step(&spans, step, values, engines.len()).map_err(of_temporary)?;
+        let found = find_step(&spans, step, values, engines.len()).map_err(temporary_error)?;
         let found = found.map_err(Error::Usage)?;
         let pass = StepPass {
             context,
@@ -178,15 +179,15 @@ impl DetailPass<'_> {
         let mut events = StepEvents::default();
         self.events.fold(
             StepEvents::default,
-            |of: &mut StepEvents, event| of.take(&pass, event),
-            |of| {
-                events.merge(of);
+            |chunk: &mut StepEvents, event| chunk.add(&pass, event),
+            |chunk| {
+                events.merge(chunk);
                 Ok(())
             },
         )?;
         let threads = self.events.threads().iter();
         let threads: Vec<usize> = threads.map(|thread| thread.process).collect();
-        one_step(self.report, found, self.idle, events, &threads).map_err(of_temporary)
+        one_step(self.report, found, self.idle, events, &threads).map_err(temporary_error)
     }
 
     fn moment(&self, at_ns: i64) -> Result<OneMoment, Error> {
@@ -200,9 +201,9 @@ impl DetailPass<'_> {
         let (context, mut found) = (self.context(), MomentEvents::default());
         self.events.fold(
             MomentEvents::default,
-            |of: &mut MomentEvents, event| of.take(&context, at_ns, event),
-            |of| {
-                found.merge(of);
+            |chunk: &mut MomentEvents, event| chunk.add(&context, at_ns, event),
+            |chunk| {
+                found.merge(chunk);
                 Ok(())
             },
         )?;

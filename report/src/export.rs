@@ -1,4 +1,4 @@
-//! A run in the formats of others: its stacks for flame graphs and viewers of profiles, its requests as the files of NeMo Agent Toolkit.
+//! Exports a run: its stacks for flame graphs and profile viewers, its requests as the files of NeMo Agent Toolkit.
 
 mod nat;
 mod stack_files;
@@ -9,21 +9,22 @@ use crate::table::RunReport;
 use clap::ValueEnum;
 use trace_merge::Error;
 
-/// A format of stacks.
+/// File format for stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StackFormat {
-    /// A line for each stack, for flamegraph.pl and inferno: names with semicolons between them, and ns.
+    /// For flamegraph.pl and inferno: one line per stack, with its names separated by semicolons and its self time in
+    /// ns.
     Collapsed,
-    /// For <https://www.speedscope.app>: a profile for each process.
+    /// For <https://www.speedscope.app>: one profile per process.
     Speedscope,
     /// For KCachegrind and callgrind_annotate.
     Callgrind,
 }
 
-/// The stacks with the time that they took by themselves. Async work has none.
+/// Formats the stacks with their self times. Async spans are not part of any stack.
 ///
 /// # Errors
-/// None that is known of: it is written to memory.
+/// Returns the serializer's error. None is expected, because the text is written to memory.
 pub fn stacks(report: &RunReport, format: StackFormat) -> Result<String, Error> {
     match format {
         StackFormat::Collapsed => Ok(stack_files::collapsed(report)),
@@ -35,8 +36,8 @@ pub fn stacks(report: &RunReport, format: StackFormat) -> Result<String, Error> 
 /// A file of an export, before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportFile {
-    /// Its name in the folder of the export.
+    /// File name in the folder of the export.
     pub name: &'static str,
-    /// Its whole text.
+    /// Complete text of the file.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! Tables from what was gathered.
+//! Turns gathered events into the tables of a report.
 
 pub(crate) mod crashes;
 pub(crate) mod detail;

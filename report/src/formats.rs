@@ -1,6 +1,7 @@
-//! CSV and JSON in memory, and changes in words.
+//! Writes CSV and JSON in memory, and formats changes.
 //!
-//! Spreadsheets treat a text as a formula if it begins with certain characters, and clients choose their request ids. Such a text gets a leading quote.
+//! Spreadsheets treat a text as a formula if it begins with certain characters, and clients choose their request ids.
+//! Such a text gets a leading quote.
 
 use serde::Serialize;
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ pub(crate) fn change(ratio: f64) -> String {
     }
 }
 
-/// Returns rows of cells as CSV, with its columns even if there are no rows.
+/// Formats rows of cells as CSV, with a header even if there are no rows.
 pub(crate) fn csv(
     columns: impl IntoIterator<Item: AsRef<[u8]>>,
     rows: impl IntoIterator<Item: IntoIterator<Item: AsRef<[u8]>>>,
@@ -32,7 +33,7 @@ pub(crate) fn csv(
     String::from_utf8(bytes).map_err(csv_failed)
 }
 
-/// Returns a text as a cell that no spreadsheet treats as a formula.
+/// Returns a cell for a text that no spreadsheet treats as a formula.
 pub(crate) fn text_cell(text: &str) -> Cow<'_, str> {
     match text.starts_with(SIGNS) {
         true => Cow::from(format!("'{text}")),
@@ -44,12 +45,12 @@ pub(crate) fn csv_failed(error: impl std::fmt::Display) -> Error {
     Error::Usage(format!("CSV: {error}"))
 }
 
-/// Returns a value as JSON on one line.
+/// Formats a value as JSON on one line.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(value).map_err(json_failed)
 }
 
-/// Returns a value as JSON for people.
+/// Formats a value as indented JSON.
 pub(crate) fn pretty_json(value: &impl Serialize) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(value);
     Ok(text.map_err(json_failed)? + "\n")

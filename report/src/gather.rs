@@ -1,6 +1,6 @@
-//! What one pass over the events takes of them.
+//! Records that one pass over the events collects.
 
-pub(crate) mod chunk_facts;
+pub(crate) mod chunk_records;
 pub(crate) mod detail_events;
 pub(crate) mod device_slice;
 pub(crate) mod edge;

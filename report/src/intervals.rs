@@ -1,10 +1,10 @@
-//! Where the mean of a population lies, by what is known of a sample.
+//! Confidence intervals of means and rates.
 
 use crate::statistics::poisson;
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{IntervalMethod, Intervals};
 
-/// The quantiles of Student's t for 1 to 28 degrees of freedom: what lies within them on both sides is 90, 95 and 99 %.
+/// Quantiles of Student's t for 1 to 28 degrees of freedom, for two-sided intervals of 90, 95 and 99 %.
 const STUDENT: [[f64; 28]; 3] = [
     [
         6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812, 1.796, 1.782, 1.771,
@@ -23,16 +23,17 @@ const STUDENT: [[f64; 28]; 3] = [
     ],
 ];
 
-/// Those of the normal distribution.
+/// The same quantiles of the normal distribution.
 const NORMAL: [f64; 3] = [1.644_853_626_951, 1.959_963_984_540, 2.575_829_303_549];
 
-/// The same, as NeMo Agent Toolkit rounds them.
+/// The same quantiles as NeMo Agent Toolkit rounds them.
 const ROUNDED: [f64; 3] = [1.645, 1.96, 2.576];
 
-/// What lies outside of intervals of 90, 95 and 99 %, on both sides together.
+/// Probability outside of intervals of 90, 95 and 99 %, on both sides together.
 const OUTSIDE: [f64; 3] = [0.1, 0.05, 0.01];
 
-/// Student's t for the means of `n` values. Beyond the table it comes from the normal distribution (Abramowitz and Stegun, 26.7.5), to five digits.
+/// Returns the quantiles of Student's t for the mean of `n` values. Beyond the table, they are computed from the normal
+/// distribution (Abramowitz and Stegun, 26.7.5) to five digits.
 fn student(n: u64) -> Option<[f64; 3]> {
     let freedom = n.checked_sub(1).filter(|freedom| *freedom > 0)?;
     let beyond = |z: f64| {
@@ -49,13 +50,13 @@ fn student(n: u64) -> Option<[f64; 3]> {
     })
 }
 
-/// So many errors on each side of a mean, with 90, 95 and 99 %.
+/// Returns intervals around a mean with these half-widths, in units of `error`.
 fn around(mean: f64, error: f64, widths: [f64; 3]) -> [[f64; 2]; 3] {
     widths.map(|width| [mean - width * error, mean + width * error])
 }
 
-/// Where the mean of the population of these values lies; `None` of fewer than two.
-pub(crate) fn of_mean(values: &Quantiles) -> Option<Intervals> {
+/// Returns the confidence intervals of the mean, or `None` for fewer than two values.
+pub(crate) fn mean_intervals(values: &Quantiles) -> Option<Intervals> {
     let error = values.sd_ns / (values.n as f64).sqrt();
     let [p90, p95, p99] = around(values.mean_ns, error, student(values.n)?);
     Some(Intervals {
@@ -66,10 +67,10 @@ pub(crate) fn of_mean(values: &Quantiles) -> Option<Intervals> {
     })
 }
 
-/// Where a rate lies of which `n` events tell, which came by chance; `None` of no events.
-pub(crate) fn of_rate(rate: f64, n: u64) -> Option<Intervals> {
-    let of = |outside| poisson::interval(n, outside).map(|count| rate * count / n as f64);
-    let [p90, p95, p99] = OUTSIDE.map(of);
+/// Returns the confidence intervals of a rate from `n` random events, or `None` for no events.
+pub(crate) fn rate_intervals(rate: f64, n: u64) -> Option<Intervals> {
+    let bounds = |outside| poisson::interval(n, outside).map(|count| rate * count / n as f64);
+    let [p90, p95, p99] = OUTSIDE.map(bounds);
     (n > 0).then_some(Intervals {
         method: IntervalMethod::Poisson,
         p90,
@@ -78,15 +79,17 @@ pub(crate) fn of_rate(rate: f64, n: u64) -> Option<Intervals> {
     })
 }
 
-/// Where a mean lies as NeMo Agent Toolkit has it, by the deviation of the values themselves and the normal distribution; `None` of fewer than two.
-pub(crate) fn of_mean_by_nat(values: &Quantiles) -> Option<[[f64; 2]; 3]> {
+/// Returns the intervals of a mean as NeMo Agent Toolkit computes them, from the population's standard deviation and
+/// the normal distribution. Returns `None` for fewer than two values.
+pub(crate) fn nat_mean_intervals(values: &Quantiles) -> Option<[[f64; 2]; 3]> {
     let n = values.n as f64;
     let error = values.sd_ns * ((n - 1.0) / n).sqrt() / n.sqrt();
     (values.n > 1).then(|| around(values.mean_ns, error, ROUNDED))
 }
 
-/// The same of a rate, which is not below nothing: a count has its square root for an error.
-pub(crate) fn of_rate_by_nat(rate: f64, n: u64) -> Option<[[f64; 2]; 3]> {
+/// Returns the intervals of a rate as NeMo Agent Toolkit computes them. The error of a count is its square root, and
+/// the lower bound is at least 0.
+pub(crate) fn nat_rate_intervals(rate: f64, n: u64) -> Option<[[f64; 2]; 3]> {
     let within = || around(rate, rate / (n as f64).sqrt(), ROUNDED);
     (n > 1).then(|| within().map(|[least, most]| [least.max(0.0), most]))
 }
@@ -96,8 +99,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_number_of_values_has_the_same_formula() {
-        // Tables of Student's t, for 28, 29, 60 and 120 degrees of freedom.
+    fn intervals_match_published_tables() {
+        // Published values of Student's t for 28, 29, 60 and 120 degrees of freedom.
         let expected = [
             (29, [1.701, 2.048, 2.763]),
             (30, [1.699, 2.045, 2.756]),
@@ -108,16 +111,16 @@ mod tests {
             let found = student(n).unwrap().map(|width| (width * 1e3).round() / 1e3);
             assert_eq!(found, widths, "{n}");
         }
-        // The deviation of a sample of 0 and 2 in equal numbers is sqrt(100 / 99).
-        let many = of_mean(&Quantiles::of([0, 2].repeat(50))).unwrap();
+        // The standard deviation of a sample of equally many 0 and 2 is sqrt(100 / 99).
+        let many = mean_intervals(&Quantiles::from_values([0, 2].repeat(50))).unwrap();
         assert_eq!(many.method, IntervalMethod::StudentT);
         let width = 1.984_2 / 99.0_f64.sqrt();
         for (found, expected) in many.p95.into_iter().zip([1.0 - width, 1.0 + width]) {
             assert!((found - expected).abs() < 1e-3, "{many:?}");
         }
-        let same = of_mean(&Quantiles::of(vec![1; 29])).unwrap();
+        let same = mean_intervals(&Quantiles::from_values(vec![1; 29])).unwrap();
         assert_eq!(same.p99, [1.0, 1.0]);
-        assert_eq!(of_mean(&Quantiles::of(vec![7])), None);
-        assert_eq!(of_mean(&Quantiles::default()), None);
+        assert_eq!(mean_intervals(&Quantiles::from_values(vec![7])), None);
+        assert_eq!(mean_intervals(&Quantiles::default()), None);
     }
 }

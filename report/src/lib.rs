@@ -1,4 +1,5 @@
-//! Says where the time of a recorded serving run went: what was recorded and what is missing, what the requests waited for, and which names took the time.
+//! Reports where the time of a recorded serving run went: what was recorded and what is missing, what requests waited
+//! for, and which names took the time.
 //!
 //! ```no_run
 //! let options = trace_merge::Options::new(["profile_out".into()]);
@@ -9,8 +10,9 @@
 //! # Ok::<(), trace_merge::Error>(())
 //! ```
 //!
-//! One pass over the events ([`trace_merge::events`]) gathers slices and the moments of requests (`gather`). Both are sorted beyond memory. Slices are nested
-//! row by row (`nest`), and folded into the tables ([`RunReport`]), which `screen` prints.
+//! One pass over the events ([`trace_merge::events`]) collects slices and the events of requests (`gather`). Both are
+//! sorted in temporary files if necessary. Slices are nested track by track (`nest`) and folded into the tables of a
+//! [`RunReport`], which `screen` prints.
 
 mod amount;
 mod bundle;

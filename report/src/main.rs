@@ -1,4 +1,4 @@
-//! `trace-report`: says where the time of a recorded run went.
+//! `trace-report`: reports where the time of a recorded run went.
 
 use clap::Parser;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print(); // a closed stream is no reason to fail
+            let _ = error.print(); // a closed stream is not an error
             return ExitCode::from(code);
         }
     };
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns what to read: the given paths, or else the directory that the environment names.
+/// Returns the given paths, or else the directory that the environment names.
 fn inputs(paths: Vec<PathBuf>, runs: &Runs) -> Result<(Vec<PathBuf>, Runs), Error> {
     let are_named = !paths.is_empty();
     let set = std::env::var_os("SA_PROFILE_DIR").filter(|directory| !directory.is_empty());

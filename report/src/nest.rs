@@ -1,4 +1,4 @@
-//! Slices of one row inside each other: what each took by itself.
+//! Nests the slices of one track and computes their self times.
 
 use crate::covered::Covered;
 use crate::gather::slice_record::SliceRecord;
@@ -9,33 +9,34 @@ use std::io;
 use trace_base::span_stack::{OpenSpan, SpanStack};
 use trace_store::sorter::Sorted;
 
-/// A slice and what lies in it.
+/// A slice with its self time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NestedSlice {
-    pub(crate) row: u64,
+    pub(crate) track: u64,
     pub(crate) start_ns: i64,
     pub(crate) key: u32,
     pub(crate) dur_ns: i64,
-    /// Its duration without what the slices in it cover together.
+    /// Duration without the time that inner slices cover.
     pub(crate) self_ns: i64,
-    /// The CPU time that its thread took, with and without that of the slices in it, where it was recorded.
+    /// CPU time of the slice, with and without the CPU time of inner slices. `None` if it was not recorded.
     pub(crate) cpu_ns: Option<(i64, i64)>,
-    /// Whether it lies in no other one of its key.
+    /// True if no slice around it has the same key.
     pub(crate) is_outermost: bool,
-    /// Whether it ends after a slice in which it began. It counts as that slice's child up to its end.
+    /// True if the slice ends after the slice in which it started. It then counts as a child of that slice until that
+    /// one ends.
     pub(crate) is_crossing: bool,
 }
 
 /// An open slice and the time of its children so far.
 struct OpenSlice {
     slice: SliceRecord,
-    /// The part of it that slices in it cover.
+    /// Time that inner slices cover.
     covered: Covered,
-    /// The CPU time of the slices in it.
+    /// CPU time of inner slices.
     covered_cpu_ns: i64,
     is_outermost: bool,
     is_crossing: bool,
-    /// Its stack.
+    /// Node of the slice's stack.
     node: Option<u32>,
 }
 
@@ -46,10 +47,13 @@ impl OpenSlice {
         self.covered_cpu_ns = self.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
     }
 
-    /// Returns the slice, which has ended, and counts it in `stacks`.
+    /// Ends the slice, and counts it in `stacks`.
     fn close(&self, keys: &mut [u32], stacks: &mut StackTree<'_>) -> NestedSlice {
         let SliceRecord {
-            row, start_ns, key, ..
+            track,
+            start_ns,
+            key,
+            ..
         } = self.slice;
         keys[key as usize] -= 1;
         let dur_ns = self.slice.end_ns.0 - start_ns;
@@ -60,7 +64,7 @@ impl OpenSlice {
         let self_cpu_ns = |cpu_ns: i64| (cpu_ns - self.covered_cpu_ns).clamp(0, self_ns.max(0));
         let cpu_ns = Some(self.slice.cpu_ns).filter(|cpu_ns| *cpu_ns >= 0);
         NestedSlice {
-            row,
+            track,
             start_ns,
             key,
             dur_ns,
@@ -72,7 +76,7 @@ impl OpenSlice {
     }
 }
 
-/// Returns the part of a slice that `clock` has. The CPU time of a part is not known.
+/// Returns the part of a slice within serving time. The CPU time of a part is unknown.
 fn clipped(slice: &SliceRecord, clock: &ServingClock) -> Option<SliceRecord> {
     let (start_ns, end_ns) = clock.clip((slice.start_ns, slice.end_ns.0))?;
     let is_whole = end_ns - start_ns == slice.end_ns.0 - slice.start_ns;
@@ -84,7 +88,8 @@ fn clipped(slice: &SliceRecord, clock: &ServingClock) -> Option<SliceRecord> {
     })
 }
 
-/// Calls `found` with the part of each slice that `clock` has, and counts it in `stacks`. Slices nest by containment within one row, never across rows.
+/// Calls `found` with the part of each slice within serving time, and counts it in `stacks`. Slices nest by containment
+/// within one track, never across tracks.
 pub(crate) fn nest(
     slices: &Sorted<SliceRecord>,
     clock: &ServingClock,
@@ -92,10 +97,10 @@ pub(crate) fn nest(
     mut found: impl FnMut(NestedSlice) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut open: SpanStack<OpenSlice> = SpanStack::default();
-    // How many open slices of each key there are.
+    // Number of open slices by key.
     let mut keys: Vec<u32> = Vec::new();
-    for row in slices.chunk_by(|one, next| one.row == next.row) {
-        for slice in row.iter().filter_map(|slice| clipped(slice, clock)) {
+    for track in slices.chunk_by(|one, next| one.track == next.track) {
+        for slice in track.iter().filter_map(|slice| clipped(slice, clock)) {
             while let Some(ended) = open.pop_ended(slice.start_ns) {
                 found(ended.value.close(&mut keys, stacks))?;
             }

@@ -1,53 +1,55 @@
-//! What to report.
+//! Options of a report.
 
 use clap::ValueEnum;
 use serde::Serialize;
 use trace_merge::parse_duration;
 
-/// By what names are told apart.
+/// Groups in which names are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum NamesBy {
-    /// A name is one, whatever process it is of.
+    /// Count each name once for the whole run
     #[default]
     Run,
-    /// Each process by itself.
+    /// Count each process separately
     Process,
-    /// Each thread by itself, or lane of async work, or stream of a device.
+    /// Count each thread separately, and each lane of async work and each device stream
     Thread,
-    /// Each request by itself, by the id in the slice's own args. Slices of several requests, and of none, are together.
+    /// Count each request separately, by the id in the slice's own args. Slices with several ids or none are counted
+    /// together
     Request,
 }
 
-/// What to report.
+/// Options of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportOptions {
-    /// By what names are told apart.
+    /// Groups in which names are counted separately.
     pub names_by: NamesBy,
-    /// Count how many slices of each name there were at once.
+    /// True to compute how many slices of each name ran at once.
     pub concurrency: bool,
-    /// Make none of more events than this: a report takes several times as long as a merge, and temporary files.
+    /// Maximum number of events. A run with more events is refused, because a report takes several times as long as a
+    /// merge, and needs temporary files.
     pub most_events: Option<u64>,
-    /// What requests have to keep to be good.
+    /// Objectives that a request must meet to count as good.
     pub slo: Option<Slo>,
-    /// Report on the whole run instead of the time in which it had requests.
+    /// True to report on the whole run instead of the time in which it had requests.
     pub whole: bool,
 }
 
-/// Service level objectives: what a request has to keep to be good. What is `None` is not asked for.
+/// Service level objectives of a request. `None` sets no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Slo {
-    /// Time to first token, from arrival.
+    /// Maximum time from arrival to the first token, in ns.
     pub ttft_ns: Option<i64>,
-    /// Time per output token behind the first.
+    /// Maximum time per output token after the first, in ns.
     pub tpot_ns: Option<i64>,
-    /// From arrival to the end.
+    /// Maximum time from arrival to the end, in ns.
     pub e2e_ns: Option<i64>,
 }
 
-/// Reads objectives such as `ttft=500ms,tpot=50ms`.
+/// Parses objectives such as `ttft=500ms,tpot=50ms`.
 ///
 /// # Errors
-/// What was expected and found.
+/// Returns a message with what was expected and found.
 pub fn parse_slo(text: &str) -> Result<Slo, String> {
     let mut slo = Slo::default();
     for part in text.split(',') {

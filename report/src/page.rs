@@ -1,4 +1,4 @@
-//! The report as one HTML page that needs nothing else.
+//! The report as one self-contained HTML page.
 
 mod stacks;
 
@@ -18,7 +18,7 @@ const STYLES: [&str; 2] = [
     include_str!("../page/uplot/uPlot.min.css"),
     include_str!("../page/page.css"),
 ];
-/// In the order in which they use each other.
+/// The scripts, each after the ones that it uses.
 const SCRIPTS: [&str; 13] = [
     include_str!("../page/amount.js"),
     include_str!("../page/data.js"),
@@ -34,12 +34,12 @@ const SCRIPTS: [&str; 13] = [
     include_str!("../page/names.js"),
     include_str!("../page/page.js"),
 ];
-/// Its licence stands before it, as that asks.
+/// uPlot, after its licence text, which must be included in copies.
 const UPLOT: [&str; 2] = [
     include_str!("../page/uplot/LICENSE"),
     include_str!("../page/uplot/uPlot.iife.min.js"),
 ];
-/// The figures whose SQL it shows, for `sa-profile sql`.
+/// Statements for `sa-profile sql` that the page shows next to their figures.
 const SQL: [&str; 9] = [
     "recorded",
     "losses",
@@ -51,15 +51,15 @@ const SQL: [&str; 9] = [
     "steps",
     "names",
 ];
-/// Names that a page has.
+/// Maximum number of names on a page.
 const NAMES: usize = 500;
 
-/// What the scripts of the page draw.
+/// Data that the page's scripts draw.
 struct PageData<'a> {
     report: &'a RunReport,
-    /// What was reported on, in the words of the one who asked.
+    /// Name of the run, as the user wrote it.
     title: &'a str,
-    /// What `sa-profile open` takes for it, as a shell reads it.
+    /// Argument with which `sa-profile open` shows the run, quoted for a shell.
     opens: Option<&'a str>,
 }
 
@@ -70,7 +70,7 @@ impl Serialize for PageData<'_> {
         let parts = report.request_parts.parts.iter();
         let order = parts.map(|part| part.name.clone()).collect();
         let names = &report.names[..NAMES.min(report.names.len())];
-        // The name of each cause, and what it says.
+        // Name and description of each cause.
         let causes = IdleCause::ALL.map(|cause| (cause, cause_words(cause)));
         let sql = SQL.map(|name| (name, statement(name)));
         let mut data = serializer.serialize_map(None)?;
@@ -92,7 +92,7 @@ impl Serialize for PageData<'_> {
         data.serialize_entry("phases", &report.phases)?;
         data.serialize_entry("sizing", &report.sizing)?;
         data.serialize_entry("prefixes", &report.prefixes)?;
-        data.serialize_entry("request", &RequestColumns::of(&report.request, order))?;
+        data.serialize_entry("request", &RequestColumns::new(&report.request, order))?;
         data.serialize_entry("load", &report.load)?;
         data.serialize_entry("device", &report.device)?;
         data.serialize_entry("worker", &report.worker)?;
@@ -111,23 +111,23 @@ impl Serialize for PageData<'_> {
     }
 }
 
-/// Returns true if a file that begins like this is such a page, whichever version wrote it.
+/// Returns true if a file with this start is such a page, of any version.
 pub(crate) fn is_page(front: &[u8]) -> bool {
     let head = FRAME.split_once("<style>").map_or(FRAME, |(head, _)| head);
     front.starts_with(head.as_bytes())
 }
 
-/// The whole page of a report on `title`, with commands that open it in Perfetto where one path is `opens`.
+/// Returns the whole page of a report on `title`. With `opens`, it shows commands that open the run in Perfetto.
 ///
 /// # Errors
-/// None that is known of: it is written to memory.
+/// Returns the serializer's error. None is expected, because the text is written to memory.
 pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<String, Error> {
     let data = PageData {
         report,
         title,
         opens,
     };
-    // No text of the trace ends the script that it stands in.
+    // Escaping `<` makes sure that no text of the trace ends the script element.
     let data = json(&data)?.replace('<', "\\u003c");
     let script = format!("(() => {{\n'use strict';\n{}}})();", SCRIPTS.join("\n"));
     let parts = [
@@ -147,7 +147,7 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
     Ok(page)
 }
 
-/// Requests, a column each. Times are in µs.
+/// Requests in columns. Times are in µs.
 #[derive(Debug, Default, Serialize)]
 struct RequestColumns<'a> {
     id: Vec<&'a str>,
@@ -159,13 +159,14 @@ struct RequestColumns<'a> {
     output_tokens: Vec<Option<u64>>,
     /// Names of the parts, in the order in which a request goes through them.
     part_names: Vec<String>,
-    /// The parts of each request: the index of a name in `part_names`, and a time.
+    /// Parts of each request: index into `part_names`, and duration.
     parts_us: Vec<Vec<(usize, i64)>>,
 }
 
 impl<'a> RequestColumns<'a> {
-    /// Returns the columns. `order` has the names of parts in the order in which a request goes through them. Other names are added at the end.
-    fn of(requests: &'a [Request], order: Vec<String>) -> RequestColumns<'a> {
+    /// Fills the columns. `order` lists the names of parts in the order in which a request goes through them. Other
+    /// names are added at the end.
+    fn new(requests: &'a [Request], order: Vec<String>) -> RequestColumns<'a> {
         let numbers = order.iter().cloned().zip(0..);
         let mut numbers: BTreeMap<String, usize> = numbers.collect();
         let mut columns = RequestColumns {

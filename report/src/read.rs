@@ -1,4 +1,4 @@
-//! A run, read into a report.
+//! Reads a run into a report.
 
 use crate::fold::crashes::crash;
 use crate::fold::device_times::{StreamTimes, device_times};
@@ -23,7 +23,7 @@ use crate::fold::steps::{InSteps, steps};
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::fold::value_sorter::ValueSorter;
 use crate::fold::verdict::verdict;
-use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
+use crate::gather::chunk_records::{ChunkContext, ChunkRecords};
 use crate::gather::device_slice::{CollectiveRecord, DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind, number};
 use crate::gather::event_times::{EventTimes, RunParts};
@@ -50,13 +50,14 @@ use trace_merge::{Error, Options, Progress, Report};
 use trace_store::sorter::{Record, Sorted, Sorter};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The version of what `--json` prints.
+/// Version of the `--json` output.
 const SCHEMA: u32 = 3;
 
-/// Reads a run, fragments or any Chrome trace, and says where the time went. The fragments of dead processes stay as they are, whatever the options say.
+/// Reads a run, fragments or any Chrome trace, and reports where the time went. Fragments of dead processes are left
+/// unchanged, whatever the options say.
 ///
 /// # Errors
-/// As [`trace_merge::merge`], and if there is no room for temporary files.
+/// Returns the errors of [`trace_merge::merge`], and an error if a temporary file cannot be written.
 pub fn read(
     options: &Options,
     report_options: &ReportOptions,
@@ -66,10 +67,10 @@ pub fn read(
     Ok(report)
 }
 
-/// The same, and what `also` reads of the events.
+/// Does the same as [`read`], and also returns what `also` reads from the events.
 ///
 /// # Errors
-/// As [`read`], and those of `also`.
+/// Returns the errors of [`read`] and of `also`.
 pub(crate) fn read_and<T>(
     options: &Options,
     report_options: &ReportOptions,
@@ -87,11 +88,12 @@ pub(crate) fn read_and<T>(
     Ok(found)
 }
 
-/// Merges as [`trace_merge::merge_with`] does, and reports where the time went in the same run. The findings become rows of the trace. If the report
-/// fails because there is no room for its temporary files, the trace is written all the same.
+/// Merges a run as [`trace_merge::merge_with`] does, and reports where the time went in the same pass. The findings
+/// become tracks of the trace. If the report fails, for example because a temporary file cannot be written, the trace
+/// is written all the same.
 ///
 /// # Errors
-/// As [`trace_merge::merge`].
+/// Returns the errors of [`trace_merge::merge`].
 pub fn merge_and_read(
     options: &Options,
     report_options: &ReportOptions,
@@ -111,10 +113,11 @@ pub fn merge_and_read(
     })
 }
 
-/// Reads a merged trace, and returns what a viewer should show of it at first and the lines that add its findings to it.
+/// Reads a merged trace. Returns the part that a viewer should show first, and the lines that add its findings to the
+/// trace.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns the errors of [`read`].
 pub fn read_findings(
     trace: PathBuf,
     progress: &Progress,
@@ -133,19 +136,19 @@ pub fn read_findings(
     Ok((view, addition.lines(&pids.collect())))
 }
 
-/// Receives what a report does not keep, because there may be millions of it.
+/// Receivers of data that a report does not keep, because there may be millions of records.
 #[derive(Default)]
 pub(crate) struct Streams<'a> {
     /// Receives each time between two tokens of a request.
-    pub(crate) of_gap: Option<&'a mut dyn FnMut(i64)>,
+    pub(crate) on_gap: Option<&'a mut dyn FnMut(i64)>,
     pub(crate) rows: Option<&'a mut dyn RowSink>,
 }
 
-/// Reports on events whose spans are matched, and puts the rows that a report does not keep into `rows`. Temporary files are in the first of `folders` that
-/// takes them.
+/// Reports on events whose spans are matched, and passes the rows that a report does not keep to `rows`. Temporary
+/// files are created in the first of `folders` in which that succeeds.
 ///
 /// # Errors
-/// If there is no room for temporary files, or if `rows` fails.
+/// Returns an error if a temporary file cannot be written, or if `rows` fails.
 pub fn fold_rows(
     events: &TraceEvents<'_>,
     options: &ReportOptions,
@@ -159,7 +162,7 @@ pub fn fold_rows(
     fold_matched(events, options, folders, streams)
 }
 
-/// Reports on some events.
+/// Reports on the events of a run.
 pub(crate) fn fold(
     events: &mut TraceEvents<'_>,
     options: &ReportOptions,
@@ -180,7 +183,7 @@ fn fold_matched(
     folders: &[PathBuf],
     streams: Streams<'_>,
 ) -> Result<RunReport, Error> {
-    let of_temporary = |source: io::Error| Error::Temporary {
+    let temporary_error = |source: io::Error| Error::Temporary {
         folder: folders[0].clone(),
         source,
     };
@@ -194,9 +197,11 @@ fn fold_matched(
         runs: &runs(events),
     };
     let mut gathered = Gathered::new(folders);
-    let take = |facts: &mut ChunkFacts, event: &PlacedEvent<'_>| facts.take(&context, event);
-    events.fold(ChunkFacts::default, take, |facts| {
-        gathered.take(facts).map_err(of_temporary)
+    let add = |records: &mut ChunkRecords, event: &PlacedEvent<'_>| {
+        records.add_event(&context, event);
+    };
+    events.fold(ChunkRecords::default, add, |records| {
+        gathered.add_chunk(records).map_err(temporary_error)
     })?;
     let run = Run {
         events,
@@ -204,10 +209,10 @@ fn fold_matched(
         options,
         folders,
     };
-    run.tables(gathered, streams).map_err(of_temporary)
+    run.tables(gathered, streams).map_err(temporary_error)
 }
 
-/// A run of which everything was gathered.
+/// A run whose events have been gathered.
 struct Run<'a> {
     events: &'a TraceEvents<'a>,
     devices: &'a Devices,
@@ -218,14 +223,14 @@ struct Run<'a> {
 
 /// The time to report on.
 struct Times {
-    /// The ends of the trace.
+    /// Ends of the trace.
     ends_ns: (i64, i64),
     serving: ServingTime,
     phases: Vec<RunPhase>,
     clock: ServingClock,
 }
 
-/// Tables about the slices on threads.
+/// Tables about slices on threads.
 struct SliceTables {
     names: Vec<NameTime>,
     stacks: Vec<StackTime>,
@@ -233,7 +238,7 @@ struct SliceTables {
     start_up: StartUp,
 }
 
-/// What the slices of devices say.
+/// Tables about slices of devices.
 struct DeviceTables {
     device: Vec<DeviceTime>,
     streams: StreamTimes,
@@ -256,7 +261,7 @@ impl Run<'_> {
         let (slices, unfinished) = (gathered.slices.finish()?, &gathered.unfinished);
         let tables = self.slice_tables(&keys, unfinished, slow_steps, &slices, &times)?;
         drop((slices, keys));
-        let mut tokens = Tokens::new(&times, streams.of_gap.take());
+        let mut tokens = Tokens::new(&times, streams.on_gap.take());
         let runs = runs(self.events);
         let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
         drop(records);
@@ -266,13 +271,14 @@ impl Run<'_> {
         let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);
         let prefixes = self.prefixes(prompts, &blocks, &recorded, &folded.scheduling)?;
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
-        let of = self.device_tables(&on_devices, gathered.launch_ends, &mut edges, clock)?;
-        recorded.cautions.extend(early_words(&of.device));
-        let edges = with_edges(edges, &of.device, &request, &recorded, clock)?;
-        let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
+        let device_tables =
+            self.device_tables(&on_devices, gathered.launch_ends, &mut edges, clock)?;
+        recorded.cautions.extend(early_words(&device_tables.device));
+        let edges = with_edges(edges, &device_tables.device, &request, &recorded, clock)?;
+        let host = |time: &DeviceTime| (time.process, self.devices.host(time.process));
         let roles = Roles {
             processes: recorded.processes.len(),
-            recorders: of.device.iter().map(host).collect(),
+            recorders: device_tables.device.iter().map(host).collect(),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
             recorded: &recorded,
@@ -282,9 +288,13 @@ impl Run<'_> {
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
         let last_ns = last_end_ns(&request);
         let load = load_levels(&edges, clock, last_ns);
-        let rank = rank_times(&of.collectives, &of.counts, &idle.devices, &recorded);
-        let stream = of.streams.finish(&of.device, self.events.threads());
-        let (worker, device) = of.device.into_iter().partition(|of| of.is_runner);
+        let (collectives, counts) = (&device_tables.collectives, &device_tables.counts);
+        let rank = rank_times(collectives, counts, &idle.devices, &recorded);
+        let times_by_device = device_tables.device;
+        let stream = device_tables
+            .streams
+            .finish(&times_by_device, self.events.threads());
+        let (worker, device) = times_by_device.into_iter().partition(|time| time.is_runner);
         let report = RunReport {
             schema: SCHEMA,
             verdict: Verdict::default(),
@@ -319,12 +329,16 @@ impl Run<'_> {
             serving: times.serving,
             stalls: Vec::new(),
         };
-        Ok(judged(report, gathered.event_times, (&edges, &sorted)))
+        Ok(with_verdict(
+            report,
+            gathered.event_times,
+            (&edges, &sorted),
+        ))
     }
 
     /// Returns the time to report on.
     fn times(&self, records: &SortedRequests, ready: &[i64], has_rows: bool) -> io::Result<Times> {
-        // Rows are about the whole run.
+        // Row sinks receive the whole run.
         let is_whole = self.options.whole || has_rows;
         let ends_ns = ends(self.events).unwrap_or_default();
         let found = serving_time(records.in_flight()?, ends_ns);
@@ -375,8 +389,8 @@ impl Run<'_> {
         let mut stacks = StackTree::new(keys, &processes);
         let mut in_steps = InSteps::new(slow_steps);
         nest(slices, &times.clock, &mut stacks, |slice| {
-            in_steps.take(&slice);
-            names.take(&slice)
+            in_steps.add(&slice);
+            names.add(&slice)
         })?;
         Ok(SliceTables {
             names: names.finish()?,
@@ -386,7 +400,8 @@ impl Run<'_> {
         })
     }
 
-    /// Numbers the collectives of the whole run, and returns those in serving time. One that reaches across its end may count on one rank and not on another.
+    /// Numbers the collectives of the whole run, and returns the ones in serving time. All are numbered because a
+    /// collective at the edge of serving time may be inside it on one rank and outside on another.
     fn collectives(
         &self,
         slices: &Sorted<DeviceSlice>,
@@ -405,7 +420,7 @@ impl Run<'_> {
         Ok((counts, found.finish()?))
     }
 
-    /// Adds the gaps to the edges.
+    /// Computes the tables of devices, and adds their gaps to the edges.
     fn device_tables(
         &self,
         slices: &Sorted<DeviceSlice>,
@@ -425,7 +440,7 @@ impl Run<'_> {
             },
             clock,
             |gap| {
-                // Launches recorded here may be sampled, so the next one says little.
+                // Launches recorded by sa-profile may be sampled, so the next known launch says little about a gap.
                 let is_foreign = self.devices.launch_scope(gap.device as usize).is_some();
                 gap.edges(is_foreign).try_for_each(|edge| edges.push(edge))
             },
@@ -433,7 +448,7 @@ impl Run<'_> {
                 if let Some(queue_ns) = slice.queue_ns() {
                     delays.push(slice.device, queue_ns)?;
                 }
-                streams.take(slice);
+                streams.add(slice);
                 Ok(())
             },
         )?;
@@ -453,40 +468,40 @@ impl Run<'_> {
     }
 }
 
-/// Returns the time at which the last request ended; 0 if none did.
+/// Returns the time at which the last request ended, or 0 if none did.
 fn last_end_ns(requests: &[Request]) -> i64 {
     let ends = requests.iter().filter_map(|request| request.finished_ns);
     ends.max().unwrap_or(0)
 }
 
-/// Receives the tokens while requests are folded.
+/// Receiver of tokens while requests are folded.
 struct Tokens<'c, 's> {
     timeline: TimelineFold,
     clock: &'c ServingClock,
-    of_gap: Option<&'s mut dyn FnMut(i64)>,
+    on_gap: Option<&'s mut dyn FnMut(i64)>,
 }
 
 impl<'c, 's> Tokens<'c, 's> {
-    fn new(times: &'c Times, of_gap: Option<&'s mut dyn FnMut(i64)>) -> Tokens<'c, 's> {
+    fn new(times: &'c Times, on_gap: Option<&'s mut dyn FnMut(i64)>) -> Tokens<'c, 's> {
         let ServingTime {
             from_ns, wall_ns, ..
         } = times.serving;
         Tokens {
             timeline: TimelineFold::new(Parts::new(from_ns, from_ns + wall_ns)),
             clock: &times.clock,
-            of_gap,
+            on_gap,
         }
     }
 }
 
 impl TokenSink for Tokens<'_, '_> {
     fn tokens(&mut self, ns: i64, tokens: u32) {
-        self.timeline.take_tokens(self.clock.serving_ns(ns), tokens);
+        self.timeline.add_tokens(self.clock.serving_ns(ns), tokens);
     }
 
     fn gap(&mut self, ns: i64) {
-        if let Some(of_gap) = &mut self.of_gap {
-            of_gap(ns);
+        if let Some(on_gap) = &mut self.on_gap {
+            on_gap(ns);
         }
     }
 }
@@ -497,7 +512,7 @@ fn engine_settings(by_process: BTreeMap<usize, BTreeMap<String, Value>>) -> Vec<
     settings.collect()
 }
 
-/// Returns a caution if requests could not be separated.
+/// Returns a caution if requests with the same id could not be separated.
 fn mixed_ids(mixed: u64) -> Option<String> {
     let (requests, each) = match mixed {
         0 => return None,
@@ -505,11 +520,11 @@ fn mixed_ids(mixed: u64) -> Option<String> {
         _ => (format!("{mixed} requests"), "each"),
     };
     Some(format!(
-        "{requests} began under an id that another request was still using: {each} is counted as part of that request"
+        "{requests} started under an id that another request was still using: {each} is counted as part of that request"
     ))
 }
 
-/// Returns all edges, with when devices, requests and losses begin and end.
+/// Adds the edges at which devices, requests and losses begin and end.
 fn with_edges(
     mut edges: Sorter<'_, Edge>,
     devices: &[DeviceTime],
@@ -517,37 +532,43 @@ fn with_edges(
     recorded: &Recorded,
     clock: &ServingClock,
 ) -> io::Result<Sorted<Edge>> {
-    let mut put = |times: (i64, i64), [begin, end]: [EdgeKind; 2], of: usize| {
-        let of = u32::try_from(of).map_err(io::Error::other)?;
-        let edges_of = [Edge::new(times.0, begin, of), Edge::new(times.1, end, of)];
-        edges.extend(edges_of.into_iter().filter(|_| times.0 < times.1))
+    let mut add = |times: (i64, i64), [begin, end]: [EdgeKind; 2], process: usize| {
+        let process = u32::try_from(process).map_err(io::Error::other)?;
+        let pair = [
+            Edge::new(times.0, begin, process),
+            Edge::new(times.1, end, process),
+        ];
+        edges.extend(pair.into_iter().filter(|_| times.0 < times.1))
     };
     for device in devices {
         let end_ns = clock.serving_ns(device.from_ns) + device.wall_ns;
         let times = (device.from_ns, clock.trace_ns(end_ns));
-        put(
+        add(
             times,
             [EdgeKind::DeviceBegin, EdgeKind::DeviceEnd],
             device.process,
         )?;
     }
-    for times in requests.iter().filter_map(|of| of.under_way_ns(i64::MAX)) {
-        put(times, [EdgeKind::RequestBegin, EdgeKind::RequestEnd], 0)?;
+    for times in requests
+        .iter()
+        .filter_map(|request| request.in_flight_ns(i64::MAX))
+    {
+        add(times, [EdgeKind::RequestBegin, EdgeKind::RequestEnd], 0)?;
     }
     for loss in recorded.losses.iter().filter(|loss| loss.changed == 0) {
-        let is_its = |process: &RecordedProcess| {
+        let is_process = |process: &RecordedProcess| {
             process.pid == loss.pid && !process.is_tracks && process.name == loss.process
         };
-        let process = recorded.processes.iter().position(is_its);
+        let process = recorded.processes.iter().position(is_process);
         if let (Some(times), Some(process)) = (loss.from_ns.zip(loss.to_ns), process) {
-            put(times, [EdgeKind::LossBegin, EdgeKind::LossEnd], process)?;
+            add(times, [EdgeKind::LossBegin, EdgeKind::LossEnd], process)?;
         }
     }
     edges.finish()
 }
 
-/// Completes a report with everything that follows from its figures.
-fn judged(
+/// Completes a report with everything that is derived from its figures.
+fn with_verdict(
     mut report: RunReport,
     event_times: EventTimes,
     (edges, steps): (&Sorted<Edge>, &Sorted<StepRecord>),

@@ -1,5 +1,5 @@
-//! The report as tables with a row for each request, step, idle interval, device and name. Each column is defined once, and appears under its name in CSV and
-//! in Parquet. The columns of requests are also members of the JSON.
+//! The report as tables of requests, steps, idle intervals, devices and names. Each column is defined once, and has the
+//! same name in CSV and in Parquet. The columns of requests are also members of the JSON.
 
 mod column;
 mod tables;

@@ -1,4 +1,4 @@
-//! The report for people: on one screen, or with every table, most important first.
+//! The report as text: on one screen, or as all tables, most important first.
 
 mod amount;
 mod bottlenecks;
@@ -10,8 +10,8 @@ mod diff_sentence;
 mod findings;
 mod idle;
 mod load;
-mod look;
 mod names;
+mod options;
 mod prefixes;
 mod recorded;
 mod requests;
@@ -28,8 +28,8 @@ pub use brief::brief;
 pub use detail::detail_text;
 pub use diff::diff_text;
 pub(crate) use idle::words as cause_words;
-pub use look::Look;
 pub use names::{NameOrder, text as names_text};
+pub use options::ScreenOptions;
 pub(crate) use requests::request_figures;
 pub use short::short;
 pub use tables_csv::{Table, table_csv};
@@ -37,31 +37,31 @@ pub use verdict::verdict_lines;
 
 use crate::table::RunReport;
 
-/// How many names the screen has.
+/// Number of names in the full report.
 const NAMES: usize = 12;
 
-/// Returns every table of the report, without styles.
+/// Returns all tables of the report, without styles.
 pub fn text(report: &RunReport) -> String {
-    all(report, Look::default())
+    all(report, ScreenOptions::default())
 }
 
-/// Returns every table of the report.
-pub fn all(report: &RunReport, look: Look<'_>) -> String {
+/// Returns all tables of the report.
+pub fn all(report: &RunReport, options: ScreenOptions<'_>) -> String {
     let mut out = String::new();
-    verdict::put(report, look, &mut out);
-    recorded::put(report, &mut out);
+    verdict::write(report, options, &mut out);
+    recorded::write(report, &mut out);
     out.push('\n');
-    findings::put(report, look, &mut out);
-    requests::put(report, &mut out);
+    findings::write(report, options, &mut out);
+    requests::write(report, &mut out);
     out.push('\n');
-    prefixes::put(report, &mut out);
-    load::put(report, &mut out);
-    devices::put(report, &mut out);
-    idle::put(report, &mut out);
-    devices::put_ranks(report, &mut out);
-    slowest::put(report, &mut out);
-    start_up::put_settings(report, &mut out);
-    start_up::put(report, &mut out);
+    prefixes::write(report, &mut out);
+    load::write(report, &mut out);
+    devices::write(report, &mut out);
+    idle::write(report, &mut out);
+    devices::write_ranks(report, &mut out);
+    slowest::write(report, &mut out);
+    start_up::write_settings(report, &mut out);
+    start_up::write(report, &mut out);
     out.push_str(&names::text(report, NameOrder::Tsub, NAMES));
     out
 }

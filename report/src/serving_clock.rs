@@ -1,9 +1,9 @@
-//! Times of the trace ↔ serving time.
+//! Converts between times of the trace and serving time.
 
 use crate::table::{Pause, ServingTime};
 
-/// Converts times of the trace to serving time and back. Serving time begins at the start of the first request, with that time's own value, and does not
-/// advance during a pause. Without pauses it is the time of the trace, limited to the time with requests.
+/// Converts times of the trace to serving time and back. Both are equal at the start of the first request. Serving time
+/// does not advance during a pause. Without pauses, it equals the time of the trace, limited to the time with requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ServingClock {
     from_ns: i64,
@@ -13,7 +13,7 @@ pub(crate) struct ServingClock {
 }
 
 impl ServingClock {
-    /// Returns the clock of some serving time. The clock of a whole run does not change times.
+    /// Returns the clock of a serving time. The clock of a whole run does not change times.
     pub(crate) fn new(serving: &ServingTime) -> ServingClock {
         match serving.is_whole {
             true => ServingClock::whole(),
@@ -46,7 +46,7 @@ impl ServingClock {
         }
     }
 
-    /// Converts a time of the trace. A time outside becomes the nearest one inside.
+    /// Converts a time of the trace to serving time. A time outside becomes the nearest one inside.
     pub(crate) fn serving_ns(&self, ns: i64) -> i64 {
         let ns = ns.clamp(self.from_ns, self.to_ns);
         ns - self.last_pause(ns).map_or(0, |(pause, before_ns)| {
@@ -54,7 +54,7 @@ impl ServingClock {
         })
     }
 
-    /// Converts a serving time back. The time of a pause becomes the pause's end.
+    /// Converts a serving time to a time of the trace. The time of a pause becomes the end of the pause.
     pub(crate) fn trace_ns(&self, serving_ns: i64) -> i64 {
         let after = |(pause, before_ns): &(Pause, i64)| pause.from_ns - before_ns <= serving_ns;
         let last = self.pauses.partition_point(after).checked_sub(1);
@@ -65,13 +65,13 @@ impl ServingClock {
             })
     }
 
-    /// Returns the last pause that began before a time, and the length of all pauses before it.
+    /// Returns the last pause that started before a time, and the total length of all pauses before it.
     fn last_pause(&self, ns: i64) -> Option<(Pause, i64)> {
-        let before = self.pauses.partition_point(|(of, _)| of.from_ns < ns);
+        let before = self.pauses.partition_point(|(pause, _)| pause.from_ns < ns);
         Some(self.pauses[before.checked_sub(1)?])
     }
 
-    /// Returns the part of a span that is inside, in serving time; `None` if it is outside.
+    /// Returns the part of a span within serving time, in serving time, or `None` if no part of it is inside.
     pub(crate) fn clip(&self, (start_ns, end_ns): (i64, i64)) -> Option<(i64, i64)> {
         let is_short = start_ns == end_ns && (self.from_ns..=self.to_ns).contains(&start_ns);
         let (from_ns, to_ns) = (self.serving_ns(start_ns), self.serving_ns(end_ns));

@@ -1,24 +1,25 @@
-//! Slices of rows that nest → a tree of the stacks that they form.
+//! Builds a tree of stacks from nested slices.
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::{SliceRecord, thread_of};
 use crate::table::{RowKind, StackTime};
 use trace_store::hashed_map::HashedMap;
 
-/// Stacks that are told apart. What comes later counts for the deepest one that is known.
+/// Maximum number of distinct stacks. Beyond it, slices are counted in the nearest existing stack around them.
 const MOST: usize = 50_000;
 
-/// All stacks: the numbers of nodes are those of their places.
+/// A tree of stacks. The number of a node is its index.
 pub(crate) struct StackTree<'a> {
     keys: &'a [NameKey],
-    /// The process of each thread.
+    /// Process of each thread.
     processes: &'a [usize],
     nodes: Vec<StackTime>,
-    key_of: Vec<u32>,
+    node_keys: Vec<u32>,
     children: HashedMap<u32>,
 }
 
-/// Returns the hash of a name in a process or, if there is one, in a node. Two never have one.
+/// Returns the hash of a name in a process or, for a child, in a node. The hash is unique because the mixing is
+/// invertible.
 fn child(process: usize, node: Option<u32>, key: u32) -> u64 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let place = match node {
@@ -35,14 +36,14 @@ impl<'a> StackTree<'a> {
             keys,
             processes,
             nodes: Vec::new(),
-            key_of: Vec::new(),
+            node_keys: Vec::new(),
             children: HashedMap::default(),
         }
     }
 
-    /// The node of a slice in the one around it. Async work is no stack.
+    /// Returns the node of a slice inside `parent`, or `None` for async spans, which are not part of stacks.
     pub(crate) fn open(&mut self, parent: Option<u32>, slice: &SliceRecord) -> Option<u32> {
-        let process = self.process_of(slice)?;
+        let process = self.process(slice)?;
         let child = child(process, parent, slice.key);
         if let Some(node) = self.children.get(&child) {
             return Some(*node);
@@ -59,29 +60,29 @@ impl<'a> StackTree<'a> {
             name: key.name.clone(),
             ..StackTime::default()
         });
-        self.key_of.push(slice.key);
+        self.node_keys.push(slice.key);
         self.children.insert(child, number);
         Some(number)
     }
 
-    fn process_of(&self, slice: &SliceRecord) -> Option<usize> {
+    fn process(&self, slice: &SliceRecord) -> Option<usize> {
         let kind = self.keys.get(slice.key as usize)?.row_kind;
-        let thread = thread_of(slice.row).filter(|_| kind != RowKind::Async)?;
+        let thread = thread_of(slice.track).filter(|_| kind != RowKind::Async)?;
         self.processes.get(thread).copied()
     }
 
-    /// Counts a slice of a node. One that found no node of its own is a part of the node around it.
+    /// Counts a slice in a node. A slice without a node of its own adds only its self time to the node around it.
     pub(crate) fn count(&mut self, node: u32, key: u32, dur_ns: i64, self_ns: i64) {
-        let is_its_own = self.key_of[node as usize] == key;
+        let has_own_node = self.node_keys[node as usize] == key;
         let node = &mut self.nodes[node as usize];
         node.tsub_ns = node.tsub_ns.saturating_add(self_ns);
-        if is_its_own {
+        if has_own_node {
             node.ncall += 1;
             node.ttot_ns = node.ttot_ns.saturating_add(dur_ns);
         }
     }
 
-    /// The stacks, each behind the one around it.
+    /// Returns the stacks, each after the stack around it.
     pub(crate) fn finish(self) -> Vec<StackTime> {
         self.nodes
     }

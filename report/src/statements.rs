@@ -1,4 +1,4 @@
-//! The figures of a report as SQL, for the tables of a run.
+//! SQL statements for the figures of a report, over the tables of a run.
 
 macro_rules! statements {
     ($($name:literal),* $(,)?) => {
@@ -6,7 +6,7 @@ macro_rules! statements {
     };
 }
 
-/// Each statement of `report/sql`, and its name.
+/// Name and text of each statement in `report/sql`.
 pub const STATEMENTS: [(&str, &str); 11] = statements![
     "batching",
     "devices",
@@ -21,13 +21,13 @@ pub const STATEMENTS: [(&str, &str); 11] = statements![
     "vllm_metrics",
 ];
 
-/// The Python program that runs statements over the tables of a run with an engine which its user has.
+/// Python program that runs statements over the tables of a run, with a database engine that the user has installed.
 pub const SQL_ENGINE: &str = include_str!("../sql/engine.py");
 
-/// The statement of this name.
+/// Returns the statement with this name.
 pub fn statement(name: &str) -> Option<&'static str> {
     let mut statements = STATEMENTS.iter();
-    let found = statements.find(|(known, _)| *known == name);
+    let found = statements.find(|(statement_name, _)| *statement_name == name);
     found.map(|(_, text)| *text)
 }
 
@@ -50,7 +50,7 @@ mod tests {
         assert!(statement("names").is_some() && statement("name").is_none());
     }
 
-    /// A window without partitions has all rows of a cluster in one place.
+    /// Without partitions, a window would bring all rows of a cluster to one node.
     #[test]
     fn every_window_has_partitions() {
         for (name, text) in STATEMENTS {

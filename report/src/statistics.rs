@@ -1,32 +1,35 @@
-//! Whether two samples differ.
+//! Tests whether two samples differ.
 
 pub(crate) mod poisson;
 pub(crate) mod quantiles;
 
-/// Resamples of the bootstrap.
+/// Maximum number of bootstrap resamples.
 const RESAMPLES: usize = 1_000;
-/// Values that all resamples together may draw; of larger samples fewer resamples are made.
+/// Maximum number of values that all resamples together may draw. Larger samples get fewer resamples.
 const DRAWS: usize = 20_000_000;
 const LEAST_RESAMPLES: usize = 100;
 
-/// The probability that two samples of one population differ as much in rank (Mann-Whitney U, two-sided, normal approximation with
-/// correction for ties and continuity). `None` where a sample has fewer than eight values, or all are equal.
+/// Returns the probability that two samples of one population differ as much in rank. It is the two-sided Mann-Whitney
+/// U test, by the normal approximation with correction for ties and continuity. Returns `None` if a sample has fewer
+/// than eight values, or if all values are equal.
 pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [1.0, 1.0])
 }
 
-/// Returns the same probability for values in the order in which they came, such as the times of requests that waited for one another. Neighbours are similar
-/// then, so two samples of one population differ more than independent values would.
+/// Returns the same probability for values in the order in which they were observed, such as the times of requests that
+/// waited for each other. Neighbouring values are then similar, so two samples of one population differ more than
+/// independent values would.
 pub(crate) fn mann_whitney_in_order(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [one, other].map(variance_inflation))
 }
 
-/// Returns the factor by which dependence between neighbours increases the variance of a mean rank: the sum of the autocorrelations, up to the first one that
-/// chance explains. A steady trend does not count as dependence, because requests that arrive at once wait one after the other.
+/// Returns the factor by which dependence between neighbours increases the variance of a mean rank. It is computed from
+/// the sum of the autocorrelations, up to the first one that chance explains. A steady trend does not count as
+/// dependence, because requests that arrive at once wait one after the other.
 fn variance_inflation(values: &[i64]) -> f64 {
     /// Maximum number of autocorrelations.
     const LAGS: usize = 1_000;
-    /// Minimum share of the variance that such a trend explains.
+    /// Minimum share of the variance that a trend must explain to be removed.
     const TREND: f64 = 0.9;
     let mean = (values.len() as f64 - 1.0) / 2.0;
     let mut from_mean = ranks(values);
@@ -49,7 +52,7 @@ fn variance_inflation(values: &[i64]) -> f64 {
     1.0 + 2.0 * dependent.sum::<f64>()
 }
 
-/// Returns the rank of each value, from 0 on. Equal values share the mean of their ranks.
+/// Returns the rank of each value, counted from 0. Equal values share the mean of their ranks.
 fn ranks(values: &[i64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|nth| values[*nth]);
@@ -64,26 +67,26 @@ fn ranks(values: &[i64]) -> Vec<f64> {
     ranks
 }
 
-/// Tests ranks. `inflations` has a factor for the variance of each sample. If the samples hardly overlap, they differ in their dependence too, and the lower
-/// factor applies.
+/// Runs the rank test. `inflations` has a factor for the variance of each sample. If the samples hardly overlap, the
+/// lower factor applies, because their dependence differs too.
 fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
     const LEAST: usize = 8;
-    /// Share of the pairs of two values in which the value of one sample is the greater one.
+    /// Minimum share of pairs in which the value of the same sample is greater, for the samples to be apart.
     const APART: f64 = 0.95;
     if one.len() < LEAST || other.len() < LEAST {
         return None;
     }
-    let of = |values: &[i64], is_one| -> Vec<(i64, bool)> {
+    let labelled = |values: &[i64], is_one| -> Vec<(i64, bool)> {
         values.iter().map(|value| (*value, is_one)).collect()
     };
-    let mut all = [of(one, true), of(other, false)].concat();
+    let mut all = [labelled(one, true), labelled(other, false)].concat();
     all.sort_unstable();
     let (mut rank_sum, mut ties, mut from) = (0.0, 0.0, 0);
     for same in all.chunk_by(|one, next| one.0 == next.0) {
         let to = from + same.len();
         let (n, mean_rank) = (same.len() as f64, (from + to + 1) as f64 / 2.0);
-        let of_one = same.iter().filter(|(_, is_one)| *is_one).count();
-        rank_sum += mean_rank * of_one as f64;
+        let from_one = same.iter().filter(|(_, is_one)| *is_one).count();
+        rank_sum += mean_rank * from_one as f64;
         ties += n * n * n - n;
         from = to;
     }
@@ -108,7 +111,7 @@ fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
     Some(erfc(z / std::f64::consts::SQRT_2))
 }
 
-/// Where the ratio of the means (other / one) lies with 95 %, by the bootstrap's percentiles.
+/// Returns the 95 % confidence interval of the ratio of the means (other / one), from the percentiles of the bootstrap.
 pub fn ratio_interval(one: &[i64], other: &[i64]) -> Option<(f64, f64)> {
     if one.len() < 2 || other.len() < 2 {
         return None;
@@ -130,7 +133,7 @@ pub fn ratio_interval(one: &[i64], other: &[i64]) -> Option<(f64, f64)> {
     Some((at(25)?, at(975)?))
 }
 
-/// The complementary error function (Abramowitz and Stegun 7.1.26, off by at most 1.5e-7).
+/// Computes the complementary error function (Abramowitz and Stegun 7.1.26, with an error of at most 1.5e-7).
 fn erfc(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x);
     let polynomial = t
@@ -140,8 +143,8 @@ fn erfc(x: f64) -> f64 {
     polynomial * (-x * x).exp()
 }
 
-/// Whether the last of ascending values lies apart from the others: by Dixon's test at 99 % for 3 to 10 values, for more by three standard deviations of the others.
-/// Two values cannot tell.
+/// Returns true if the last of ascending values is an outlier. The test is Dixon's at 99 % for 3 to 10 values, and
+/// three standard deviations of the other values for more. Two values are never apart.
 pub(crate) fn is_last_apart(values: &[i64]) -> bool {
     /// Critical values for 3 to 10 values (Rorabacher 1991, two-sided).
     const DIXON: [f64; 8] = [0.994, 0.926, 0.821, 0.740, 0.680, 0.634, 0.598, 0.568];
@@ -173,8 +176,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_tell_samples_apart() {
-        // By hand: one from 1 to 10, the other from 6 to 15. Tied are 6 to 10. U = 12.5, z = (37.5 − 0.5) / sqrt(174.3421), p = 0.005074
+    fn ranks_distinguish_samples() {
+        // Computed by hand: one sample from 1 to 10, the other from 6 to 15, with ties from 6 to 10. U = 12.5, z =
+        // (37.5 − 0.5) / sqrt(174.3421), p = 0.005074
         let (one, other): (Vec<i64>, Vec<i64>) = ((1..=10).collect(), (6..=15).collect());
         let p = mann_whitney(&one, &other).unwrap();
         assert!((p - 0.005_074).abs() < 1e-5, "{p}");
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_follow_each_other_say_less() {
+    fn dependent_values_are_weaker_evidence() {
         let numbers = || {
             let mut numbers = fastrand::Rng::with_seed(7);
             std::iter::repeat_with(move || numbers.i64(0..1_000))
@@ -192,21 +196,21 @@ mod tests {
         let independent: Vec<i64> = numbers().take(400).collect();
         assert!(variance_inflation(&independent) < 1.3);
         // Each value occurs ten times in a row, so 40 of them are independent.
-        let waits: Vec<i64> = numbers().take(40).flat_map(|of| [of; 10]).collect();
+        let waits: Vec<i64> = numbers().take(40).flat_map(|value| [value; 10]).collect();
         let inflation = variance_inflation(&waits);
         assert!((7.0..13.0).contains(&inflation), "{inflation}");
-        let later: Vec<i64> = waits.iter().map(|of| of + 120).collect();
+        let later: Vec<i64> = waits.iter().map(|value| value + 120).collect();
         let alone = mann_whitney(&waits, &later).unwrap();
         let in_order = mann_whitney_in_order(&waits, &later).unwrap();
         assert!(alone < 0.001 && in_order > 0.05, "{alone} {in_order}");
-        let ramp: Vec<i64> = (0..40).map(|of| of + of % 3).collect();
+        let ramp: Vec<i64> = (0..40).map(|value| value + value % 3).collect();
         for alike in [&[5; 40][..], &ramp, &[]] {
             assert!((1.0..1.1).contains(&variance_inflation(alike)), "{alike:?}");
         }
     }
 
     #[test]
-    fn the_interval_has_the_ratio() {
+    fn the_interval_contains_the_ratio() {
         let one: Vec<i64> = (0..400).map(|value| 1_000 + value % 37).collect();
         let twice: Vec<i64> = one.iter().map(|value| 2 * value).collect();
         let (low, high) = ratio_interval(&one, &twice).unwrap();
@@ -217,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_last_value_is_apart_or_not() {
-        // Q = 30/33 of four is below 0.926, 60/63 above; of two nothing tells.
+        // For four values, Q = 30/33 is below 0.926 and 60/63 is above it. Two values are never apart.
         assert!(!is_last_apart(&[0, 1, 3, 33]) && is_last_apart(&[0, 1, 3, 63]));
         assert!(!is_last_apart(&[0, 1_000]) && !is_last_apart(&[]) && !is_last_apart(&[5; 4]));
         let mut many: Vec<i64> = (0..20).collect();

@@ -1,6 +1,6 @@
-//! What a report has, as plain structs.
+//! The data of a report, as plain structs.
 
-/// Defines an enum whose values have names, which the JSON has too.
+/// Defines an enum whose values have names, which are also used in the JSON.
 macro_rules! named_enum {
     ($(#[$attribute:meta])* $vis:vis $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
         $(#[$attribute])*
@@ -13,7 +13,7 @@ macro_rules! named_enum {
             /// All values, in their order.
             $vis const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
 
-            /// Returns its name, as in the JSON.
+            /// Returns the name of this value, as in the JSON.
             $vis fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name,)*

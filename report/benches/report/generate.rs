@@ -1,4 +1,4 @@
-//! A trace as a merge leaves it: an engine, workers with a device each, and the requests that they serve.
+//! Generates a trace as a merge writes it: an engine, workers with one device each, and the requests that they serve.
 
 use std::fmt;
 use std::fs::File;
@@ -10,10 +10,10 @@ const FRONTEND: usize = 1;
 const ENGINE: usize = 2;
 const FIRST_WORKER: usize = 10;
 const FIRST_DEVICE: usize = 100;
-/// Requests at a time, and tokens of each.
+/// Number of requests at a time, and number of tokens of each.
 const BATCH: u64 = 16;
 const TOKENS: u64 = 24;
-/// Kernels of a step, and how long one takes, in ns.
+/// Number of kernels per step, and duration of a kernel in ns.
 const KERNELS: u64 = 20;
 const KERNEL_NS: u64 = 90_000;
 const NAMES: [&str; 5] = [
@@ -24,13 +24,13 @@ const NAMES: [&str; 5] = [
     "mlp_down",
 ];
 
-/// Returns the trace of a size in MB; generates it if it is not there.
+/// Returns the trace with a size in MB. Generates it if it does not exist.
 pub(crate) fn trace(megabytes: u64) -> Result<PathBuf, String> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{megabytes}.json"));
     let generate = || {
         let part = path.with_extension("part");
         write(&part, megabytes * 1_000_000)?;
-        std::fs::rename(&part, &path) // last, so that an interrupted generation starts anew
+        std::fs::rename(&part, &path) // last, so that an interrupted generation is repeated
     };
     match path.exists() {
         true => Ok(path),
@@ -52,7 +52,7 @@ fn write(path: &Path, bytes: u64) -> io::Result<()> {
         bytes: 0,
         launches: 0,
     };
-    trace.put(format_args!("{{\"traceEvents\":[\n"))?;
+    trace.write(format_args!("{{\"traceEvents\":[\n"))?;
     trace.name(FRONTEND, "APIServer", "")?;
     trace.name(ENGINE, "EngineCore", "")?;
     for worker in 0..WORKERS {
@@ -66,14 +66,14 @@ fn write(path: &Path, bytes: u64) -> io::Result<()> {
         now_ns = trace.batch(now_ns, &mut step)?;
     }
     let end_us = now_ns / 1_000;
-    trace.put(format_args!(
+    trace.write(format_args!(
         "{{\"ph\":\"i\",\"pid\":{FRONTEND},\"tid\":1,\"ts\":{end_us},\"s\":\"t\",\"name\":\"end\"}}\n]}}\n"
     ))?;
     trace.file.flush()
 }
 
 impl Trace {
-    fn put(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
+    fn write(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
         let text = text.to_string();
         self.bytes += text.len() as u64;
         self.file.write_all(text.as_bytes())
@@ -84,12 +84,12 @@ impl Trace {
             let args = format_args!(
                 "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":1,\"name\":\"process_{what}\",\"args\":{{\"{key}\":\"{value}\"}}}},\n"
             );
-            self.put(args)?;
+            self.write(args)?;
         }
         Ok(())
     }
 
-    /// Writes a span on a row, named and with a category.
+    /// Writes a span on a thread, with its name and category.
     fn span(
         &mut self,
         (pid, tid): (usize, u64),
@@ -101,7 +101,7 @@ impl Trace {
         let args = format_args!(
             "{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":{us:.3},\"dur\":{dur_us:.3},\"name\":\"{name}\",\"cat\":\"{category}\",\"args\":{{{args}}}}},\n"
         );
-        self.put(args)
+        self.write(args)
     }
 
     fn instant(&mut self, name: &str, ns: u64, args: fmt::Arguments<'_>) -> io::Result<()> {
@@ -109,10 +109,10 @@ impl Trace {
         let args = format_args!(
             "{{\"ph\":\"i\",\"pid\":{ENGINE},\"tid\":1,\"ts\":{us:.3},\"s\":\"t\",\"name\":\"{name}\",\"cat\":\"request\",\"args\":{{{args}}}}},\n"
         );
-        self.put(args)
+        self.write(args)
     }
 
-    /// Writes a batch of requests, served to its end. Returns when that is.
+    /// Writes a batch of requests until all of them are served. Returns the end of the last one.
     fn batch(&mut self, from_ns: u64, step: &mut u64) -> io::Result<u64> {
         let ids: Vec<String> = (0..BATCH)
             .map(|number| format!("cmpl-{from_ns:x}-{number}"))
@@ -135,11 +135,11 @@ impl Trace {
                 )?;
             }
         }
-        for (row, id) in (10..).zip(&ids) {
+        for (thread, id) in (10..).zip(&ids) {
             let args = format_args!(
                 "\"request_id\":\"{id}\",\"output_tokens\":{TOKENS},\"reason\":\"length\""
             );
-            let place = (FRONTEND, row); // requests of one time are on rows of their own
+            let place = (FRONTEND, thread); // each request is on its own track, because they overlap
             self.span(
                 place,
                 ("http.request", "request"),
@@ -150,13 +150,13 @@ impl Trace {
         Ok(now_ns + 300_000)
     }
 
-    /// Writes a step of all workers. Returns when it is over.
+    /// Writes a step of all workers, and returns its end.
     fn step(&mut self, from_ns: u64, step: u64, ids: &str) -> io::Result<u64> {
         let (engine, us) = ((ENGINE, 1), from_ns as f64 / 1e3);
         let args = format_args!(
             "{{\"ph\":\"C\",\"pid\":{ENGINE},\"tid\":1,\"ts\":{us:.3},\"name\":\"requests\",\"args\":{{\"running\":{BATCH},\"waiting\":0}}}},\n"
         );
-        self.put(args)?;
+        self.write(args)?;
         let worker_ns = from_ns + 200_000;
         let gap_ns = |kernel: u64| (kernel * 7 + step) % 11 * 2_000;
         let busy_ns: u64 = (0..KERNELS).map(|kernel| KERNEL_NS + gap_ns(kernel)).sum();

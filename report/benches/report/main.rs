@@ -1,11 +1,12 @@
-//! The cost of a report: `cargo bench --profile dist -p trace-report --bench report [-- MB]`.
+//! Measures the cost of a report: `cargo bench --profile dist -p trace-report --bench report [-- MB]`.
 //!
-//! Generates once a trace of that size (1,500 MB by default, kept under `target/tmp`): an engine, eight workers with a device each, 16 requests at a
-//! time. Then it makes a report of it, and merges it to /dev/null for comparison, five times in turn, each in a process of its own. Prints
-//! `RESULT report_<MB> <CPU s per GB> <CPU as a multiple of the merge's> <peak anonymous MB>`.
+//! Generates a trace of that size once (1,500 MB by default, kept under `target/tmp`): an engine, eight workers with
+//! one device each, and 16 requests at a time. Creates a report of it, and for comparison merges it to /dev/null, five
+//! times in turn, each in its own process. Prints `RESULT report_<MB> <CPU s per GB> <CPU as a multiple of the merge's>
+//! <peak anonymous MB>`.
 //!
-//! With `page`, a page of 100,000 requests is opened in a headless Chromium five times:
-//! `RESULT page_100000_requests <least ms until it is drawn> <MB of the page>`.
+//! With `page`, it opens a page of 100,000 requests in a headless Chromium five times, and prints `RESULT
+//! page_100000_requests <least ms until it is drawn> <MB of the page>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 mod generate;
@@ -20,11 +21,11 @@ use trace_report::{ReportOptions, Request, RunReport, page, screen};
 
 const ROUNDS: u32 = 5;
 const MEGABYTES: u64 = 1_500;
-/// Size of the trace that the page is made of, and the number of requests on the page.
+/// Size of the trace from which the page is created, and number of requests on the page.
 const PAGE_MEGABYTES: u64 = 20;
 const REQUESTS: usize = 100_000;
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
-/// Make this program write one report, or one merge, so that only this is measured.
+/// Options with which this program runs one report, or one merge, so that only this is measured.
 const REPORT: &str = "--report";
 const MERGE: &str = "--merge";
 
@@ -53,9 +54,9 @@ fn measure(megabytes: u64) -> Result<(), String> {
     let used = |what: &str| watched(Child::new([what, &words])?.into_command());
     let (mut cpu_s, mut merge_cpu_s, mut peak) = (f64::MAX, f64::MAX, 0);
     for _ in 0..ROUNDS {
-        let of_report = used(REPORT)?;
-        cpu_s = cpu_s.min(of_report.cpu_s);
-        peak = peak.max(of_report.peak_anonymous_bytes);
+        let usage = used(REPORT)?;
+        cpu_s = cpu_s.min(usage.cpu_s);
+        peak = peak.max(usage.peak_anonymous_bytes);
         merge_cpu_s = merge_cpu_s.min(used(MERGE)?.cpu_s);
     }
     println!(
@@ -67,9 +68,9 @@ fn measure(megabytes: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens a page with the requests of a small trace, again and again.
+/// Opens a page with many copies of the requests of a small trace.
 fn measure_page() -> Result<(), String> {
-    let of_file = |error: std::io::Error| error.to_string();
+    let file_error = |error: std::io::Error| error.to_string();
     let mut report = read(&generate::trace(PAGE_MEGABYTES)?)?;
     let few = std::mem::take(&mut report.request);
     let many = few.iter().cycle().take(REQUESTS).zip(0..);
@@ -84,13 +85,16 @@ fn measure_page() -> Result<(), String> {
         .collect();
     let page = page(&report, "bench", None).map_err(|error| error.to_string())?;
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page.html");
-    std::fs::write(&file, &page).map_err(of_file)?;
+    std::fs::write(&file, &page).map_err(file_error)?;
     let mut least_ms = f64::MAX;
     for _ in 0..ROUNDS {
-        let output = Command::new(BROWSER).arg(&file).output().map_err(of_file)?;
-        let seen: serde_json::Value = serde_json::from_slice(&output.stdout)
+        let output = Command::new(BROWSER)
+            .arg(&file)
+            .output()
+            .map_err(file_error)?;
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout)
             .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
-        least_ms = least_ms.min(seen["open_ms"].as_f64().unwrap_or(f64::MAX));
+        least_ms = least_ms.min(shown["open_ms"].as_f64().unwrap_or(f64::MAX));
     }
     let megabytes = page.len() as f64 / 1e6;
     println!("RESULT page_{REQUESTS}_requests {least_ms:.0} {megabytes:.1}");
@@ -103,7 +107,7 @@ fn read(path: &Path) -> Result<RunReport, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Makes a report, which must have found what was generated.
+/// Creates a report, and checks that it found what was generated.
 fn report(path: &Path) -> Result<(), String> {
     let report = read(path)?;
     let (devices, requests) = (report.idle.len(), report.requests.ok);

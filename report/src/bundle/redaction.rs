@@ -1,8 +1,8 @@
 //! Copies a merged trace without its private parts.
-//!
-//! In: the trace that a merge wrote, one event per line. Out: the same events with their times, rows and names of code. Only members and args listed
-//! here are kept. Everything else is left out and counted: texts in args, members that are not known, paths in names, arguments in names of processes. Ids of requests,
-//! communicators, hosts and inputs become pseudonyms.
+//! Reads the trace that a merge wrote, one event per line, and writes the same events with their times, tracks and
+//! names of code. Only members and args listed here are kept. Everything else is left out and counted: texts in args,
+//! unknown members, paths in names, arguments in process names. Ids of requests, communicators, hosts and inputs become
+//! pseudonyms.
 
 use super::texts::{Pseudonyms, code_name, is_ours, is_word, role};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ const WORDS: [&str; 24] = [
     "graph_mode",
     "kv_role",
 ];
-/// Args that are the id of a request. With an `s`, they are lists of ids.
+/// Args that contain the id of a request. With an `s` appended, they contain a list of ids.
 const REQUEST_IDS: [&str; 12] = [
     "request_id",
     "internal_id",
@@ -67,14 +67,14 @@ const REQUEST_IDS: [&str; 12] = [
 const COMMUNICATORS: [&str; 3] = ["comm", "Process Group Name", "Process Group Ranks"];
 /// Args that are lists of numbers. Other lists may be the tokens of a prompt.
 const LISTS: [&str; 3] = ["request_numbers", "output_tokens_each", "capture_sizes"];
-/// Args that are numbers from which a prompt or a user could be found.
+/// Numeric args that could identify a prompt or a user.
 const PRIVATE_NUMBERS: [&str; 6] = ["block_hash", "hash", "seed", "token", "token_id", "user_id"];
 /// Prefix of the part of a process's labels that contains its pid. [`HOST`] may follow.
 const PID: &str = "pid ";
 const HOST: &str = " host ";
 /// Prefix of the part of a process's labels that names the trace with all kernels of a device.
 const SAMPLED: &str = "sampled; all kernels in ";
-/// Maximum bytes of a number.
+/// Maximum length of a number in bytes.
 const MOST_DIGITS: usize = 40;
 
 /// The names that replace private texts of a trace, and counts of the texts that were removed.
@@ -99,7 +99,7 @@ impl Default for Redaction {
             communicators: Pseudonyms::new("c"),
             hosts: Pseudonyms::new("host"),
             inputs: Pseudonyms::new("input"),
-            // Hexadecimal numbers, as viewers expect, that no recorder counts up to.
+            // Hexadecimal, as viewers expect, and larger than any id that a recorder counts up to.
             ids: Pseudonyms::new("0xfeed0000"),
             left_out: 0,
             shortened: 0,
@@ -141,7 +141,7 @@ impl Redaction {
         out.flush()
     }
 
-    /// Returns an event without private values; `None` for metadata that is not known.
+    /// Returns an event without private values, or `None` for unknown metadata.
     fn event(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let is_metadata = last_member(line, b"ph") == Some(b"\"M\"");
         let about = match is_metadata {
@@ -171,7 +171,7 @@ impl Redaction {
         Some(object_of(members))
     }
 
-    /// Returns args without private values. The args of metadata are a name, labels or a number.
+    /// Returns args without private values. Metadata args contain a name, labels or a number.
     fn args(&mut self, args: &[u8], about: Option<Metadata>) -> Vec<u8> {
         let members = Members::of(args).filter_map(|(key, value)| {
             let name = std::str::from_utf8(key).ok()?;
@@ -229,7 +229,7 @@ impl Redaction {
         is_kept.then_some(Cow::from(value))
     }
 
-    /// Returns the id of an arrow or an async span, which may be a text from the program.
+    /// Returns the id of an arrow or an async span. A textual id from the program gets a pseudonym.
     fn id<'a>(&mut self, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let Some(id) = text(value) else {
             return number(value);
@@ -244,7 +244,7 @@ impl Redaction {
         }
     }
 
-    /// Returns the labels of a process without hosts and names of files.
+    /// Returns the labels of a process without hosts and file names.
     fn labels(&mut self, labels: &str) -> String {
         let parts = labels.split(',').map(|part| {
             let part = part.trim();
@@ -287,7 +287,7 @@ impl Redaction {
         json_text(&short).unwrap_or_default()
     }
 
-    /// Returns what was removed or replaced and how often, one phrase each.
+    /// Returns one phrase for each kind of text that was removed or replaced, with its count.
     pub(super) fn summary(&self) -> Vec<String> {
         let counts = [
             ("args left out (texts, lists and objects)", self.left_out),
@@ -309,7 +309,7 @@ impl Redaction {
     }
 }
 
-/// Metadata that the copy keeps.
+/// Kinds of metadata that the copy keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metadata {
     Process,
@@ -330,7 +330,7 @@ fn metadata(name: &[u8]) -> Option<Metadata> {
     })
 }
 
-/// Returns the `otherData` of a trace without names of hosts, files and runs.
+/// Returns the `otherData` of a trace without the names of hosts, files and runs.
 fn other_data(head: &[u8]) -> Value {
     let head = [head.trim_ascii_end(), b"]}"].concat();
     let head: Value = serde_json::from_slice(&head).unwrap_or_default();
@@ -345,7 +345,7 @@ fn other_data(head: &[u8]) -> Value {
     json!(serde_json::Map::from_iter(kept))
 }
 
-/// Returns a value if it is a number, true, false or null.
+/// Returns the value if it is a number, true, false or null.
 fn number(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let is_kept = !matches!(value.first()?, b'"' | b'[' | b'{') && value.len() <= MOST_DIGITS;
     is_kept.then_some(Cow::from(value))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// Words that recorders and merges write into names and labels of processes.
+/// Words that recorders and merges write into process names and labels.
 #[rustfmt::skip]
 const WORDS: [&str; 32] = [
     "·", "±", "fork", "host", "tracks", "Ascend", "Hardware", "CANN",
@@ -12,11 +12,11 @@ const WORDS: [&str; 32] = [
 ];
 /// Prefix of the name of a device in XLA traces, before its kind and number.
 const XLA: &str = "/device:";
-/// Maximum bytes of a word that is kept.
+/// Maximum length of a kept word in bytes.
 const MOST_BYTES: usize = 40;
-/// Maximum characters of a name of code. Longer ones may be prompts.
+/// Maximum number of characters of a name of code. Longer names may be prompts.
 const MOST_CHARS: usize = 120;
-/// Last parts of the paths of well-known requests. Others may be the name of a user or a file.
+/// Last path components of well-known HTTP routes. Any other last component may be the name of a user or a file.
 const ROUTES: [&str; 8] = [
     "chat",
     "completions",
@@ -27,29 +27,29 @@ const ROUTES: [&str; 8] = [
     "metrics",
     "models",
 ];
-/// Prefix of many keys.
+/// Prefix of many API keys.
 const KEY: &str = "sk-";
-/// Ends of the names of scripts, which are the user's own.
+/// Suffixes of script names, which the user chose.
 const SCRIPTS: [&str; 2] = [".py", ".sh"];
-/// Minimum bytes of a word with digits that looks like a key.
+/// Minimum length in bytes of a word that looks like a key if it also has [`KEY_DIGITS`] digits.
 const KEY_BYTES: usize = 20;
 const KEY_DIGITS: usize = 4;
 
-/// Returns true if a text is one short word, such as `float16`, `stop` or `0.11.0`.
+/// Returns true if the text is one short word, such as `float16`, `stop` or `0.11.0`.
 pub(super) fn is_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.+-".contains(&byte);
     let is_short = !text.is_empty() && text.len() <= MOST_BYTES;
     is_short && text.bytes().all(is_plain) && !is_key(text)
 }
 
-/// Returns true if a word looks like a key.
+/// Returns true if the word looks like an API key.
 fn is_key(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_long = word.len() >= KEY_BYTES && digits >= KEY_DIGITS;
     word.starts_with(KEY) || is_long && !word.contains(['.', ':'])
 }
 
-/// Returns true if every word of a text is one that recorders and merges write, or a number.
+/// Returns true if the text consists only of numbers and of words that recorders and merges write.
 pub(super) fn is_ours(text: &str) -> bool {
     text.split_whitespace().all(is_known)
 }
@@ -64,8 +64,8 @@ fn is_known(word: &str) -> bool {
     WORDS.contains(&word) || word == "ns" || is_number() || is_signal()
 }
 
-/// Returns a name of code without its paths: each is cut to its last part if that is a file or a well-known request. Addresses, keys and other ends of paths
-/// are replaced by an ellipsis, and a long name is cut.
+/// Returns a name of code without its paths. A path that ends in a file or a well-known route is cut to that last part.
+/// Addresses, keys and other paths are replaced by an ellipsis, and long names are cut.
 pub(super) fn code_name(name: &str) -> String {
     let words = name.split(' ').map(|word| {
         let word = word.split_once('?').map_or(word, |(path, _)| path);
@@ -81,7 +81,7 @@ pub(super) fn code_name(name: &str) -> String {
     name
 }
 
-/// Returns a name without the path in it.
+/// Returns the name without the path in it.
 fn without_path(name: String) -> String {
     // A path may contain spaces, so everything between the first and the last separator belongs to it.
     let separators = ['/', '\\'];
@@ -98,8 +98,8 @@ fn without_path(name: String) -> String {
     format!("{}{}", &name[..start], if is_kept { rest } else { "…" })
 }
 
-/// Returns the name of a process without paths, arguments and values: its first word, and later words that recorders and merges write. A merge tells processes of
-/// one name apart by their host or file, which is left out.
+/// Returns the name of a process without paths, arguments and values: its first word, and later words that recorders
+/// and merges write. A merge appends the host or file to processes with the same name; that is left out too.
 pub(super) fn role(name: &str) -> String {
     if let Some(at) = name.find(XLA) {
         let is_part = |letter: &char| letter.is_ascii_alphanumeric() || *letter == ':';
@@ -131,7 +131,7 @@ pub(super) fn role(name: &str) -> String {
     segments.collect::<Vec<_>>().join(" · ")
 }
 
-/// Pseudonyms of texts, such as `r1`, `r2`. The same text always has the same pseudonym.
+/// Pseudonyms such as `r1` and `r2`. The same text always gets the same pseudonym.
 #[derive(Debug)]
 pub(super) struct Pseudonyms {
     prefix: &'static str,
@@ -139,7 +139,7 @@ pub(super) struct Pseudonyms {
 }
 
 impl Pseudonyms {
-    /// Returns pseudonyms that begin with `prefix`.
+    /// Creates pseudonyms that begin with `prefix`.
     pub(super) fn new(prefix: &'static str) -> Pseudonyms {
         Pseudonyms {
             prefix,

@@ -55,12 +55,12 @@ impl BundleArgs {
         Ok(self)
     }
 
-    /// Writes the bundle. Returns what is in it, line by line.
+    /// Writes the bundle and returns a list of its contents, one line each.
     ///
     /// # Errors
-    /// As [`read`](crate::read()), and if the bundle cannot be written.
+    /// Returns the errors of [`read`](crate::read()), and an error if the bundle cannot be written.
     pub fn write(&self, progress: &Progress) -> Result<String, Error> {
-        Replaced::Bundle.check(&self.out, &[])?; // before all is read
+        Replaced::Bundle.check(&self.out, &[])?; // fails before the run is read
         let mut bundle = bundle(&self.runs.options(&self.paths), progress)?;
         let contents = contents(&bundle.members, &bundle.removed);
         bundle.members.insert(
@@ -73,13 +73,13 @@ impl BundleArgs {
         );
         let packed = archive(FOLDER, &bundle.members)
             .map_err(|source| Error::of_write(&self.out, source))?;
-        ReadyFile::write(&self.out, Replaced::Bundle, &packed)?.put()?;
+        ReadyFile::write(&self.out, Replaced::Bundle, &packed)?.persist()?;
         let bytes = grouped(packed.len() as u64);
         Ok(format!("{}: {bytes} bytes\n{contents}", self.out.display()))
     }
 }
 
-/// Returns a list of what is in a bundle, and of what was removed.
+/// Lists the contents of a bundle and the texts that were removed.
 fn contents(members: &[Member], removed: &[String]) -> String {
     let mut out = String::new();
     for member in members {

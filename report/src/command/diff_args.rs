@@ -1,4 +1,4 @@
-//! The arguments of `sa-profile diff`, and what they print.
+//! The arguments of `sa-profile diff`, and their output.
 
 use crate::condition::{Condition, parse_condition};
 use crate::fold::run_diff::compare;
@@ -11,13 +11,13 @@ use clap::Args;
 use std::path::PathBuf;
 use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};
 
-/// Sets two recorded runs side by side: what became slower, and why.
+/// Compares two recorded runs: what became slower, and why.
 #[derive(Args, Clone, Debug)]
 pub struct DiffArgs {
     /// The run to compare with: run directory, fragments or Chrome trace
     #[arg(value_name = "BEFORE")]
     one: PathBuf,
-    /// The run that is compared [default: the newest run]
+    /// The run to look at [default: the newest run]
     #[arg(value_name = "AFTER")]
     other: Option<PathBuf>,
     /// Another run of the first side
@@ -29,27 +29,28 @@ pub struct DiffArgs {
     /// Exit with 1 if this holds, such as 'p95(ttft) > +5%'; may be given several times
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
     fail_if: Vec<Condition>,
-    /// Everything as JSON (docs/compare.md#json)
+    /// Print everything as JSON (docs/compare.md#json)
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     selection: SelectionArgs,
 }
 
-/// What a comparison prints, and which conditions hold.
+/// The output of a comparison, and the conditions that hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// For standard output.
+    /// Text for standard output.
     pub text: String,
-    /// Each condition that holds, in words.
+    /// The conditions that hold, one sentence each.
     pub failures: Vec<String>,
 }
 
 impl DiffArgs {
-    /// Compares the runs that `find` chooses of the given paths, or of the default directory for no path.
+    /// Compares the runs that `find` chooses from the given paths, or from the default directory if a path is missing.
     ///
     /// # Errors
-    /// The errors of `find` and of [`read`](crate::read()) for each run, and if a run lacks what a condition compares.
+    /// Returns the errors of `find` and of [`read`](crate::read()) for each run, and an error if a run lacks a value
+    /// that a condition compares.
     pub fn compare<E: From<Error>>(
         &self,
         find: impl Fn(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,

@@ -1,4 +1,4 @@
-//! `--export`: to which format, and for a format of several files to which folder.
+//! Parses `--export` and writes the files of a format that needs a folder.
 
 use super::whole_file::{ReadyFile, Replaced};
 use crate::export::{ExportFile, StackFormat};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use trace_merge::Error;
 
-/// What is asked for.
+/// Requested format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Export {
-    /// Stacks, to be printed.
+    /// Stacks, printed to standard output.
     Stacks(StackFormat),
-    /// The files of NeMo Agent Toolkit, to be written to this folder.
+    /// The files of NeMo Agent Toolkit, written to this folder.
     Nat(PathBuf),
 }
 
-/// Reads `speedscope`, or `nat=FOLDER`.
+/// Parses the value of `--export`, such as `speedscope` or `nat=FOLDER`.
 pub(super) fn parse_export(text: &str) -> Result<Export, String> {
     let stacks = |format| StackFormat::from_str(format, false).map(Export::Stacks);
     let found = match text.split_once('=') {
@@ -30,7 +30,8 @@ pub(super) fn parse_export(text: &str) -> Result<Export, String> {
     found.ok_or_else(|| format!("{expected}, found {text:?}"))
 }
 
-/// Writes files to a folder, which is made where there is none. Says where they are. Whether it can be written is known before `files` are; if that fails, no folder and no file is new.
+/// Writes files to a folder, which is created if necessary, and returns a message that names them. Fails before `files`
+/// is called if the folder is not writable. On failure, no new folder or file remains.
 pub(super) fn write(
     folder: &Path,
     files: impl FnOnce() -> Result<Vec<ExportFile>, Error>,
@@ -47,13 +48,13 @@ pub(super) fn write(
         let ready = ReadyFile::write(&path, Replaced::Same, file.text.as_bytes())?;
         Ok((ready, file.name))
     };
-    // All files before the first of them has its name.
+    // All files are written before the first one is renamed, so a failure leaves no partial set.
     let ready = files().and_then(|files| files.into_iter().map(write).collect());
     if ready.is_err() && is_new {
-        // One that others wrote to meanwhile stays.
+        // This fails if another program has created a file in the folder meanwhile, so that file is kept.
         let _ = std::fs::remove_dir(folder);
     }
     let (ready, names): (Vec<ReadyFile>, Vec<&str>) = ready?;
-    ready.into_iter().try_for_each(ReadyFile::put)?;
+    ready.into_iter().try_for_each(ReadyFile::persist)?;
     Ok(format!("{}: {}", folder.display(), names.join(", ")))
 }

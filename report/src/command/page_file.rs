@@ -6,17 +6,17 @@ use crate::table::RunReport;
 use std::path::{Path, PathBuf};
 use trace_merge::Error;
 
-/// Writes the page of a report on these paths. Says where it is.
+/// Writes the page of a report on these paths, and returns a message with its path.
 pub(super) fn write(
     path: &Path,
     report: &RunReport,
     paths: &[PathBuf],
     is_newest: bool,
 ) -> Result<String, Error> {
-    let of: Vec<String> = paths.iter().map(|path| shown(path)).collect();
-    let of = of.join(" ");
-    let page = page(report, &of, opened(paths, is_newest).as_deref())?;
-    ReadyFile::write(path, Replaced::Page, page.as_bytes())?.put()?;
+    let inputs: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+    let inputs = inputs.join(" ");
+    let page = page(report, &inputs, open_argument(paths, is_newest).as_deref())?;
+    ReadyFile::write(path, Replaced::Page, page.as_bytes())?.persist()?;
     let kb = page.len().div_ceil(1_000);
     Ok(format!(
         "{} ({kb} kB): open it in a browser",
@@ -28,16 +28,17 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Returns the argument with which `sa-profile open` shows these paths. It takes a trace or a run directory, and shows the newest run in it.
-pub(super) fn opened(paths: &[PathBuf], is_newest: bool) -> Option<String> {
+/// Returns the argument with which `sa-profile open` shows these paths, or `None` if it cannot. `open` accepts one
+/// trace or run directory, and shows its newest run.
+pub(super) fn open_argument(paths: &[PathBuf], is_newest: bool) -> Option<String> {
     match paths {
-        [only] if is_newest => Some(quoted(&shown(only))),
+        [only] if is_newest => Some(shell_quoted(&shown(only))),
         _ => None,
     }
 }
 
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
+/// Quotes a text so that a shell reads it as one word.
+fn shell_quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%".contains(letter);
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),
@@ -51,9 +52,12 @@ mod tests {
 
     #[test]
     fn a_path_is_one_word() {
-        assert_eq!(quoted("profile_out/trace.json"), "profile_out/trace.json");
-        assert_eq!(quoted("my run; rm"), "'my run; rm'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(
+            shell_quoted("profile_out/trace.json"),
+            "profile_out/trace.json"
+        );
+        assert_eq!(shell_quoted("my run; rm"), "'my run; rm'");
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+        assert_eq!(shell_quoted(""), "''");
     }
 }

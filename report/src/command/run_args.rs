@@ -4,7 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use trace_merge::{Options, Runs};
 
-/// The paths, and which of their runs are meant.
+/// Options that choose among the runs of the given paths.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
     /// The run with this id
@@ -22,7 +22,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
+    /// Calls `find` to choose the runs of the given paths, or of the default directory if no path is given.
     ///
     /// # Errors
     /// The errors of `find`.

@@ -1,4 +1,4 @@
-//! Writes files completely or not at all, and never over a file that belongs to somebody else.
+//! Writes files completely or not at all, and never replaces a file that another program wrote.
 
 use crate::bundle::is_bundle;
 use crate::page::is_page;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 use trace_merge::Error;
 
-/// Bytes that are read to recognize a page or a bundle.
+/// Number of bytes read to recognize a page or a bundle.
 const FRONT: u64 = 4096;
 /// Mode of a new file before the umask applies.
 const MODE: u32 = 0o666;
@@ -17,19 +17,19 @@ const MODE: u32 = 0o666;
 /// Kinds of existing files that may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
-    /// Only a file with the same bytes, since another program's file would look alike.
+    /// A file with the same bytes. Files of this kind have no mark, so another program's file could look alike.
     Same,
-    /// Only a page that this program wrote before.
+    /// A page that this program wrote.
     Page,
-    /// A bundle that this program wrote before; nothing else is replaced.
+    /// A bundle that this program wrote.
     Bundle,
 }
 
 impl Replaced {
-    /// Returns an error if `path` is taken by something that `bytes` may not replace.
+    /// Returns an error if `path` already exists and may not be replaced by `bytes`.
     ///
     /// # Errors
-    /// If the path is taken, or cannot be checked.
+    /// Also returns an error if the path cannot be checked.
     pub(super) fn check(self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         match path.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -62,7 +62,7 @@ impl Replaced {
     }
 }
 
-/// Returns true if the first bytes of a file are as expected.
+/// Returns true if `is_expected` accepts the first bytes of the file.
 fn begins(path: &Path, is_expected: fn(&[u8]) -> bool) -> io::Result<bool> {
     if !path.metadata()?.is_file() {
         return Ok(false);
@@ -105,17 +105,17 @@ impl ReadyFile {
         })
     }
 
-    /// Gives it its name.
-    pub(super) fn put(self) -> Result<(), Error> {
-        let put = match self.replaced {
-            Replaced::Same if self.path.exists() => return Ok(()), // the same is there already
+    /// Renames the file to its final name.
+    pub(super) fn persist(self) -> Result<(), Error> {
+        let persisted = match self.replaced {
+            Replaced::Same if self.path.exists() => return Ok(()), // it has the same bytes
             Replaced::Same => self.file.persist_noclobber(&self.path),
             Replaced::Page | Replaced::Bundle => {
                 self.replaced.check(&self.path, &[])?;
                 self.file.persist(&self.path)
             }
         };
-        put.map_err(|error| failed(&self.path, error.error))?;
+        persisted.map_err(|error| failed(&self.path, error.error))?;
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
-//! The files of [NeMo Agent Toolkit](https://github.com/NVIDIA/NeMo-Agent-Toolkit)'s profiler (1.9.0), from the requests of a report and from spans of agents.
+//! Writes the files of [NeMo Agent Toolkit](https://github.com/NVIDIA/NeMo-Agent-Toolkit)'s profiler (NAT 1.9.0) from
+//! the requests of a report and from spans of agents.
 
 mod calls;
 
 use super::ExportFile;
 use crate::formats::{csv, pretty_json, text_cell};
-use crate::intervals::{of_mean_by_nat, of_rate_by_nat};
+use crate::intervals::{nat_mean_intervals, nat_rate_intervals};
 use crate::options::ReportOptions;
 use crate::read::read_and;
 use crate::statistics::quantiles::Quantiles;
@@ -19,10 +20,10 @@ const COLUMNS: &str = "event_type,event_timestamp,example_number,prompt_tokens,c
     function_name,function_id,parent_function_name,parent_function_id,UUID,framework,\
     NOVA-Event-ID,NOVA-Requests-Remaining-In-Event,NOVA-Time-To-Next-Event,NOVA-Time-To-Event-End,NOVA-Predicted-OSL,NOVA-Time-To-Session-End";
 
-/// The name and the id of the function around a call that has none.
+/// Name and id that NAT uses for the function around a call if there is none.
 const ROOT: (&str, &str) = ("root", "root");
 
-/// Reads a run as [`read`](crate::read()) does, and returns NAT's files of it.
+/// Reads a run as [`read`](crate::read()) does, and returns its NAT files.
 ///
 /// # Errors
 /// The errors of [`read`](crate::read()).
@@ -54,21 +55,21 @@ fn json_file(name: &'static str, value: &Value) -> Result<ExportFile, Error> {
     Ok(ExportFile { name, text })
 }
 
-/// The begin or the end of a call.
+/// The start or the end of a call.
 struct Step<'a> {
     call: &'a Call,
     at_ns: i64,
     is_end: bool,
-    /// The id of the call around it.
+    /// Id of the call that contains this one.
     parent: &'a str,
     /// Name and id of the innermost function that contains the call. A function contains itself.
     function: (&'a str, &'a str),
-    /// Name and id of the function that contains that one.
+    /// Name and id of the function that contains `function`.
     outer: (&'a str, &'a str),
 }
 
 impl Step<'_> {
-    /// Returns its name in the tables, such as `LLM_START`.
+    /// Returns the event type in NAT's tables, such as `LLM_START`.
     fn event_type(&self) -> String {
         let end = if self.is_end { "END" } else { "START" };
         format!("{}_{end}", self.call.kind.name().to_uppercase())
@@ -78,7 +79,7 @@ impl Step<'_> {
         self.call.kind == CallKind::Llm && !self.is_end
     }
 
-    /// Returns the tokens of the prompt, of the part that a cache had, and of the answer. Only an end has them.
+    /// Returns the token counts of the prompt, of its cached part, and of the completion. They are 0 for a start.
     fn tokens(&self) -> [u64; 3] {
         let CallTokens {
             prompt,
@@ -89,8 +90,8 @@ impl Step<'_> {
     }
 }
 
-/// Returns the steps of a request in the order of time. Steps at the same time are ordered so that calls nest: ends before begins, inner ends before outer ends, and
-/// outer begins before inner begins.
+/// Returns the steps of a request in time order. Steps at the same time are ordered so that calls nest: ends before
+/// starts, inner ends before outer ends, and outer starts before inner starts.
 fn steps(calls: &[Call]) -> Vec<Step<'_>> {
     let (mut depths, mut functions) = (Vec::<i64>::new(), Vec::<Option<usize>>::new());
     let name = |at: Option<usize>| at.map_or(ROOT, |at| (&calls[at].name, &calls[at].uuid));
@@ -125,7 +126,7 @@ fn steps(calls: &[Call]) -> Vec<Step<'_>> {
     steps.into_iter().map(|(_, step)| step).collect()
 }
 
-/// Returns `standardized_data_all.csv`: a row for each step.
+/// Returns `standardized_data_all.csv`, with one row per step.
 fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<String, Error> {
     let mut rows = Vec::new();
     for (number, steps) in requests.iter().enumerate() {
@@ -176,7 +177,7 @@ fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<Str
     csv(COLUMNS.split(','), rows)
 }
 
-/// Returns a cell of a number as it is, and of a text as one that is no formula.
+/// Returns a number unchanged, and a text escaped so that spreadsheets do not read it as a formula.
 fn cell(text: String) -> String {
     let is_of_number = |byte: u8| byte.is_ascii_digit() || b"+-.e".contains(&byte);
     match text.bytes().all(is_of_number) && text.parse::<f64>().is_ok() {
@@ -185,14 +186,14 @@ fn cell(text: String) -> String {
     }
 }
 
-/// Returns a number with a point in it, as Python writes one.
+/// Formats a number with a decimal point, as Python does.
 fn float(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// Returns `all_requests_profiler_traces.json`: the steps of each request.
+/// Returns `all_requests_profiler_traces.json`, with the steps of each request.
 fn traces(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Value {
-    let of_step = |step: &Step<'_>| {
+    let step_json = |step: &Step<'_>| {
         let [prompt, cached, completion] = step.tokens();
         json!({
             "parent_id": step.parent,
@@ -226,16 +227,17 @@ fn traces(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Value {
             },
         })
     };
-    let of_request = |(number, steps): (usize, &Vec<Step<'_>>)| {
-        let steps: Vec<Value> = steps.iter().map(of_step).collect();
+    let request_json = |(number, steps): (usize, &Vec<Step<'_>>)| {
+        let steps: Vec<Value> = steps.iter().map(step_json).collect();
         json!({"request_number": number, "intermediate_steps": steps})
     };
-    requests.iter().enumerate().map(of_request).collect()
+    requests.iter().enumerate().map(request_json).collect()
 }
 
-/// Returns `inference_optimization.json`: run times, latencies and throughput, with the intervals of their means.
+/// Returns `inference_optimization.json`: run times, latencies and throughput, with the confidence intervals of their
+/// means.
 fn optimization(requests: &[Vec<Call>]) -> Value {
-    // A request ended if all of its calls did.
+    // A request has ended if all of its calls have ended.
     let whole = requests.iter().filter_map(|calls| {
         let times: Option<Vec<(i64, i64)>> = calls.iter().map(Call::time).collect();
         let (starts, ends): (Vec<i64>, Vec<i64>) = times?.into_iter().unzip();
@@ -248,8 +250,8 @@ fn optimization(requests: &[Vec<Call>]) -> Value {
     let latencies = durations(models.filter_map(Call::time));
     json!({
         "confidence_intervals": {
-            "workflow_run_time_confidence_intervals": of_times(&run_times),
-            "llm_latency_confidence_intervals": of_times(&latencies),
+            "workflow_run_time_confidence_intervals": time_figures(&run_times),
+            "llm_latency_confidence_intervals": time_figures(&latencies),
             "throughput_estimate_confidence_interval": throughput(&whole),
         },
         // Prompts are not recorded.
@@ -262,25 +264,25 @@ fn optimization(requests: &[Vec<Call>]) -> Value {
 
 fn durations(times: impl Iterator<Item = (i64, i64)>) -> Quantiles {
     let durations = times.map(|(from_ns, to_ns)| to_ns.saturating_sub(from_ns));
-    Quantiles::of(durations.collect())
+    Quantiles::from_values(durations.collect())
 }
 
-/// Returns the figures of times in seconds, if there are any times.
-fn of_times(times: &Quantiles) -> Option<Value> {
+/// Returns the figures of these times in seconds, or `None` if there are no times.
+fn time_figures(times: &Quantiles) -> Option<Value> {
     let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
-    let intervals = of_mean_by_nat(times).map(|all| all.map(seconds));
+    let intervals = nat_mean_intervals(times).map(|all| all.map(seconds));
     let figures = with_intervals(times.n, times.mean_ns / 1e9, intervals, percentiles(times));
     (times.n > 0).then_some(figures)
 }
 
-/// Returns the figures of the requests that ended, per second between the first begin and the last end.
+/// Returns the number of ended requests per second between the first start and the last end.
 fn throughput(whole: &[(i64, i64)]) -> Option<Value> {
     let from_ns = whole.iter().map(|(from_ns, _)| *from_ns).min()?;
     let to_ns = whole.iter().map(|(_, to_ns)| *to_ns).max()?;
     let n = whole.len() as u64;
     let rate = n as f64 / ((to_ns - from_ns) as f64 / 1e9);
     let none = json!({"p90": null, "p95": null, "p99": null});
-    let figures = with_intervals(n, rate, of_rate_by_nat(rate, n), none);
+    let figures = with_intervals(n, rate, nat_rate_intervals(rate, n), none);
     (to_ns > from_ns).then_some(figures)
 }
 
@@ -293,8 +295,8 @@ fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures:
     figures
 }
 
-fn percentiles(of: &Quantiles) -> Value {
-    json!({"p90": of.p90_ns / 1e9, "p95": of.p95_ns / 1e9, "p99": of.p99_ns / 1e9})
+fn percentiles(times: &Quantiles) -> Value {
+    json!({"p90": times.p90_ns / 1e9, "p95": times.p95_ns / 1e9, "p99": times.p99_ns / 1e9})
 }
 
 #[cfg(test)]
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_no_formula_and_a_number_stays_one() {
+    fn texts_are_not_formulas_and_numbers_are_unchanged() {
         let cells = [
             "=HYPERLINK(1)",
             "+1+cmd",

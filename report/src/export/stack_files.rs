@@ -1,4 +1,4 @@
-//! Stacks in the formats of flame graphs, speedscope and callgrind.
+//! Formats stacks for flame graphs, speedscope and callgrind.
 
 use crate::formats::json;
 use crate::table::{RunReport, path, subtrees_ns};
@@ -6,37 +6,39 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use trace_merge::Error;
 
-/// Returns a line for each stack that took time by itself: the process, then its names, as flamegraph.pl reads them.
+/// Returns one line per stack with self time, as flamegraph.pl reads them: the process, then the names, then the time.
 pub(super) fn collapsed(report: &RunReport) -> String {
-    // `;` separates names, so no name may contain one. Names contain no line breaks, because the merge escapes them.
+    // `;` separates names, so a name must not contain one. Names contain no line breaks, because the merge escapes
+    // them.
     let frame = |name: &str| name.replace(';', ":");
     let mut out = String::new();
     for stack in report.stacks.iter().filter(|stack| stack.tsub_ns > 0) {
         out.push_str(&frame(&report.process_name(stack.process)));
-        for of in path(&report.stacks, stack) {
+        for frame_of in path(&report.stacks, stack) {
             out.push(';');
-            out.push_str(&frame(&of.name));
+            out.push_str(&frame(&frame_of.name));
         }
         out.push_str(&format!(" {}\n", stack.tsub_ns));
     }
     out
 }
 
-/// A process: its stacks, each a list of numbers of frames, and their times.
+/// A process's stacks, each a list of frame numbers, and their self times in ns.
 #[derive(Default)]
 struct Profile {
     samples: Vec<Vec<usize>>,
     weights: Vec<i64>,
 }
 
-/// Returns a profile for each process, by the [schema of speedscope](https://www.speedscope.app/file-format-schema.json). Each stack is as wide as its self time. The stacks are in no order of time, so speedscope's "left heavy" view is the one to look at.
+/// Returns one profile per process in the [schema of speedscope](https://www.speedscope.app/file-format-schema.json).
+/// The width of a stack is its self time. The stacks are not in time order, so use speedscope's "left heavy" view.
 pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
     let (mut frames, mut numbers) = (Vec::new(), HashMap::new());
     let mut profiles: BTreeMap<usize, Profile> = BTreeMap::new();
     for stack in report.stacks.iter().filter(|stack| stack.tsub_ns > 0) {
-        let sample = path(&report.stacks, stack).into_iter().map(|of| {
-            *numbers.entry(of.name.as_str()).or_insert_with(|| {
-                frames.push(json!({"name": of.name}));
+        let sample = path(&report.stacks, stack).into_iter().map(|frame| {
+            *numbers.entry(frame.name.as_str()).or_insert_with(|| {
+                frames.push(json!({"name": frame.name}));
                 frames.len() - 1
             })
         });
@@ -65,21 +67,22 @@ pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
     Ok(json(&file)? + "\n")
 }
 
-/// The calls from one function to another: their number and their total time, with everything inside them.
+/// Calls from one function to another: their number and their inclusive time.
 #[derive(Default)]
 struct Called {
     calls: u64,
     inclusive_ns: i64,
 }
 
-/// A name in a process.
+/// All spans of one name in a process.
 #[derive(Default)]
 struct Function<'a> {
     self_ns: i64,
     called: BTreeMap<&'a str, Called>,
 }
 
-/// Returns calls in the [format of callgrind](https://valgrind.org/docs/manual/cl-format.html). Every name of a process is a function of a file that is called as the process. There are no lines.
+/// Returns calls in the [format of callgrind](https://valgrind.org/docs/manual/cl-format.html). Each process is a file,
+/// and each name in it is a function. There are no line numbers.
 pub(super) fn callgrind(report: &RunReport) -> String {
     let mut functions: BTreeMap<(usize, &str), Function<'_>> = BTreeMap::new();
     let inclusive_ns = subtrees_ns(&report.stacks);
@@ -94,7 +97,7 @@ pub(super) fn callgrind(report: &RunReport) -> String {
         }
     }
     let all = functions.values();
-    let total = all.fold(0_i64, |sum, of| sum.saturating_add(of.self_ns));
+    let total = all.fold(0_i64, |sum, function| sum.saturating_add(function.self_ns));
     let mut out = format!(
         "# callgrind format\nversion: 1\ncreator: sa-profile {}\npositions: line\nevents: ns\nsummary: {total}\n",
         env!("CARGO_PKG_VERSION")

@@ -1,18 +1,19 @@
-//! Processes that were killed and spans without an end → which process died first, and in what.
+//! Finds the process that died first and the spans that it died in, from killed processes and unfinished spans.
 
 use crate::gather::slice_record::OpenSpan;
 use crate::table::{Crash, CrashedSpan, FollowedBy, MaybeBefore, RecordedProcess};
 use std::collections::BTreeSet;
 use trace_merge::{Death, DeathKind, first_killed};
 
-/// Maximum numbers of spans and of request ids that are listed.
+/// Maximum numbers of listed spans and request ids.
 const SPANS: usize = 32;
 const IDS: usize = 100;
-/// Maximum time between the last event of a process that may have died first and the crash. Others notice within seconds.
+/// Maximum time between the last event of a process that may have died first and the crash. The other processes notice
+/// a death within seconds.
 const NOTICED_NS: i64 = 10_000_000_000;
 
-/// Returns the crash of a run; `None` if none of its processes was killed, or only by signals that end programs normally. If a
-/// window of the run ends before the run does, as `is_cut` says, a process counts only if it died in a span that the window shows.
+/// Returns the crash of a run, or `None` if no process was killed, or only by signals that end programs normally. With
+/// `is_cut`, the window ends before the run does, and a process counts only if it died in a span inside the window.
 pub(crate) fn crash(
     processes: &[RecordedProcess],
     open: Vec<OpenSpan>,
@@ -34,13 +35,13 @@ pub(crate) fn crash(
     spans.sort_by_key(|span| span.start_ns);
     let ids: BTreeSet<&String> = spans.iter().flat_map(|span| &span.request_ids).collect();
     // A process that SIGTERM ended is listed last, even if it ended first.
-    let after = |of: &Death| {
-        let ns = of.last_ns?.checked_sub(death.last_ns?)?;
+    let after = |later: &Death| {
+        let ns = later.last_ns?.checked_sub(death.last_ns?)?;
         (ns >= 0).then_some(ns)
     };
-    let maybe_before = |(process, of): &(usize, Death)| {
-        let is_silent = of.kind() == DeathKind::Idle && of.exit.is_none();
-        let before_ns = death.last_ns?.checked_sub(of.last_ns?)?;
+    let maybe_before = |(process, other): &(usize, Death)| {
+        let is_silent = other.kind() == DeathKind::Idle && other.exit.is_none();
+        let before_ns = death.last_ns?.checked_sub(other.last_ns?)?;
         let is_shortly_before = (1..=NOTICED_NS).contains(&before_ns);
         (is_silent && is_shortly_before).then_some(MaybeBefore {
             process: *process,
@@ -63,10 +64,10 @@ pub(crate) fn crash(
             })
             .collect(),
         followed_by: killed
-            .map(|(process, of)| FollowedBy {
+            .map(|(process, follower)| FollowedBy {
                 process,
-                after_ns: after(&of),
-                exit: of.exit,
+                after_ns: after(&follower),
+                exit: follower.exit,
             })
             .collect(),
         exit: death.exit,

@@ -1,4 +1,4 @@
-//! A report and a second pass over the events → details of one request, step or moment.
+//! Details of one request, step or moment, from a report and a second pass over the events.
 
 mod device_use;
 pub(crate) mod one_moment;
@@ -9,7 +9,7 @@ use crate::gather::detail_events::Levels;
 use crate::table::{EngineAt, LoadAt, Request, RequestStatus, RunReport, SeriesKind};
 use std::collections::BTreeMap;
 
-/// Returns the load at a time, without one of the requests.
+/// Returns the load at a time, not counting the request `without`.
 fn load_at(report: &RunReport, levels: &Levels, at_ns: i64, without: Option<usize>) -> LoadAt {
     let requests = report.request.iter().enumerate();
     let others = requests.filter(|(nth, _)| Some(*nth) != without);
@@ -17,7 +17,9 @@ fn load_at(report: &RunReport, levels: &Levels, at_ns: i64, without: Option<usiz
     let is_scheduled = |request: &Request| request.scheduled_ns.is_some_and(|ns| ns <= at_ns);
     let (mut load, mut engines) = (LoadAt::default(), BTreeMap::new());
     let mut all = report.request.iter();
-    load.scheduled = all.any(|of| of.scheduled_ns.is_some()).then_some(0);
+    load.scheduled = all
+        .any(|request| request.scheduled_ns.is_some())
+        .then_some(0);
     for (_, request) in in_flight {
         load.in_flight += 1;
         load.scheduled = load
@@ -48,8 +50,8 @@ fn is_in_flight(request: &Request, at_ns: i64) -> bool {
     is_begun && request.finished_ns.is_none_or(|ns| at_ns < ns)
 }
 
-/// Returns the parts of a request, each with its offset and duration. A request without an end is open up to `end_ns`, and so is its last part. A request that
-/// failed or was aborted also ended during its last part.
+/// Returns the parts of a request, each with its offset and duration. A request that has not finished is open until
+/// `end_ns`, and so is its last part. A request that failed or was aborted ended during its last part.
 fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64, i64)> {
     let is_generated = match request.status {
         RequestStatus::Ok => true,
@@ -58,7 +60,7 @@ fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64
     };
     let whole = Request {
         arrival_ns: request.begin_ns(),
-        // Without an end, more tokens may have followed.
+        // If the request has no end, more tokens may have followed.
         last_token_ns: request.last_token_ns.filter(|_| is_generated),
         finished_ns: request.finished_ns.or(Some(end_ns)),
         ..request.clone()
@@ -75,12 +77,12 @@ fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64
     parts.into_iter().map(with_offset).collect()
 }
 
-/// Returns the part that a request was in last. `name` has all parts that might have followed.
+/// Returns the part in which the request was last seen. `name` lists all parts that might have followed.
 fn open_part(report: &RunReport, name: &str) -> String {
     let first = name.split(" + ").next().unwrap_or(name);
-    let known = report.request_parts.parts.iter().map(|part| &part.name);
-    // In the other requests two parts may be one, because no event separates them.
-    let known = known.filter(|known| known.split(" + ").any(|part| part == first));
-    let shortest = known.min_by_key(|known| known.len());
+    let names = report.request_parts.parts.iter().map(|part| &part.name);
+    // In other requests, two parts may be joined, because no event separates them.
+    let candidates = names.filter(|name| name.split(" + ").any(|part| part == first));
+    let shortest = candidates.min_by_key(|name| name.len());
     shortest.map_or(first, String::as_str).to_owned()
 }

@@ -1,4 +1,4 @@
-//! Slices on tracks → how busy each device and each of its streams was.
+//! Slices on device tracks → busy, idle and queue times of each device and each of its streams.
 
 use super::launches::LaunchedSlices;
 use crate::covered::Covered;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use trace_merge::events::TraceThread;
 
-/// A device while its slices come.
+/// State of a device while its slices are read in order of time.
 struct Sweep {
     time: DeviceTime,
     all: Covered,
@@ -24,13 +24,14 @@ pub(crate) struct Gap {
     pub(crate) device: u32,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// When the slice that ends it was launched, if that is known.
+    /// Launch time of the slice that ends the gap, if known.
     pub(crate) launch_ns: Option<i64>,
 }
 
 impl Gap {
-    /// Returns the edges of the gap, and of the launch that ends it. The value of the first edge is 1 if that launch is known, and is a cause without an engine:
-    /// if another profiler recorded it.
+    /// Returns the edges of the gap, and of the launch that ends it. The value of the first edge is 1 if that launch is
+    /// known and `is_foreign` is set. Such a gap gets a cause although no engine is known, because another profiler
+    /// recorded the device.
     pub(crate) fn edges(&self, is_foreign: bool) -> impl Iterator<Item = Edge> + use<> {
         let edge = |ns, kind| Edge::new(ns, kind, self.device);
         let begin = Edge {
@@ -44,8 +45,8 @@ impl Gap {
     }
 }
 
-/// Returns the times of each device, of the parts of its slices that `clock` has. Calls `gap` with each time in which nothing ran between them, and `each` with each
-/// part in serving time.
+/// Returns the times of each device, from the parts of its slices inside the serving time of `clock`. Calls `each` with
+/// each of these parts, and `gap` with each time between them in which nothing ran.
 pub(crate) fn device_times(
     slices: &LaunchedSlices<'_>,
     clock: &ServingClock,
@@ -53,23 +54,23 @@ pub(crate) fn device_times(
     mut each: impl FnMut(&DeviceSlice) -> io::Result<()>,
 ) -> io::Result<Vec<DeviceTime>> {
     let (mut times, mut sweep): (Vec<DeviceTime>, Option<Sweep>) = (Vec::new(), None);
-    let to_trace = |of: Gap| Gap {
-        start_ns: clock.trace_ns(of.start_ns),
-        end_ns: clock.trace_ns(of.end_ns),
-        launch_ns: of.launch_ns.map(|ns| clock.trace_ns(ns)),
-        ..of
+    let to_trace = |gap: Gap| Gap {
+        start_ns: clock.trace_ns(gap.start_ns),
+        end_ns: clock.trace_ns(gap.end_ns),
+        launch_ns: gap.launch_ns.map(|ns| clock.trace_ns(ns)),
+        ..gap
     };
     slices.each(|mut slice| {
         let Some((start_ns, end_ns)) = clock.clip((slice.start_ns, slice.end_ns.0)) else {
             return Ok(());
         };
         (slice.start_ns, slice.end_ns.0) = (start_ns, end_ns);
-        let is_of = |sweep: &Sweep| sweep.time.process == slice.device as usize;
-        if !sweep.as_ref().is_some_and(is_of) {
+        let is_same_device = |sweep: &Sweep| sweep.time.process == slice.device as usize;
+        if !sweep.as_ref().is_some_and(is_same_device) {
             times.extend(sweep.replace(Sweep::new(&slice)).map(Sweep::finish));
         }
         each(&slice)?;
-        let found = sweep.as_mut().and_then(|sweep| sweep.take(&slice));
+        let found = sweep.as_mut().and_then(|sweep| sweep.add(&slice));
         found.map_or(Ok(()), |found| gap(to_trace(found)))
     })?;
     times.extend(sweep.map(Sweep::finish));
@@ -96,8 +97,8 @@ impl Sweep {
         }
     }
 
-    /// Takes a slice; gives the gap before it.
-    fn take(&mut self, slice: &DeviceSlice) -> Option<Gap> {
+    /// Adds a slice and returns the gap before it.
+    fn add(&mut self, slice: &DeviceSlice) -> Option<Gap> {
         let (start_ns, end_ns) = (slice.start_ns, slice.end_ns.0);
         let gap_at_ns = self.all.to_ns;
         let gap_ns = self.all.add(start_ns, end_ns);
@@ -131,10 +132,10 @@ impl Sweep {
     }
 }
 
-/// Slices of a queue that are looked at.
+/// Maximum number of queued slices that are tracked per stream.
 const LONGEST: usize = 65_536;
 
-/// A stream while its slices come, by their begins.
+/// State of a stream while its slices are read in order of their starts.
 #[derive(Debug, Default)]
 struct Stream {
     slices: u64,
@@ -142,40 +143,43 @@ struct Stream {
     busy: Option<Covered>,
     launched: u64,
     queued_ns: i64,
-    /// The latest launch so far.
+    /// Latest launch so far.
     launched_to_ns: Option<i64>,
-    /// When those begin that a later launch may still find in the queue.
+    /// Start times of the slices that may still be queued at a later launch.
     begins: VecDeque<i64>,
     max_queue: u64,
 }
 
-/// The streams of all devices while slices come.
+/// State of the streams of all devices while slices are read.
 #[derive(Debug, Default)]
 pub(crate) struct StreamTimes {
-    of: BTreeMap<(u32, u32), Stream>,
+    streams: BTreeMap<(u32, u32), Stream>,
 }
 
 impl StreamTimes {
-    pub(crate) fn take(&mut self, slice: &DeviceSlice) {
-        let stream = self.of.entry((slice.device, slice.stream)).or_default();
-        stream.take(slice);
+    pub(crate) fn add(&mut self, slice: &DeviceSlice) {
+        let stream = self
+            .streams
+            .entry((slice.device, slice.stream))
+            .or_default();
+        stream.add(slice);
     }
 
-    /// All of them, by device. The steps of a worker that has no device are no stream.
+    /// Returns the times of all streams, ordered by device. The steps of a worker without a device are not a stream.
     pub(crate) fn finish(self, devices: &[DeviceTime], threads: &[TraceThread]) -> Vec<StreamTime> {
-        let of = |((device, thread), stream): ((u32, u32), Stream)| {
+        let time = |((device, thread), stream): ((u32, u32), Stream)| {
             let device = devices
                 .iter()
                 .find(|time| time.process == device as usize && !time.is_runner)?;
             let thread = threads.get(thread as usize)?;
             Some(stream.finish(device, thread.label()))
         };
-        self.of.into_iter().filter_map(of).collect()
+        self.streams.into_iter().filter_map(time).collect()
     }
 }
 
 impl Stream {
-    fn take(&mut self, slice: &DeviceSlice) {
+    fn add(&mut self, slice: &DeviceSlice) {
         let (start_ns, end_ns) = (slice.start_ns, slice.end_ns.0);
         let busy = self.busy.get_or_insert(Covered::new(start_ns));
         busy.add(start_ns, end_ns);
@@ -188,7 +192,8 @@ impl Stream {
         }
     }
 
-    /// Adds a slice to the queue, and updates the longest queue. First removes the slices that had begun by the latest launch so far.
+    /// Adds a slice to the queue and updates the longest queue. Slices that had started by the latest launch are
+    /// removed first.
     fn queue(&mut self, launch_ns: i64, start_ns: i64) {
         let last_ns = self.launched_to_ns.max(Some(launch_ns));
         self.launched_to_ns = last_ns;

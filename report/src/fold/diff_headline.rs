@@ -1,7 +1,7 @@
-//! A comparison → the biggest change that users feel, and its cause.
+//! Finds the biggest change that users feel in a comparison, and its cause.
 //!
-//! A changed setting or load explains a figure only if it acts on the part of the requests' time that changed, in that direction. All other changes are named
-//! as such.
+//! A changed setting or load explains a figure only if it acts on the part of the requests' time that changed, in the
+//! same direction. Other changes are shown as happening at the same time.
 
 use super::diff_side::Side;
 use super::findings::requests::IN_FRONTEND;
@@ -14,19 +14,21 @@ use crate::table::{
 };
 use serde_json::Value;
 
-/// Minimum number of answered requests of a side for figures to be tested.
+/// Minimum number of answered requests per side for a figure to be tested.
 const TESTED: u64 = 8;
-/// Minimum change of a figure that matters, whatever the tests say. Two runs of one server often differ by as much.
+/// Minimum relative change of a figure that matters, whatever the tests say. Two runs of one server often differ by
+/// this much.
 const SMALL: f64 = 0.05;
-/// Minimum difference between the shares of answered requests, and the same in standard deviations.
+/// Minimum difference between the shares of answered requests, absolute and in standard deviations.
 const ANSWERED: (f64, f64) = (0.05, 3.3);
-/// Factor by which a figure of the load has to change.
+/// Factor by which a load figure has to change.
 const LOAD: f64 = 1.1;
-/// Share of the devices' time by which a cause of idle devices has to change.
+/// Share of the devices' time by which a cause of idle time has to change.
 const IDLE: f64 = 0.05;
 /// Minimum share of the change of E2E that TTFT and decode must explain. Otherwise E2E is the headline.
 const EXPLAINED: f64 = 0.7;
-/// Lengths explain a change of a time up to this power of their own change. Attention grows with the square of a length.
+/// Longer prompts or outputs explain a change of time up to this power of their own change. Attention grows with the
+/// square of the length.
 const LENGTH_POWER: f64 = 3.0;
 
 pub(super) fn headline(diff: &RunDiff, one: Side<'_>, other: Side<'_>) -> Headline {
@@ -62,9 +64,9 @@ fn most(metrics: Vec<(&MetricDiff, f64)>) -> Option<&MetricDiff> {
     most.map(|(metric, _)| metric)
 }
 
-/// Returns the crash of a side, if the other one has none.
+/// Returns the crash of one side if the other side has none.
 fn crash(one: Side<'_>, other: Side<'_>) -> Option<CrashedSide> {
-    let of = |side: Side<'_>| {
+    let first_crash = |side: Side<'_>| {
         let mut crashes = side.0.iter().filter_map(|run| {
             Some((
                 run.recorded.process_name(run.crash.as_ref()?.process),
@@ -73,7 +75,7 @@ fn crash(one: Side<'_>, other: Side<'_>) -> Option<CrashedSide> {
         });
         crashes.next()
     };
-    let (is_second, (process, crash)) = match (of(one), of(other)) {
+    let (is_second, (process, crash)) = match (first_crash(one), first_crash(other)) {
         (Some(crash), None) => (false, crash),
         (None, Some(crash)) => (true, crash),
         _ => return None,
@@ -87,7 +89,7 @@ fn crash(one: Side<'_>, other: Side<'_>) -> Option<CrashedSide> {
     })
 }
 
-/// Returns true if the share of requests that were answered differs, by a test of two proportions.
+/// Returns true if the share of answered requests differs between the sides, by a test of two proportions.
 fn is_answered_changed(diff: &RunDiff) -> bool {
     let share = |answered: u64, n: u64| answered as f64 / n as f64;
     let (one, other) = diff.requests;
@@ -98,43 +100,45 @@ fn is_answered_changed(diff: &RunDiff) -> bool {
     apart >= ANSWERED.0 && apart > ANSWERED.1 * deviation
 }
 
-/// Returns the figures that users feel and that both sides have for enough requests, each with the time that its change costs a request. Without a frontend,
-/// these are figures of the engine.
+/// Returns the figures that users feel and that both sides have for enough requests, each with the time that its change
+/// costs a request. Without a frontend, these are the engine's figures.
 fn felt(diff: &RunDiff) -> Vec<(&MetricDiff, f64)> {
-    let is_tested = |of: &&MetricDiff| of.one.n >= TESTED && of.other.n >= TESTED;
+    let is_tested = |metric: &&MetricDiff| metric.one.n >= TESTED && metric.other.n >= TESTED;
     let tested: Vec<&MetricDiff> = diff.metrics.iter().filter(is_tested).collect();
     let output = diff
         .load
         .iter()
-        .find(|of| of.of == LoadFigure::OutputTokens);
-    let tokens = output.map_or(1.0, |of| of.one.unwrap_or(1.0).min(of.other.unwrap_or(1.0)));
-    let of = |weights: &[(Metric, f64)]| -> Vec<(&MetricDiff, f64)> {
+        .find(|load| load.of == LoadFigure::OutputTokens);
+    let tokens = output.map_or(1.0, |load| {
+        load.one.unwrap_or(1.0).min(load.other.unwrap_or(1.0))
+    });
+    let weighted = |weights: &[(Metric, f64)]| -> Vec<(&MetricDiff, f64)> {
         let found = weights.iter().filter_map(|(metric, weight)| {
-            let metric = tested.iter().find(|of| of.metric == *metric)?;
+            let metric = tested.iter().find(|found| found.metric == *metric)?;
             Some((*metric, metric.more_ns()?.abs() * weight))
         });
         found.collect()
     };
-    let of_users = of(&[
+    let user_metrics = weighted(&[
         (Metric::Ttft, 1.0),
         (Metric::Tpot, (tokens - 1.0).max(1.0)),
         (Metric::E2e, EXPLAINED),
     ]);
-    match of_users.is_empty() {
-        true => of(&[(Metric::EngineTtft, 1.0), (Metric::Decode, 1.0)]),
-        false => of_users,
+    match user_metrics.is_empty() {
+        true => weighted(&[(Metric::EngineTtft, 1.0), (Metric::Decode, 1.0)]),
+        false => user_metrics,
     }
 }
 
-/// The search for the cause of a change.
+/// Search for the cause of a change.
 struct Search<'a> {
     diff: &'a RunDiff,
     sides: [Side<'a>; 2],
     metric: &'a MetricDiff,
-    /// The sides with the lower and the higher figure, by number.
+    /// Index of the side with the lower figure, and of the side with the higher figure.
     fast: usize,
     slow: usize,
-    /// The part of a request's time that changed most.
+    /// Part of a request's time that changed most.
     part: Option<PartDiff>,
 }
 
@@ -152,7 +156,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns a figure of the faster side and of the slower side.
+    /// Returns the values of the faster and of the slower side.
     fn fast_and_slow<T: Clone>(&self, one: T, other: T) -> (T, T) {
         let both = [one, other];
         (both[self.fast].clone(), both[self.slow].clone())
@@ -160,10 +164,10 @@ impl<'a> Search<'a> {
 
     fn figure(&self) -> FigureChange {
         let (one, other) = (&self.metric.one, &self.metric.other);
-        // The median shows the change unless only a part of the requests changed.
-        let of_median = (other.p50_ns / one.p50_ns).ln();
-        let of_mean = (other.mean_ns / one.mean_ns).ln();
-        let (statistic, one_ns, other_ns) = match of_median / of_mean >= 0.5 {
+        // The median represents the change unless only a part of the requests changed.
+        let median_change = (other.p50_ns / one.p50_ns).ln();
+        let mean_change = (other.mean_ns / one.mean_ns).ln();
+        let (statistic, one_ns, other_ns) = match median_change / mean_change >= 0.5 {
             true => (HeadlineStatistic::P50, one.p50_ns, other.p50_ns),
             false => (HeadlineStatistic::Mean, one.mean_ns, other.mean_ns),
         };
@@ -194,52 +198,56 @@ impl<'a> Search<'a> {
             explains: false,
             change,
         };
-        let explained = self.setting().map(|of| Change::Setting(of.clone()));
-        let explained = explained.or_else(|| self.load().map(Change::Load));
+        let setting = self.setting().map(|diff| Change::Setting(diff.clone()));
+        let explained = setting.or_else(|| self.load().map(Change::Load));
         explained.map(because).or_else(|| {
-            let found = self.other_setting().map(|of| Change::Setting(of.clone()));
-            let found = found.or_else(|| self.verdict());
-            let found = found.or_else(|| self.idle());
-            found.or_else(|| self.device_work()).map(meanwhile)
+            let setting = self.other_setting();
+            setting
+                .map(|diff| Change::Setting(diff.clone()))
+                .or_else(|| self.verdict())
+                .or_else(|| self.idle())
+                .or_else(|| self.device_work())
+                .map(meanwhile)
         })
     }
 
-    /// Returns true if one of these parts is the one that changed most.
+    /// Returns true if one of `parts` is the part that changed most.
     fn is_part(&self, parts: &[&str]) -> bool {
         let name = self.part.as_ref().map(|part| part.name.as_str());
         let mut names = name.into_iter().flat_map(|name| name.split(" + "));
         names.any(|name| parts.contains(&name))
     }
 
-    /// Returns a figure of the load on the faster and on the slower side.
-    fn load_of(&self, of: LoadFigure) -> Option<(f64, f64)> {
-        let load = self.diff.load.iter().find(|load| load.of == of)?;
+    /// Returns a load figure of the faster and of the slower side.
+    fn load_figure(&self, figure: LoadFigure) -> Option<(f64, f64)> {
+        let load = self.diff.load.iter().find(|load| load.of == figure)?;
         Some(self.fast_and_slow(load.one?, load.other?))
     }
 
     /// Returns the setting that explains the change.
     fn setting(&self) -> Option<&'a SettingDiff> {
         let settings = self.diff.settings.as_ref()?;
-        settings.different.iter().find(|of| self.explains(of))
+        settings.different.iter().find(|diff| self.explains(diff))
     }
 
-    /// Returns true if this setting acts on the part that changed, in that direction, and if the load shows it where it is recorded.
-    fn explains(&self, of: &SettingDiff) -> bool {
+    /// Returns true if this setting acts on the part that changed, in the same direction. If the load shows its effect,
+    /// that must have changed too.
+    fn explains(&self, diff: &SettingDiff) -> bool {
         const COMPUTE: [&str; 2] = ["prefill", "decode"];
-        let (Some(one), Some(other)) = (number(&of.one), number(&of.other)) else {
-            return self.is_mode_felt(&of.name);
+        let (Some(one), Some(other)) = (number(&diff.one), number(&diff.other)) else {
+            return self.is_mode_felt(&diff.name);
         };
         let (fast, slow) = self.fast_and_slow(one, other);
         let (is_lower, is_higher) = (slow < fast, slow > fast);
-        let slow_load = |figure| self.load_of(figure).map(|(_, slow)| slow);
-        match of.name.as_str() {
+        let slow_load = |figure| self.load_figure(figure).map(|(_, slow)| slow);
+        match diff.name.as_str() {
             setting::MAX_NUM_SEQS if is_lower => {
                 let is_reached = |max: f64| max >= slow;
                 self.is_part(&["queue"])
                     && slow_load(LoadFigure::RunningMax).is_some_and(is_reached)
             }
             setting::MAX_NUM_SEQS => {
-                let running = self.load_of(LoadFigure::RunningMean);
+                let running = self.load_figure(LoadFigure::RunningMean);
                 let is_more = running.is_some_and(|(fast, slow)| slow > LOAD * fast);
                 is_higher && self.is_part(&COMPUTE) && is_more
             }
@@ -266,57 +274,60 @@ impl<'a> Search<'a> {
                 IdleCause::Output,
             ],
             "enable_prefix_caching" => {
-                let uncached = self.load_of(LoadFigure::UncachedTokens);
+                let uncached = self.load_figure(LoadFigure::UncachedTokens);
                 let is_more = uncached.is_some_and(|(fast, slow)| slow > LOAD * fast);
                 return is_more && self.is_part(&["queue", "prefill"]);
             }
             _ => return false,
         };
         let idle = self.diff.idle.iter();
-        let idle = idle.filter(|of| causes.contains(&of.cause));
-        let more: f64 = idle.map(|of| self.more_idle(of)).sum();
+        let idle = idle.filter(|diff| causes.contains(&diff.cause));
+        let more: f64 = idle.map(|diff| self.more_idle(diff)).sum();
         more >= IDLE && self.is_part(&["prefill", "decode"])
     }
 
-    /// Returns the increase in the share of a cause of idle devices on the slower side.
-    fn more_idle(&self, of: &IdleDiff) -> f64 {
-        let (fast, slow) = self.fast_and_slow(of.one, of.other);
+    /// Returns by how much the share of an idle cause is larger on the slower side.
+    fn more_idle(&self, diff: &IdleDiff) -> f64 {
+        let (fast, slow) = self.fast_and_slow(diff.one, diff.other);
         slow - fast
     }
 
-    /// Returns a setting that differs and explains nothing, as far as known. Leaves out small differences, such as of a size that depends on free memory.
+    /// Returns a setting that differs but explains nothing, as far as is known. Small differences are left out, for
+    /// example a size that depends on free memory.
     fn other_setting(&self) -> Option<&'a SettingDiff> {
         let mut settings = self.diff.settings.as_ref()?.different.iter();
-        settings.find(|of| {
-            let numbers = number(&of.one).zip(number(&of.other));
+        settings.find(|diff| {
+            let numbers = number(&diff.one).zip(number(&diff.other));
             numbers.is_none_or(|(one, other)| (other - one).abs() > SMALL * one.abs())
         })
     }
 
-    /// Returns the figure of the load that explains the change. If there are several, it is the one that changed most.
+    /// Returns the load figure that explains the change. If several do, the one that changed most is returned.
     fn load(&self) -> Option<LoadDiff> {
         let is_closed = self.sides.iter().all(|side| side.is_closed_loop());
         let (one, other) = self.diff.requests;
         let chance = 2.0 * (1.0 / one as f64 + 1.0 / other as f64).sqrt();
-        let growth = |of| {
-            let (fast, slow) = self.load_of(of)?;
+        let growth = |figure| {
+            let (fast, slow) = self.load_figure(figure)?;
             let growth = (slow / fast).ln();
             (growth.is_finite() && growth > LOAD.ln()).then_some(growth)
         };
-        let is_explained = |of: LoadFigure| match of {
-            LoadFigure::InFlightMax => is_closed && growth(of).is_some(),
+        let is_explained = |figure: LoadFigure| match figure {
+            LoadFigure::InFlightMax => is_closed && growth(figure).is_some(),
             LoadFigure::ArrivalsPerS => {
-                !is_closed && growth(of).is_some_and(|growth| growth > chance)
+                !is_closed && growth(figure).is_some_and(|growth| growth > chance)
             }
-            // With all prompts new to the cache, both figures are the same.
-            LoadFigure::PromptTokens => self.is_longer(of, &["prefill", "queue"], growth(of)),
+            // If no prompt token is cached, both figures are equal.
+            LoadFigure::PromptTokens => {
+                self.is_longer(figure, &["prefill", "queue"], growth(figure))
+            }
             LoadFigure::UncachedTokens => {
                 let is_as_long = growth(LoadFigure::PromptTokens).is_none();
-                is_as_long && self.is_longer(of, &["prefill", "queue"], growth(of))
+                is_as_long && self.is_longer(figure, &["prefill", "queue"], growth(figure))
             }
             LoadFigure::OutputTokens => {
-                let is_of_steps = self.metric.metric == Metric::Tpot;
-                !is_of_steps && self.is_longer(of, &["decode", "queue"], growth(of))
+                let is_per_token = self.metric.metric == Metric::Tpot;
+                !is_per_token && self.is_longer(figure, &["decode", "queue"], growth(figure))
             }
             _ => false,
         };
@@ -328,9 +339,10 @@ impl<'a> Search<'a> {
         most.copied()
     }
 
-    /// Returns true if numbers of tokens explain the time of the part that changed most. The queue may grow by any factor.
-    fn is_longer(&self, of: LoadFigure, parts: &[&str], growth: Option<f64>) -> bool {
-        let [one, other] = self.sides.map(|side| side.tokens(of));
+    /// Returns true if the numbers of tokens explain the time of the part that changed most. The time in the queue may
+    /// grow by any factor.
+    fn is_longer(&self, figure: LoadFigure, parts: &[&str], growth: Option<f64>) -> bool {
+        let [one, other] = self.sides.map(|side| side.tokens(figure));
         let is_sure = mann_whitney(&one, &other).is_some_and(|p| p < 0.05);
         let part = self.part.as_ref();
         let times = part.and_then(|part| Some(self.fast_and_slow(part.one_ns?, part.other_ns?)));
@@ -341,7 +353,7 @@ impl<'a> Search<'a> {
         is_sure && growth.is_some() && self.is_part(parts) && times.is_some_and(is_enough)
     }
 
-    /// Returns the verdicts if they differ and the one on the slower side names a limit.
+    /// Returns the verdicts if they differ and the one of the slower side names a limit.
     fn verdict(&self) -> Option<Change> {
         let ([one], [other]) = (&self.diff.verdicts.0[..], &self.diff.verdicts.1[..]) else {
             return None;
@@ -356,9 +368,13 @@ impl<'a> Search<'a> {
         (one != other && is_limit && is_known).then_some(Change::Verdict { one, other })
     }
 
-    /// Returns the cause of idle devices that changed most in the direction of the figure.
+    /// Returns the idle cause that changed most in the direction of the figure.
     fn idle(&self) -> Option<Change> {
-        let idle = self.diff.idle.iter().filter(|of| of.cause.is_of_server());
+        let idle = self
+            .diff
+            .idle
+            .iter()
+            .filter(|diff| diff.cause.is_server_side());
         let most = idle.max_by(|one, other| {
             let (one, other) = (self.more_idle(one), self.more_idle(other));
             one.total_cmp(&other)
@@ -366,10 +382,10 @@ impl<'a> Search<'a> {
         (self.more_idle(most) >= IDLE).then_some(Change::Idle(*most))
     }
 
-    /// Returns the work on devices whose time changed most, if each call of it takes longer on the slower side.
+    /// Returns the device work whose time changed most, if its mean duration is longer on the slower side.
     fn device_work(&self) -> Option<Change> {
         let mut names = self.diff.names.iter();
-        let most = names.find(|of| of.row_kind == RowKind::Track)?;
+        let most = names.find(|diff| diff.row_kind == RowKind::Track)?;
         let (one_ns, other_ns) = (most.one?.mean_ns, most.other?.mean_ns);
         let (fast, slow) = self.fast_and_slow(one_ns, other_ns);
         (self.is_part(&["prefill", "decode"]) && slow > LOAD * fast).then(|| Change::Name {
@@ -380,26 +396,29 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the part of a request's time that changed most in the direction of a figure, if it makes up at least half of the change.
+/// Returns the part of a request's time that changed most in the direction of a figure, if it accounts for at least
+/// half of the change.
 fn part(diff: &RunDiff, metric: &MetricDiff, is_slower: bool) -> Option<PartDiff> {
-    let of_metric = |name: &str, metric: Metric| {
-        let of = diff.metrics.iter().find(|of| of.metric == metric)?;
+    let from_metric = |name: &str, metric: Metric| {
+        let found = diff.metrics.iter().find(|diff| diff.metric == metric)?;
         let ns = |quantiles: &crate::Quantiles| (quantiles.n > 0).then_some(quantiles.mean_ns);
         Some(PartDiff {
             name: name.to_owned(),
-            one_ns: ns(&of.one),
-            other_ns: ns(&of.other),
+            one_ns: ns(&found.one),
+            other_ns: ns(&found.other),
         })
     };
-    let of_engine = [
+    let engine_parts = [
         ("queue", Metric::Queue),
         ("prefill", Metric::Prefill),
         ("decode", Metric::Decode),
     ];
     let parts: Vec<PartDiff> = match diff.parts.is_empty() {
         true => {
-            let parts = of_engine.into_iter();
-            parts.filter_map(|(name, of)| of_metric(name, of)).collect()
+            let parts = engine_parts.into_iter();
+            parts
+                .filter_map(|(name, metric)| from_metric(name, metric))
+                .collect()
         }
         false => diff.parts.clone(),
     };
@@ -424,7 +443,7 @@ fn part(diff: &RunDiff, metric: &MetricDiff, is_slower: bool) -> Option<PartDiff
     is_most.then_some(most)
 }
 
-/// Returns the largest value of a setting, if all are numbers.
+/// Returns the largest value of a setting, or `None` if a value is not a number.
 fn number(values: &[Value]) -> Option<f64> {
     let numbers: Option<Vec<f64>> = values.iter().map(Value::as_f64).collect();
     numbers?.into_iter().max_by(f64::total_cmp)

@@ -1,4 +1,4 @@
-//! The runs of one side of a comparison → the figures of their mean run.
+//! Figures of one side of a comparison, as means over its runs.
 
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a>(pub(super) &'a [RunReport]);
 
-/// Kind of rows, category and name of spans.
+/// Kind of track, category and name of spans.
 pub(super) type NameKey<'a> = (RowKind, &'a str, &'a str);
 
 impl<'a> Side<'a> {
@@ -25,15 +25,15 @@ impl<'a> Side<'a> {
     }
 
     /// Returns the mean of a figure over the runs that have it.
-    pub(super) fn mean(self, of: impl Fn(&RunReport) -> Option<f64>) -> Option<f64> {
-        mean(self.0.iter().filter_map(of))
+    pub(super) fn mean(self, figure: impl Fn(&RunReport) -> Option<f64>) -> Option<f64> {
+        mean(self.0.iter().filter_map(figure))
     }
 
-    fn max(self, of: impl Fn(&RunReport) -> Option<f64>) -> Option<f64> {
-        self.0.iter().filter_map(of).max_by(f64::total_cmp)
+    fn max(self, figure: impl Fn(&RunReport) -> Option<f64>) -> Option<f64> {
+        self.0.iter().filter_map(figure).max_by(f64::total_cmp)
     }
 
-    /// Returns the length of the mean run, in ns.
+    /// Returns the mean serving time of the runs, in ns.
     pub(super) fn wall_ns(self) -> f64 {
         let wall_ns = |run: &RunReport| match run.serving.wall_ns {
             0 => run.recorded.wall_ns,
@@ -42,7 +42,7 @@ impl<'a> Side<'a> {
         self.mean(|run| Some(wall_ns(run) as f64)).unwrap_or(0.0)
     }
 
-    /// Returns the rules of the verdicts without repetitions.
+    /// Returns the distinct rules of the verdicts, sorted.
     pub(super) fn verdicts(self) -> Vec<VerdictRule> {
         let mut rules: Vec<VerdictRule> = self.0.iter().map(|run| run.verdict.rule).collect();
         rules.sort_unstable();
@@ -50,7 +50,7 @@ impl<'a> Side<'a> {
         rules
     }
 
-    /// Returns the values of each setting without repetitions.
+    /// Returns the distinct values of each setting.
     pub(super) fn settings(self) -> BTreeMap<&'a str, Vec<&'a Value>> {
         let mut settings: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         let engines = self.0.iter().flat_map(|run| &run.settings);
@@ -64,7 +64,7 @@ impl<'a> Side<'a> {
     }
 
     /// Returns a figure of the load.
-    pub(super) fn load(self, of: LoadFigure) -> Option<f64> {
+    pub(super) fn load(self, figure: LoadFigure) -> Option<f64> {
         let mean_of = |kind| self.mean(|run| mean(levels(run, kind).map(|level| level.mean)));
         let max_of = |kind| {
             self.max(|run| {
@@ -72,10 +72,10 @@ impl<'a> Side<'a> {
                 levels.max_by(f64::total_cmp)
             })
         };
-        match of {
+        match figure {
             LoadFigure::ArrivalsPerS => self.mean(arrivals_per_s),
-            LoadFigure::InFlightMean => mean_of(SeriesKind::UnderWay),
-            LoadFigure::InFlightMax => max_of(SeriesKind::UnderWay),
+            LoadFigure::InFlightMean => mean_of(SeriesKind::InFlight),
+            LoadFigure::InFlightMax => max_of(SeriesKind::InFlight),
             LoadFigure::RunningMean => mean_of(SeriesKind::Running),
             LoadFigure::RunningMax => max_of(SeriesKind::Running),
             LoadFigure::WaitingMean => mean_of(SeriesKind::Waiting),
@@ -83,14 +83,14 @@ impl<'a> Side<'a> {
             LoadFigure::KvUsedMean => mean_of(SeriesKind::KvUsedPercent),
             LoadFigure::KvUsedMax => max_of(SeriesKind::KvUsedPercent),
             LoadFigure::PromptTokens | LoadFigure::UncachedTokens | LoadFigure::OutputTokens => {
-                mean(self.tokens(of).into_iter().map(|tokens| tokens as f64))
+                mean(self.tokens(figure).into_iter().map(|tokens| tokens as f64))
             }
         }
     }
 
-    /// Returns the numbers of tokens of all requests that have them; empty for a figure that does not count tokens.
-    pub(super) fn tokens(self, of: LoadFigure) -> Vec<i64> {
-        let tokens = |request: &Request| match of {
+    /// Returns the token counts of all requests that have them, or nothing if the figure does not count tokens.
+    pub(super) fn tokens(self, figure: LoadFigure) -> Vec<i64> {
+        let tokens = |request: &Request| match figure {
             LoadFigure::PromptTokens => request.prompt_tokens,
             LoadFigure::UncachedTokens => {
                 let cached = request.cached_tokens?;
@@ -104,23 +104,26 @@ impl<'a> Side<'a> {
         tokens.filter_map(|n| i64::try_from(n).ok()).collect()
     }
 
-    /// Returns true if clients kept the number of requests in flight the same: it hardly changed, and each request came right after the end of another one.
+    /// Returns true if clients kept the number of requests in flight constant: it hardly changed, and each request
+    /// arrived right after another one ended.
     pub(super) fn is_closed_loop(self) -> bool {
         let is_level = |run: &RunReport| {
-            let mut in_flight = levels(run, SeriesKind::UnderWay);
+            let mut in_flight = levels(run, SeriesKind::InFlight);
             in_flight.all(|level| level.p50 >= 0.75 * level.max)
         };
         !self.0.is_empty() && self.0.iter().all(|run| is_level(run) && follow_ends(run))
     }
 
-    /// Returns a figure of each request that was answered.
-    pub(super) fn values(self, of: Metric) -> Vec<i64> {
+    /// Returns a figure of each answered request.
+    pub(super) fn values(self, metric: Metric) -> Vec<i64> {
         let requests = self.0.iter().flat_map(|run| &run.request);
         let answered = requests.filter(|request| request.is_ok());
-        answered.filter_map(|request| of.of(request)).collect()
+        answered
+            .filter_map(|request| metric.value(request))
+            .collect()
     }
 
-    /// Returns the parts of the time of the mean request, in ns.
+    /// Returns the mean duration of each part of a request, in ns.
     pub(super) fn parts(self) -> Vec<(&'a str, f64)> {
         let runs = self.0.iter().map(|run| &run.request_parts);
         let n: u64 = runs.clone().map(|run| run.n).sum();
@@ -137,29 +140,30 @@ impl<'a> Side<'a> {
         parts
     }
 
-    /// Returns the share of the devices' time in which they worked; `None` without devices.
+    /// Returns the share of the devices' time in which they were busy, or `None` without devices.
     pub(super) fn busy(self) -> Option<f64> {
         self.mean(|run| {
-            let sum = |of: fn(&crate::DeviceTime) -> i64| -> f64 {
-                run.timed().map(|device| of(device) as f64).sum()
+            let sum = |time: fn(&crate::DeviceTime) -> i64| -> f64 {
+                run.timed().map(|device| time(device) as f64).sum()
             };
             let wall_ns = sum(|device| device.wall_ns);
             (wall_ns > 0.0).then(|| sum(|device| device.busy_ns) / wall_ns)
         })
     }
 
-    /// Returns the mean share of the devices' time that a cause had.
+    /// Returns the mean share of the devices' time that is due to an idle cause.
     pub(super) fn idle_share(self, cause: IdleCause) -> f64 {
         self.mean(|run| Some(run.idle_share(cause))).unwrap_or(0.0)
     }
 
-    /// Returns the times between tokens. For several runs, their percentiles are means over the runs, weighted by number of tokens.
+    /// Returns the times between tokens. For several runs, the percentiles are means over the runs, weighted by the
+    /// number of tokens.
     pub(super) fn between_tokens(self) -> Quantiles {
-        let of = self.0.iter().map(|run| &run.requests.itl);
-        Quantiles::joined(of.filter(|of| of.n > 0))
+        let itl = self.0.iter().map(|run| &run.requests.itl);
+        Quantiles::joined(itl.filter(|figures| figures.n > 0))
     }
 
-    /// Returns the names of the mean run.
+    /// Returns the figures of each name, as means over the runs.
     pub(super) fn names(self) -> BTreeMap<NameKey<'a>, NameFigures> {
         let mut all: BTreeMap<NameKey<'_>, Vec<&NameTime>> = BTreeMap::new();
         for name in self.0.iter().flat_map(|run| &run.names) {
@@ -167,7 +171,7 @@ impl<'a> Side<'a> {
             all.entry(key).or_default().push(name);
         }
         let runs = self.0.len();
-        let figures = |(key, of): (_, Vec<&NameTime>)| (key, figures(&of, runs));
+        let figures = |(key, times): (_, Vec<&NameTime>)| (key, figures(&times, runs));
         all.into_iter().map(figures).collect()
     }
 }
@@ -177,11 +181,12 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
 
-fn levels(run: &RunReport, of: SeriesKind) -> impl Iterator<Item = &LoadLevel> {
-    run.load.iter().filter(move |level| level.of == of)
+fn levels(run: &RunReport, kind: SeriesKind) -> impl Iterator<Item = &LoadLevel> {
+    run.load.iter().filter(move |level| level.of == kind)
 }
 
-/// Returns the number of requests that arrived per second, from the first arrival to the last one without the pauses between them.
+/// Returns the arrival rate in requests per second, from the first arrival to the last, not counting pauses between
+/// them.
 fn arrivals_per_s(run: &RunReport) -> Option<f64> {
     let arrivals = run.request.iter().filter_map(Request::begin_ns);
     let n = arrivals.clone().count();
@@ -193,8 +198,8 @@ fn arrivals_per_s(run: &RunReport) -> Option<f64> {
     (wall_ns > 0).then(|| (n - 1) as f64 / (wall_ns as f64 / 1e9))
 }
 
-/// Returns true if most requests came right after the end of another one, except for those before the first end: within 30 % of the mean time between two
-/// arrivals.
+/// Returns true if most requests arrived right after another one ended: within 30 % of the mean time between two
+/// arrivals. Requests before the first end do not count.
 fn follow_ends(run: &RunReport) -> bool {
     let requests = run.request.iter();
     let arrivals: Vec<i64> = requests.clone().filter_map(Request::begin_ns).collect();
@@ -212,19 +217,22 @@ fn follow_ends(run: &RunReport) -> bool {
     follow.count() * 2 > since_end.len()
 }
 
-/// Returns the figures of a name in the mean of `runs` runs. A run without the name counts as 0.
+/// Returns the figures of a name as means over `runs` runs. A run without the name counts as 0.
 fn figures(names: &[&NameTime], runs: usize) -> NameFigures {
     let calls: u64 = names.iter().map(|name| name.ncall).sum();
     let runs = i64::try_from(runs.max(1)).unwrap_or(i64::MAX);
-    let mean = |of: fn(&NameTime) -> i64| {
+    let mean = |value: fn(&NameTime) -> i64| {
         let sum = names
             .iter()
-            .map(|name| of(name))
+            .map(|name| value(name))
             .fold(0, i64::saturating_add);
         sum / runs
     };
-    let by_calls = |of: fn(&NameTime) -> f64| {
-        let sum: f64 = names.iter().map(|name| of(name) * name.ncall as f64).sum();
+    let by_calls = |value: fn(&NameTime) -> f64| {
+        let sum: f64 = names
+            .iter()
+            .map(|name| value(name) * name.ncall as f64)
+            .sum();
         sum / calls.max(1) as f64
     };
     NameFigures {

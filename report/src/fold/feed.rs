@@ -1,19 +1,21 @@
-//! Which worker feeds a device, and which engine feeds the worker.
+//! Finds the worker that launches work on each device, and the engine that schedules for that worker.
 
 use crate::gather::process_ids::ProcessIds;
 use std::collections::BTreeSet;
 
-/// The processes behind a device.
+/// The processes that feed a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Feed {
     pub(super) device: usize,
     pub(super) worker: usize,
     pub(super) engine: Option<usize>,
-    /// The other workers of the engine that run the same steps. Replicas that one process schedules have other requests.
+    /// Other workers of the engine that run the same steps. Replicas scheduled by the same process have other requests,
+    /// so they are not among them.
     pub(super) others: Vec<usize>,
 }
 
-/// What feeds each device. `recorders` are the processes that recorded the devices, `engines` those that schedule or hand on, `workers` those that run steps.
+/// Returns the feed of each device. `recorders` are pairs of a device and the process that recorded it. `engines` are
+/// the processes that schedule or forward requests, `workers` the ones that run steps.
 pub(super) fn feeds(
     recorders: &[(usize, usize)],
     engines: &BTreeSet<usize>,
@@ -54,7 +56,7 @@ pub(super) fn feeds(
 mod tests {
     use super::*;
 
-    /// One process schedules two replicas.
+    /// Process 0 schedules two replicas.
     #[test]
     fn replicas_do_not_wait_for_each_other() {
         let mut ids = ProcessIds::default();
@@ -64,7 +66,7 @@ mod tests {
         let (engines, workers) = (BTreeSet::from([0]), BTreeSet::from([2, 3, 4, 5]));
         let found = feeds(&[(10, 2), (11, 3), (12, 5)], &engines, &workers, &ids);
         let others: Vec<Vec<usize>> = found.into_iter().map(|feed| feed.others).collect();
-        // Nothing tells of 5.
+        // Nothing is known about the requests of worker 5, so it may share steps with any worker.
         assert_eq!(others, [vec![5], vec![4, 5], vec![2, 3, 4]]);
     }
 }

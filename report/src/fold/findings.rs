@@ -1,4 +1,4 @@
-//! A report → what stands out in it.
+//! Findings of a report: what stands out in it, what it costs, and what to try.
 
 mod damage;
 mod garbage;
@@ -10,10 +10,10 @@ pub(crate) use damage::crash_place;
 
 use crate::table::{Activity, CostOf, Finding, IdleCause, Place, RunReport, Unrecognized};
 
-/// Minimum cost of a finding, as a share of the time that users waited. Smaller ones are dropped.
+/// Minimum cost of a finding, as a share of the time that users waited. Cheaper findings are dropped.
 const LEAST: f64 = 0.01;
 
-/// Returns the findings, the costliest first. Crashes and losses come before everything else.
+/// Returns the findings, costliest first. Crashes and losses come before everything else.
 pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     let mut found = idle::idle(report);
     found.extend(ranks::communication(report));
@@ -24,7 +24,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found.extend(requests::stalled_decodes(report));
     found.extend(requests::process_stalled(report));
     found.extend(garbage::garbage(report));
-    // These findings show the same time from the devices' side.
+    // Both findings describe the same time; this one sees it from the devices' side.
     if found.iter().any(|finding| finding.rule == "slow_frontend") {
         found.retain(|finding| finding.rule != IdleCause::Frontend.name());
     }
@@ -46,7 +46,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found
 }
 
-/// Returns a finding whose place is unknown. [`findings`] fills in what it cost users.
+/// Creates a finding without a place. [`findings`] fills in the share of users' waiting time.
 fn draft(
     rule: &'static str,
     evidence: String,
@@ -64,8 +64,8 @@ fn draft(
     }
 }
 
-/// Returns the cost of a finding as a share of the time that users waited. A request waits while its devices do, so the time of devices without any request does
-/// not count.
+/// Returns the cost of a finding as a share of the time that users waited. A request waits while its devices do, so
+/// time of devices without any request does not count.
 fn waited(report: &RunReport, finding: &Finding) -> f64 {
     let share = match finding.of {
         CostOf::DeviceTime => {
@@ -77,7 +77,7 @@ fn waited(report: &RunReport, finding: &Finding) -> f64 {
     share.min(1.0)
 }
 
-/// Returns the longest time in which a device was idle mainly for this cause.
+/// Returns the longest gap of a device with this main cause.
 fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<Place> {
     let mut gaps = report.long_gaps.iter();
     let gap = gaps.find(|gap| gap.cause == cause)?;
@@ -87,18 +87,19 @@ fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<Place> {
     })
 }
 
-/// Returns the kinds of events that the report looks for by name, and that the run has none of. A run without any span has none.
+/// Returns the kinds of events that the report recognizes by name but that this run lacks. A run without any span lacks
+/// nothing.
 pub(crate) fn unrecognized(report: &RunReport) -> Vec<Unrecognized> {
     let kinds = [
         (
             has_steps(report),
             "step",
-            "a slow worker and the causes of idle devices go unseen",
+            "slow workers and the causes of idle devices cannot be found",
         ),
         (
             report.requests.n > 0,
             "request",
-            "no figure of a request is there",
+            "the report has no figures of requests",
         ),
     ];
     let missing = kinds
@@ -113,8 +114,8 @@ pub(crate) fn unrecognized(report: &RunReport) -> Vec<Unrecognized> {
         .collect()
 }
 
-/// Returns true if a step is known by its name.
+/// Returns true if any span is recognized as a step by its name.
 fn has_steps(report: &RunReport) -> bool {
-    let is_step = |name: &crate::NameTime| Activity::of(&name.name) == Some(Activity::Step);
+    let is_step = |name: &crate::NameTime| Activity::from_name(&name.name) == Some(Activity::Step);
     report.names.iter().any(is_step)
 }

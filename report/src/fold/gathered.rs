@@ -1,8 +1,8 @@
-//! What all chunks say, sorted beyond memory.
+//! Records of all chunks of a run. Large kinds are sorted in temporary files.
 
 use super::load_levels::Batchings;
 use super::requests::RequestRecords;
-use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::chunk_records::ChunkRecords;
 use crate::gather::device_slice::{DeviceSlice, LaunchEnd};
 use crate::gather::edge::Edge;
 use crate::gather::event_times::EventTimes;
@@ -18,21 +18,21 @@ use std::io;
 use std::path::PathBuf;
 use trace_store::sorter::Sorter;
 
-/// Memory for slices, and for each of the other kinds of records; what is more goes to temporary files.
+/// Memory for slices and for each other kind of record, in bytes. Records beyond it go to temporary files.
 pub(crate) const SLICE_BYTES: usize = 64 << 20;
 pub(crate) const VALUE_BYTES: usize = 32 << 20;
-/// Memory for steps, and for idle intervals.
+/// Memory for steps and for idle intervals, in bytes.
 pub(crate) const ROW_BYTES: usize = 8 << 20;
 
 /// Maximum number of processes whose settings are kept.
 const MAX_ENGINES: usize = 1024;
 
-/// What all chunks say.
+/// Records of all chunks.
 pub(crate) struct Gathered<'a> {
     pub(crate) keys: NameKeys,
-    /// Spans without an end, by key.
+    /// Number of spans without an end, by name key.
     pub(crate) unfinished: Vec<u64>,
-    /// The same spans, the first ones.
+    /// The first [`MOST_OPEN`] spans without an end.
     pub(crate) open: Vec<OpenSpan>,
     pub(crate) slices: Sorter<'a, SliceRecord>,
     pub(crate) on_devices: Sorter<'a, DeviceSlice>,
@@ -40,13 +40,13 @@ pub(crate) struct Gathered<'a> {
     pub(crate) edges: Sorter<'a, Edge>,
     pub(crate) requests: RequestRecords<'a>,
     pub(crate) process_ids: ProcessIds,
-    /// Ends of the spans in which engines start.
+    /// End times of the spans in which engines start up.
     pub(crate) ready: Vec<i64>,
     pub(crate) steps: Sorter<'a, StepRecord>,
     pub(crate) batchings: Batchings,
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) blocks: Sorter<'a, PromptBlock>,
-    /// Settings of engines, by the number of the process.
+    /// Settings of engines by process number.
     pub(crate) settings: BTreeMap<usize, BTreeMap<String, Value>>,
     pub(crate) event_times: EventTimes,
 }
@@ -73,47 +73,47 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Takes what a chunk says.
-    pub(crate) fn take(&mut self, mut facts: ChunkFacts) -> io::Result<()> {
-        self.requests.take(&mut facts)?;
-        let numbers = self.keys.take(facts.keys);
+    /// Adds the records of a chunk. Its name keys and reasons get numbers that are common to the run.
+    pub(crate) fn add_chunk(&mut self, mut chunk: ChunkRecords) -> io::Result<()> {
+        self.requests.add_chunk(&mut chunk)?;
+        let numbers = self.keys.merge(chunk.keys);
         self.unfinished.resize(self.keys.len(), 0);
-        for key in facts.unfinished {
+        for key in chunk.unfinished {
             self.unfinished[numbers[key as usize] as usize] += 1;
         }
         let room = MOST_OPEN.saturating_sub(self.open.len());
-        self.open.extend(facts.open.into_iter().take(room));
-        let steps = facts.steps.into_iter();
+        self.open.extend(chunk.open.into_iter().take(room));
+        let steps = chunk.steps.into_iter();
         self.steps
             .extend(steps.map(|step| step.renumbered(&numbers)))?;
-        self.slices.extend(facts.slices.into_iter().map(|slice| {
+        self.slices.extend(chunk.slices.into_iter().map(|slice| {
             let key = numbers[slice.key as usize];
             SliceRecord { key, ..slice }
         }))?;
-        self.on_devices.extend(facts.on_devices)?;
-        self.launch_ends.extend(facts.launch_ends)?;
-        self.edges.extend(facts.edges)?;
-        for step in facts.step_tokens {
-            let since_ns = self.batchings.take(step);
-            self.steps.push(StepRecord::of_tokens(since_ns, &step))?;
+        self.on_devices.extend(chunk.on_devices)?;
+        self.launch_ends.extend(chunk.launch_ends)?;
+        self.edges.extend(chunk.edges)?;
+        for step in chunk.step_tokens {
+            let since_ns = self.batchings.add_step(step);
+            self.steps.push(StepRecord::from_tokens(since_ns, &step))?;
         }
-        for step in facts.speculations {
-            self.batchings.speculated(step);
+        for step in chunk.speculations {
+            self.batchings.add_speculation(step);
         }
-        self.event_times.merge(facts.event_times);
-        self.process_ids.take(facts.process_ids);
-        self.ready.extend(facts.ready);
-        for (process, settings) in facts.settings {
+        self.event_times.merge(chunk.event_times);
+        self.process_ids.merge(chunk.process_ids);
+        self.ready.extend(chunk.ready);
+        for (process, settings) in chunk.settings {
             if self.settings.len() < MAX_ENGINES || self.settings.contains_key(&process) {
                 self.settings.insert(process, settings);
             }
         }
-        let mut prompts = facts.prompts.into_iter();
-        prompts.try_for_each(|(prompt, hashes)| self.take_prompt(prompt, &hashes))
+        let mut prompts = chunk.prompts.into_iter();
+        prompts.try_for_each(|(prompt, hashes)| self.add_prompt(prompt, &hashes))
     }
 
-    fn take_prompt(&mut self, of: Prompt, hashes: &[u64]) -> io::Result<()> {
-        let process = u32::try_from(of.process).map_err(io::Error::other)?;
+    fn add_prompt(&mut self, record: Prompt, hashes: &[u64]) -> io::Result<()> {
+        let process = u32::try_from(record.process).map_err(io::Error::other)?;
         let prompt = u32::try_from(self.prompts.len()).map_err(io::Error::other)?;
         for (hash, nth) in hashes.iter().zip(1..) {
             self.blocks.push(PromptBlock {
@@ -123,8 +123,8 @@ impl<'a> Gathered<'a> {
                 nth,
             })?;
         }
-        let moment = RequestMoment::of_prompt(of.request, process, of.ts_ns, prompt);
-        self.prompts.push(of);
-        self.requests.take_prompt(moment)
+        let moment = RequestMoment::from_prompt(record.request, process, record.ts_ns, prompt);
+        self.prompts.push(record);
+        self.requests.add_prompt(moment)
     }
 }

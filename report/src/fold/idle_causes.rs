@@ -1,4 +1,4 @@
-//! Edges in the order of time → what each device waited for while it was idle.
+//! Attributes the idle time of each device to causes, from edges in order of time.
 
 mod device_state;
 mod idle_intervals;
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_store::sorter::{Sorted, Sorter};
 
-/// Time in which at least one device was open, and the part of it in which no open device had anything to do.
+/// Time in which at least one device was open, and the part of it in which all open devices were idle.
 #[derive(Default)]
 struct Together {
     counted_ns: i64,
@@ -29,8 +29,8 @@ struct Together {
 }
 
 impl Together {
-    /// Counts the time up to the change of a device, and takes the change.
-    fn take(&mut self, edge: &Edge) {
+    /// Counts the time up to the change of a device, then applies the change.
+    fn apply(&mut self, edge: &Edge) {
         let ns = edge.ns.saturating_sub(self.counted_ns);
         self.counted_ns = edge.ns;
         if self.open > 0 {
@@ -50,30 +50,30 @@ impl Together {
     }
 }
 
-/// Who is who among the processes.
+/// Roles of the processes of a run.
 pub(crate) struct Roles<'a> {
-    /// How many processes there are.
+    /// Number of processes.
     pub(crate) processes: usize,
-    /// Each device and the process that recorded it, by number.
+    /// Each device with the process that recorded it, by number.
     pub(crate) recorders: Vec<(usize, usize)>,
     pub(crate) ids: &'a ProcessIds,
-    /// Whether requests are named.
+    /// True if the trace names requests.
     pub(crate) has_requests: bool,
-    /// Knows what the clocks of two processes may be off.
+    /// Source of the clock uncertainties between processes.
     pub(crate) recorded: &'a Recorded,
     /// Clock that maps the trace to the time to report on.
     pub(crate) clock: &'a ServingClock,
 }
 
-/// The idle time of all devices.
+/// Idle time of all devices.
 pub(crate) struct FoundIdle {
     pub(crate) devices: Vec<DeviceIdle>,
     pub(crate) long_gaps: Vec<LongGap>,
     pub(crate) together: IdleTogether,
 }
 
-/// Returns why each device was idle, the longest gaps of all, and how long all were idle at once. Puts the idle intervals into `rows`; `intervals` has room to
-/// sort them.
+/// Returns the causes of each device's idle time, the longest gaps of the run, and the time in which all devices were
+/// idle. The idle intervals are sorted in `intervals` and then passed to `rows`.
 pub(crate) fn idle_causes(
     edges: &Sorted<Edge>,
     roles: &Roles<'_>,
@@ -84,9 +84,9 @@ pub(crate) fn idle_causes(
     for edge in edges.iter() {
         match edge.kind {
             EdgeKind::Begin(Activity::Schedule | Activity::Dispatch | Activity::Batch)
-            | EdgeKind::Running => engines.insert(edge.of as usize),
-            EdgeKind::Begin(Activity::Step) => workers.insert(edge.of as usize),
-            EdgeKind::StepHanded => callers.insert(edge.of as usize),
+            | EdgeKind::Running => engines.insert(edge.process as usize),
+            EdgeKind::Begin(Activity::Step) => workers.insert(edge.process as usize),
+            EdgeKind::StepHanded => callers.insert(edge.process as usize),
             _ => false,
         };
     }
@@ -97,7 +97,7 @@ pub(crate) fn idle_causes(
     }
     for edge in edges.iter() {
         let ns = roles.clock.serving_ns(edge.ns);
-        sweep.take(&Edge { ns, ..*edge });
+        sweep.apply(&Edge { ns, ..*edge });
     }
     let mut found = sweep.finish(rows)?;
     for gap in &mut found.long_gaps {
@@ -112,28 +112,28 @@ struct Sweep<'f> {
     store: IntervalStore<'f>,
     together: Together,
     devices: Vec<DeviceState>,
-    /// The devices by their processes, and those that a process bears on.
-    of_device: BTreeMap<usize, usize>,
-    touched_by: Vec<Vec<usize>>,
+    /// Index of each device by its process number, and the devices that each process affects.
+    device_indexes: BTreeMap<usize, usize>,
+    affected_by: Vec<Vec<usize>>,
 }
 
 impl<'f> Sweep<'f> {
     fn new(feeds: Vec<Feed>, roles: &Roles<'_>, store: IntervalStore<'f>) -> Sweep<'f> {
-        let mut touched_by = vec![Vec::new(); roles.processes];
+        let mut affected_by = vec![Vec::new(); roles.processes];
         for (number, feed) in feeds.iter().enumerate() {
-            let behind = [Some(feed.worker), feed.engine].into_iter().flatten();
-            let behind: BTreeSet<usize> = behind.chain(feed.others.iter().copied()).collect();
-            for process in behind {
-                touched_by[process].push(number);
+            let feeding = [Some(feed.worker), feed.engine].into_iter().flatten();
+            let feeding: BTreeSet<usize> = feeding.chain(feed.others.iter().copied()).collect();
+            for process in feeding {
+                affected_by[process].push(number);
             }
         }
         Sweep {
-            of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
+            device_indexes: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
             devices: feeds
                 .into_iter()
                 .map(|feed| DeviceState::new(feed, roles.recorded))
                 .collect(),
-            touched_by,
+            affected_by,
             store,
             together: Together::default(),
             run: RunState {
@@ -143,21 +143,21 @@ impl<'f> Sweep<'f> {
         }
     }
 
-    /// Returns what was found, and puts the intervals into `rows`.
+    /// Returns the idle times and passes the intervals to `rows`.
     fn finish(mut self, mut rows: Option<&mut (dyn RowSink + '_)>) -> io::Result<FoundIdle> {
         for device in &mut self.devices {
-            // A step that has no end settles nothing.
+            // A step without an end counts as sampling, because no further launch followed.
             device.end_wait(device.feed.worker, IdleCause::Sampling, &mut self.store);
             device.settle_unsure(&mut self.store);
             device.intervals.flush(&mut self.store);
         }
-        let (devices, of_device) = (self.devices, self.of_device);
+        let (devices, indexes) = (self.devices, self.device_indexes);
         let mut causes = vec![[0; IdleCause::ALL.len()]; devices.len()];
         let mut gaps = LongGaps::default();
         self.store.finish()?.each(|interval| {
-            let number = of_device[&interval.process];
+            let number = indexes[&interval.process];
             causes[number][interval.cause as usize] += interval.dur_ns;
-            gaps.take(&interval);
+            gaps.add(&interval);
             rows.as_mut().map_or(Ok(()), |rows| rows.idle(&interval))
         })?;
         let devices = devices.into_iter().zip(causes);
@@ -170,51 +170,51 @@ impl<'f> Sweep<'f> {
         })
     }
 
-    fn take(&mut self, edge: &Edge) {
-        let of = edge.of as usize;
+    fn apply(&mut self, edge: &Edge) {
+        let process = edge.process as usize;
         match edge.kind {
             EdgeKind::DeviceBegin
             | EdgeKind::DeviceEnd
             | EdgeKind::GapBegin
             | EdgeKind::GapEnd
             | EdgeKind::Launched => {
-                if let Some(number) = self.of_device.get(&of) {
-                    self.together.take(edge);
+                if let Some(number) = self.device_indexes.get(&process) {
+                    self.together.apply(edge);
                     let device = &mut self.devices[*number];
-                    device.count(edge.ns, &self.run, &mut self.store);
-                    device.take(edge, &mut self.store);
+                    device.count_until(edge.ns, &self.run, &mut self.store);
+                    device.apply(edge, &mut self.store);
                 }
             }
             EdgeKind::RequestBegin | EdgeKind::RequestEnd => {
                 for device in &mut self.devices {
-                    device.count(edge.ns, &self.run, &mut self.store);
+                    device.count_until(edge.ns, &self.run, &mut self.store);
                 }
                 self.run.requests = self.run.requests.map(|requests| match edge.kind {
                     EdgeKind::RequestBegin => requests + 1,
                     _ => requests.saturating_sub(1),
                 });
             }
-            _ => self.take_of_process(edge),
+            _ => self.apply_to_process(edge),
         }
     }
 
-    /// Takes a change of what a process does.
-    fn take_of_process(&mut self, edge: &Edge) {
-        let process = edge.of as usize;
-        let touched = &self.touched_by[process];
-        for number in touched {
-            self.devices[*number].count(edge.ns, &self.run, &mut self.store);
+    /// Applies a change of a process's activity.
+    fn apply_to_process(&mut self, edge: &Edge) {
+        let process = edge.process as usize;
+        let affected = &self.affected_by[process];
+        for number in affected {
+            self.devices[*number].count_until(edge.ns, &self.run, &mut self.store);
         }
         let state = &mut self.run.processes[process];
-        state.note_hand_over(edge);
+        state.record_hand_over(edge);
         match edge.kind {
             EdgeKind::Begin(activity) => {
                 let open = &mut state.open[activity as usize];
                 *open += 1;
                 if *open == 1 {
                     state.has_launched &= activity != Activity::Step;
-                    for number in touched {
-                        self.devices[*number].called(process, activity);
+                    for number in affected {
+                        self.devices[*number].count_call(process, activity);
                     }
                 }
             }
@@ -222,7 +222,7 @@ impl<'f> Sweep<'f> {
                 let open = &mut state.open[activity as usize];
                 *open = open.saturating_sub(1);
                 if *open == 0 && activity == Activity::Step {
-                    for number in touched {
+                    for number in affected {
                         self.devices[*number].end_wait(
                             process,
                             IdleCause::Sampling,
@@ -233,7 +233,7 @@ impl<'f> Sweep<'f> {
             }
             EdgeKind::Launch => {
                 state.has_launched = true;
-                for number in touched {
+                for number in affected {
                     self.devices[*number].end_wait(process, IdleCause::LaunchGap, &mut self.store);
                 }
             }

@@ -1,4 +1,4 @@
-//! Calls and work of launches → the launch of each slice of a device, and its delay.
+//! Finds the launch of each device slice, and the delay between them.
 
 use crate::gather::device_slice::{DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind};
@@ -10,19 +10,20 @@ use trace_store::sorter::{Record, Sorted, Sorter};
 /// Maximum number of calls with the same key.
 const MOST_CALLS: usize = 65_536;
 
-/// The launch of a slice. Sorted, launches have the order of their slices.
+/// Launch of a slice. Sorted launches have the order of their slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Launch {
-    /// The device and the stream of the slice, and when it begins.
+    /// Device of the slice, followed by its start and its stream.
     device: u32,
     start_ns: i64,
     stream: u32,
     launch_ns: i64,
-    /// The duration of the call on the host; −1 if it is not known.
+    /// Duration of the call on the host in ns, or −1 if unknown.
     dur_ns: i64,
 }
 
-/// Finds the launches of slices. Adds an edge for each to the process that feeds the device, which is `host` of it.
+/// Finds the launches of slices. For each launch, adds an edge to the process that feeds the device, which `host`
+/// returns.
 pub(crate) fn launches<'a>(
     ends: &Sorted<LaunchEnd>,
     host: impl Fn(u32) -> u32,
@@ -33,7 +34,8 @@ pub(crate) fn launches<'a>(
         let (calls, work) = ends.split_at(ends.partition_point(|end| !end.is_work));
         let calls = &calls[..calls.len().min(MOST_CALLS)];
         for end in work {
-            // The last call before it. If all calls are later, the clocks differ, and it is the first one.
+            // Choose the last call before the work. If all calls are later, the clocks differ, and the first call is
+            // chosen.
             let before = calls.partition_point(|call| call.ns <= end.ns);
             let Some(call) = calls.get(before.saturating_sub(1)) else {
                 break;
@@ -52,20 +54,21 @@ pub(crate) fn launches<'a>(
     launches.finish()
 }
 
-/// The slices of devices, each with its launch.
+/// The slices of devices with their launches.
 pub(crate) struct LaunchedSlices<'a> {
     pub(crate) slices: &'a Sorted<DeviceSlice>,
     pub(crate) launches: &'a Sorted<Launch>,
 }
 
 impl LaunchedSlices<'_> {
-    /// Calls `found` with each slice. If the args of a slice do not contain its launch time, it is taken from the last launch that leads to it.
+    /// Calls `found` with each slice. If the args of a slice do not contain its launch time, the time of its last
+    /// launch is used.
     pub(crate) fn each(
         &self,
         mut found: impl FnMut(DeviceSlice) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut launches = self.launches.iter().peekable();
-        // The last launch on each stream that leads to a slice with the current start time.
+        // The last launch on each stream for slices with the current start time.
         let (mut at_once, mut current) = (BTreeMap::<u32, Launch>::new(), None);
         self.slices.each(|mut slice| {
             let place = (slice.device, slice.start_ns);
@@ -91,14 +94,14 @@ impl LaunchedSlices<'_> {
 
 impl Record for Launch {}
 
-/// Returns a caution if slices of devices begin before their launch.
+/// Returns a caution if any device slice starts before its launch.
 pub(crate) fn early_words(devices: &[DeviceTime]) -> Option<String> {
     let early: u64 = devices.iter().map(|device| device.early_slices).sum();
     let most_ns = devices.iter().map(|device| device.early_ns).max()?;
     let slices = match early {
         0 => return None,
-        1 => "1 slice of a device begins".to_owned(),
-        _ => format!("{early} slices of devices begin"),
+        1 => "1 slice of a device starts".to_owned(),
+        _ => format!("{early} slices of devices start"),
     };
     Some(format!(
         "{slices} before the launch, by up to {:.3} µs: the clocks of host and device differ, and the delay counts as 0",
@@ -110,9 +113,9 @@ pub(crate) fn early_words(devices: &[DeviceTime]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Profilers with a coarse clock write very many slices with one start time.
+    /// Profilers with a coarse clock write very many slices with the same start time.
     #[test]
-    fn very_many_launches_of_slices_that_begin_at_once_are_found() {
+    fn many_launches_of_slices_with_one_start_are_found() {
         let launch = |stream: u32, launch_ns: i64| Launch {
             device: 5,
             start_ns: 20,
@@ -125,16 +128,17 @@ mod tests {
         launches.push(launch(7, 15));
         launches.sort_unstable();
         let slices = (0..100_000).map(|stream| DeviceSlice::new(5, (20, 23), stream));
-        let of = LaunchedSlices {
+        let launched = LaunchedSlices {
             slices: &Sorted::Memory(slices.collect()),
             launches: &Sorted::Memory(launches),
         };
         let mut found = BTreeMap::<Option<i64>, usize>::new();
-        of.each(|slice| {
-            *found.entry(slice.queue_ns()).or_default() += 1;
-            Ok(())
-        })
-        .unwrap();
+        launched
+            .each(|slice| {
+                *found.entry(slice.queue_ns()).or_default() += 1;
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(found, [(Some(5), 1), (Some(10), 99_999)].into());
     }
 }

@@ -1,4 +1,4 @@
-//! Edges in the order of time → how much there was to do. Counters of steps → what each engine put into its steps.
+//! Computes the levels of load over time from edges, and the contents of each engine's steps from its counters.
 
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::step_record::{StepSpeculation, StepTokens};
@@ -7,10 +7,10 @@ use crate::table::{Batching, LoadLevel, SeriesKind};
 use std::collections::BTreeMap;
 use trace_store::sorter::Sorted;
 
-/// How long a level was how high.
+/// Distribution of a level over time.
 #[derive(Debug, Default)]
 struct Level {
-    /// Since when it is known, and up to when its time is counted.
+    /// Time up to which the level is counted. `None` before its first value.
     counted_ns: Option<i64>,
     now: u32,
     ns_at: BTreeMap<u32, i64>,
@@ -29,9 +29,9 @@ impl Level {
         }
     }
 
-    fn finish(self, of: SeriesKind, process: Option<usize>) -> Option<LoadLevel> {
+    fn finish(self, kind: SeriesKind, process: Option<usize>) -> Option<LoadLevel> {
         let wall_ns: i64 = self.ns_at.values().sum();
-        let unit = match of {
+        let unit = match kind {
             SeriesKind::KvUsedPercent => 0.1,
             _ => 1.0,
         };
@@ -45,9 +45,11 @@ impl Level {
             unit * f64::from(found.map_or(0, |(level, _)| *level))
         };
         let levels = self.ns_at.iter();
-        let sum: f64 = levels.map(|(of, ns)| f64::from(*of) * *ns as f64).sum();
+        let sum: f64 = levels
+            .map(|(level, ns)| f64::from(*level) * *ns as f64)
+            .sum();
         (wall_ns > 0).then(|| LoadLevel {
-            of,
+            of: kind,
             process,
             wall_ns,
             mean: unit * sum / wall_ns as f64,
@@ -59,7 +61,8 @@ impl Level {
     }
 }
 
-/// Returns the levels of requests and of each engine in serving time. The level of all requests ends at `last_ns`, when the last request ends.
+/// Returns the levels of requests and of each engine in serving time. The level of all requests ends at `last_ns`, when
+/// the last request ends.
 pub(crate) fn load_levels(
     edges: &Sorted<Edge>,
     clock: &ServingClock,
@@ -67,12 +70,14 @@ pub(crate) fn load_levels(
 ) -> Vec<LoadLevel> {
     let mut levels: BTreeMap<(SeriesKind, Option<usize>), Level> = BTreeMap::new();
     for edge in edges.iter() {
-        if let Some(of) = edge.kind.level() {
-            let level = levels.entry((of, Some(edge.of as usize))).or_default();
+        if let Some(kind) = edge.kind.level() {
+            let level = levels
+                .entry((kind, Some(edge.process as usize)))
+                .or_default();
             level.set(clock.serving_ns(edge.ns), edge.value);
         }
         if matches!(edge.kind, EdgeKind::RequestBegin | EdgeKind::RequestEnd) {
-            let level = levels.entry((SeriesKind::UnderWay, None)).or_default();
+            let level = levels.entry((SeriesKind::InFlight, None)).or_default();
             let now = match edge.kind {
                 EdgeKind::RequestBegin => level.now.saturating_add(1),
                 _ => level.now.saturating_sub(1),
@@ -81,37 +86,38 @@ pub(crate) fn load_levels(
         }
     }
     let levels = levels.into_iter();
-    let level = |((of, process), level): (_, Level)| level.finish(of, process);
+    let level = |((kind, process), level): (_, Level)| level.finish(kind, process);
     levels.filter_map(level).collect()
 }
 
-/// A longer time between two steps is a pause: nobody recorded, or nothing ran.
+/// Longest time between two steps that counts for the later one. After a longer pause, nothing was recorded or nothing
+/// ran.
 const PAUSE_NS: i64 = 10_000_000_000;
 
-/// The batching of each engine so far. The steps of an engine must come in the order in which it recorded them.
+/// Batching of each engine so far. The steps of an engine must be added in the order in which it recorded them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batchings {
-    of: BTreeMap<usize, Engine>,
+    engines: BTreeMap<usize, Engine>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Engine {
     found: Batching,
     last_ns: Option<i64>,
-    /// Time up to steps with answers alone and with both, and how many there are.
+    /// Total time of steps that only decode and of steps that also prefill, each with the number of steps.
     plain: (i64, u64),
     mixed: (i64, u64),
 }
 
 impl Batchings {
     fn engine(&mut self, process: usize) -> &mut Engine {
-        let engine = self.of.entry(process).or_default();
+        let engine = self.engines.entry(process).or_default();
         engine.found.process = process;
         engine
     }
 
-    /// Takes a step. Returns when the step before it ended, unless there was a pause.
-    pub(crate) fn take(&mut self, step: StepTokens) -> Option<i64> {
+    /// Adds a step. Returns the end of the step before it, unless there was a pause between them.
+    pub(crate) fn add_step(&mut self, step: StepTokens) -> Option<i64> {
         let engine = self.engine(step.process);
         let found = &mut engine.found;
         found.steps += 1;
@@ -120,7 +126,7 @@ impl Batchings {
         let is_mixed = step.prefill > 0 && step.decode > 0;
         found.mixed_steps += u64::from(is_mixed);
         let last_ns = engine.last_ns.replace(step.ts_ns);
-        // Answers that go on had a token in the step before.
+        // Requests that decode in this step got their previous token in the step before.
         let is_next = |last_ns: &i64| (1..PAUSE_NS).contains(&step.ts_ns.saturating_sub(*last_ns));
         let last_ns = last_ns.filter(is_next);
         if let Some(last_ns) = last_ns.filter(|_| step.decode > 0) {
@@ -134,7 +140,7 @@ impl Batchings {
         last_ns
     }
 
-    pub(crate) fn speculated(&mut self, step: StepSpeculation) {
+    pub(crate) fn add_speculation(&mut self, step: StepSpeculation) {
         let found = &mut self.engine(step.process).found;
         found.drafted_tokens += step.drafted;
         found.accepted_tokens += step.accepted;
@@ -142,13 +148,13 @@ impl Batchings {
 
     pub(crate) fn finish(self) -> Vec<Batching> {
         let mean = |(ns, n): (i64, u64)| if n > 0 { ns as f64 / n as f64 } else { 0.0 };
-        let engines = self.of.into_values();
-        let of = |engine: Engine| Batching {
+        let engines = self.engines.into_values();
+        let batching = |engine: Engine| Batching {
             decode_steps: engine.plain.1,
             decode_step_ns: mean(engine.plain),
             mixed_step_ns: mean(engine.mixed),
             ..engine.found
         };
-        engines.map(of).collect()
+        engines.map(batching).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Collectives → which rank came last to them.
+//! Finds the rank that joined each collective last.
 
 use crate::gather::device_slice::CollectiveRecord;
 use crate::statistics::is_last_apart;
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use trace_merge::collective::CollectiveCounts;
 use trace_store::sorter::Sorted;
 
-/// The context of the collectives.
+/// Context of the collectives.
 struct RankContext<'a> {
     counts: &'a CollectiveCounts,
-    /// Knows what the clocks of two devices may be off.
+    /// Source of the clock uncertainties between devices.
     recorded: &'a Recorded,
 }
 
-/// Returns how the devices came to collectives. Leaves out groups that the devices of an engine have in different numbers, because it is unknown which belong
-/// together.
+/// Returns when the devices joined collectives, relative to each other. A group is left out if the devices of an engine
+/// have different numbers of its collectives, because it is then unknown which ones belong together.
 pub(crate) fn rank_times(
     collectives: &Sorted<CollectiveRecord>,
     counts: &CollectiveCounts,
@@ -35,39 +35,42 @@ pub(crate) fn rank_times(
         .map(|device| (device.process, rank(device)))
         .collect();
     for group in collectives.chunk_by(|one, next| one.key == next.key) {
-        context.take(group, &mut ranks);
+        context.add(group, &mut ranks);
     }
     let ranks = ranks.into_values();
     ranks.filter(|rank| rank.collectives > 0).collect()
 }
 
 impl RankContext<'_> {
-    /// Takes one collective of all engines.
-    fn take(&self, group: &[CollectiveRecord], ranks: &mut BTreeMap<usize, RankTime>) {
-        let mut of_engines: BTreeMap<Option<usize>, Vec<&CollectiveRecord>> = BTreeMap::new();
+    /// Adds one collective of all engines.
+    fn add(&self, group: &[CollectiveRecord], ranks: &mut BTreeMap<usize, RankTime>) {
+        let mut by_engine: BTreeMap<Option<usize>, Vec<&CollectiveRecord>> = BTreeMap::new();
         for record in group {
             if let Some(rank) = ranks.get(&(record.device as usize)) {
-                of_engines.entry(rank.engine).or_default().push(record);
+                by_engine.entry(rank.engine).or_default().push(record);
             }
         }
-        for mut records in of_engines.into_values() {
-            let count = |of: &CollectiveRecord| self.counts.count(of.key.group, of.device);
-            let is_paired = records.iter().all(|of| count(of) == count(records[0]));
+        for mut records in by_engine.into_values() {
+            let count =
+                |record: &CollectiveRecord| self.counts.count(record.key.group, record.device);
+            let is_paired = records
+                .iter()
+                .all(|record| count(record) == count(records[0]));
             if records.len() < 2 || !is_paired {
                 continue;
             }
             records.sort_by_key(|record| record.start_ns);
-            self.take_paired(&records, ranks);
+            self.add_paired(&records, ranks);
         }
     }
 
-    /// Takes one collective of an engine; its records are in the order of their starts.
-    fn take_paired(&self, records: &[&CollectiveRecord], ranks: &mut BTreeMap<usize, RankTime>) {
+    /// Adds one collective of an engine. The records must be ordered by their starts.
+    fn add_paired(&self, records: &[&CollectiveRecord], ranks: &mut BTreeMap<usize, RankTime>) {
         let [others @ .., last] = records else {
             return;
         };
         let before = others.last().unwrap_or(last);
-        // A difference that is smaller may be nothing but the clocks'.
+        // A smaller difference may only be an error of the clocks.
         let is_sure = |record: &&CollectiveRecord| {
             last.start_ns.saturating_sub(record.start_ns) > self.uncertainty_ns(record, last)
         };
@@ -77,9 +80,11 @@ impl RankContext<'_> {
         let is_undecided = others.iter().any(is_close);
         let starts: Vec<i64> = records.iter().map(|record| record.start_ns).collect();
         let is_outlier = is_last_known && is_last_apart(&starts);
-        let farthest = self.least_certain(records);
+        let uncertain = self.least_certain(records);
         for record in records {
-            let uncertain_ns = farthest.iter().map(|of| self.uncertainty_ns(record, of));
+            let uncertain_ns = uncertain
+                .iter()
+                .map(|other| self.uncertainty_ns(record, other));
             let Some(rank) = ranks.get_mut(&(record.device as usize)) else {
                 continue;
             };
@@ -98,19 +103,20 @@ impl RankContext<'_> {
         }
     }
 
-    /// Returns devices of the two clocks that are the least certain.
+    /// Returns one record for each of the two least certain clocks.
     fn least_certain<'a>(&self, records: &[&'a CollectiveRecord]) -> Vec<&'a CollectiveRecord> {
-        let process = |of: &CollectiveRecord| self.recorded.processes.get(of.device as usize);
-        let clock = |of: &CollectiveRecord| process(of).and_then(|process| process.clock);
+        let process =
+            |record: &CollectiveRecord| self.recorded.processes.get(record.device as usize);
+        let clock = |record: &CollectiveRecord| process(record).and_then(|process| process.clock);
         let clocks = records.iter().map(|record| (clock(record), *record));
         let clocks: BTreeMap<Option<usize>, &CollectiveRecord> = clocks.collect();
-        let mut of_clocks: Vec<&CollectiveRecord> = clocks.into_values().collect();
-        let certainty = |of: &&CollectiveRecord| {
-            Reverse(process(of).map(|process| process.clock_uncertainty_ns.unwrap_or(u64::MAX)))
+        let mut by_certainty: Vec<&CollectiveRecord> = clocks.into_values().collect();
+        let certainty = |record: &&CollectiveRecord| {
+            Reverse(process(record).map(|process| process.clock_uncertainty_ns.unwrap_or(u64::MAX)))
         };
-        of_clocks.sort_by_key(certainty);
-        of_clocks.truncate(2);
-        of_clocks
+        by_certainty.sort_by_key(certainty);
+        by_certainty.truncate(2);
+        by_certainty
     }
 
     fn uncertainty_ns(&self, one: &CollectiveRecord, other: &CollectiveRecord) -> i64 {
@@ -119,13 +125,13 @@ impl RankContext<'_> {
     }
 }
 
-/// Returns how long one rank waited for another in a collective, at most the duration of its own part.
+/// Returns how long one rank waited for another in a collective, limited to the duration of its own part.
 fn waited_ns(record: &CollectiveRecord, last: &CollectiveRecord) -> i64 {
     let later_ns = last.start_ns.saturating_sub(record.start_ns);
     later_ns.min(record.end_ns.saturating_sub(record.start_ns))
 }
 
-/// The greater of two uncertainties; `None` and `i64::MAX` are any time.
+/// Returns the greater of two uncertainties. `None` and `i64::MAX` mean that the clocks may differ by any amount.
 fn greatest(one: Option<u64>, other_ns: i64) -> Option<u64> {
     match other_ns {
         i64::MAX => None,

@@ -1,10 +1,11 @@
-//! The merge's report → what was recorded, and what is missing.
+//! Describes what was recorded and what is missing, from the report of the merge.
 
 use crate::table::{Recorded, RecordedProcess};
 use trace_merge::events::{Devices, TraceEvents, TraceProcess};
 use trace_merge::{Exit, Report};
 
-/// Returns when the first event begins, and when the last one ends; of a window the part that was asked for, whatever reaches into it.
+/// Returns the start of the first event and the end of the last one. For a window, returns its requested part, even if
+/// events extend beyond it.
 pub(crate) fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
     let processes = events.processes().iter();
     let first_ns = processes
@@ -20,21 +21,21 @@ pub(crate) fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
 /// Returns what was recorded.
 pub(crate) fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Recorded {
     let report = events.report();
-    let of = |(number, process): (usize, &TraceProcess<'_>)| {
-        let (known, label) = (process.report, killed_label(process));
+    let recorded = |(number, process): (usize, &TraceProcess<'_>)| {
+        let (merged, label) = (process.report, killed_label(process));
         RecordedProcess {
-            name: known.name.clone(),
-            pid: known.pid,
-            host: known.host.clone(),
+            name: merged.name.clone(),
+            pid: merged.pid,
+            host: merged.host.clone(),
             is_tracks: devices.is_rows(number),
             device: devices.device(number),
             device_name: device_name(events, number),
-            end: known.end.or(label.as_ref().map(|_| "killed")),
-            exit: known.exit.clone().or(label.flatten()),
-            open_spans: known.open_spans,
-            last_ns: known.last_ns,
-            was_running: known.was_running,
-            events: known.events,
+            end: merged.end.or(label.as_ref().map(|_| "killed")),
+            exit: merged.exit.clone().or(label.flatten()),
+            open_spans: merged.open_spans,
+            last_ns: merged.last_ns,
+            was_running: merged.was_running,
+            events: merged.events,
             clock: process.clock,
             clock_uncertainty_ns: process.clock_uncertainty_ns,
         }
@@ -50,11 +51,12 @@ pub(crate) fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: 
         damaged: report.damage.total,
         refused_processes: report.losses.refused_processes,
         cautions: cautions(report),
-        processes: processes.iter().enumerate().map(of).collect(),
+        processes: processes.iter().enumerate().map(recorded).collect(),
     }
 }
 
-/// Returns a name for a device whose process name does not contain its label: the label, and the process that launched its work.
+/// Returns a name for a device whose process name does not contain its label: the label, and the process that launched
+/// its work.
 fn device_name(events: &TraceEvents<'_>, number: usize) -> Option<String> {
     let devices = events.devices();
     let label = devices.label(number)?;
@@ -64,7 +66,8 @@ fn device_name(events: &TraceEvents<'_>, number: usize) -> Option<String> {
     is_device.then(|| name.map_or(label.to_owned(), |name| format!("{label} · {name}")))
 }
 
-/// Returns how a process was killed, as the label says that a merge gives it in the trace: `killed`, or `killed by SIGKILL`.
+/// Returns how a process was killed, from the label that a merge wrote into the trace: `killed`, or `killed by
+/// SIGKILL`.
 fn killed_label(process: &TraceProcess<'_>) -> Option<Option<Exit>> {
     let mut labels = process.labels?.split(',').map(str::trim);
     let killed = labels.find_map(|label| label.strip_prefix("killed"))?;
@@ -72,18 +75,21 @@ fn killed_label(process: &TraceProcess<'_>) -> Option<Option<Exit>> {
     Some(signal.map(|signal| Exit::Signal(signal.to_owned())))
 }
 
-/// Other reasons to read the figures with care.
+/// Returns further reasons to read the figures with care.
 fn cautions(report: &Report) -> Vec<String> {
     let mut words = Vec::new();
     if report.rows.overlapping_spans_left > 0 {
         let spans = report.rows.overlapping_spans_left;
-        words.push(format!(
-            "{spans} spans overlap others of their row, so self times there are bounds"
-        ));
+        words.push(match spans {
+            1 => "1 span overlaps others on its track, so self times there are bounds".to_owned(),
+            _ => format!(
+                "{spans} spans overlap others on their track, so self times there are bounds"
+            ),
+        });
     }
     if let Some(why) = &report.rows.failed {
         words.push(format!(
-            "overlapping spans have no rows of their own: {why}"
+            "overlapping spans were not moved to tracks of their own: {why}"
         ));
     }
     for process in &report.processes {

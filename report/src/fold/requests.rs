@@ -1,7 +1,7 @@
-//! Moments → requests.
+//! Builds requests from the events that processes recorded about them.
 
 pub(crate) mod life;
-pub(crate) mod lives;
+pub(crate) mod life_splitter;
 mod phases;
 pub(crate) mod prefixes;
 pub(crate) mod sizings;
@@ -11,14 +11,14 @@ pub(crate) mod summary;
 use super::serving::InFlight;
 use super::value_sorter::ValueSorter;
 use crate::fold::value_sorter::ValueRecord;
-use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::chunk_records::ChunkRecords;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{NamePiece, RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{Phases, Request};
 use life::Life;
-use lives::Lives;
+use life_splitter::LifeSplitter;
 use phases::PhaseSequences;
 use std::collections::BTreeSet;
 use std::io;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::slice::Iter;
 use trace_store::sorter::{Sorted, Sorter};
 
-/// Memory for each kind of record. Further records go to temporary files.
+/// Memory for each kind of record in bytes. Further records go to temporary files.
 const BYTES: usize = 8 << 20;
 
 /// Events of requests, sorted in temporary files if there are too many for memory.
@@ -36,7 +36,7 @@ pub(crate) struct RequestRecords<'f> {
     tokens: Sorter<'f, RequestToken>,
     outputs: Sorter<'f, RequestOutput>,
     pauses: Pauses,
-    /// The processes that listed outputs.
+    /// Processes that recorded lists of outputs.
     listing: BTreeSet<u32>,
     names: Sorter<'f, NamePiece>,
     reasons: Reasons,
@@ -76,11 +76,11 @@ pub(crate) struct Scheduling {
     pub(crate) cached_tokens: Vec<Option<u64>>,
 }
 
-/// Receives tokens and the times between them while requests are folded.
+/// Receiver of tokens and of the times between them while requests are folded.
 pub(crate) trait TokenSink {
-    /// Takes some tokens of one time.
+    /// Receives a number of tokens that were produced at the same time.
     fn tokens(&mut self, ns: i64, tokens: u32);
-    /// Takes the time between two outputs of one request.
+    /// Receives the time between two outputs of one request.
     fn gap(&mut self, ns: i64);
 }
 
@@ -97,25 +97,25 @@ impl<'f> RequestRecords<'f> {
         }
     }
 
-    /// Moves the events of requests out of a chunk's facts.
-    pub(crate) fn take(&mut self, facts: &mut ChunkFacts) -> io::Result<()> {
-        let reasons = self.reasons.take(std::mem::take(&mut facts.reasons));
-        for (request, id) in facts.requests.drain() {
-            self.names.extend(NamePiece::of(request, &id))?;
+    /// Moves the events of requests out of a chunk.
+    pub(crate) fn add_chunk(&mut self, chunk: &mut ChunkRecords) -> io::Result<()> {
+        let reasons = self.reasons.merge(std::mem::take(&mut chunk.reasons));
+        for (request, id) in chunk.requests.drain() {
+            self.names.extend(NamePiece::split(request, &id))?;
         }
-        for mut moment in facts.moments.drain(..) {
+        for mut moment in chunk.moments.drain(..) {
             moment.args.reason = reasons[moment.args.reason as usize];
             self.moments.push(moment)?;
         }
-        self.tokens.extend(facts.tokens.drain(..))?;
-        self.pauses.take(std::mem::take(&mut facts.pauses));
+        self.tokens.extend(chunk.tokens.drain(..))?;
+        self.pauses.merge(std::mem::take(&mut chunk.pauses));
         self.listing
-            .extend(facts.outputs.iter().map(|of| of.process));
-        self.outputs.extend(facts.outputs.drain(..))
+            .extend(chunk.outputs.iter().map(|output| output.process));
+        self.outputs.extend(chunk.outputs.drain(..))
     }
 
-    /// Notes that an engine recorded the hashes of a prompt.
-    pub(crate) fn take_prompt(&mut self, moment: RequestMoment) -> io::Result<()> {
+    /// Records that an engine recorded the hashes of a prompt.
+    pub(crate) fn add_prompt(&mut self, moment: RequestMoment) -> io::Result<()> {
         self.moments.push(moment)
     }
 
@@ -144,16 +144,16 @@ impl SortedRequests {
         let (mut moments, mut tokens) = (&self.moments[..], &self.tokens[..]);
         loop {
             let next = [
-                moments.first().map(|of| of.request),
-                tokens.first().map(|of| of.request),
+                moments.first().map(|moment| moment.request),
+                tokens.first().map(|token| token.request),
             ];
             let Some(request) = next.into_iter().flatten().min() else {
                 return Ok(());
             };
             begin(target, request);
-            let of_moments = take_front(&mut moments, |of| of.request == request);
-            let of_tokens = take_front(&mut tokens, |of| of.request == request);
-            Lives::each(of_moments, of_tokens, |life| found(target, life))?;
+            let own_moments = split_front(&mut moments, |moment| moment.request == request);
+            let own_tokens = split_front(&mut tokens, |token| token.request == request);
+            LifeSplitter::each(own_moments, own_tokens, |life| found(target, life))?;
         }
     }
 
@@ -171,7 +171,8 @@ impl SortedRequests {
         Ok(times)
     }
 
-    /// Folds one request after another. `prompts` is the number of prompts whose blocks have hashes, and `runs` has the run of each process.
+    /// Folds one request after another. `prompts` is the number of prompts whose blocks have hashes, and `runs` lists
+    /// the run of each process.
     pub(crate) fn fold(
         &self,
         prompts: usize,
@@ -182,7 +183,11 @@ impl SortedRequests {
         let mut gaps = Gaps {
             gaps: ValueSorter::new(gaps),
             runs,
-            listing: self.listing.iter().map(|of| run(runs, *of)).collect(),
+            listing: self
+                .listing
+                .iter()
+                .map(|process| run(runs, *process))
+                .collect(),
             pauses: &self.pauses,
             sink,
         };
@@ -195,7 +200,7 @@ impl SortedRequests {
                 cached_tokens: vec![None; prompts],
                 ..Scheduling::default()
             },
-            // A vector that grows is there twice for a moment.
+            // Reserve the whole size at once, because growing a vector copies it and needs both copies for a moment.
             requests: Vec::with_capacity(ids(&self.moments)),
             name: Vec::new(),
             mixed: 0,
@@ -204,13 +209,13 @@ impl SortedRequests {
         self.each(
             &mut target,
             |(requests, _), request| requests.begin(request),
-            |(requests, gaps), life| requests.take(life, gaps),
+            |(requests, gaps), life| requests.add(life, gaps),
         )?;
         gaps.outputs(&self.outputs)?;
         let itl = gaps.finish()?;
         let mut found = requests.requests;
         found.sort_unstable_by(|one, other| {
-            let place = |of: &Request| (of.begin_ns(), of.queued_ns);
+            let place = |request: &Request| (request.begin_ns(), request.queued_ns);
             let (first, second) = (place(one), place(other));
             (first.0, &one.request_id, first.1).cmp(&(second.0, &other.request_id, second.1))
         });
@@ -230,14 +235,14 @@ fn ids(moments: &[RequestMoment]) -> usize {
     ids.count()
 }
 
-/// Takes the records at the front for which this holds.
-fn take_front<'a, R>(records: &mut &'a [R], holds: impl FnMut(&R) -> bool) -> &'a [R] {
+/// Splits off the leading records for which `holds` returns true.
+fn split_front<'a, R>(records: &mut &'a [R], holds: impl FnMut(&R) -> bool) -> &'a [R] {
     let (front, rest) = records.split_at(records.partition_point(holds));
     *records = rest;
     front
 }
 
-/// Makes requests of lives.
+/// Turns lives into requests.
 struct Requests<'a> {
     names: Peekable<Iter<'a, NamePiece>>,
     reasons: &'a Reasons,
@@ -250,7 +255,7 @@ struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// Reads the id of a request. Ids of requests before it are skipped.
+    /// Reads the id of a request, skipping ids of requests before it.
     fn begin(&mut self, request: u64) {
         self.name.clear();
         while let Some(piece) = self.names.next_if(|piece| piece.request <= request) {
@@ -260,9 +265,9 @@ impl Requests<'_> {
         }
     }
 
-    fn take(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
+    fn add(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
         gaps.tokens(&life)?;
-        self.scheduling.take(&life);
+        self.scheduling.add(&life);
         self.mixed += life.mixed();
         let changes = life.take_changes();
         let name = String::from_utf8_lossy(&self.name);
@@ -270,9 +275,9 @@ impl Requests<'_> {
             return Ok(());
         };
         if let Some(phases) = changes.phases(&request) {
-            self.sequences.take(&phases);
+            self.sequences.add(&phases);
         }
-        // Twice the room would be as much again as all requests.
+        // Grow in small steps, because doubling would need as much memory again as all requests.
         if self.requests.len() == self.requests.capacity() {
             self.requests.reserve_exact(self.requests.len() / 8 + 64);
         }
@@ -282,11 +287,11 @@ impl Requests<'_> {
 }
 
 impl Scheduling {
-    fn take(&mut self, life: &Life) {
+    fn add(&mut self, life: &Life) {
         self.scheduled += life.scheduled();
         for (prompt, is_scheduled) in life.prompts() {
-            if let Some(of) = self.is_scheduled.get_mut(prompt) {
-                *of = is_scheduled;
+            if let Some(entry) = self.is_scheduled.get_mut(prompt) {
+                *entry = is_scheduled;
                 self.cached_tokens[prompt] = life.cached_tokens();
             }
         }
@@ -298,12 +303,13 @@ fn run(runs: &[u64], process: u32) -> u64 {
     runs.get(process as usize).copied().unwrap_or(0)
 }
 
-/// Collects the times between two tokens of a request, for all requests.
+/// Collects the times between consecutive tokens of each request.
 struct Gaps<'s, 'f> {
     gaps: ValueSorter<'f>,
     /// Run of each process.
     runs: &'s [u64],
-    /// The runs in which a frontend listed the outputs of its steps. They include every token, so recorded tokens would count twice.
+    /// Runs in which a frontend listed the outputs of its steps. The lists include every token, so recorded tokens
+    /// would count twice.
     listing: BTreeSet<u64>,
     pauses: &'s Pauses,
     sink: &'s mut dyn TokenSink,
@@ -315,11 +321,11 @@ impl Gaps<'_, '_> {
         self.gaps.push(0, ns)
     }
 
-    /// Takes the recorded tokens of one request.
+    /// Adds the recorded tokens of one request.
     fn tokens(&mut self, life: &Life) -> io::Result<()> {
         let tokens = life.tokens();
-        let of_run = life.any_process().map(|process| run(self.runs, process));
-        if of_run.is_some_and(|of_run| self.listing.contains(&of_run)) {
+        let request_run = life.any_process().map(|process| run(self.runs, process));
+        if request_run.is_some_and(|run| self.listing.contains(&run)) {
             return Ok(());
         }
         tokens.iter().for_each(|ns| self.sink.tokens(*ns, 1));
@@ -328,12 +334,12 @@ impl Gaps<'_, '_> {
             .try_for_each(|two| self.push(two[1] - two[0]))
     }
 
-    /// Takes the outputs of all requests.
+    /// Adds the outputs of all requests.
     fn outputs(&mut self, outputs: &Sorted<RequestOutput>) -> io::Result<()> {
-        for of in outputs.chunk_by(|one, next| one.of == next.of) {
-            of.iter()
-                .for_each(|of| self.sink.tokens(of.ts_ns, of.tokens));
-            for [before, output] in of.array_windows() {
+        for list in outputs.chunk_by(|one, next| one.key == next.key) {
+            list.iter()
+                .for_each(|output| self.sink.tokens(output.ts_ns, output.tokens));
+            for [before, output] in list.array_windows() {
                 let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
                 if !self.pauses.interrupt(output.process, from_ns, to_ns) {
                     self.push(output.engine_ns.saturating_sub(before.engine_ns))?;
@@ -362,9 +368,9 @@ mod tests {
     use crate::table::{LoadLevel, SeriesKind, ServingTime};
     use std::cmp::Reverse;
 
-    /// Number of requests in the test; a million with `SA_PROFILE_FULL=1`.
+    /// Number of requests in the test. With `SA_PROFILE_FULL=1` it is a million.
     const REQUESTS: u64 = 150_000;
-    /// Allowed memory: a fixed amount, plus an amount for each request.
+    /// Allowed memory in bytes: a fixed amount, plus an amount for each request.
     const MOST_BYTES: u64 = 64 << 20;
     const MOST_EACH: u64 = 200;
     const US: i64 = 1_000;
@@ -377,10 +383,10 @@ mod tests {
     }
 
     /// Adds the events of one vLLM request. One request arrives every 100 µs.
-    fn put_request(nth: u64, facts: &mut ChunkFacts) {
+    fn add_request(nth: u64, chunk: &mut ChunkRecords) {
         let request = xxhash_rust::xxh3::xxh3_64(&nth.to_le_bytes());
         let from_ns = nth.cast_signed() * 100 * US;
-        facts
+        chunk
             .requests
             .insert(request, format!("chatcmpl-{request:032x}"));
         let moments = [
@@ -395,14 +401,14 @@ mod tests {
             (MomentKind::Answered, 8_500, 0),
         ];
         for (kind, at_us, end_us) in moments {
-            let is_of_engine = matches!(kind, MomentKind::Queued | MomentKind::Scheduled);
+            let is_engine = matches!(kind, MomentKind::Queued | MomentKind::Scheduled);
             let end_ns = from_ns + end_us * US;
-            facts.moments.push(RequestMoment {
+            chunk.moments.push(RequestMoment {
                 request,
                 ts_ns: from_ns + at_us * US,
                 kind,
                 end_ns: Reverse(if end_us > 0 { end_ns } else { i64::MAX }),
-                process: u32::from(is_of_engine),
+                process: u32::from(is_engine),
                 tag: 0,
                 args: RequestArgs {
                     output_tokens: Some(20),
@@ -410,8 +416,8 @@ mod tests {
                 },
             });
         }
-        facts.outputs.extend((0..5).map(|output| RequestOutput {
-            of: nth,
+        chunk.outputs.extend((0..5).map(|output| RequestOutput {
+            key: nth,
             engine_ns: from_ns + (2_000 + 1_000 * output) * US,
             ts_ns: from_ns,
             process: 0,
@@ -428,9 +434,9 @@ mod tests {
         let before = BYTES.current_usage();
         let mut records = RequestRecords::new(&folders);
         for first in (0..n).step_by(1_000) {
-            let mut facts = ChunkFacts::default();
-            (first..first + 1_000).for_each(|nth| put_request(nth, &mut facts));
-            records.take(&mut facts).unwrap();
+            let mut chunk = ChunkRecords::default();
+            (first..first + 1_000).for_each(|nth| add_request(nth, &mut chunk));
+            records.add_chunk(&mut chunk).unwrap();
         }
         let gaps = Sorter::in_any(&folders, 32 << 20);
         let folded = records
@@ -444,7 +450,7 @@ mod tests {
         assert_eq!(request_parts(requests).n, n);
         assert!(!sizings(requests, None).is_empty());
         let level = LoadLevel {
-            of: SeriesKind::UnderWay,
+            of: SeriesKind::InFlight,
             process: None,
             wall_ns: 1,
             mean: 1.0,

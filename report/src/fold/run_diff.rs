@@ -1,4 +1,4 @@
-//! Reports of two sides → what differs.
+//! Compares the reports of two sides.
 
 use super::diff_headline::headline;
 use super::diff_side::{NameKey, Side};
@@ -14,13 +14,14 @@ use std::collections::BTreeMap;
 
 const SCHEMA: u32 = 1;
 
-/// Compares two sides of one or more runs each. The requests of a side count together. All other figures are means of its runs.
+/// Compares two sides of one or more runs each. The requests of all runs of a side count together. Other figures are
+/// means over its runs.
 pub fn compare(one: &[RunReport], other: &[RunReport]) -> RunDiff {
     let (one, other) = (Side(one), Side(other));
     let are_closed = one.is_closed_loop() && other.is_closed_loop();
     let metrics = Metric::ALL.into_iter();
-    let metrics = metrics.map(|of| metric(of, one, other, are_closed));
-    let both = |of: fn(&RunReport) -> Option<f64>| (one.mean(of), other.mean(of));
+    let metrics = metrics.map(|kind| metric(kind, one, other, are_closed));
+    let both = |figure: fn(&RunReport) -> Option<f64>| (one.mean(figure), other.mean(figure));
     let diff = RunDiff {
         schema: SCHEMA,
         headline: Headline::NoChange,
@@ -33,7 +34,9 @@ pub fn compare(one: &[RunReport], other: &[RunReport]) -> RunDiff {
         requests_per_s: both(|run| run.requests.requests_per_s),
         output_tokens_per_s: both(|run| run.requests.output_tokens_per_s),
         load: load(one, other),
-        metrics: metrics.filter(|of| of.one.n + of.other.n > 0).collect(),
+        metrics: metrics
+            .filter(|diff| diff.one.n + diff.other.n > 0)
+            .collect(),
         parts: parts(one, other),
         busy: (one.busy(), other.busy()),
         idle: idle(one, other),
@@ -60,7 +63,7 @@ fn settings(one: Side<'_>, other: Side<'_>) -> Option<SettingDiffs> {
     }
     for (name, one) in one {
         let other = other.get(name).map(Vec::as_slice).unwrap_or_default();
-        let values = |of: &[&Value]| of.iter().copied().cloned().collect();
+        let values = |side: &[&Value]| side.iter().copied().cloned().collect();
         match is_same(&one, other) {
             true => found.same += 1,
             false => found.different.push(SettingDiff {
@@ -74,17 +77,17 @@ fn settings(one: Side<'_>, other: Side<'_>) -> Option<SettingDiffs> {
 }
 
 fn load(one: Side<'_>, other: Side<'_>) -> Vec<LoadDiff> {
-    let of = |of| LoadDiff {
-        of,
-        one: one.load(of),
-        other: other.load(of),
+    let diff = |figure| LoadDiff {
+        of: figure,
+        one: one.load(figure),
+        other: other.load(figure),
     };
-    let load = LoadFigure::ALL.into_iter().map(of);
-    load.filter(|of| of.one.is_some() || of.other.is_some())
+    let load = LoadFigure::ALL.into_iter().map(diff);
+    load.filter(|diff| diff.one.is_some() || diff.other.is_some())
         .collect()
 }
 
-/// Compares the parts of a request's time. Parts that only the second run has come last.
+/// Compares the parts of a request's time. Parts that only the second side has come last.
 fn parts(one: Side<'_>, other: Side<'_>) -> Vec<PartDiff> {
     let (one, other) = (one.parts(), other.parts());
     let ns = |side: &[(&str, f64)], name: &str| {
@@ -101,21 +104,22 @@ fn parts(one: Side<'_>, other: Side<'_>) -> Vec<PartDiff> {
     names.map(part).collect()
 }
 
-/// In a closed loop, no spike of arrivals makes many requests slow by chance, so each request counts fully.
-fn metric(of: Metric, one: Side<'_>, other: Side<'_>, are_closed: bool) -> MetricDiff {
+/// Compares one metric. In a closed loop, no burst of arrivals makes many requests slow by chance, so each request
+/// counts fully.
+fn metric(metric: Metric, one: Side<'_>, other: Side<'_>, are_closed: bool) -> MetricDiff {
     let test = match are_closed {
         true => mann_whitney,
         false => mann_whitney_in_order,
     };
-    let (first, second) = (one.values(of), other.values(of));
-    let figures = |side: Side<'_>, values: &[i64]| match of {
+    let (first, second) = (one.values(metric), other.values(metric));
+    let figures = |side: Side<'_>, values: &[i64]| match metric {
         Metric::Itl => side.between_tokens(),
-        _ => Quantiles::of(values.to_vec()),
+        _ => Quantiles::from_values(values.to_vec()),
     };
     let (one, other) = (figures(one, &first), figures(other, &second));
     let has_both = one.n > 0 && other.n > 0 && one.mean_ns > 0.0;
     MetricDiff {
-        metric: of,
+        metric,
         ratio: has_both.then(|| other.mean_ns / one.mean_ns),
         ratio_interval: ratio_interval(&first, &second),
         p_value: test(&first, &second),
@@ -125,13 +129,13 @@ fn metric(of: Metric, one: Side<'_>, other: Side<'_>, are_closed: bool) -> Metri
 }
 
 fn idle(one: Side<'_>, other: Side<'_>) -> Vec<IdleDiff> {
-    let of = |cause| IdleDiff {
+    let diff = |cause| IdleDiff {
         cause,
         one: one.idle_share(cause),
         other: other.idle_share(cause),
     };
-    let mut idle: Vec<IdleDiff> = IdleCause::ALL.into_iter().map(of).collect();
-    idle.retain(|of| of.one > 0.0 || of.other > 0.0);
+    let mut idle: Vec<IdleDiff> = IdleCause::ALL.into_iter().map(diff).collect();
+    idle.retain(|diff| diff.one > 0.0 || diff.other > 0.0);
     idle.sort_by(|a, b| (b.other - b.one).total_cmp(&(a.other - a.one)));
     idle
 }

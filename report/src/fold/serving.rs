@@ -1,4 +1,4 @@
-//! Times with requests in flight → the part of a run that the figures are about, and the phases of the run.
+//! Finds the part of a run that the figures cover, from the times with requests in flight, and the phases of the run.
 
 use crate::table::{Pause, RunPhase, RunPhaseKind, ServingTime};
 
@@ -12,7 +12,8 @@ pub(crate) struct InFlight {
     pub(crate) to_ns: Option<i64>,
 }
 
-/// Returns the serving time between two times of the trace. It is the whole time between them if no request was in flight there.
+/// Returns the serving time between the ends of the trace. If no request was in flight, it is the whole time between
+/// them.
 pub(crate) fn serving_time(mut requests: Vec<InFlight>, ends_ns: (i64, i64)) -> ServingTime {
     let (first_ns, last_ns) = ends_ns;
     requests.sort_unstable();
@@ -34,7 +35,7 @@ pub(crate) fn serving_time(mut requests: Vec<InFlight>, ends_ns: (i64, i64)) -> 
     let Some((from_ns, to_ns)) = found else {
         return whole_time(ends_ns);
     };
-    let paused_ns: i64 = pauses.iter().map(|of| of.to_ns - of.from_ns).sum();
+    let paused_ns: i64 = pauses.iter().map(|pause| pause.to_ns - pause.from_ns).sum();
     ServingTime {
         from_ns,
         to_ns,
@@ -55,7 +56,8 @@ pub(crate) fn whole_time((from_ns, to_ns): (i64, i64)) -> ServingTime {
     }
 }
 
-/// Returns the phases of a run between its ends, in order. `ready_ns` is when the server was ready, if the trace says so.
+/// Returns the phases of a run between its ends, in order. `ready_ns` is the time at which the server was ready, if the
+/// trace contains it.
 pub(crate) fn run_phases(
     serving: &ServingTime,
     (first_ns, last_ns): (i64, i64),
@@ -108,7 +110,7 @@ mod tests {
         times.iter().map(request).collect()
     }
 
-    /// Two bursts with a long pause, then a request after a short one.
+    /// Two bursts with a long pause between them, then a request after a short pause.
     #[test]
     fn long_pauses_are_cut_out() {
         let requests = in_flight(&[(100, 103), (120, 121), (101, 110), (125, 126)]);
@@ -150,7 +152,7 @@ mod tests {
         let phases = run_phases(&serving, (0, 200 * S), Some(90 * S));
         let phases: Vec<(&str, i64)> = phases
             .iter()
-            .map(|of| (of.kind.name(), of.to_ns / S))
+            .map(|phase| (phase.kind.name(), phase.to_ns / S))
             .collect();
         let expected = [
             ("start_up", 90),
@@ -162,12 +164,12 @@ mod tests {
         ];
         assert_eq!(phases, expected);
         let phases = run_phases(&serving, (0, 130 * S), None);
-        let last = phases.last().map(|of| (of.kind, of.to_ns / S));
+        let last = phases.last().map(|phase| (phase.kind, phase.to_ns / S));
         assert_eq!(last, Some((RunPhaseKind::Shutdown, 130)));
     }
 
     #[test]
-    fn a_request_without_an_end_is_in_flight_to_the_end() {
+    fn a_request_without_an_end_is_in_flight_until_the_trace_ends() {
         let serving = serving_time(in_flight(&[(5, 0), (3, 4)]), (0, 30 * S));
         assert_eq!((serving.from_ns, serving.to_ns), (3 * S, 30 * S));
         assert_eq!(serving.pauses, []);

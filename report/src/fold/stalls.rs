@@ -1,7 +1,8 @@
-//! Times in which a process recorded nothing → the stalls among them, in which requests waited for it.
+//! Finds stalls: times in which a process recorded nothing while requests waited for it.
 //!
-//! A process that was stopped, or that had no core, records nothing, and neither does one that waits for its next work. So each silence needs a sign that there
-//! was work: an open step that takes far longer than its tokens explain, outputs that a frontend did not take in, or a device that waited for the process.
+//! A process that was stopped, or that had no core, records nothing. But neither does a process that waits for its next
+//! work. So a silence counts as a stall only with a sign of pending work: an open step that takes far longer than its
+//! tokens explain, outputs that a frontend did not read, or a device that waited for the process.
 
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::event_times::Silence;
@@ -11,18 +12,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_store::sorter::Sorted;
 
-/// The least length of a stall, in ns.
+/// Minimum length of a stall, in ns.
 pub(crate) const LEAST_NS: i64 = 100_000_000;
 /// Maximum number of silences to check. The longest ones are chosen.
 const JUDGED: usize = 64;
 /// Factor by which a silence must exceed the expected step to be a stall.
 const TIMES: f64 = 5.0;
-/// Number of engine outputs that make a frontend's silence a stall.
+/// Number of engine outputs during a frontend's silence that make it a stall.
 const OUTPUTS: u32 = 3;
-/// Share of a silence in which a device must wait for the process.
+/// Share of a silence in which a device must have waited for the process.
 const WAITED: f64 = 0.8;
 
-/// Everything that decides if a silence is a stall.
+/// Data that decides whether a silence is a stall.
 struct Silences<'a> {
     report: &'a RunReport,
     edges: &'a Sorted<Edge>,
@@ -39,32 +40,35 @@ struct Candidate {
     to_ns: i64,
     in_step: bool,
     in_gc: bool,
-    /// Outputs that engines took in.
+    /// Number of outputs that engines processed meanwhile.
     outputs: u32,
-    /// Tokens of prompts in the engine's step, where the engine recorded them.
+    /// Number of prompt tokens in the engine's step, if the engine recorded it.
     prompt_tokens: Option<u64>,
 }
 
-/// Returns the stalls among some silences, in order of time.
+/// Returns the stalls among the silences, in order of time.
 pub(crate) fn stalls(
     report: &RunReport,
     silences: &[Silence],
     edges: &Sorted<Edge>,
     steps: &Sorted<StepRecord>,
 ) -> Vec<Stall> {
-    let of = Silences {
+    let context = Silences {
         report,
         edges,
         steps,
         in_flight: in_flight(&report.request, report.serving.to_ns),
     };
-    // A request without an arrival has its engine as its process.
-    let arrived = report.request.iter().filter(|of| of.arrival_ns.is_some());
-    let frontends: BTreeSet<usize> = arrived.filter_map(|of| of.process).collect();
-    let mut candidates = of.candidates(silences);
-    of.add_activities(&mut candidates, &frontends);
-    let step_ns = of.add_steps(&mut candidates);
-    let prompts = PromptTimes::of(&report.request);
+    // The process of a request without an arrival is its engine, not a frontend.
+    let arrived = report
+        .request
+        .iter()
+        .filter(|request| request.arrival_ns.is_some());
+    let frontends: BTreeSet<usize> = arrived.filter_map(|request| request.process).collect();
+    let mut candidates = context.candidates(silences);
+    context.add_activities(&mut candidates, &frontends);
+    let step_ns = context.add_steps(&mut candidates);
+    let prompts = PromptTimes::from_requests(&report.request);
     candidates.retain(|candidate| {
         !candidate.in_gc
             && match candidate.in_step {
@@ -74,20 +78,20 @@ pub(crate) fn stalls(
                     candidate.dur_ns() as f64 > longest_ns
                 }
                 false if frontends.contains(&candidate.process) => {
-                    candidate.outputs >= OUTPUTS && !of.is_preprocessing(candidate)
+                    candidate.outputs >= OUTPUTS && !context.is_preprocessing(candidate)
                 }
-                false => of.has_waiting_device(candidate),
+                false => context.has_waiting_device(candidate),
             }
     });
     let mut found: Vec<Stall> = Vec::new();
     for candidate in candidates {
-        // The others may have waited for the process that fell silent first.
-        let is_known = |stall: &Stall| {
+        // Later silences may be processes that waited for the one that stalled first.
+        let is_covered = |stall: &Stall| {
             let end_ns = candidate.to_ns.min(stall.from_ns + stall.dur_ns);
             2 * (end_ns - candidate.from_ns) > candidate.dur_ns()
         };
-        if !found.iter().any(is_known) {
-            found.push(of.stall(&candidate));
+        if !found.iter().any(is_covered) {
+            found.push(context.stall(&candidate));
         }
     }
     found
@@ -105,7 +109,9 @@ impl Silences<'_> {
         let in_flight = &self.in_flight;
         let is_process = |process: usize| {
             let processes = &self.report.recorded.processes;
-            processes.get(process).is_some_and(|of| !of.is_tracks)
+            processes
+                .get(process)
+                .is_some_and(|process| !process.is_tracks)
         };
         let candidate = |silence: &Silence| {
             let process = silence.process as usize;
@@ -132,7 +138,7 @@ impl Silences<'_> {
         found
     }
 
-    /// Adds what the processes did when each silence began, and the outputs that engines took in meanwhile.
+    /// Adds what the processes did when each silence began, and the outputs that engines processed during it.
     fn add_activities(&self, candidates: &mut [Candidate], frontends: &BTreeSet<usize>) {
         let mut open: BTreeMap<(usize, Activity), u32> = BTreeMap::new();
         let mut next = 0;
@@ -144,7 +150,7 @@ impl Silences<'_> {
                 (candidate.in_step, candidate.in_gc) = (is_in(Activity::Step), is_in(Activity::Gc));
                 next += 1;
             }
-            let process = edge.of as usize;
+            let process = edge.process as usize;
             match edge.kind {
                 EdgeKind::Begin(activity) => *open.entry((process, activity)).or_default() += 1,
                 EdgeKind::End(activity) => {
@@ -152,8 +158,10 @@ impl Silences<'_> {
                     *open = open.saturating_sub(1);
                     if activity == Activity::Output && !frontends.contains(&process) {
                         let begun = candidates[..next].iter_mut();
-                        let is_in = |of: &&mut Candidate| edge.ns < of.to_ns;
-                        begun.filter(is_in).for_each(|of| of.outputs += 1);
+                        let is_in = |candidate: &&mut Candidate| edge.ns < candidate.to_ns;
+                        begun
+                            .filter(is_in)
+                            .for_each(|candidate| candidate.outputs += 1);
                     }
                 }
                 _ => {}
@@ -161,7 +169,7 @@ impl Silences<'_> {
         }
     }
 
-    /// Adds the tokens of prompts in the step that each silence is in. Returns the mean duration of each worker's steps.
+    /// Adds the prompt tokens in the step that each silence is in. Returns the mean duration of each worker's steps.
     fn add_steps(&self, candidates: &mut [Candidate]) -> BTreeMap<usize, f64> {
         let mut steps: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
         for step in self.steps.iter() {
@@ -170,8 +178,9 @@ impl Silences<'_> {
                 (*total_ns, *n) = (*total_ns + step.dur_ns() as f64, *n + 1.0);
                 continue;
             }
-            let is_in =
-                |of: &&mut Candidate| step.start_ns < of.to_ns && of.from_ns < step.end_ns.0;
+            let is_in = |candidate: &&mut Candidate| {
+                step.start_ns < candidate.to_ns && candidate.from_ns < step.end_ns.0
+            };
             for candidate in candidates.iter_mut().filter(is_in) {
                 let tokens = Some(step.prefill_tokens);
                 candidate.prompt_tokens = candidate.prompt_tokens.max(tokens);
@@ -181,7 +190,8 @@ impl Silences<'_> {
         steps.map(|(process, (ns, n))| (process, ns / n)).collect()
     }
 
-    /// Returns true if a frontend was preprocessing a request for the whole silence: a tokenizer that blocks it is no stall.
+    /// Returns true if a frontend was preprocessing a request during the whole silence. A tokenizer that blocks the
+    /// frontend is not a stall.
     fn is_preprocessing(&self, candidate: &Candidate) -> bool {
         self.report.request.iter().any(|request| {
             let times = request.read_ns.zip(request.preprocessed_ns);
@@ -193,7 +203,7 @@ impl Silences<'_> {
         })
     }
 
-    /// Returns true if a device waited for the process in most of the silence.
+    /// Returns true if a device waited for the process during most of the silence.
     fn has_waiting_device(&self, candidate: &Candidate) -> bool {
         self.report.long_gaps.iter().any(|gap| {
             let mut idle = self.report.idle.iter();
@@ -212,7 +222,7 @@ impl Silences<'_> {
 
     fn stall(&self, candidate: &Candidate) -> Stall {
         let times = self.report.request.iter();
-        let times = times.filter_map(|of| of.under_way_ns(self.report.serving.to_ns));
+        let times = times.filter_map(|request| request.in_flight_ns(self.report.serving.to_ns));
         let is_in = |(from_ns, to_ns): &(i64, i64)| {
             *from_ns < candidate.to_ns && candidate.from_ns < *to_ns
         };
@@ -227,7 +237,9 @@ impl Silences<'_> {
 
 /// Returns the times in which any request was in flight, in order.
 fn in_flight(requests: &[Request], last_ns: i64) -> Vec<(i64, i64)> {
-    let times = requests.iter().filter_map(|of| of.under_way_ns(last_ns));
+    let times = requests
+        .iter()
+        .filter_map(|request| request.in_flight_ns(last_ns));
     let mut times: Vec<(i64, i64)> = times.collect();
     times.sort_unstable();
     times.dedup_by(|next, before| {
@@ -240,33 +252,34 @@ fn in_flight(requests: &[Request], last_ns: i64) -> Vec<(i64, i64)> {
     times
 }
 
-/// Times that prompts take to compute.
+/// Computation times of prompts.
 #[derive(Default)]
 struct PromptTimes {
-    /// Median time of a token, in ns.
+    /// Median time per token, in ns.
     token_ns: f64,
-    /// Tokens of the longest prompt.
+    /// Number of tokens of the longest prompt.
     most_tokens: u64,
 }
 
 impl PromptTimes {
-    /// Returns the times from the first schedule to the first token of each request.
-    fn of(requests: &[Request]) -> PromptTimes {
-        let of = |request: &Request| {
+    /// Computes the times from the first schedule to the first token of the requests.
+    fn from_requests(requests: &[Request]) -> PromptTimes {
+        let time_and_tokens = |request: &Request| {
             let cached = request.cached_tokens.unwrap_or(0);
             let tokens = request.prompt_tokens?.saturating_sub(cached).max(1);
             Some((request.prefill_ns()? as f64 / tokens as f64, tokens))
         };
-        let prompts: Vec<(f64, u64)> = requests.iter().filter_map(of).collect();
+        let prompts: Vec<(f64, u64)> = requests.iter().filter_map(time_and_tokens).collect();
         let mut times: Vec<f64> = prompts.iter().map(|(ns, _)| *ns).collect();
         times.sort_unstable_by(f64::total_cmp);
         PromptTimes {
             token_ns: times.get(times.len() / 2).copied().unwrap_or_default(),
-            most_tokens: prompts.iter().map(|of| of.1).max().unwrap_or(0),
+            most_tokens: prompts.iter().map(|prompt| prompt.1).max().unwrap_or(0),
         }
     }
 
-    /// Returns the time that the prompts in a step should take. An unknown step may contain the longest prompt.
+    /// Returns the time that the prompts in a step should take, in ns. If the step's tokens are unknown, it may contain
+    /// the longest prompt.
     fn ns(&self, candidate: &Candidate) -> f64 {
         let tokens = candidate.prompt_tokens.unwrap_or(self.most_tokens);
         self.token_ns * tokens as f64

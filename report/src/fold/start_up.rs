@@ -1,4 +1,4 @@
-//! Slices before the first request → the spans that took the most time until the server was ready.
+//! Finds the spans that took the most time until the server was ready.
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::{SliceRecord, thread_of};
@@ -14,14 +14,16 @@ use trace_store::sorter::Sorted;
 /// Maximum number of start-up spans in a report.
 const SHOWN: usize = 20;
 
-/// Returns the spans of a run's first phase, if that is a start-up. `processes` has the process of each thread.
+/// Returns the spans of a run's first phase if that is a start-up. `processes` lists the process of each thread.
 pub(crate) fn start_up(
     slices: &Sorted<SliceRecord>,
     keys: &[NameKey],
     processes: &[usize],
     phases: &[RunPhase],
 ) -> io::Result<StartUp> {
-    let first = phases.first().filter(|of| of.kind == RunPhaseKind::StartUp);
+    let first = phases
+        .first()
+        .filter(|phase| phase.kind == RunPhaseKind::StartUp);
     let Some(phase) = first else {
         return Ok(StartUp::default());
     };
@@ -33,10 +35,10 @@ pub(crate) fn start_up(
         &mut StackTree::new(keys, processes),
         |slice| {
             let key = &keys[slice.key as usize];
-            let process = thread_of(slice.row).and_then(|thread| processes.get(thread));
+            let process = thread_of(slice.track).and_then(|thread| processes.get(thread));
             let process = process.filter(|_| key.row_kind == RowKind::Thread);
             let Some(process) = process.copied() else {
-                return Ok(()); // an async span may only have waited
+                return Ok(()); // an async span may only have waited for others
             };
             let name = key.name.as_str();
             let span = spans.entry((process, name)).or_insert_with(|| StartUpSpan {

@@ -1,4 +1,4 @@
-//! Steps in the order of their processes and start times → each step once, and the longest ones with the names inside them.
+//! Joins the spans of each step, and finds the longest steps with the names inside them.
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;
@@ -12,10 +12,11 @@ use std::io;
 use std::sync::Arc;
 use trace_store::sorter::Sorted;
 
-/// Steps that a report has.
+/// Maximum number of steps in a report.
 const SHOWN: usize = 10;
 
-/// Puts each step into `sink`, and returns the longest steps of workers in serving time. A span inside another step of its process is the same step.
+/// Passes each step to `sink`, and returns the longest steps of workers in serving time. A span inside another step of
+/// its process belongs to the same step.
 pub(crate) fn steps(
     records: &Sorted<StepRecord>,
     keys: &[NameKey],
@@ -32,19 +33,19 @@ pub(crate) fn steps(
     let mut last: Option<StepRecord> = None;
     records.each(|record| {
         let is_within = |outer: &StepRecord| {
-            let role = |of: &StepRecord| (of.process, of.is_engine);
+            let role = |step: &StepRecord| (step.process, step.is_engine);
             !record.is_engine && role(outer) == role(&record) && outer.end_ns <= record.end_ns
         };
         match &mut last {
-            // The inner one may name more requests.
+            // The inner span may name more requests.
             Some(outer) if is_within(outer) => {
                 outer.requests = outer.requests.max(record.requests);
                 Ok(())
             }
-            _ => last.replace(record).map_or(Ok(()), |step| steps.put(&step)),
+            _ => last.replace(record).map_or(Ok(()), |step| steps.add(&step)),
         }
     })?;
-    last.map_or(Ok(()), |step| steps.put(&step))?;
+    last.map_or(Ok(()), |step| steps.add(&step))?;
     steps.shorten();
     Ok(steps.longest)
 }
@@ -58,10 +59,11 @@ struct Steps<'a, 's> {
 }
 
 impl Steps<'_, '_> {
-    fn put(&mut self, record: &StepRecord) -> io::Result<()> {
+    fn add(&mut self, record: &StepRecord) -> io::Result<()> {
         if record.key().is_some() {
             let times = self.clock.clip((record.start_ns, record.end_ns.0));
-            self.longest.extend(times.map(|times| record.at(times)));
+            self.longest
+                .extend(times.map(|times| record.with_times(times)));
             if self.longest.len() >= 8 * SHOWN {
                 self.shorten();
             }
@@ -92,7 +94,7 @@ impl Steps<'_, '_> {
         })
     }
 
-    /// Keeps the longest, in order.
+    /// Sorts the steps, and drops all but the longest.
     fn shorten(&mut self) {
         self.longest
             .sort_by_key(|step| (Reverse(step.dur_ns()), step.start_ns, step.process));
@@ -100,10 +102,10 @@ impl Steps<'_, '_> {
     }
 }
 
-/// Names that are kept of each.
+/// Maximum number of names listed per step.
 const NAMES: usize = 5;
 
-/// The longest steps while slices come.
+/// The longest steps and the names inside them, while slices are read.
 pub(crate) struct InSteps {
     steps: Vec<(StepRecord, BTreeMap<u32, i64>)>,
 }
@@ -116,11 +118,12 @@ impl InSteps {
         }
     }
 
-    pub(crate) fn take(&mut self, slice: &NestedSlice) {
+    pub(crate) fn add(&mut self, slice: &NestedSlice) {
         let end_ns = slice.start_ns + slice.dur_ns;
         for (step, names) in &mut self.steps {
-            let is_in =
-                step.row == slice.row && step.start_ns <= slice.start_ns && end_ns <= step.end_ns.0;
+            let is_in = step.track == slice.track
+                && step.start_ns <= slice.start_ns
+                && end_ns <= step.end_ns.0;
             if is_in {
                 *names.entry(slice.key).or_default() += slice.self_ns;
             }
@@ -128,7 +131,7 @@ impl InSteps {
     }
 
     pub(crate) fn finish(self, keys: &[NameKey], clock: &ServingClock) -> Vec<SlowStep> {
-        let of = |(step, names): (StepRecord, BTreeMap<u32, i64>)| {
+        let slow_step = |(step, names): (StepRecord, BTreeMap<u32, i64>)| {
             let name = |key: u32| keys[key as usize].name.clone();
             let mut inside: Vec<InStep> = names
                 .into_iter()
@@ -148,6 +151,6 @@ impl InSteps {
                 inside,
             }
         };
-        self.steps.into_iter().map(of).collect()
+        self.steps.into_iter().map(slow_step).collect()
     }
 }

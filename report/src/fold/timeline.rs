@@ -1,4 +1,4 @@
-//! Edges in the order of time, and tokens → what changed while the run went on.
+//! Computes values over time from edges and tokens.
 
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::serving_clock::ServingClock;
@@ -6,16 +6,16 @@ use crate::table::{Activity, Series, SeriesKind, Timeline};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_store::sorter::Sorted;
 
-/// Parts of the time: more than a screen has points for.
+/// Number of parts into which the time is divided. It exceeds the number of points that a screen can show.
 const PARTS: i64 = 500;
-/// Series of one kind: those of the processes that come first.
+/// Maximum number of series of one kind. Processes that come first are shown.
 const SERIES: usize = 64;
-/// Series of which it is counted that they are left out.
+/// Maximum number of series that are counted as left out.
 const MOST_LEFT_OUT: usize = 10_000;
 
 type Key = (SeriesKind, Option<usize>);
 
-/// The time of a run, in equal parts.
+/// Time of a run, divided into equal parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     from_ns: i64,
@@ -27,10 +27,10 @@ pub(crate) struct Parts {
 #[derive(Debug)]
 struct Level {
     now: f64,
-    /// Up to when it is counted.
+    /// Time up to which the value is counted.
     counted_ns: i64,
     is_known: bool,
-    /// The integral of the value in each part, and for how much of that it is known.
+    /// For each part, the integral of the value, and the time in which the value is known.
     sums: Vec<(f64, f64)>,
 }
 
@@ -46,13 +46,13 @@ impl Parts {
         }
     }
 
-    /// The part that a time lies in.
-    fn of(&self, ns: i64) -> usize {
+    /// Returns the index of the part that contains a time.
+    fn index(&self, ns: i64) -> usize {
         let nth = ns.saturating_sub(self.from_ns).max(0) / self.part_ns;
         usize::try_from(nth).unwrap_or(0).min(self.n - 1)
     }
 
-    /// Calls `found` with each part from one time to another, and how much of it lies between.
+    /// Calls `found` with the index of each part between two times, and with the length of the overlap.
     fn between(&self, from_ns: i64, to_ns: i64, mut found: impl FnMut(usize, i64)) {
         let edge_ns = |nth: usize| {
             let nth = i64::try_from(nth).unwrap_or(i64::MAX);
@@ -62,7 +62,7 @@ impl Parts {
         let end_ns = edge_ns(self.n);
         let (mut from_ns, to_ns) = (from_ns.max(self.from_ns), to_ns.min(end_ns));
         while from_ns < to_ns {
-            let nth = self.of(from_ns);
+            let nth = self.index(from_ns);
             let part_end_ns = edge_ns(nth + 1).min(to_ns);
             found(nth, part_end_ns.saturating_sub(from_ns));
             if nth + 1 == self.n {
@@ -100,7 +100,7 @@ impl Level {
     }
 }
 
-/// The steps of a worker.
+/// Steps of a worker.
 struct Steps {
     open: u32,
     since_ns: i64,
@@ -108,24 +108,24 @@ struct Steps {
 }
 
 impl Steps {
-    /// A span of a step ends; the outermost one is the step.
+    /// Ends a span of a step. The outermost span is the step.
     fn end(&mut self, ns: i64, nth: usize) {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 {
             let took_ns = ns.saturating_sub(self.since_ns) as f64;
             let longest_ns = &mut self.longest_ns[nth];
-            *longest_ns = Some(longest_ns.map_or(took_ns, |known| known.max(took_ns)));
+            *longest_ns = Some(longest_ns.map_or(took_ns, |longest| longest.max(took_ns)));
         }
     }
 }
 
-/// The series while the edges come.
+/// State of all series while edges are read.
 pub(crate) struct TimelineFold {
     parts: Parts,
     levels: BTreeMap<Key, Level>,
     steps: BTreeMap<usize, Steps>,
     tokens: Vec<u64>,
-    /// Those beyond the most.
+    /// Series beyond the maximum.
     left_out: BTreeSet<Key>,
 }
 
@@ -140,13 +140,13 @@ impl TimelineFold {
         }
     }
 
-    /// Counts some tokens of one time.
-    pub(crate) fn take_tokens(&mut self, ns: i64, tokens: u32) {
+    /// Counts tokens that were produced at the same time.
+    pub(crate) fn add_tokens(&mut self, ns: i64, tokens: u32) {
         self.tokens.resize(self.parts.n, 0);
-        self.tokens[self.parts.of(ns)] += u64::from(tokens);
+        self.tokens[self.parts.index(ns)] += u64::from(tokens);
     }
 
-    /// Returns all series in serving time. A level without an end goes on to the end of the run.
+    /// Returns all series in serving time. A level that is not set again holds until the end of the run.
     pub(crate) fn finish(
         mut self,
         edges: &Sorted<Edge>,
@@ -155,7 +155,7 @@ impl TimelineFold {
     ) -> Timeline {
         for edge in edges.iter() {
             let ns = clock.serving_ns(edge.ns);
-            self.take(&Edge { ns, ..*edge }, end_ns);
+            self.apply(&Edge { ns, ..*edge }, end_ns);
         }
         let mut series: BTreeMap<Key, Vec<Option<f64>>> = BTreeMap::new();
         let levels = self.levels.into_iter();
@@ -169,8 +169,8 @@ impl TimelineFold {
             let tokens = self.tokens.iter().map(|n| Some(*n as f64 / seconds));
             series.insert((SeriesKind::OutputTokensPerS, None), tokens.collect());
         }
-        let of_key = |((of, process), values)| Series {
-            of,
+        let series_of = |((kind, process), values)| Series {
+            of: kind,
             process,
             values,
         };
@@ -178,30 +178,30 @@ impl TimelineFold {
             from_ns: self.parts.from_ns,
             part_ns: self.parts.part_ns,
             left_out: self.left_out.len(),
-            series: series.into_iter().map(of_key).collect(),
+            series: series.into_iter().map(series_of).collect(),
         }
     }
 
-    fn take(&mut self, edge: &Edge, end_ns: i64) {
-        let process = edge.of as usize;
+    fn apply(&mut self, edge: &Edge, end_ns: i64) {
+        let process = edge.process as usize;
         let busy = (SeriesKind::BusyPercent, Some(process));
-        if let Some(of) = edge.kind.level() {
-            let value = match of {
+        if let Some(kind) = edge.kind.level() {
+            let value = match kind {
                 SeriesKind::KvUsedPercent => f64::from(edge.value) / 10.0,
                 _ => edge.value.into(),
             };
-            self.put((of, Some(process)), edge.ns, value, true);
+            self.set_level((kind, Some(process)), edge.ns, value, true);
         }
         match edge.kind {
             EdgeKind::RequestBegin => self.add_request(edge.ns.min(end_ns), 1.0),
             EdgeKind::RequestEnd => self.add_request(edge.ns.min(end_ns), -1.0),
             EdgeKind::DeviceBegin | EdgeKind::GapEnd => {
-                self.put(busy, edge.ns, 100.0, true);
+                self.set_level(busy, edge.ns, 100.0, true);
             }
-            EdgeKind::GapBegin => self.put(busy, edge.ns, 0.0, true),
-            EdgeKind::DeviceEnd => self.put(busy, edge.ns, 0.0, false),
+            EdgeKind::GapBegin => self.set_level(busy, edge.ns, 0.0, true),
+            EdgeKind::DeviceEnd => self.set_level(busy, edge.ns, 0.0, false),
             EdgeKind::Begin(Activity::Step) => {
-                if let Some(steps) = self.steps_of(process) {
+                if let Some(steps) = self.worker_steps(process) {
                     steps.open += 1;
                     if steps.open == 1 {
                         steps.since_ns = edge.ns;
@@ -209,8 +209,8 @@ impl TimelineFold {
                 }
             }
             EdgeKind::End(Activity::Step) => {
-                let nth = self.parts.of(edge.ns);
-                if let Some(steps) = self.steps_of(process) {
+                let nth = self.parts.index(edge.ns);
+                if let Some(steps) = self.worker_steps(process) {
                     steps.end(edge.ns, nth);
                 }
             }
@@ -218,15 +218,15 @@ impl TimelineFold {
         }
     }
 
-    /// Whether there is room for a series, or it is there.
+    /// Returns true if the series exists or there is room for it. Counts it as left out otherwise.
     fn has_room(&mut self, key: Key) -> bool {
-        let of_kind = (key.0, None)..=(key.0, Some(usize::MAX));
+        let kind = (key.0, None)..=(key.0, Some(usize::MAX));
         let (levels, steps) = (&self.levels, &self.steps);
         let has_room = match key {
             (SeriesKind::LongestStepNs, Some(process)) => {
                 steps.contains_key(&process) || steps.len() < SERIES
             }
-            _ => levels.contains_key(&key) || levels.range(of_kind).count() < SERIES,
+            _ => levels.contains_key(&key) || levels.range(kind).count() < SERIES,
         };
         if !has_room && self.left_out.len() < MOST_LEFT_OUT {
             self.left_out.insert(key);
@@ -234,7 +234,7 @@ impl TimelineFold {
         has_room
     }
 
-    fn steps_of(&mut self, process: usize) -> Option<&mut Steps> {
+    fn worker_steps(&mut self, process: usize) -> Option<&mut Steps> {
         let n = self.parts.n;
         if !self.has_room((SeriesKind::LongestStepNs, Some(process))) {
             return None;
@@ -246,7 +246,7 @@ impl TimelineFold {
         }))
     }
 
-    fn put(&mut self, key: Key, ns: i64, value: f64, is_known: bool) {
+    fn set_level(&mut self, key: Key, ns: i64, value: f64, is_known: bool) {
         if self.has_room(key) {
             let parts = self.parts;
             let level = self.levels.entry(key).or_insert_with(|| Level::new(&parts));
@@ -255,9 +255,9 @@ impl TimelineFold {
     }
 
     fn add_request(&mut self, ns: i64, more: f64) {
-        let key = (SeriesKind::UnderWay, None);
+        let key = (SeriesKind::InFlight, None);
         let now = self.levels.get(&key).map_or(0.0, |level| level.now);
-        self.put(key, ns, (now + more).max(0.0), true);
+        self.set_level(key, ns, (now + more).max(0.0), true);
     }
 }
 
@@ -265,11 +265,11 @@ impl TimelineFold {
 mod tests {
     use super::*;
 
-    fn edge(ns: i64, kind: EdgeKind, of: u32, value: u32) -> Edge {
+    fn edge(ns: i64, kind: EdgeKind, process: u32, value: u32) -> Edge {
         Edge {
             ns,
             kind,
-            of,
+            process,
             value,
         }
     }
@@ -279,7 +279,7 @@ mod tests {
         // 500 parts of 10 ns.
         let mut fold = TimelineFold::new(Parts::new(1_000, 6_000));
         for ns in [999, 1_000, 1_009, 6_000] {
-            fold.take_tokens(ns, 1);
+            fold.add_tokens(ns, 1);
         }
         let edges = vec![
             edge(1_000, EdgeKind::DeviceBegin, 7, 0),
@@ -322,28 +322,28 @@ mod tests {
             let parts = Parts::new(from_ns, to_ns);
             let mut sum_ns = 0_i64;
             parts.between(from_ns, to_ns, |_, ns| sum_ns = sum_ns.saturating_add(ns));
-            // Beyond what times of a trace may be, the last part may be cut short.
+            // For times beyond any real trace, the last part may be cut short.
             if to_ns < i64::MAX / 2 {
                 assert_eq!(sum_ns, to_ns - from_ns, "{parts:?}");
             }
             assert!((1..=500).contains(&parts.n), "{parts:?}");
-            let ends = (parts.of(from_ns), parts.of(to_ns));
+            let ends = (parts.index(from_ns), parts.index(to_ns));
             assert_eq!(ends, (0, parts.n - 1), "{parts:?}");
         }
     }
 
-    /// A request without an end is under way up to the end of the run; of very many processes some have series.
+    /// A request without an end is in flight until the end of the run. Of very many processes, only some have series.
     #[test]
-    fn what_has_no_end_goes_on_and_few_have_series() {
+    fn levels_without_an_end_hold_and_series_are_limited() {
         let mut edges = vec![edge(0, EdgeKind::RequestBegin, 0, 1)];
-        edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of, 1)));
+        edges.extend((0..1_000).map(|process| edge(1, EdgeKind::Running, process, 1)));
         edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0, 1));
         let fold = TimelineFold::new(Parts::new(0, 5_000));
         let found = fold.finish(&Sorted::Memory(edges), &ServingClock::whole(), 5_000);
         let counts = (found.series.len(), found.left_out);
         assert_eq!(counts, (1 + SERIES, 1_000 - SERIES));
         let requests = &found.series[0];
-        assert_eq!(requests.of, SeriesKind::UnderWay);
+        assert_eq!(requests.of, SeriesKind::InFlight);
         assert!(requests.values.iter().all(|value| *value == Some(1.0)));
     }
 }

@@ -1,4 +1,4 @@
-//! A report → the verdict: a sentence or two on what limited the server.
+//! Derives the verdict from a report: one or two sentences on what limited the server.
 
 mod causes;
 mod queue;
@@ -10,26 +10,28 @@ use crate::amount::duration;
 use crate::table::{CrashedSpan, Finding, RunReport, SeriesKind, Verdict, VerdictRule};
 use trace_merge::Exit;
 
-/// Least share of the time that users waited for a cause to be the answer.
+/// Minimum share of the time that users waited for a cause to become the verdict.
 const LEAST: f64 = 0.10;
-/// Least share of a cause to be the answer even if the load is low.
+/// Minimum share for a cause to become the verdict even if the load is low.
 const CLEAR: f64 = 0.25;
-/// Maximum mean number of requests in flight for a low load, if none waits.
+/// Maximum mean number of requests in flight for a low load, if almost no requests are queued.
 const LOW_LOAD: f64 = 1.05;
-const NONE_WAITS: f64 = 0.05;
+/// Mean number of queued requests below which almost none are queued.
+const NONE_QUEUED: f64 = 0.05;
 
-/// A cause that may be the answer, and the share of the time that users waited for it.
+/// A cause that may become the verdict, and the share of the time that users waited for it.
 struct Candidate {
     waited: f64,
     verdict: Verdict,
 }
 
-/// Returns what limited the server. The report must have its findings.
+/// Returns what limited the server. The report must already contain its findings.
 pub(crate) fn verdict(report: &RunReport) -> Verdict {
     if let Some(verdict) = crash(report) {
         return verdict;
     }
-    // Each of the first is certain where it applies. The others cost every server some time.
+    // The causes in the first group are certain if they apply. The causes in the second group cost every server some
+    // time.
     let most = costliest([
         queue::queue(report),
         causes::stalled(report),
@@ -43,7 +45,9 @@ pub(crate) fn verdict(report: &RunReport) -> Verdict {
             causes::host(report),
         ])
     });
-    let is_clear = |of: &Candidate| of.waited >= CLEAR && of.verdict.rule != VerdictRule::HostBound;
+    let is_clear = |candidate: &Candidate| {
+        candidate.waited >= CLEAR && candidate.verdict.rule != VerdictRule::HostBound
+    };
     if let Some(verdict) = little_load(report)
         && !most.as_ref().is_some_and(is_clear)
     {
@@ -61,12 +65,12 @@ fn costliest<const N: usize>(candidates: [Option<Candidate>; N]) -> Option<Candi
     found.max_by(|one, other| one.waited.total_cmp(&other.waited))
 }
 
-/// Returns the finding of a rule.
+/// Returns the finding with this rule.
 fn finding<'a>(report: &'a RunReport, rule: &str) -> Option<&'a Finding> {
     report.findings.iter().find(|finding| finding.rule == rule)
 }
 
-/// Returns a share as a percentage for people.
+/// Formats a share as a percentage.
 fn percent(share: f64) -> String {
     match 100.0 * share {
         below if below < 1.0 => "less than 1 %".to_owned(),
@@ -74,7 +78,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Returns the share of waiting that a text ends with.
+/// Returns a phrase such as "20 % of the time that users waited".
 fn of_waiting(report: &RunReport, waited: f64) -> String {
     let whole = match report.requests.n {
         0 => "the devices' time",
@@ -83,9 +87,9 @@ fn of_waiting(report: &RunReport, waited: f64) -> String {
     format!("{} of {whole}", percent(waited))
 }
 
-/// Returns the mean of a level over all engines together, or of all requests.
-fn mean_level(report: &RunReport, of: SeriesKind) -> Option<f64> {
-    let levels = report.load.iter().filter(|level| level.of == of);
+/// Returns the mean of a level over all requests, or the sum of its means over all engines.
+fn mean_level(report: &RunReport, kind: SeriesKind) -> Option<f64> {
+    let levels = report.load.iter().filter(|level| level.of == kind);
     let means: Vec<f64> = levels.map(|level| level.mean).collect();
     (!means.is_empty()).then(|| means.iter().sum())
 }
@@ -132,16 +136,16 @@ fn crash(report: &RunReport) -> Option<Verdict> {
     })
 }
 
-/// Returns a verdict if too few requests were in flight to say what limits the server.
+/// Returns a verdict if too few requests were in flight to find out what limits the server.
 fn little_load(report: &RunReport) -> Option<Verdict> {
     let mut levels = report.load.iter();
-    let in_flight = levels.find(|level| level.of == SeriesKind::UnderWay)?;
+    let in_flight = levels.find(|level| level.of == SeriesKind::InFlight)?;
     let waiting = mean_level(report, SeriesKind::Waiting).unwrap_or(0.0);
     let is_low = in_flight.mean <= LOW_LOAD || in_flight.p50 < 1.0;
-    (is_low && waiting < NONE_WAITS).then(|| Verdict {
+    (is_low && waiting < NONE_QUEUED).then(|| Verdict {
         rule: VerdictRule::LittleLoad,
         text: format!(
-            "The load is too low to say what limits the server: {:.1} requests were in flight on average, and none waited.",
+            "The load is too low to say what limits the server: {:.1} requests were in flight on average, and none were queued.",
             in_flight.mean
         ),
         advice: "Send more requests at once.".to_owned(),
@@ -192,7 +196,7 @@ fn unknown(report: &RunReport) -> Verdict {
     }
 }
 
-/// Returns the verdict on a server that no rule finds fault with.
+/// Returns the verdict on a server for which no rule applies.
 fn nothing(report: &RunReport) -> Verdict {
     let summary = &report.requests;
     let parts = &report.request_parts;
@@ -200,8 +204,8 @@ fn nothing(report: &RunReport) -> Verdict {
         .parts
         .iter()
         .max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns));
-    // An engine without a frontend has its own figure.
-    let (ttft, of_whom) = match summary.ttft.n {
+    // Without a frontend, only the engine's TTFT is known.
+    let (ttft, qualifier) = match summary.ttft.n {
         0 => (&summary.engine_ttft, " of the engine"),
         _ => (&summary.ttft, ""),
     };
@@ -215,11 +219,11 @@ fn nothing(report: &RunReport) -> Verdict {
     let ttft_ns = duration(ttft.mean_ns);
     match (ttft.n, most_ttft) {
         (0, _) => text += &format!(": mean E2E is {}", duration(summary.e2e.mean_ns)),
-        (_, None) => text += &format!(": mean TTFT{of_whom} is {ttft_ns}"),
+        (_, None) => text += &format!(": mean TTFT{qualifier} is {ttft_ns}"),
         (_, Some(part)) => {
             let (name, share) = (&part.name, part.mean_ns / ttft.mean_ns.max(1.0));
             let share = percent(share.min(1.0));
-            text += &format!(": mean TTFT{of_whom} is {ttft_ns}, and {name} takes {share} of it");
+            text += &format!(": mean TTFT{qualifier} is {ttft_ns}, and {name} takes {share} of it");
         }
     }
     let most = most.map(|part| {
@@ -241,7 +245,7 @@ fn nothing(report: &RunReport) -> Verdict {
     }
 }
 
-/// Returns a verdict with the evidence and the place of a finding, if the finding cost enough.
+/// Returns a candidate with the evidence and the place of a finding, if the finding cost at least `least`.
 fn from_finding(
     rule: VerdictRule,
     (finding, least): (&Finding, f64),

@@ -1,11 +1,11 @@
-//! The second pass over the events, for a report on one request, step or moment.
+//! Collects events in a second pass, for a report on one request, step or moment.
 
-use super::chunk_facts::{ChunkContext, ChunkFacts};
+use super::chunk_records::{ChunkContext, ChunkRecords};
 use super::edge::{Edge, number};
-use super::name_keys::{NameKeys, tells_requests};
+use super::name_keys::{NameKeys, names_requests};
 use super::request_moment::{arg, ids, is_token};
 use super::request_output::{Pauses, RequestOutput, outputs};
-use super::slice_record::{OpenSpan, SliceRecord, row};
+use super::slice_record::{OpenSpan, SliceRecord, track_id};
 use super::step_record::{StepRecord, StepTokens};
 use crate::table::{Activity, BatchOfStep, SeriesKind};
 use sa_format::Phase;
@@ -17,7 +17,7 @@ use trace_store::sorter::Record;
 /// Name of the flow from the engine's call of a step to the workers.
 const STEP_FLOW: &str = "batch";
 
-/// An interval between two moments.
+/// A range of times. Both ends are included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeRange {
     pub(crate) from_ns: i64,
@@ -25,18 +25,19 @@ pub(crate) struct TimeRange {
 }
 
 impl TimeRange {
-    fn has(&self, ns: i64) -> bool {
+    fn contains(&self, ns: i64) -> bool {
         (self.from_ns..=self.to_ns).contains(&ns)
     }
 
-    /// Returns true if a span with this end, or without one, overlaps it.
+    /// Returns true if the span of an event overlaps this range. A span without an end overlaps everything after its
+    /// start.
     fn overlaps(&self, event: &PlacedEvent<'_>) -> bool {
         let end_ns = span_end(event).unwrap_or(i64::MAX).max(event.ts_ns);
         event.ts_ns <= self.to_ns && self.from_ns <= end_ns
     }
 }
 
-/// Returns the end of a span that has one.
+/// Returns the end of a span, or `None` if it has none.
 fn span_end(event: &PlacedEvent<'_>) -> Option<i64> {
     event.end_ns().filter(|_| !event.is_unfinished())
 }
@@ -48,20 +49,20 @@ fn is_span(event: &PlacedEvent<'_>) -> bool {
     )
 }
 
-/// Returns the number of the step that an event belongs to, if it has one.
+/// Returns the number of the step that an event belongs to, if the event has one.
 fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
     arg(event, "step").or_else(|| arg(event, "batch"))
 }
 
-/// The last values of the engines' counters before some time.
+/// Last values of the engines' counters before some time.
 #[derive(Debug, Default)]
 pub(crate) struct Levels(pub(crate) BTreeMap<(SeriesKind, usize), Edge>);
 
 impl Levels {
-    fn take(&mut self, edges: Vec<Edge>) {
+    fn update(&mut self, edges: Vec<Edge>) {
         for edge in edges {
             if let Some(kind) = edge.kind.level() {
-                let last = self.0.entry((kind, edge.of as usize)).or_insert(edge);
+                let last = self.0.entry((kind, edge.process as usize)).or_insert(edge);
                 if last.ns <= edge.ns {
                     *last = edge;
                 }
@@ -70,81 +71,82 @@ impl Levels {
     }
 }
 
-/// The request that a pass is about.
+/// The request that a pass collects events for.
 pub(crate) struct RequestPass<'a> {
     pub(crate) context: ChunkContext<'a>,
     pub(crate) id: &'a str,
-    /// Time from its arrival to its end.
+    /// Time from the request's arrival to its end.
     pub(crate) time: TimeRange,
 }
 
-/// A step of a worker, or a batch in it, in the time of a request.
+/// A step of a worker during a request, or a batch in such a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RequestStep {
     pub(crate) process: usize,
     pub(crate) start_ns: i64,
-    /// `i64::MAX` if it has no end.
+    /// End of the step, or `i64::MAX` if it has none.
     pub(crate) end_ns: Reverse<i64>,
     pub(crate) number: Option<u64>,
-    /// True if it names the request.
-    pub(crate) is_its: bool,
+    /// True if the step names the request.
+    pub(crate) names_request: bool,
 }
 
-/// The events of one request.
+/// Events of one request.
 #[derive(Default)]
 pub(crate) struct RequestEvents {
-    counters: ChunkFacts,
-    /// Counter values when it arrived.
+    counters: ChunkRecords,
+    /// Counter values at the request's arrival.
     pub(crate) levels: Levels,
     pub(crate) steps: Vec<RequestStep>,
-    /// The process and the time of each token.
+    /// Process and time of each token.
     pub(crate) tokens: Vec<(usize, i64)>,
-    /// The number that the frontend gave it.
+    /// Process of the frontend, and its number for the request.
     pub(crate) number: Option<(usize, u64)>,
 }
 
 impl RequestEvents {
-    pub(crate) fn take(&mut self, pass: &RequestPass<'_>, event: &PlacedEvent<'_>) {
+    pub(crate) fn add(&mut self, pass: &RequestPass<'_>, event: &PlacedEvent<'_>) {
         if event.phase == Phase::Counter {
             if event.ts_ns <= pass.time.from_ns {
-                self.counters.take(&pass.context, event);
+                self.counters.add_event(&pass.context, event);
             }
             return;
         }
         let process = pass.context.threads[event.thread].process;
-        let is_its = || ids(event).iter().any(|id| id == pass.id);
+        let names_request = || ids(event).iter().any(|id| id == pass.id);
         let name = event.name();
         if is_token(&name, event.phase) {
-            if pass.time.has(event.ts_ns) && is_its() {
+            if pass.time.contains(event.ts_ns) && names_request() {
                 self.tokens.push((process, event.ts_ns));
             }
         } else if is_span(event) && pass.time.overlaps(event) {
-            let is_step = tells_requests(&name) && Activity::of(&name) != Some(Activity::Schedule);
+            let is_step =
+                names_requests(&name) && Activity::from_name(&name) != Some(Activity::Schedule);
             if is_step {
                 self.steps.push(RequestStep {
                     process,
                     start_ns: event.ts_ns,
                     end_ns: Reverse(span_end(event).unwrap_or(i64::MAX)),
                     number: step_number(event),
-                    is_its: is_its(),
+                    names_request: names_request(),
                 });
-            } else if name == "request" && is_its() {
+            } else if name == "request" && names_request() {
                 let number = arg(event, "number").map(|number| (process, number));
                 self.number = self.number.or(number);
             }
         }
     }
 
-    /// Adds the results of the next chunk.
+    /// Adds the events of the next chunk.
     pub(crate) fn merge(&mut self, next: RequestEvents) {
-        self.levels.take(next.counters.edges);
+        self.levels.update(next.counters.edges);
         self.steps.extend(next.steps);
         self.tokens.extend(next.tokens);
         self.number = self.number.or(next.number);
     }
 }
 
-/// The outputs of one request, as a frontend lists them.
+/// Outputs of one request, as a frontend listed them.
 #[derive(Default)]
 pub(crate) struct OutputsOfRequest {
     pub(crate) outputs: Vec<RequestOutput>,
@@ -152,24 +154,24 @@ pub(crate) struct OutputsOfRequest {
 }
 
 impl OutputsOfRequest {
-    /// Takes an event. `of` is the frontend's key of the request.
-    pub(crate) fn take(&mut self, context: &ChunkContext<'_>, of: u64, event: &PlacedEvent<'_>) {
+    /// Adds an event. `key` is the frontend's key of the request.
+    pub(crate) fn add(&mut self, context: &ChunkContext<'_>, key: u64, event: &PlacedEvent<'_>) {
         if is_span(event) {
             let process = number(context.threads[event.thread].process);
             let listed = outputs(event, &event.name(), process, &mut self.pauses);
             self.outputs
-                .extend(listed.into_iter().filter(|output| output.of == of));
+                .extend(listed.into_iter().filter(|output| output.key == key));
         }
     }
 
-    /// Adds the results of the next chunk.
+    /// Adds the outputs of the next chunk.
     pub(crate) fn merge(&mut self, next: OutputsOfRequest) {
         self.outputs.extend(next.outputs);
-        self.pauses.take(next.pauses);
+        self.pauses.merge(next.pauses);
     }
 }
 
-/// A span of the host with the number of its step. Sorted, the spans of a step are together.
+/// A host span with the number of its step. Sorted, the spans of a step are adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NumberedSpan {
     /// Identifies the engine that counts the steps.
@@ -178,15 +180,16 @@ pub(crate) struct NumberedSpan {
     pub(crate) start_ns: i64,
     pub(crate) end_ns: Reverse<i64>,
     pub(crate) process: u32,
-    pub(crate) row: u64,
+    pub(crate) track: u64,
     pub(crate) is_open: bool,
 }
 
 impl Record for NumberedSpan {}
 
 impl NumberedSpan {
-    /// Returns the span of an event. `engines` has the engine of each process, and `last_ns` the time of its last event.
-    pub(crate) fn of(
+    /// Returns the numbered span of an event, or `None` if it is not one. `engines` lists the engine of each process,
+    /// and `last_ns` returns the time of a process's last event.
+    pub(crate) fn from_event(
         event: &PlacedEvent<'_>,
         context: &ChunkContext<'_>,
         engines: &[u32],
@@ -196,24 +199,24 @@ impl NumberedSpan {
         let process = context.threads[event.thread].process;
         let event_use = context.devices.event_use(event, process, &event.category());
         let end_ns = span_end(event);
-        let known_ns = end_ns.or_else(|| last_ns(process)).unwrap_or(event.ts_ns);
+        let close_ns = end_ns.or_else(|| last_ns(process)).unwrap_or(event.ts_ns);
         (event_use == EventUse::Host).then(|| NumberedSpan {
             engine: engines[process],
             number,
             start_ns: event.ts_ns,
-            end_ns: Reverse(known_ns.max(event.ts_ns)),
+            end_ns: Reverse(close_ns.max(event.ts_ns)),
             process: super::edge::number(process),
-            row: row(event, process),
+            track: track_id(event, process),
             is_open: end_ns.is_none(),
         })
     }
 }
 
-/// The step that a pass is about.
+/// The step that a pass collects events for.
 pub(crate) struct StepPass<'a> {
     pub(crate) context: ChunkContext<'a>,
     pub(crate) step: u64,
-    /// The engine of each process, and of the step.
+    /// Engine of each process, and engine of the step.
     pub(crate) engines: &'a [u32],
     pub(crate) engine: u32,
     pub(crate) time: TimeRange,
@@ -228,10 +231,10 @@ pub(crate) struct StepFlow {
     pub(crate) is_start: bool,
 }
 
-/// The events of one step.
+/// Events of one step.
 #[derive(Default)]
 pub(crate) struct StepEvents {
-    facts: ChunkFacts,
+    records: ChunkRecords,
     pub(crate) keys: NameKeys,
     pub(crate) slices: Vec<SliceRecord>,
     pub(crate) steps: Vec<StepRecord>,
@@ -242,17 +245,17 @@ pub(crate) struct StepEvents {
 }
 
 impl StepEvents {
-    pub(crate) fn take(&mut self, pass: &StepPass<'_>, event: &PlacedEvent<'_>) {
+    pub(crate) fn add(&mut self, pass: &StepPass<'_>, event: &PlacedEvent<'_>) {
         let process = pass.context.threads[event.thread].process;
         if is_span(event) && pass.time.overlaps(event) {
-            self.facts.take(&pass.context, event);
+            self.records.add_event(&pass.context, event);
             if pass.engines[process] == pass.engine && step_number(event) == Some(pass.step) {
-                self.take_batch(event);
+                self.add_batch(event);
             }
-        } else if event.phase == Phase::Counter && pass.time.has(event.ts_ns) {
-            self.facts.take(&pass.context, event);
+        } else if event.phase == Phase::Counter && pass.time.contains(event.ts_ns) {
+            self.records.add_event(&pass.context, event);
         } else if let Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd = event.phase
-            && pass.time.has(event.ts_ns)
+            && pass.time.contains(event.ts_ns)
             && event.name() == STEP_FLOW
         {
             self.flows.extend(event.id().map(|id| StepFlow {
@@ -264,8 +267,8 @@ impl StepEvents {
         }
     }
 
-    /// Reads the contents of the batch from a span's args.
-    fn take_batch(&mut self, event: &PlacedEvent<'_>) {
+    /// Adds the contents of the batch from a span's args.
+    fn add_batch(&mut self, event: &PlacedEvent<'_>) {
         let ids = ids(event).len() as u64;
         let count = |name: &str| arg::<u64>(event, name);
         self.batch.add(&BatchOfStep {
@@ -277,25 +280,25 @@ impl StepEvents {
         });
     }
 
-    /// Adds the results of the next chunk.
+    /// Adds the events of the next chunk.
     pub(crate) fn merge(&mut self, next: StepEvents) {
-        let numbers = self.keys.take(next.facts.keys);
-        let slices = next.facts.slices.into_iter();
+        let numbers = self.keys.merge(next.records.keys);
+        let slices = next.records.slices.into_iter();
         self.slices.extend(slices.map(|slice| SliceRecord {
             key: numbers[slice.key as usize],
             ..slice
         }));
-        let steps = next.facts.steps.into_iter();
+        let steps = next.records.steps.into_iter();
         self.steps
             .extend(steps.map(|step| step.renumbered(&numbers)));
-        self.open.extend(next.facts.open);
-        self.tokens.extend(next.facts.step_tokens);
+        self.open.extend(next.records.open);
+        self.tokens.extend(next.records.step_tokens);
         self.flows.extend(next.flows);
         self.batch.add(&next.batch);
     }
 }
 
-/// A span that is open at some time.
+/// A span that is open at the moment.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenAt {
     pub(crate) thread: usize,
@@ -305,28 +308,28 @@ pub(crate) struct OpenAt {
 }
 
 impl OpenAt {
-    /// Sort key in which the innermost span of a row comes last.
+    /// Returns the sort key by which the innermost span of a track comes last.
     fn depth(&self) -> (i64, Reverse<i64>) {
         (self.start_ns, Reverse(self.end_ns.unwrap_or(i64::MAX)))
     }
 }
 
-/// The events around one moment.
+/// Events around one moment.
 #[derive(Default)]
 pub(crate) struct MomentEvents {
-    counters: ChunkFacts,
+    counters: ChunkRecords,
     pub(crate) levels: Levels,
-    /// The innermost open span of each row.
+    /// Innermost open span of each track.
     pub(crate) open: BTreeMap<u64, OpenAt>,
 }
 
 impl MomentEvents {
-    pub(crate) fn take(&mut self, context: &ChunkContext<'_>, at_ns: i64, event: &PlacedEvent<'_>) {
+    pub(crate) fn add(&mut self, context: &ChunkContext<'_>, at_ns: i64, event: &PlacedEvent<'_>) {
         if event.ts_ns > at_ns {
             return;
         }
         match event.phase {
-            Phase::Counter => self.counters.take(context, event),
+            Phase::Counter => self.counters.add_event(context, event),
             Phase::Complete | Phase::Begin => {
                 let end_ns = span_end(event);
                 if end_ns.is_some_and(|end_ns| end_ns <= at_ns) {
@@ -344,24 +347,24 @@ impl MomentEvents {
                     end_ns,
                     name: event.name().into_owned(),
                 };
-                self.put(row(event, process), open);
+                self.add_open(track_id(event, process), open);
             }
             _ => {}
         }
     }
 
-    fn put(&mut self, row: u64, open: OpenAt) {
-        let innermost = self.open.entry(row).or_insert_with(|| open.clone());
+    fn add_open(&mut self, track: u64, open: OpenAt) {
+        let innermost = self.open.entry(track).or_insert_with(|| open.clone());
         if innermost.depth() <= open.depth() {
             *innermost = open;
         }
     }
 
-    /// Adds the results of the next chunk.
+    /// Adds the events of the next chunk.
     pub(crate) fn merge(&mut self, next: MomentEvents) {
-        self.levels.take(next.counters.edges);
-        for (row, open) in next.open {
-            self.put(row, open);
+        self.levels.update(next.counters.edges);
+        for (track, open) in next.open {
+            self.add_open(track, open);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Slices of devices, with their launches and collectives, while all of them are sorted.
+//! Records of device slices, launches and collectives, as they are sorted.
 
 use super::edge::number;
 use super::request_moment::arg;
@@ -9,32 +9,32 @@ use trace_merge::events::{Devices, PlacedEvent};
 use trace_store::sorter::Record;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The value of `launched_ns` if no launch is known.
+/// Value of `launched_ns` if no launch is known.
 const UNKNOWN: i64 = i64::MIN;
 
-/// A slice on a track of a device, or a step of a worker that has none.
+/// A slice on a device track, or a step of a worker without a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DeviceSlice {
-    /// The device, by the number of its process.
+    /// Process number of the device.
     pub(crate) device: u32,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: Reverse<i64>,
-    /// Time from its launch to its begin, or [`UNKNOWN`]. Negative if it begins before its launch.
+    /// Time from the launch to the start in ns, or [`UNKNOWN`]. It is negative if the slice starts before its launch.
     launched_ns: i64,
-    /// The group of a collective; 0 of what computes.
+    /// Group of a collective, or 0 for anything else.
     pub(crate) collective: u64,
-    /// Set if it moves data between devices.
+    /// True if the slice moves data between devices.
     pub(crate) is_communication: bool,
-    /// Whether its launch took the host longer.
+    /// True if the launch took longer on the host than the slice on the device.
     pub(crate) is_short: bool,
-    /// Whether it is the replay of a graph.
+    /// True if the slice is a graph replay.
     pub(crate) is_replay: bool,
-    /// Its stream, by the number of its thread.
+    /// Thread number of the stream.
     pub(crate) stream: u32,
 }
 
 impl DeviceSlice {
-    /// Returns a slice that computes, without a known launch.
+    /// Returns a computation slice without a known launch.
     pub(crate) fn new(device: u32, (start_ns, end_ns): (i64, i64), stream: u32) -> DeviceSlice {
         DeviceSlice {
             device,
@@ -54,17 +54,17 @@ impl DeviceSlice {
         self.launched_ns = self.start_ns.saturating_sub(launch_ns);
     }
 
-    /// Returns the time from its launch to its begin; 0 if it begins before its launch.
+    /// Returns the time from the launch to the start. It is 0 if the slice starts before its launch.
     pub(crate) fn queue_ns(&self) -> Option<i64> {
         (self.launched_ns != UNKNOWN).then(|| self.launched_ns.max(0))
     }
 
-    /// Returns the time by which it begins before its launch, because of an error of the clocks. 0 for most slices.
+    /// Returns by how much the slice starts before its launch, because of clock errors. It is 0 for most slices.
     pub(crate) fn early_ns(&self) -> i64 {
         self.queue_ns().map_or(0, |_| (-self.launched_ns).max(0))
     }
 
-    /// Returns the launch time, or its begin if that is earlier.
+    /// Returns the launch time, or the start of the slice if that is earlier.
     pub(crate) fn launch_ns(&self) -> Option<i64> {
         let queue_ns = self.queue_ns()?;
         Some(self.start_ns.saturating_sub(queue_ns))
@@ -73,38 +73,38 @@ impl DeviceSlice {
 
 impl Record for DeviceSlice {}
 
-/// Args that number launches in traces of other profilers: a call and its work have the same number.
+/// Args that number launches in traces of other profilers. A call and its work have the same number.
 const NUMBERS: [&str; 3] = ["correlation", "correlation_id", "connection_id"];
 /// Values of these args that mean no launch.
 const NO_NUMBERS: [u64; 3] = [0, u32::MAX as u64, u64::MAX];
 
-/// One side of a launch, found by an arrow or an arg. Sorted, the calls of a launch come before its work.
+/// One side of a launch, from a flow event or an arg. Sorted, the calls of a launch come before its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LaunchEnd {
     /// Identifies the launch.
     pub(crate) key: u64,
     /// True for the work, false for the call.
     pub(crate) is_work: bool,
-    /// The time of its begin.
+    /// Start time.
     pub(crate) ns: i64,
-    /// The duration of the call; −1 if it is not known, and for work.
+    /// Duration of a call in ns. It is −1 if unknown, and for work.
     pub(crate) dur_ns: i64,
-    /// The device that worked; 0 for calls.
+    /// Process number of the device that did the work, or 0 for calls.
     pub(crate) device: u32,
-    /// The stream of the work, by the number of its thread.
+    /// Thread number of the work's stream.
     pub(crate) stream: u32,
 }
 
 impl LaunchEnd {
-    /// Returns the side of a launch that a flow event is, if its trace has a device.
-    pub(crate) fn of_arrow(
+    /// Returns the side of a launch that a flow event represents, if its trace has a device.
+    pub(crate) fn from_flow(
         devices: &Devices,
         event: &PlacedEvent<'_>,
         process: usize,
     ) -> Option<LaunchEnd> {
         let scope = devices.launch_scope(process)?;
         let is_work = devices.shows_work(event, process);
-        // Any phase will do for work: a merge reverses arrows that end before they begin.
+        // Work may be at any phase, because a merge reverses arrows that end before they begin.
         if !is_work && event.phase == Phase::FlowEnd {
             return None;
         }
@@ -125,8 +125,9 @@ impl LaunchEnd {
         })
     }
 
-    /// Returns the sides of launches that the args of a span name. `dur_ns` is the duration of a call, and `None` for work.
-    pub(crate) fn of_args(
+    /// Returns the sides of launches that the args of a span name. `dur_ns` is the duration of a call, or `None` for
+    /// work.
+    pub(crate) fn from_args(
         devices: &Devices,
         event: &PlacedEvent<'_>,
         process: usize,
@@ -152,23 +153,23 @@ impl LaunchEnd {
 
 impl Record for LaunchEnd {}
 
-/// A collective on one device. Sorting puts the devices of one collective next to each other.
+/// A collective on one device. Sorted, the devices of one collective are adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CollectiveRecord {
     pub(crate) key: CollectiveKey,
-    /// By the number of its process.
+    /// Process number of the device.
     pub(crate) device: u32,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
 }
 
 impl CollectiveRecord {
-    pub(crate) fn new(key: CollectiveKey, of: &DeviceSlice) -> CollectiveRecord {
+    pub(crate) fn new(key: CollectiveKey, slice: &DeviceSlice) -> CollectiveRecord {
         CollectiveRecord {
             key,
-            device: of.device,
-            start_ns: of.start_ns,
-            end_ns: of.end_ns.0,
+            device: slice.device,
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns.0,
         }
     }
 }

@@ -1,51 +1,52 @@
-//! A change of what the processes or devices of a run do, while all of them are sorted by time.
+//! Changes in the activity of processes and devices, as they are sorted by time.
 
 use crate::table::{Activity, SeriesKind};
 use trace_store::sorter::Record;
 
-/// What changes. At one time, ends come before begins.
+/// Kind of a change. At the same time, ends come before starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EdgeKind {
-    /// A process ends an activity, or begins one.
+    /// A process ends an activity.
     End(Activity),
     LossEnd,
     RequestEnd,
     GapEnd,
     DeviceEnd,
-    /// Its requests in a batch, and those that wait for one.
+    /// The number of running requests in the engine changes.
     Running,
+    /// The number of queued requests in the engine changes.
     Waiting,
-    /// How much of the room for keys and values is used, in thousandths.
+    /// The KV cache use changes. Its value is in thousandths.
     KvUsed,
     Begin(Activity),
     LossBegin,
     RequestBegin,
     DeviceBegin,
     GapBegin,
-    /// The engine gives a step, or the sampling after it, to its workers.
+    /// The engine hands a step to its workers, or the sampling after one.
     StepHanded,
     SampleHanded,
-    /// A worker begins to sample.
+    /// A worker starts to sample.
     SampleBegun,
-    /// The process launches something.
+    /// The process launches work.
     Launch,
-    /// What ends the gap was launched.
+    /// The slice that ends the gap was launched.
     Launched,
 }
 
-/// A change. Activities, launches and counts are of processes, gaps of devices, requests of all.
+/// A change. Activities, launches and counts belong to processes, gaps to devices, and requests to the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edge {
     pub(crate) ns: i64,
     pub(crate) kind: EdgeKind,
-    /// The process, or the device by the number of its process.
-    pub(crate) of: u32,
-    /// Of a count.
+    /// Number of the process, which for a device is that of its process.
+    pub(crate) process: u32,
+    /// New value of a count.
     pub(crate) value: u32,
 }
 
 impl EdgeKind {
-    /// Returns the level of an engine that such an edge sets, if it sets one.
+    /// Returns the kind of level that this edge sets on an engine, if any.
     pub(crate) fn level(self) -> Option<SeriesKind> {
         match self {
             EdgeKind::Running => Some(SeriesKind::Running),
@@ -57,12 +58,12 @@ impl EdgeKind {
 }
 
 impl Edge {
-    /// Returns a change that is no count.
-    pub(crate) fn new(ns: i64, kind: EdgeKind, of: u32) -> Edge {
+    /// Returns a change without a count.
+    pub(crate) fn new(ns: i64, kind: EdgeKind, process: u32) -> Edge {
         Edge {
             ns,
             kind,
-            of,
+            process,
             value: 0,
         }
     }
@@ -70,7 +71,7 @@ impl Edge {
 
 impl Record for Edge {}
 
-/// Returns the number of a process as records have it.
+/// Converts the number of a process to the type that records use.
 pub(crate) fn number(process: usize) -> u32 {
     u32::try_from(process).unwrap_or(u32::MAX)
 }

@@ -1,11 +1,11 @@
-//! Events of each process → the times in which it recorded nothing.
+//! Finds the times in which a process recorded nothing.
 
 use std::collections::HashMap;
 
 /// Number of equal parts of a run. A silence inside one part is not found.
 const PARTS: i64 = 1_024;
 
-/// The equal parts of a run's time.
+/// Equal parts of a run's time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunParts {
     from_ns: i64,
@@ -20,7 +20,7 @@ impl RunParts {
     }
 }
 
-/// The first and the last event of a process in a part of the run.
+/// First and last event of a process in one part of the run.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     process: u32,
@@ -29,15 +29,15 @@ struct Ends {
     last_ns: i64,
 }
 
-/// The first and the last event of each process in each part of the run.
+/// First and last event of each process in each part of the run.
 #[derive(Debug, Default)]
 pub(crate) struct EventTimes {
-    /// The entry of the last event. The next event often belongs to the same one.
+    /// Entry of the last event. The next event often belongs to the same entry.
     current: Option<Ends>,
-    of: HashMap<(u32, i64), (i64, i64)>,
+    ends: HashMap<(u32, i64), (i64, i64)>,
 }
 
-/// A time in which a process recorded nothing, between two of its events.
+/// A time between two events of a process in which it recorded nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Silence {
     pub(crate) process: u32,
@@ -46,8 +46,8 @@ pub(crate) struct Silence {
 }
 
 impl EventTimes {
-    /// Takes an event.
-    pub(crate) fn take(&mut self, parts: RunParts, process: u32, ns: i64) {
+    /// Adds an event.
+    pub(crate) fn add(&mut self, parts: RunParts, process: u32, ns: i64) {
         let part = ns.saturating_sub(parts.from_ns) / parts.part_ns;
         match &mut self.current {
             Some(ends) if (ends.process, ends.part) == (process, part) => {
@@ -62,27 +62,27 @@ impl EventTimes {
                     last_ns: ns,
                 };
                 if let Some(ends) = current.replace(new) {
-                    self.add((ends.process, ends.part), (ends.first_ns, ends.last_ns));
+                    self.extend((ends.process, ends.part), (ends.first_ns, ends.last_ns));
                 }
             }
         }
     }
 
-    fn add(&mut self, key: (u32, i64), (first_ns, last_ns): (i64, i64)) {
-        let known = self.of.entry(key).or_insert((first_ns, last_ns));
-        *known = (known.0.min(first_ns), known.1.max(last_ns));
+    fn extend(&mut self, key: (u32, i64), (first_ns, last_ns): (i64, i64)) {
+        let times = self.ends.entry(key).or_insert((first_ns, last_ns));
+        *times = (times.0.min(first_ns), times.1.max(last_ns));
     }
 
     /// Adds the events of a chunk.
     pub(crate) fn merge(&mut self, other: EventTimes) {
         let ends = |ends: Ends| ((ends.process, ends.part), (ends.first_ns, ends.last_ns));
-        let others = other.of.into_iter().chain(other.current.map(ends));
-        others.for_each(|(key, times)| self.add(key, times));
+        let others = other.ends.into_iter().chain(other.current.map(ends));
+        others.for_each(|(key, times)| self.extend(key, times));
     }
 
-    /// Returns the silences that are at least this long, by process and time.
+    /// Returns the silences of at least this length, ordered by process and time.
     pub(crate) fn silences(self, least_ns: i64) -> Vec<Silence> {
-        let mut ends: Vec<((u32, i64), (i64, i64))> = self.of.into_iter().collect();
+        let mut ends: Vec<((u32, i64), (i64, i64))> = self.ends.into_iter().collect();
         ends.sort_unstable();
         let silences = ends.windows(2).filter_map(|two| {
             let [((process, _), (_, from_ns)), ((next, _), (to_ns, _))] = *two else {
@@ -109,12 +109,12 @@ mod tests {
         let mut times = EventTimes::default();
         for (process, ns) in [(1, 10), (1, 900_123), (1, 20), (2, 500_000)] {
             let mut chunk = EventTimes::default();
-            chunk.take(parts, process, ns);
+            chunk.add(parts, process, ns);
             times.merge(chunk);
         }
         let mut chunk = EventTimes::default();
         for (process, ns) in [(1, 200_456), (1, 200_400), (2, 500_001), (1, 1_000_000)] {
-            chunk.take(parts, process, ns);
+            chunk.add(parts, process, ns);
         }
         times.merge(chunk);
         let silence = |from_ns, to_ns| Silence {

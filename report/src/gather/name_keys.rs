@@ -1,4 +1,4 @@
-//! What slices are counted as.
+//! Keys under which the times of slices are summed up.
 
 use super::edge::EdgeKind;
 use crate::table::{Activity, RowKind};
@@ -7,51 +7,51 @@ use trace_merge::collective::is_communication;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Categories of the spans in which a worker launches work (FORMAT.md §2).
+/// Categories of spans in which a worker launches work (FORMAT.md §2).
 const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
 
-/// Threads or requests whose names are counted by themselves; those of further ones are together.
+/// Maximum number of threads or requests with separate keys. All further ones share their keys.
 const GROUPS: usize = 10_000;
 
-/// Of what a name is counted by itself; of `None` all are one.
+/// Process, thread or request for which a name is counted separately. `None` counts all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamePlace {
     pub(crate) process: Option<usize>,
-    /// A number of a thread, or the hash of a request.
+    /// Number of a thread, or hash of a request.
     pub(crate) group: Option<u64>,
 }
 
 impl NamePlace {
     fn hash(self) -> u64 {
-        let of = |number: Option<u64>| number.map_or(0, |number| number.wrapping_add(1));
-        let process = of(self.process.map(|process| process as u64));
-        of(self.group).rotate_left(24) ^ process << 2
+        let part = |number: Option<u64>| number.map_or(0, |number| number.wrapping_add(1));
+        let process = part(self.process.map(|process| process as u64));
+        part(self.group).rotate_left(24) ^ process << 2
     }
 }
 
-/// A name with its category, of one place or of all.
+/// A name with its category, for one place or for the whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameKey {
     pub(crate) place: NamePlace,
-    /// What the place's thread or request is called.
+    /// Name of the place's thread or request.
     pub(crate) group: Option<String>,
-    /// What its slices lie on.
+    /// Kind of track that its slices are on.
     pub(crate) row_kind: RowKind,
     pub(crate) category: String,
     pub(crate) name: String,
-    /// Whether a kernel of this name moves data between devices.
+    /// True if a kernel with this name moves data between devices.
     pub(crate) is_communication: bool,
-    /// Whether a span of it in a worker launches work.
+    /// True if a span with this key in a worker launches work.
     pub(crate) is_launch: bool,
-    /// What a process does in a span of it.
+    /// Activity of a process in a span with this key.
     pub(crate) activity: Option<Activity>,
-    /// Work that the begin of such a span hands over or takes up.
+    /// Work that the start of such a span hands over or receives.
     pub(crate) hand_over: Option<EdgeKind>,
-    /// Whether a span of it may tell which requests a process has.
-    pub(crate) tells_requests: bool,
+    /// True if a span with this key may name the requests of its process.
+    pub(crate) names_requests: bool,
 }
 
-/// All of them, by number, in the order in which they came.
+/// All keys by number, in the order of their first use.
 #[derive(Default)]
 pub(crate) struct NameKeys {
     numbers: HashedMap<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct NameKeys {
 }
 
 impl NameKeys {
-    /// The number of a key, a new one if it is new.
+    /// Returns the number of a key, which is added if it is new.
     pub(crate) fn number(
         &mut self,
         mut place: NamePlace,
@@ -68,12 +68,12 @@ impl NameKeys {
         (category, name): (&str, &str),
         group: impl FnOnce() -> Option<String>,
     ) -> u32 {
-        let is_known = |of: &u64| self.groups.contains(of) || self.groups.len() < GROUPS;
-        place.group = place.group.filter(is_known);
+        let has_room = |group: &u64| self.groups.contains(group) || self.groups.len() < GROUPS;
+        place.group = place.group.filter(has_room);
         self.groups.extend(place.group);
         let seed = place.hash() ^ row_kind as u64;
-        let of_category = xxh3_64_with_seed(category.as_bytes(), seed);
-        let hash = xxh3_64_with_seed(name.as_bytes(), of_category);
+        let category_seed = xxh3_64_with_seed(category.as_bytes(), seed);
+        let hash = xxh3_64_with_seed(name.as_bytes(), category_seed);
         *self.numbers.entry(hash).or_insert_with(|| {
             self.keys.push(NameKey {
                 place,
@@ -83,16 +83,16 @@ impl NameKeys {
                 name: name.to_owned(),
                 is_communication: is_communication(name),
                 is_launch: LAUNCHES.contains(&category),
-                activity: Activity::of(name),
+                activity: Activity::from_name(name),
                 hand_over: hand_over(name),
-                tells_requests: tells_requests(name),
+                names_requests: names_requests(name),
             });
             u32::try_from(self.keys.len() - 1).unwrap_or(u32::MAX)
         })
     }
 
-    /// The numbers that keys of a chunk have here.
-    pub(crate) fn take(&mut self, others: NameKeys) -> Vec<u32> {
+    /// Adds the keys of a chunk. Returns the new number of each.
+    pub(crate) fn merge(&mut self, others: NameKeys) -> Vec<u32> {
         let keys = others.keys.into_iter();
         keys.map(|key| {
             let name = (&*key.category, &*key.name);
@@ -101,8 +101,8 @@ impl NameKeys {
         .collect()
     }
 
-    /// A key by its number.
-    pub(crate) fn of(&self, key: u32) -> &NameKey {
+    /// Returns a key by its number.
+    pub(crate) fn get(&self, key: u32) -> &NameKey {
         &self.keys[key as usize]
     }
 
@@ -115,7 +115,7 @@ impl NameKeys {
     }
 }
 
-/// Returns what a span of this name hands over to workers, or takes up in one.
+/// Returns the work that a span with this name hands over to workers, or receives in a worker.
 fn hand_over(name: &str) -> Option<EdgeKind> {
     let (owner, call) = name.rsplit_once(['.', ':']).unwrap_or(("", name));
     match (owner, call.trim_start()) {
@@ -126,12 +126,13 @@ fn hand_over(name: &str) -> Option<EdgeKind> {
     }
 }
 
-/// Whether a span of this name may tell which requests a process has: those of steps and schedules, and pypto-serving's of the batches in them.
-pub(super) fn tells_requests(name: &str) -> bool {
+/// Returns true if a span with this name may name the requests of its process: a step, a schedule, or a batch in
+/// pypto-serving's steps.
+pub(super) fn names_requests(name: &str) -> bool {
     const BATCHES: [&str; 2] = [".batch_prefill", ".batch_decode"];
-    let of_activity = matches!(
-        Activity::of(name),
+    let is_activity = matches!(
+        Activity::from_name(name),
         Some(Activity::Schedule | Activity::Step)
     );
-    of_activity || BATCHES.iter().any(|batch| name.ends_with(batch))
+    is_activity || BATCHES.iter().any(|batch| name.ends_with(batch))
 }

@@ -1,41 +1,42 @@
-//! Which requests processes have: an engine and its workers have the same.
+//! Samples of the requests of each process. An engine and its workers have the same requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ids that are kept of each process: the least by hash, so that those of two processes are of the same part of all requests.
+/// Number of ids kept per process. The smallest hashes are kept, so that the samples of two processes cover the same
+/// part of all requests.
 const KEPT: usize = 256;
 
-/// The hashes of some ids of each process.
+/// Hashes of some request ids of each process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessIds {
-    of: BTreeMap<usize, BTreeSet<u64>>,
+    ids: BTreeMap<usize, BTreeSet<u64>>,
 }
 
 impl ProcessIds {
     pub(crate) fn add(&mut self, process: usize, id: u64) {
-        let ids = self.of.entry(process).or_default();
+        let ids = self.ids.entry(process).or_default();
         if ids.insert(id) && ids.len() > KEPT {
             ids.pop_last();
         }
     }
 
-    pub(crate) fn take(&mut self, others: ProcessIds) {
-        for (process, ids) in others.of {
+    pub(crate) fn merge(&mut self, others: ProcessIds) {
+        for (process, ids) in others.ids {
             ids.into_iter().for_each(|id| self.add(process, id));
         }
     }
 
-    /// Whether two processes have requests, and none in common.
+    /// Returns true if both processes have requests, but none in common.
     pub(crate) fn are_apart(&self, one: usize, other: usize) -> bool {
-        let has_some = |process| self.of.contains_key(&process);
+        let has_some = |process| self.ids.contains_key(&process);
         has_some(one) && has_some(other) && self.shared(one, other) == 0
     }
 
-    /// How many of the kept ids two processes share.
+    /// Returns the number of kept ids that two processes share.
     pub(crate) fn shared(&self, one: usize, other: usize) -> usize {
-        let of = |process| self.of.get(&process);
-        of(one)
-            .zip(of(other))
+        let ids_of = |process| self.ids.get(&process);
+        ids_of(one)
+            .zip(ids_of(other))
             .map_or(0, |(one, other)| one.intersection(other).count())
     }
 }

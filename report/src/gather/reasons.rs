@@ -1,4 +1,4 @@
-//! The reasons why requests ended: a few texts that many requests share.
+//! Reasons why requests ended: a few texts that many requests share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Maximum number of distinct reasons. All further ones become `other`.
 const MOST: usize = 1_024;
 
-/// Texts by number. Number 0 is no reason.
+/// Texts by number. Number 0 means no reason.
 #[derive(Debug, Default)]
 pub(crate) struct Reasons {
     numbers: HashMap<String, u32>,
@@ -30,14 +30,14 @@ impl Reasons {
         })
     }
 
-    /// Adds the reasons of a chunk. Returns, for each number there, the number here.
-    pub(crate) fn take(&mut self, of_chunk: Reasons) -> Vec<u32> {
-        let texts = of_chunk.texts.iter();
+    /// Adds the reasons of a chunk. Returns the new number of each of its numbers.
+    pub(crate) fn merge(&mut self, chunk: Reasons) -> Vec<u32> {
+        let texts = chunk.texts.iter();
         let numbers = texts.map(|text| self.number(text.to_string()));
         std::iter::once(0).chain(numbers).collect()
     }
 
-    /// Returns the text of a number.
+    /// Returns the text of a reason.
     pub(crate) fn text(&self, number: u32) -> Option<Arc<str>> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         self.texts.get(place).cloned()
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_beyond_the_most_are_one() {
+    fn further_reasons_become_other() {
         let mut reasons = Reasons::default();
         let numbers: Vec<u32> = (0..2_000)
             .map(|nth| reasons.number(format!("r{nth}")))
@@ -61,6 +61,6 @@ mod tests {
         assert_eq!(reasons.text(0), None);
         let mut all = Reasons::default();
         all.number("r1".to_owned());
-        assert_eq!(all.take(reasons)[..4], [0, 2, 1, 3]);
+        assert_eq!(all.merge(reasons)[..4], [0, 2, 1, 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! What an event says of a request, by the names that recorders give such events (docs/engines.md).
+//! Events of requests, recognized by the names that recorders give them (docs/engines.md).
 
 use super::reasons::Reasons;
 use sa_format::Phase;
@@ -9,50 +9,50 @@ use trace_merge::events::PlacedEvent;
 use trace_store::sorter::Record;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The kind of a moment. Moments of a request at the same time are in this order.
+/// Kind of a moment. Moments of a request at the same time are sorted in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MomentKind {
-    /// The frontend's span of the request, from its arrival to the last part of the answer.
+    /// The frontend's span of the request, from its arrival to the last part of its response.
     Http,
     /// A process's span of the request.
     Request,
-    /// The span in which the frontend makes a request of what came by HTTP: templates, tokeniser, checks.
+    /// The span in which the frontend turns an HTTP request into an engine request: templates, tokenizer, checks.
     Preprocess,
     /// The engine put the request into its queue.
     Queued,
     /// The engine recorded hashes of the prompt's blocks.
     Prompt,
-    /// The engine took the request out of its batch.
+    /// The engine removed the request from its batch.
     Preempted,
-    /// The engine took the request into a batch.
+    /// The engine put the request into a batch.
     Scheduled,
-    /// The engine took a preempted request into a batch again.
+    /// The engine put a preempted request into a batch again.
     Resumed,
-    /// A process saw the first token.
+    /// A process received or produced the first token.
     FirstToken,
-    /// The first part of the answer left the frontend.
+    /// The first part of the response left the frontend.
     FirstChunk,
     /// The request ended.
     Finished,
-    /// The frontend took in the request's last output.
+    /// The frontend processed the request's last output.
     Answered,
-    /// The end of a span, recorded as an event of its own. It may have args that the begin could not have.
+    /// The end of a span, recorded as an event of its own. It may have args that were unknown at the start.
     SpanEnd,
 }
 
-/// One event of one request. Sorted, the moments of a request are together and in order of time.
+/// One event of one request. Sorted, the moments of a request are adjacent and in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RequestMoment {
     /// Hash of the request's run and id.
     pub(crate) request: u64,
-    /// Time of the event. An HTTP span counts from the time at which the request reached the kernel, where that is known.
+    /// Time of the event. For an HTTP span, it is the time at which the request reached the kernel, if that is known.
     pub(crate) ts_ns: i64,
     pub(crate) kind: MomentKind,
-    /// End of a span; `i64::MAX` if it has none.
+    /// End of a span, or `i64::MAX` if there is none.
     pub(crate) end_ns: Reverse<i64>,
     /// Number of the process.
     pub(crate) process: u32,
-    /// Hash of an HTTP span's name, or the number of a prompt.
+    /// Hash of an HTTP span's name, or number of a prompt.
     pub(crate) tag: u32,
     pub(crate) args: RequestArgs,
 }
@@ -68,12 +68,12 @@ pub(crate) struct RequestToken {
 }
 
 impl MomentKind {
-    /// Returns the kind of an event with this name, if it says anything of a request.
-    fn of(name: &str, phase: Phase) -> Option<MomentKind> {
+    /// Returns the kind of an event with this name, or `None` if it is not about a request.
+    fn from_name(name: &str, phase: Phase) -> Option<MomentKind> {
         let is_span = !is_instant(phase);
         if matches!(phase, Phase::End | Phase::AsyncEnd) {
-            let is_of_request = name == "request" || name.starts_with("http.");
-            return is_of_request.then_some(MomentKind::SpanEnd);
+            let is_request = name == "request" || name.starts_with("http.");
+            return is_request.then_some(MomentKind::SpanEnd);
         }
         Some(match name {
             "request" if is_span => MomentKind::Request,
@@ -91,20 +91,25 @@ impl MomentKind {
         })
     }
 
-    /// Returns true if a request may begin with such a moment.
+    /// Returns true if a request may start with such a moment.
     pub(crate) fn is_begin(self) -> bool {
         self <= MomentKind::Prompt
     }
 }
 
 impl RequestMoment {
-    /// Returns the end of a span that has one.
+    /// Returns the end of a span, or `None` if it has none.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         Some(self.end_ns.0).filter(|end_ns| *end_ns != i64::MAX)
     }
 
     /// Returns the moment at which an engine recorded the hashes of a prompt.
-    pub(crate) fn of_prompt(request: u64, process: u32, ts_ns: i64, prompt: u32) -> RequestMoment {
+    pub(crate) fn from_prompt(
+        request: u64,
+        process: u32,
+        ts_ns: i64,
+        prompt: u32,
+    ) -> RequestMoment {
         RequestMoment {
             request,
             ts_ns,
@@ -128,16 +133,16 @@ pub(crate) enum RequestEvent {
     Token(RequestToken),
 }
 
-/// The process that recorded an event.
+/// The process that recorded an event, with its run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OfProcess {
-    /// Its number.
+pub(crate) struct ProcessRun {
+    /// Number of the process.
     pub(crate) process: u32,
-    /// Number of its run, which is part of each request's hash.
+    /// Number of the process's run, which is part of each request's hash.
     pub(crate) run: u64,
 }
 
-/// Returns true for the phases of events that take no time.
+/// Returns true if events of this phase have no duration.
 pub(super) fn is_instant(phase: Phase) -> bool {
     matches!(
         phase,
@@ -145,12 +150,13 @@ pub(super) fn is_instant(phase: Phase) -> bool {
     )
 }
 
-/// Returns true for the event of a token.
+/// Returns true if an event with this name is a token.
 pub(super) fn is_token(name: &str, phase: Phase) -> bool {
     matches!(name, "request.token" | "token") && is_instant(phase)
 }
 
-/// Returns what an event says of requests, without their hashes, and the ids of these requests. `None` if it says nothing of any.
+/// Returns the moment or token of an event, without the request's hash, and the ids of its requests. Returns `None` if
+/// the event is not about a request.
 pub(crate) fn moment(
     event: &PlacedEvent<'_>,
     name: &str,
@@ -165,11 +171,12 @@ pub(crate) fn moment(
         };
         return Some((RequestEvent::Token(token), ids(event)));
     }
-    let kind = MomentKind::of(name, event.phase)?;
-    let args = RequestArgs::of(event, kind == MomentKind::Http, reasons);
+    let kind = MomentKind::from_name(name, event.phase)?;
+    let args = RequestArgs::from_event(event, kind == MomentKind::Http, reasons);
     let ts_ns = event.ts_ns.saturating_sub(args.waited_ns);
     let end_ns = event.end_ns().filter(|end_ns| *end_ns >= event.ts_ns);
-    // The client has its answer when the last part of it was sent. The application may go on after that.
+    // For the client, the request ends when the last part of the response has been sent. The application may continue
+    // after that.
     let answered_ns = ns(event, "answered_us").filter(|_| kind == MomentKind::Http);
     let answered_ns = end_ns.and(answered_ns).map(|ns| ts_ns.saturating_add(ns));
     let moment = RequestMoment {
@@ -192,12 +199,12 @@ pub(crate) fn request_key(id: &str, run: u64) -> u64 {
     xxh3_64_with_seed(id.as_bytes(), run)
 }
 
-/// Returns an arg of an event, if it has a value of this type.
+/// Returns an arg of an event if it has this type.
 pub(crate) fn arg<'e, T: Deserialize<'e>>(event: &'e PlacedEvent<'_>, name: &str) -> Option<T> {
     serde_json::from_slice(event.arg(name)?).ok()
 }
 
-/// The ids of the requests that an event is of: a text or a whole number, or a list of them.
+/// Returns the ids of the requests that an event names, as a text, a whole number, or a list of these.
 pub(crate) fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
     let one = event.arg("request_id").map(|id| vec![id]);
     let many = || {
@@ -225,12 +232,16 @@ pub(crate) struct RequestArgs {
     pub(crate) output_tokens: Option<u64>,
     /// Number of the reason why the request ended, among [`Reasons`].
     pub(crate) reason: u32,
-    /// Time that the request spent in the kernel and the event loop before the application got it.
+    /// Time that the request spent in the kernel and the event loop before the application received it.
     pub(crate) waited_ns: i64,
 }
 
 impl RequestArgs {
-    pub(crate) fn of(event: &PlacedEvent<'_>, is_http: bool, reasons: &mut Reasons) -> RequestArgs {
+    pub(crate) fn from_event(
+        event: &PlacedEvent<'_>,
+        is_http: bool,
+        reasons: &mut Reasons,
+    ) -> RequestArgs {
         let number = |name| arg::<u64>(event, name).filter(|number| *number != u64::MAX);
         let reason = arg::<String>(event, "reason");
         RequestArgs {
@@ -242,7 +253,7 @@ impl RequestArgs {
         }
     }
 
-    /// Adds the args of another event: the larger numbers count, and the last reason.
+    /// Adds the args of another event. The larger number is kept, and the last reason.
     pub(crate) fn add(&mut self, other: &RequestArgs) {
         self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
         self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
@@ -253,25 +264,25 @@ impl RequestArgs {
     }
 }
 
-/// Returns an arg of an event that is a time in µs.
+/// Returns a time in ns from an arg in µs.
 fn ns(event: &PlacedEvent<'_>, name: &str) -> Option<i64> {
     let us = arg(event, name).filter(|us| (0.0..=MOST_US).contains(us));
     us.map(rounded_ns)
 }
 
-/// Returns a time in whole ns.
+/// Converts µs to whole ns.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "what is beyond all bounds is the bound"
+    reason = "times that exceed the type become its limit"
 )]
 pub(super) fn rounded_ns(us: f64) -> i64 {
     (us * 1e3).round() as i64
 }
 
-/// Bytes of an id in one piece. vLLM's ids have 41, so they fit.
+/// Length of a piece in bytes. vLLM's ids have 41 bytes, so they fit into one.
 const PIECE: usize = 43;
 
-/// A piece of a request's id. Sorted, the pieces of an id are together, and each is there once.
+/// A piece of a request's id. Sorted, the pieces of an id are adjacent, without duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NamePiece {
     /// Hash of the request's run and id.
@@ -288,8 +299,8 @@ impl Record for NamePiece {
 }
 
 impl NamePiece {
-    /// Returns the pieces of an id.
-    pub(crate) fn of(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
+    /// Splits an id into pieces.
+    pub(crate) fn split(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
         let pieces = id.as_bytes().chunks(PIECE);
         pieces.zip(0..).map(move |(piece, nth)| {
             let mut bytes = [0; PIECE];

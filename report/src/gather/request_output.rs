@@ -7,17 +7,17 @@ use trace_merge::events::PlacedEvent;
 use trace_store::sorter::Record;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// End of the name of the span that lists the outputs of a step.
+/// Suffix of the name of the span that lists the outputs of a step.
 const NAME: &str = "process_outputs";
 
-/// One output of one request. Sorted, the outputs of a request are together and in order of time.
+/// One output of one request. Sorted, the outputs of a request are adjacent and in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RequestOutput {
     /// Hash of the frontend's process and of its number for the request.
-    pub(crate) of: u64,
-    /// Timestamp of the engine's own clock. It gives differences, but no place in the trace.
+    pub(crate) key: u64,
+    /// Timestamp on the engine's own clock. It is used for differences only, because it cannot be placed in the trace.
     pub(crate) engine_ns: i64,
-    /// When the frontend began to process the outputs of the step.
+    /// Time at which the frontend began to process the outputs of the step.
     pub(crate) ts_ns: i64,
     /// Number of the frontend's process.
     pub(crate) process: u32,
@@ -25,7 +25,8 @@ pub(crate) struct RequestOutput {
     pub(crate) tokens: u32,
 }
 
-/// The first steps that processes recorded after a pause. A time between outputs that contains one is no inter-token latency.
+/// First steps that processes recorded after a pause. A gap between outputs that contains such a step is not an
+/// inter-token latency.
 #[derive(Debug, Default)]
 pub(crate) struct Pauses(BTreeSet<(u32, i64)>);
 
@@ -35,12 +36,12 @@ impl Pauses {
         self.0.insert((process, ts_ns));
     }
 
-    /// Adds those of another chunk.
-    pub(crate) fn take(&mut self, mut other: Pauses) {
+    /// Adds the pauses of another chunk.
+    pub(crate) fn merge(&mut self, mut other: Pauses) {
         self.0.append(&mut other.0);
     }
 
-    /// Forgets all but the last one of each process.
+    /// Removes all but the last step of each process.
     pub(crate) fn keep_last(&mut self) {
         let last: BTreeMap<u32, i64> = self.0.iter().copied().collect();
         self.0 = last.into_iter().collect();
@@ -49,7 +50,7 @@ impl Pauses {
     /// Returns true if a process did not record every step from `start_ns` to `end_ns`.
     pub(crate) fn interrupt(&self, process: u32, start_ns: i64, end_ns: i64) -> bool {
         let first_after = self.0.range((process, start_ns.saturating_add(1))..).next();
-        first_after.is_some_and(|(of, ts_ns)| *of == process && *ts_ns <= end_ns)
+        first_after.is_some_and(|(other, ts_ns)| *other == process && *ts_ns <= end_ns)
     }
 }
 
@@ -60,7 +61,8 @@ pub(crate) fn output_key(process: u32, number: u64) -> u64 {
     xxh3_64_with_seed(&number.to_le_bytes(), process.into())
 }
 
-/// Returns the outputs that a span with this name lists. If steps before it were not recorded, it is added to `pauses`.
+/// Returns the outputs that a span with this name lists. If steps before it were not recorded, the step is added to
+/// `pauses`.
 pub(crate) fn outputs(
     event: &PlacedEvent<'_>,
     name: &str,
@@ -81,7 +83,7 @@ pub(crate) fn outputs(
         u32::try_from(number).ok()
     };
     let output = |(nth, number): (usize, u64)| RequestOutput {
-        of: output_key(process, number),
+        key: output_key(process, number),
         engine_ns: engine_ns.unwrap_or(event.ts_ns),
         ts_ns: event.ts_ns,
         process,

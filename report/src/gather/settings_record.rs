@@ -1,4 +1,4 @@
-//! The settings of an engine, as its process recorded them.
+//! Settings of an engine, as its process recorded them.
 
 use crate::table::setting;
 use sa_format::visible;
@@ -11,7 +11,8 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// Maximum length of a text, in characters.
 const MAX_TEXT_CHARS: usize = 64;
 
-/// Returns the settings in an `engine_settings` record. A trace may come from anywhere, so only listed names and short, flat values count.
+/// Returns the settings in an `engine_settings` record. A trace may come from anywhere, so only known names with short,
+/// flat values are accepted.
 pub(crate) fn settings(event: &PlacedEvent<'_>) -> BTreeMap<String, Value> {
     let value = |name: &&'static str| {
         let json = event.arg(name)?;
@@ -21,7 +22,7 @@ pub(crate) fn settings(event: &PlacedEvent<'_>) -> BTreeMap<String, Value> {
     setting::ALL.iter().filter_map(value).collect()
 }
 
-/// Returns a value if it is a whole number, a boolean, a text or a list of whole numbers.
+/// Returns the value if it is a whole number, a boolean, a short text or a list of whole numbers.
 fn plain(value: Value) -> Option<Value> {
     let is_whole = |value: &Value| value.is_u64() || value.is_i64();
     match value {

@@ -1,57 +1,59 @@
-//! The figures of requests, of all or of those of a time.
+//! Figures of requests, of the whole run or of a part of its time.
 
 use super::histogram::{Histogram, REQUEST_BOUNDS, TOKEN_BOUNDS, TTFT_BOUNDS};
 use crate::table::{Metric, Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Reasons that are told apart; the others are `other`.
+/// Maximum number of distinct reasons. All further ones become `other`.
 const MOST_REASONS: usize = 16;
 
-/// What requests did and took, as [`Request`] defines it. Each figure counts where its moment lies: a first token may be of one second, and the end of another.
+/// Counts and times of requests, as [`Request`] defines them. Each figure counts at its own time: a first token may
+/// fall into one second and the end of the request into another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
-    /// Requests that arrived.
+    /// Number of requests that arrived.
     pub arrived: u64,
-    /// Requests that were answered.
+    /// Number of requests that were answered.
     pub ok: u64,
-    /// Those that were given up.
+    /// Number of requests that were aborted.
     pub aborted: u64,
-    /// Those that failed.
+    /// Number of requests that failed.
     pub failed: u64,
-    /// Why they ended, where they say so.
+    /// Number of ended requests by their reason, if they have one.
     pub reasons: BTreeMap<String, u64>,
-    /// How often requests were preempted, by those that have ended.
+    /// Number of preemptions of the requests that have ended.
     pub preemptions: u64,
-    /// Tokens of the prompts, those of them that the cache had, and tokens of the answers, by the requests that have ended.
+    /// Number of prompt tokens of the requests that have ended.
     pub prompt_tokens: u64,
-    /// See there.
+    /// Number of these prompt tokens that were in the cache.
     pub cached_tokens: u64,
-    /// See there.
+    /// Number of output tokens of the requests that have ended.
     pub output_tokens: u64,
-    /// From arrival until the first part of the answer left; for an answer in one piece, until its first token.
+    /// Time from the arrival until the first part of the response left. If the response is sent in one piece, the time
+    /// until its first token.
     pub ttft: Histogram,
-    /// From the queue to the first token in the engine.
+    /// Time from the queue to the first token in the engine.
     pub engine_ttft: Histogram,
-    /// Time per output token behind the first, of a request.
+    /// Time per output token after the first, for each request.
     pub tpot: Histogram,
     /// Time between two tokens of a request.
     pub itl: Histogram,
-    /// From arrival to the end.
+    /// Time from the arrival to the end.
     pub e2e: Histogram,
-    /// From the queue to the first schedule.
+    /// Time from the queue to the first schedule.
     pub queue: Histogram,
-    /// From the first schedule to the first token.
+    /// Time from the first schedule to the first token.
     pub prefill: Histogram,
-    /// From the first token to the last one.
+    /// Time from the first token to the last one.
     pub decode: Histogram,
 }
 
 impl Default for Figures {
     fn default() -> Figures {
-        let of_request = || Histogram::new(&REQUEST_BOUNDS);
-        let of_token = || Histogram::new(&TOKEN_BOUNDS);
-        let of_first_token = || Histogram::new(&TTFT_BOUNDS);
+        let request_times = || Histogram::new(&REQUEST_BOUNDS);
+        let token_times = || Histogram::new(&TOKEN_BOUNDS);
+        let first_token_times = || Histogram::new(&TTFT_BOUNDS);
         Figures {
             arrived: 0,
             ok: 0,
@@ -62,19 +64,20 @@ impl Default for Figures {
             prompt_tokens: 0,
             cached_tokens: 0,
             output_tokens: 0,
-            ttft: of_first_token(),
-            engine_ttft: of_first_token(),
-            tpot: of_token(),
-            itl: of_token(),
-            e2e: of_request(),
-            queue: of_request(),
-            prefill: of_request(),
-            decode: of_request(),
+            ttft: first_token_times(),
+            engine_ttft: first_token_times(),
+            tpot: token_times(),
+            itl: token_times(),
+            e2e: request_times(),
+            queue: request_times(),
+            prefill: request_times(),
+            decode: request_times(),
         }
     }
 }
 
-/// Hands each figure of a request to the figures of its moment, which is `None` where it is not in the trace.
+/// Calls `at` with each figure of a request and the time at which it counts, or `None` if that time is not in the
+/// trace.
 pub(super) fn each_figure(
     request: &Request,
     tokens: &[i64],
@@ -93,14 +96,16 @@ pub(super) fn each_figure(
         (Metric::Decode, request.last_token_ns),
     ];
     for (metric, moment_ns) in moments {
-        if let Some(ns) = metric.of(request) {
-            at(moment_ns, &|figures| figures.histogram(metric).take(ns));
+        if let Some(ns) = metric.value(request) {
+            at(moment_ns, &|figures| {
+                figures.histogram(metric).add_value(ns)
+            });
         }
     }
     if tokens.len() > 1 {
         at(request.last_token_ns, &|figures| {
             let gaps = tokens.windows(2).map(|two| two[1] - two[0]);
-            gaps.for_each(|ns| figures.itl.take(ns));
+            gaps.for_each(|ns| figures.itl.add_value(ns));
         });
     }
     if request.status != RequestStatus::Unfinished {
@@ -109,8 +114,8 @@ pub(super) fn each_figure(
 }
 
 impl Figures {
-    fn histogram(&mut self, of: Metric) -> &mut Histogram {
-        match of {
+    fn histogram(&mut self, metric: Metric) -> &mut Histogram {
+        match metric {
             Metric::Queue => &mut self.queue,
             Metric::Prefill => &mut self.prefill,
             Metric::Decode => &mut self.decode,
@@ -130,8 +135,8 @@ impl Figures {
             RequestStatus::Unfinished => {}
         }
         if let Some(reason) = request.reason.as_deref() {
-            let is_one = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason);
-            let reason = if is_one { reason } else { "other" };
+            let is_listed = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason);
+            let reason = if is_listed { reason } else { "other" };
             *self.reasons.entry(reason.to_owned()).or_default() += 1;
         }
         self.preemptions += request.preemptions;
@@ -141,7 +146,7 @@ impl Figures {
         add(&mut self.output_tokens, request.output_tokens);
     }
 
-    /// Adds those of another time.
+    /// Adds the figures of another part of the time.
     pub(super) fn add(&mut self, other: &Figures) {
         self.arrived += other.arrived;
         self.ok += other.ok;
@@ -165,7 +170,7 @@ impl Figures {
             (&mut self.decode, &other.decode),
         ];
         for (sum, more) in histograms {
-            sum.add(more);
+            sum.merge(more);
         }
     }
 }

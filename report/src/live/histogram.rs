@@ -3,14 +3,14 @@
 use serde::{Serialize, Serializer};
 use sketches_ddsketch::{Config, DDSketch};
 
-/// Largest relative error of a value that the sketch returns.
+/// Maximum relative error of a value that the sketch returns.
 const ERROR: f64 = 0.005;
-/// Enough bins for every duration of at least 1 ns, so that the sketch never merges two of them.
+/// Maximum number of bins. It suffices for all durations of at least 1 ns, so that the sketch never merges two bins.
 const MOST_BINS: u32 = 35 * 128;
 
 const MS: i64 = 1_000_000;
 
-/// Returns bounds in ns, from bounds in ms.
+/// Converts bounds from ms to ns.
 const fn ns<const N: usize>(mut bounds: [i64; N]) -> [i64; N] {
     let mut nth = 0;
     while nth < N {
@@ -20,54 +20,55 @@ const fn ns<const N: usize>(mut bounds: [i64; N]) -> [i64; N] {
     bounds
 }
 
-/// vLLM's bounds of its `time_to_first_token_seconds`.
+/// vLLM's bounds for `time_to_first_token_seconds`.
 pub(super) const TTFT_BOUNDS: [i64; 22] = ns([
     1, 5, 10, 20, 40, 60, 80, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000, 20_000,
     40_000, 80_000, 160_000, 640_000, 2_560_000,
 ]);
 
-/// vLLM's bounds of its `time_per_output_token_seconds` and `inter_token_latency_seconds`.
+/// vLLM's bounds for `time_per_output_token_seconds` and `inter_token_latency_seconds`.
 pub(super) const TOKEN_BOUNDS: [i64; 19] = ns([
     10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000, 20_000,
     40_000, 80_000,
 ]);
 
-/// vLLM's bounds of its `e2e_request_latency_seconds`, and of the phases of a request.
+/// vLLM's bounds for `e2e_request_latency_seconds` and for the phases of a request.
 pub(super) const REQUEST_BOUNDS: [i64; 21] = ns([
     300, 500, 800, 1_000, 1_500, 2_000, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000,
     50_000, 60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, 7_680_000,
 ]);
 
-/// The distribution of durations.
+/// A distribution of durations.
 #[derive(Clone)]
 pub struct Histogram {
     /// Number of durations.
     pub n: u64,
-    /// Sum of the durations.
+    /// Sum of the durations, in ns.
     pub sum_ns: i64,
-    /// Upper bound of each bucket. A duration equal to a bound belongs to the bucket below it.
+    /// Upper bound of each bucket, in ns. A duration equal to a bound belongs to the bucket below it.
     pub bounds_ns: &'static [i64],
-    /// Number of durations in each bucket, exactly; the last count is for those above all bounds.
+    /// Exact number of durations in each bucket. The last count is for durations above all bounds.
     pub counts: Vec<u64>,
     sketch: DDSketch,
 }
 
-/// Figures of a distribution. Quantiles are linear between the two nearest ranks, as in a report, and within 0.5 % of the exact ones.
+/// Figures of a distribution. Quantiles are interpolated linearly between the two nearest ranks, as in a report, and
+/// are within 0.5 % of the exact values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LiveQuantiles {
     /// Number of durations.
     pub n: u64,
-    /// Mean; `None` if there are no durations.
+    /// Mean in ns, or `None` if there are no durations.
     pub mean_ns: Option<f64>,
-    /// Median.
+    /// Median in ns.
     pub p50_ns: Option<f64>,
-    /// 90th percentile.
+    /// 90th percentile in ns.
     pub p90_ns: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile in ns.
     pub p99_ns: Option<f64>,
 }
 
-/// What [`Histogram`] writes as JSON.
+/// JSON form of a [`Histogram`].
 #[derive(Serialize)]
 struct HistogramJson<'a> {
     #[serde(flatten)]
@@ -88,14 +89,14 @@ impl Histogram {
         }
     }
 
-    pub(super) fn take(&mut self, ns: i64) {
+    pub(super) fn add_value(&mut self, ns: i64) {
         self.counts[bucket(self.bounds_ns, ns)] += 1;
         self.n += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
         self.sketch.add(ns as f64);
     }
 
-    pub(super) fn add(&mut self, other: &Histogram) {
+    pub(super) fn merge(&mut self, other: &Histogram) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
         }
@@ -110,21 +111,22 @@ impl Histogram {
         (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64)
     }
 
-    /// Returns a quantile, linear between the two nearest ranks as in a report.
+    /// Returns a quantile in ns, interpolated linearly between the two nearest ranks as in a report.
     pub fn quantile_ns(&self, share: f64) -> Option<f64> {
         let rank = share * self.n.checked_sub(1)? as f64;
         let (below, above) = (self.at_rank(rank.floor())?, self.at_rank(rank.ceil())?);
         Some(below + (above - below) * rank.fract())
     }
 
-    /// Returns the duration at a whole rank from 0, within the error of the sketch. The least and the greatest are exact.
+    /// Returns the duration at a whole rank counted from 0, within the error of the sketch. The minimum and the maximum
+    /// are exact.
     fn at_rank(&self, rank: f64) -> Option<f64> {
         let last = self.n.checked_sub(1)? as f64;
         let (least, greatest) = (self.sketch.min()?, self.sketch.max()?);
         match rank {
             _ if rank <= 0.0 => Some(least),
             _ if rank >= last => Some(greatest),
-            // The sketch rounds down to a rank: half a rank more keeps that exact.
+            // The sketch rounds ranks down. Half a rank more makes sure that it returns this rank.
             _ => {
                 let found = self.sketch.quantile((rank + 0.5) / last);
                 Some(found.ok()??.clamp(least, greatest))
@@ -162,7 +164,7 @@ impl Serialize for Histogram {
     }
 }
 
-/// Returns the number of the bucket that a duration belongs to.
+/// Returns the index of the bucket for a duration.
 fn bucket(bounds_ns: &[i64], ns: i64) -> usize {
     bounds_ns.partition_point(|bound| *bound < ns)
 }
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
     use crate::statistics::quantiles::Quantiles;
 
-    /// Samples whose quantiles are far from what interpolation within a bucket gives.
+    /// Samples whose quantiles differ much from interpolation within a bucket.
     fn samples() -> Vec<Vec<i64>> {
         let mut random = fastrand::Rng::with_seed(47);
         let mut spread = || -> Vec<i64> {
@@ -181,7 +183,7 @@ mod tests {
             (0..5_000).map(|_| power() as i64).collect()
         };
         vec![
-            // A queue that is never longer than 230 µs; the first bound is 300 ms.
+            // A queue that never takes longer than 230 µs, while the first bound is 300 ms.
             (0..64).map(|nth| 200_000 + nth * 476).collect(),
             vec![2_650 * MS; 40],
             vec![1, 2, 3, 400 * MS],
@@ -193,11 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_a_report() {
+    fn quantiles_equal_those_of_a_report() {
         for sample in samples() {
             let mut histogram = Histogram::new(&REQUEST_BOUNDS);
-            sample.iter().for_each(|ns| histogram.take(*ns));
-            let exact = Quantiles::of(sample);
+            sample.iter().for_each(|ns| histogram.add_value(*ns));
+            let exact = Quantiles::from_values(sample);
             let live = histogram.quantiles();
             assert_eq!(live.n, exact.n);
             for (live, exact) in [

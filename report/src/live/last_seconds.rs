@@ -1,12 +1,12 @@
-//! The last seconds, each by itself.
+//! Figures of each of the last seconds.
 
 use super::figures::Figures;
 
-/// Seconds that are kept: a minute, and what may come late of the next one.
+/// Number of seconds that are kept: a minute, and some more for late events.
 const SECONDS: i64 = 64;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What happened in one second.
+/// Figures of one second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Second {
     number: i64,
@@ -14,11 +14,11 @@ pub(super) struct Second {
     /// Tokens that engines put into their steps.
     pub(super) prefill_tokens: u64,
     pub(super) decode_tokens: u64,
-    /// How long each device was busy, by its process.
+    /// Busy time of each device, with its process number.
     pub(super) busy_ns: Vec<(u32, i64)>,
 }
 
-/// The seconds of the last minute and a little more, up to the newest event.
+/// The seconds of the last minute and a few more, up to the newest event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastSeconds {
     seconds: Vec<Second>,
@@ -26,13 +26,13 @@ pub(super) struct LastSeconds {
 }
 
 impl LastSeconds {
-    /// Notes how far the run has come.
-    pub(super) fn reach(&mut self, ns: i64) {
+    /// Records that the run has reached a time.
+    pub(super) fn advance_to(&mut self, ns: i64) {
         self.newest_ns = self.newest_ns.max(ns);
     }
 
-    /// The second of a moment, if it is one of the last.
-    pub(super) fn at(&mut self, ns: i64) -> Option<&mut Second> {
+    /// Returns the second that contains a time, or `None` if it is not one of the last.
+    pub(super) fn second_at(&mut self, ns: i64) -> Option<&mut Second> {
         let number = ns.div_euclid(SECOND_NS);
         let newest = self.newest_ns.div_euclid(SECOND_NS);
         if number > newest || number <= newest - SECONDS {
@@ -56,20 +56,24 @@ impl LastSeconds {
         Some(second)
     }
 
-    /// Adds the time of a device's slice, from one moment to another, to the seconds in which it lies.
+    /// Adds the time of a device's slice to the seconds that it overlaps.
     pub(super) fn add_busy(&mut self, device: u32, from_ns: i64, to_ns: i64) {
         let first_ns = self
             .newest_ns
             .saturating_sub(SECONDS * SECOND_NS)
             .max(from_ns);
-        // What lies beyond has no second yet; a wrong time would have too many of them.
+        // Later seconds do not exist yet. The limit also bounds the loop if a time is wrong.
         let to_ns = to_ns.min((self.newest_ns.div_euclid(SECOND_NS) + 1) * SECOND_NS);
         let mut at_ns = first_ns;
         while at_ns < to_ns {
             let end_ns = (at_ns.div_euclid(SECOND_NS) + 1) * SECOND_NS;
             let part_ns = end_ns.min(to_ns) - at_ns;
-            if let Some(second) = self.at(at_ns) {
-                match second.busy_ns.iter_mut().find(|(of, _)| *of == device) {
+            if let Some(second) = self.second_at(at_ns) {
+                match second
+                    .busy_ns
+                    .iter_mut()
+                    .find(|(other, _)| *other == device)
+                {
                     Some((_, busy_ns)) => *busy_ns += part_ns,
                     None => second.busy_ns.push((device, part_ns)),
                 }
@@ -78,12 +82,12 @@ impl LastSeconds {
         }
     }
 
-    /// Returns the whole seconds, at most `seconds` of them, before the second of `end_ns`. A second without anything is left out.
+    /// Returns up to `seconds` whole seconds before the second of `end_ns`. Seconds without any event are left out.
     pub(super) fn before(&self, end_ns: i64, seconds: i64) -> impl Iterator<Item = &Second> {
         let end = end_ns.div_euclid(SECOND_NS);
         let range = end - seconds..end;
-        let of = self.seconds.iter();
-        of.filter(move |second| range.contains(&second.number))
+        let seconds = self.seconds.iter();
+        seconds.filter(move |second| range.contains(&second.number))
     }
 }
 
@@ -96,17 +100,17 @@ mod tests {
         let mut seconds = LastSeconds::default();
         for number in 0..200 {
             let ns = number * SECOND_NS + 5;
-            seconds.reach(ns);
-            seconds.at(ns).unwrap().figures.arrived += 1;
-            assert!(seconds.at(ns + SECOND_NS).is_none());
-            assert!(seconds.at(ns - SECONDS * SECOND_NS).is_none());
+            seconds.advance_to(ns);
+            seconds.second_at(ns).unwrap().figures.arrived += 1;
+            assert!(seconds.second_at(ns + SECOND_NS).is_none());
+            assert!(seconds.second_at(ns - SECONDS * SECOND_NS).is_none());
         }
         let arrived = |end, last| {
             let seconds = seconds.before(end * SECOND_NS, last);
             seconds.map(|second| second.figures.arrived).sum::<u64>()
         };
         assert_eq!((arrived(199, 10), arrived(199, 60)), (10, 60));
-        // Later nothing has happened.
+        // Nothing has happened since.
         assert_eq!((arrived(205, 10), arrived(205, 60)), (5, 55));
         assert_eq!((arrived(334, 10), arrived(334, 60)), (0, 0));
     }
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn a_slice_is_busy_in_each_of_its_seconds() {
         let mut seconds = LastSeconds::default();
-        seconds.reach(5 * SECOND_NS);
+        seconds.advance_to(5 * SECOND_NS);
         seconds.add_busy(7, SECOND_NS / 2, 2 * SECOND_NS + 1);
         seconds.add_busy(7, 2 * SECOND_NS + 1, 2 * SECOND_NS + 3);
         let busy = seconds
@@ -122,7 +126,7 @@ mod tests {
             .map(|second| second.busy_ns[0].1);
         let busy: Vec<i64> = busy.collect();
         assert_eq!(busy, [SECOND_NS / 2, SECOND_NS, 3]);
-        // For ever, if each second of it were looked at.
+        // This must not loop over each second of the range.
         seconds.add_busy(7, i64::MIN, i64::MAX);
     }
 }

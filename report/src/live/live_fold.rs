@@ -1,22 +1,22 @@
-//! What events say, folded into figures.
+//! Folds the records of events into figures.
 
 use super::last_seconds::LastSeconds;
 use super::live_names::{LiveNames, NameSum};
 use super::live_requests::LiveRequests;
 use crate::fold::load_levels::Batchings;
-use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::chunk_records::ChunkRecords;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
 use std::collections::BTreeMap;
 use std::time::Instant;
 use trace_merge::blocks::Positions;
 
-/// What an engine's counters said last, and when.
+/// Last values of an engine's counters, each with its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Levels {
     pub(super) running: Option<(i64, u32)>,
     pub(super) waiting: Option<(i64, u32)>,
-    /// In thousandths.
+    /// KV cache use, in thousandths.
     pub(super) kv_used: Option<(i64, u32)>,
 }
 
@@ -38,99 +38,99 @@ pub(super) struct LiveFold {
     pub(super) devices: LiveDevices,
     pub(super) requests: LiveRequests,
     pub(super) batchings: Batchings,
-    /// By process.
+    /// Levels by process number.
     pub(super) levels: BTreeMap<u32, Levels>,
     pub(super) newest_ns: Option<i64>,
-    /// Events with a time that is none of the run.
+    /// Number of events with a time outside of the run.
     pub(super) out_of_time: u64,
 }
 
 impl LiveFold {
-    /// Takes what some events say, of which the last ended at `newest_ns`.
-    pub(super) fn take(&mut self, mut facts: ChunkFacts, newest_ns: i64, now: Instant) {
+    /// Adds the records of some events. The last of them ended at `newest_ns`.
+    pub(super) fn add_records(&mut self, mut records: ChunkRecords, newest_ns: i64, now: Instant) {
         self.newest_ns = self.newest_ns.max(Some(newest_ns));
-        self.requests.seconds().reach(newest_ns);
-        self.requests.take(&mut facts, now);
-        let keys = facts.keys.into_keys();
+        self.requests.seconds().advance_to(newest_ns);
+        self.requests.add_records(&mut records, now);
+        let keys = records.keys.into_keys();
         let mut sums = vec![NameSum::default(); keys.len()];
-        for slice in &facts.slices {
-            sums[slice.key as usize].take(slice.end_ns.0 - slice.start_ns);
+        for slice in &records.slices {
+            sums[slice.key as usize].add_slice(slice.end_ns.0 - slice.start_ns);
         }
         for (key, sum) in keys.into_iter().zip(sums) {
             self.names.add(key, sum);
         }
         self.devices
-            .take(&facts.on_devices, self.requests.seconds());
-        for step in facts.step_tokens {
-            if let Some(second) = self.requests.seconds().at(step.ts_ns) {
+            .add_slices(&records.on_devices, self.requests.seconds());
+        for step in records.step_tokens {
+            if let Some(second) = self.requests.seconds().second_at(step.ts_ns) {
                 second.prefill_tokens += step.prefill;
                 second.decode_tokens += step.decode;
             }
-            self.requests.past().take_tokens(step.ts_ns, step.decode);
-            self.batchings.take(step);
+            self.requests.past().add_tokens(step.ts_ns, step.decode);
+            self.batchings.add_step(step);
         }
-        for speculation in facts.speculations {
-            self.batchings.speculated(speculation);
+        for speculation in records.speculations {
+            self.batchings.add_speculation(speculation);
         }
-        facts.edges.iter().for_each(|edge| self.level(edge));
+        records.edges.iter().for_each(|edge| self.set_level(edge));
     }
 
-    fn level(&mut self, edge: &Edge) {
-        let of: fn(&mut Levels) -> &mut Option<(i64, u32)> = match edge.kind {
+    fn set_level(&mut self, edge: &Edge) {
+        let level: fn(&mut Levels) -> &mut Option<(i64, u32)> = match edge.kind {
             EdgeKind::Running => |levels| &mut levels.running,
             EdgeKind::Waiting => |levels| &mut levels.waiting,
             EdgeKind::KvUsed => |levels| &mut levels.kv_used,
             _ => return,
         };
-        let past = self.requests.past().levels(edge.of, edge.ns);
-        let now = Some(self.levels.entry(edge.of).or_default());
-        for known in now.into_iter().chain(past).map(of) {
-            if known.is_none_or(|(ns, _)| ns <= edge.ns) {
-                *known = Some((edge.ns, edge.value));
+        let past = self.requests.past().levels(edge.process, edge.ns);
+        let now = Some(self.levels.entry(edge.process).or_default());
+        for last in now.into_iter().chain(past).map(level) {
+            if last.is_none_or(|(ns, _)| ns <= edge.ns) {
+                *last = Some((edge.ns, edge.value));
             }
         }
     }
 }
 
-/// Maximum number of separate busy times that are kept for a device. Streams are written one after the other, so a slice can come late and fill an earlier gap.
-/// Time before the ones that are kept counts as known already.
-const STRETCHES: usize = 4_096;
+/// Maximum number of separate busy intervals that are kept per device. Streams are written one after the other, so a
+/// slice may come late and fill an earlier gap. All time before the kept intervals counts as already covered.
+const MOST_INTERVALS: usize = 4_096;
 
-/// The busy time of a device so far.
+/// Busy time of a device so far.
 #[derive(Debug, Default)]
 pub(super) struct BusyTime {
-    known: Positions,
+    covered: Positions,
     pub(super) slices: u64,
     pub(super) busy_ns: i64,
     pub(super) first_ns: Option<i64>,
     pub(super) last_ns: i64,
 }
 
-/// All devices, by the numbers of their processes.
+/// All devices by process number.
 #[derive(Debug, Default)]
 pub(super) struct LiveDevices {
-    pub(super) of: BTreeMap<u32, BusyTime>,
+    pub(super) times: BTreeMap<u32, BusyTime>,
 }
 
 impl LiveDevices {
-    /// Takes some slices.
-    pub(super) fn take(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
+    /// Adds slices.
+    pub(super) fn add_slices(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
         for slice in slices {
-            let device = self.of.entry(slice.device).or_default();
+            let device = self.times.entry(slice.device).or_default();
             let (start_ns, end_ns) = (slice.start_ns.max(0), slice.end_ns.0.max(0));
             device.slices += 1;
             let first_ns = device.first_ns.get_or_insert(start_ns);
             *first_ns = start_ns.min(*first_ns);
             device.last_ns = device.last_ns.max(end_ns);
             let time = start_ns.unsigned_abs()..end_ns.unsigned_abs();
-            for part in device.known.add(time) {
+            for part in device.covered.add(time) {
                 let (from_ns, to_ns) = (part.start.cast_signed(), part.end.cast_signed());
                 device.busy_ns += to_ns - from_ns;
                 seconds.add_busy(slice.device, from_ns, to_ns);
             }
         }
-        for device in self.of.values_mut() {
-            device.known.forget_oldest(STRETCHES);
+        for device in self.times.values_mut() {
+            device.covered.forget_oldest(MOST_INTERVALS);
         }
     }
 }

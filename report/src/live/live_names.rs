@@ -1,4 +1,4 @@
-//! How often and how long names were at work.
+//! Number and duration of the calls of each name.
 
 use crate::gather::name_keys::NameKey;
 use crate::table::RowKind;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Names that are told apart; those beyond are counted together.
+/// Maximum number of distinct names. All further ones are counted together.
 const MOST: usize = 4_096;
-/// Names that are shown.
+/// Number of names that are shown.
 const NAMES: usize = 50;
 
-/// The slices of one name.
+/// Slices of one name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NameSum {
     pub(super) ncall: u64,
@@ -20,33 +20,33 @@ pub(super) struct NameSum {
 }
 
 impl NameSum {
-    pub(super) fn take(&mut self, dur_ns: i64) {
+    pub(super) fn add_slice(&mut self, dur_ns: i64) {
         self.ncall += 1;
         self.total_ns = self.total_ns.saturating_add(dur_ns);
         self.max_ns = self.max_ns.max(dur_ns);
     }
 
-    fn add(&mut self, other: NameSum) {
+    fn merge(&mut self, other: NameSum) {
         self.ncall += other.ncall;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 }
 
-/// A name.
+/// A name with its calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveName {
-    /// The kind of its rows.
+    /// Kind of the tracks that its slices are on.
     pub row: RowKind,
-    /// Its category.
+    /// Category of the spans.
     pub category: String,
-    /// The name.
+    /// Name of the spans.
     pub name: String,
-    /// Slices.
+    /// Number of slices.
     pub ncall: u64,
-    /// Their durations, together.
+    /// Total duration of the slices, in ns.
     pub total_ns: i64,
-    /// The longest.
+    /// Duration of the longest slice, in ns.
     pub max_ns: i64,
 }
 
@@ -54,7 +54,7 @@ pub struct LiveName {
 #[derive(Debug, Default)]
 pub(super) struct LiveNames {
     sums: HashMap<(RowKind, String, String), NameSum>,
-    /// Those of names for which there was no room.
+    /// Slices of all names beyond the maximum.
     pub(super) others: NameSum,
 }
 
@@ -66,12 +66,12 @@ impl LiveNames {
         }
         let key = (name.row_kind, name.category, name.name);
         if self.sums.len() >= MOST && !self.sums.contains_key(&key) {
-            return self.others.add(sum);
+            return self.others.merge(sum);
         }
-        self.sums.entry(key).or_default().add(sum);
+        self.sums.entry(key).or_default().merge(sum);
     }
 
-    /// How many there are.
+    /// Returns the number of distinct names.
     pub(super) fn len(&self) -> usize {
         self.sums.len()
     }
@@ -79,8 +79,8 @@ impl LiveNames {
     /// Returns the names with the most time.
     pub(super) fn top(&self) -> Vec<LiveName> {
         let name =
-            |((row, category, name), sum): (&(RowKind, String, String), &NameSum)| LiveName {
-                row: *row,
+            |((row_kind, category, name), sum): (&(RowKind, String, String), &NameSum)| LiveName {
+                row: *row_kind,
                 category: category.clone(),
                 name: name.clone(),
                 ncall: sum.ncall,
@@ -91,10 +91,10 @@ impl LiveNames {
     }
 }
 
-/// Returns the names with the most time.
+/// Sorts names by time and returns the first ones.
 pub(super) fn top_names(names: impl Iterator<Item = LiveName>) -> Vec<LiveName> {
-    fn order(of: &LiveName) -> (Reverse<i64>, RowKind, &str, &str) {
-        (Reverse(of.total_ns), of.row, &of.category, &of.name)
+    fn order(name: &LiveName) -> (Reverse<i64>, RowKind, &str, &str) {
+        (Reverse(name.total_ns), name.row, &name.category, &name.name)
     }
     let mut names: Vec<LiveName> = names.collect();
     names.sort_by(|one, other| order(one).cmp(&order(other)));
@@ -115,7 +115,7 @@ mod tests {
             let name = format!("name {number}");
             keys.number(NamePlace::default(), RowKind::Thread, ("c", &name), || None);
             let mut sum = NameSum::default();
-            sum.take(i64::try_from(number).unwrap());
+            sum.add_slice(i64::try_from(number).unwrap());
             names.add(keys.into_keys().remove(0), sum);
         }
         assert_eq!((names.len(), names.others.ncall), (MOST, 10));

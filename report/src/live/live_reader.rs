@@ -1,9 +1,9 @@
-//! Follows a run, and says how it stands.
+//! Follows a run and computes its live figures.
 
 use super::live_fold::LiveFold;
-use super::live_stats::{LiveBehind, LiveMoments, LiveProcess, LiveRecorded, LiveState, LiveStats};
+use super::live_stats::{LiveLag, LiveMoments, LiveProcess, LiveRecorded, LiveState, LiveStats};
 use super::whole_run::WholeRun;
-use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
+use crate::gather::chunk_records::{ChunkContext, ChunkRecords};
 use crate::gather::event_times::RunParts;
 use crate::options::NamesBy;
 use std::collections::BTreeSet;
@@ -12,43 +12,44 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_merge::events::{Devices, PlacedEvent};
 use trace_merge::follow::{FollowedEnd, FollowedProcess, FollowedRun, Follower, Poll};
 
-/// Bytes that one poll reads.
+/// Maximum number of bytes that one poll reads.
 const POLL_BYTES: u64 = 16 << 20;
-/// Events that are looked at before what they say is folded.
+/// Number of events that are read before their records are folded.
 const BATCH: usize = 8_192;
-/// How far the clock of another host may be ahead, or that of this one may be set back.
+/// Maximum time by which the clock of another host may be ahead, or this host's clock may be set back.
 const AHEAD_NS: i64 = 60_000_000_000;
-/// How old an event may be when it is read first: recorders write in blocks.
+/// Maximum age of an event when it is first read. Recorders write in blocks.
 const LAG_NS: i64 = 2_000_000_000;
-/// How long nobody may record before a run is over: processes may come one after another. Twice as long each time that one came later, up to a minute.
+/// Time without any recording process after which a run is over, because processes may follow each other. It doubles
+/// each time that a process came later, up to [`MOST_OVER`].
 const OVER: Duration = Duration::from_secs(3);
 const MOST_OVER: Duration = Duration::from_mins(1);
 
-/// A run that is followed.
+/// Reader that follows a run.
 #[derive(Debug)]
 pub struct LiveReader {
     directory: PathBuf,
     follower: Follower,
     folded: Folded,
     last: Poll,
-    /// Since when nobody records and all was read, and how long that has to be so.
+    /// Time since when nothing records and everything is read, and how long that must last before the run is over.
     ended: Option<Instant>,
     patience: Duration,
     whole: Option<Result<WholeRun, String>>,
 }
 
-/// What the events of one run were folded into.
+/// Results of folding the events of one run.
 #[derive(Debug, Default)]
 struct Folded {
     run: u64,
     fold: LiveFold,
     devices: Devices,
-    /// Of how many processes it is known whether they are devices.
-    known: usize,
+    /// Number of processes that have been checked for devices.
+    checked: usize,
 }
 
 impl LiveReader {
-    /// Follows the newest run of a directory, which need not have one yet.
+    /// Follows the newest run of a directory. The directory may still be empty.
     pub fn new(directory: &Path) -> LiveReader {
         LiveReader {
             directory: directory.to_owned(),
@@ -61,7 +62,7 @@ impl LiveReader {
         }
     }
 
-    /// Reads on, at most some 16 MiB. Gives what was found.
+    /// Reads at most about 16 MiB of new data and returns what was found.
     pub fn poll(&mut self) -> Poll {
         let now = Instant::now();
         let folded = &mut self.folded;
@@ -70,15 +71,15 @@ impl LiveReader {
             if run.number() != folded.run {
                 batch = Batch::default();
             }
-            folded.be_of(run);
-            batch.take(folded, run, event);
+            folded.follow_run(run);
+            batch.add_event(folded, run, event);
             if batch.events == BATCH {
                 std::mem::take(&mut batch).fold(folded, now);
             }
         });
-        folded.be_of(self.follower.run());
+        folded.follow_run(self.follower.run());
         batch.fold(folded, now);
-        // What other processes say of a request may still have to be read.
+        // Unread data may contain more events of the same requests, from other processes.
         if self.last.unread == 0 {
             folded.fold.requests.fold(now);
         }
@@ -95,24 +96,25 @@ impl LiveReader {
         self.last
     }
 
-    /// Whether nobody records any more.
+    /// Returns true if no process records any more.
     pub fn has_ended(&self) -> bool {
         self.follower.is_over()
     }
 
-    /// Whether all processes have ended and all that they wrote was read, some seconds ago.
+    /// Returns true if all processes have ended and everything that they wrote was read some seconds ago.
     pub fn is_over(&self) -> bool {
         let ended = self.ended;
         ended.is_some_and(|ended| ended.elapsed() >= self.patience)
     }
 
-    /// Reads the whole run once more when it is over, including the events in rings of killed processes. The figures are then the same
-    /// as in a report, unless the run is too large or cannot be read. Returns false if the run is not over or was already read.
+    /// Reads the whole run again when it is over, including the events in rings of killed processes. The figures are
+    /// then the same as in a report, unless the run is too large or cannot be read. Returns false if the run is not
+    /// over or was already read.
     pub fn finish(&mut self) -> bool {
         self.is_over() && self.finish_now()
     }
 
-    /// As [`finish`](LiveReader::finish), as soon as nobody records and all was read.
+    /// Does the same as [`finish`](LiveReader::finish), as soon as no process records and everything was read.
     pub fn finish_now(&mut self) -> bool {
         if self.ended.is_none() || self.whole.is_some() {
             return false;
@@ -123,18 +125,19 @@ impl LiveReader {
         true
     }
 
-    /// How the run stands, as what was read of it tells while it was written, with the requests that have ended: no sum of these becomes smaller while it goes on.
+    /// Returns the state of the run as it was read while being written, counting only requests that have ended. No sum
+    /// in it ever decreases during the run.
     pub fn counters(&self) -> LiveStats {
         let mut stats = self.followed();
         stats.requests = self.folded.fold.requests.folded().clone();
         stats
     }
 
-    /// How the run stands.
+    /// Returns the current state of the run.
     pub fn stats(&self) -> LiveStats {
         let stats = self.followed();
         match &self.whole {
-            Some(Ok(whole)) => whole.completed(stats),
+            Some(Ok(whole)) => whole.complete(stats),
             Some(Err(why)) => LiveStats {
                 not_final: Some(why.clone()),
                 ..stats
@@ -143,7 +146,8 @@ impl LiveReader {
         }
     }
 
-    /// Returns the moments that figures count back from. A run does not look idle because recorders hold events back, or because this reader has not caught up.
+    /// Returns the times up to which figures are computed. They make sure that a run does not look idle only because
+    /// recorders hold events back, or because this reader has not caught up.
     fn moments(&self) -> LiveMoments {
         let newest_ns = self.folded.fold.newest_ns.unwrap_or(0);
         let now = self.follower.run().now_ns();
@@ -160,7 +164,7 @@ impl LiveReader {
     fn followed(&self) -> LiveStats {
         let run = self.follower.run();
         let moments = self.moments();
-        let mut stats = LiveStats::of(
+        let mut stats = LiveStats::from_fold(
             &self.folded.fold,
             live_processes(run, moments.now_ns),
             moments,
@@ -181,57 +185,57 @@ impl LiveReader {
         stats.no_event_for_ns =
             last_event.map(|ns| moments.now_ns.saturating_sub(ns).unsigned_abs());
         stats.recorded = recorded(run.processes());
-        stats.behind = behind(&self.last, &self.folded.fold);
+        stats.behind = lag(&self.last, &self.folded.fold);
         stats
     }
 }
 
-/// What some events say.
+/// Records of some events.
 #[derive(Default)]
 struct Batch {
-    facts: ChunkFacts,
+    records: ChunkRecords,
     events: usize,
     newest_ns: i64,
-    /// Times beyond are none of the run; it is asked anew for each batch.
+    /// Latest time that an event of the run can have. It is determined again for each batch.
     limit_ns: Option<i64>,
     out_of_time: u64,
 }
 
 impl Batch {
-    fn take(&mut self, folded: &Folded, run: &FollowedRun, event: &PlacedEvent<'_>) {
+    fn add_event(&mut self, folded: &Folded, run: &FollowedRun, event: &PlacedEvent<'_>) {
         let context = ChunkContext {
-            // A live run has not ended.
+            // A live run has no known end.
             parts: RunParts::new(0, i64::MAX),
             threads: run.threads(),
             names_by: NamesBy::Run,
             devices: &folded.devices,
-            runs: &[], // a single one is followed
+            runs: &[], // only one run is followed
         };
         let limit_ns = *self.limit_ns.get_or_insert_with(|| latest_ns(run));
         let end_ns = event.ts_ns.saturating_add(event.dur_ns);
         self.events += 1;
         if run.threads()[event.thread].is_of_mspti() {
-            return; // its clock has no bound
+            return; // its clock is not comparable
         }
         if end_ns > limit_ns {
             self.out_of_time += 1;
             return;
         }
-        self.facts.take(&context, event);
+        self.records.add_event(&context, event);
         self.newest_ns = self.newest_ns.max(end_ns);
     }
 
     fn fold(self, folded: &mut Folded, now: Instant) {
         if self.events > 0 {
             folded.fold.out_of_time += self.out_of_time;
-            folded.fold.take(self.facts, self.newest_ns, now);
+            folded.fold.add_records(self.records, self.newest_ns, now);
         }
     }
 }
 
 impl Folded {
-    /// Begins anew with another run, and knows its devices.
-    fn be_of(&mut self, run: &FollowedRun) {
+    /// Starts again if the run changed, and updates its devices.
+    fn follow_run(&mut self, run: &FollowedRun) {
         if run.number() != self.run {
             *self = Folded {
                 run: run.number(),
@@ -239,8 +243,8 @@ impl Folded {
             };
         }
         let processes = run.processes();
-        if processes.len() != self.known {
-            self.known = processes.len();
+        if processes.len() != self.checked {
+            self.checked = processes.len();
             let numbered = processes.iter().enumerate();
             let devices = numbered.filter(|(_, process)| process.is_tracks);
             self.devices =
@@ -273,7 +277,7 @@ fn live_processes(run: &FollowedRun, now_ns: i64) -> Vec<LiveProcess> {
     processes.iter().enumerate().map(process).collect()
 }
 
-/// A group of tracks is called as in the trace (FORMAT.md §2.6).
+/// Returns the name of a process. A group of tracks has the same name as in the trace (FORMAT.md §2.6).
 fn shown_name(run: &FollowedRun, process: &FollowedProcess) -> String {
     match process.is_tracks {
         true => {
@@ -304,8 +308,8 @@ fn recorded(processes: &[FollowedProcess]) -> LiveRecorded {
     recorded
 }
 
-fn behind(poll: &Poll, fold: &LiveFold) -> LiveBehind {
-    LiveBehind {
+fn lag(poll: &Poll, fold: &LiveFold) -> LiveLag {
+    LiveLag {
         unread_bytes: poll.unread,
         behind_ns: u64::try_from(poll.behind.as_nanos()).unwrap_or(u64::MAX),
         damaged_blocks: poll.skipped.blocks,

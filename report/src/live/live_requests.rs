@@ -1,11 +1,11 @@
-//! The requests in flight, and the outcomes of the others.
+//! Requests in flight, and the results of the ended ones.
 
 use super::figures::{Figures, each_figure};
 use super::last_seconds::LastSeconds;
 use super::past::Past;
 use crate::fold::requests::life::Life;
-use crate::fold::requests::lives::{APART_NS, Lives};
-use crate::gather::chunk_facts::ChunkFacts;
+use crate::fold::requests::life_splitter::{APART_NS, LifeSplitter};
+use crate::gather::chunk_records::ChunkRecords;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
@@ -14,19 +14,19 @@ use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// Time that an ended request is kept for events of other processes, which are read one after another.
+/// Time for which an ended request waits for events of other processes, because processes are read one after another.
 const GRACE: Duration = Duration::from_secs(10);
-/// The same in trace time, for ids that are used again and again.
+/// The same time on the trace's clock, for ids that are used again and again.
 const GRACE_NS: i64 = 10_000_000_000;
-/// Maximum number of ids in use. Beyond it, the tenth without an event for the longest time is folded as it is.
+/// Maximum number of ids in use. Beyond it, the tenth of them that had no event for the longest time is folded.
 const MOST: usize = 100_000;
-/// Number of events of one id, moments and tokens, from which on its ended requests are folded early.
+/// Minimum number of events of one id, moments and tokens, at which its ended requests are folded early.
 const MANY_EVENTS: usize = 64;
 /// Maximum number of moments of one id. Beyond it, its requests are folded as they are.
 const MOST_MOMENTS: usize = 1 << 16;
-/// The same for its tokens: far more than any engine gives one request.
+/// Maximum number of tokens of one id. It is far more than any engine produces for one request.
 const MOST_TOKENS: usize = 1 << 18;
-/// Number of folded ids that are remembered, so that late events of them start no new request.
+/// Number of folded ids that are remembered, so that late events of them do not start a new request.
 const FOLDED: usize = 1 << 14;
 /// Number of requests in each list.
 const LISTED: usize = 20;
@@ -35,7 +35,7 @@ const LISTED: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct LiveRequests {
     open: HashMap<u64, OpenId>,
-    /// End of the last folded request, by the hash of its id.
+    /// End of the last folded request, by hash of its id.
     folded: HashMap<u64, i64>,
     folded_oldest_first: VecDeque<u64>,
     outputs: HashMap<u64, LastOutput>,
@@ -43,21 +43,22 @@ pub(super) struct LiveRequests {
     reasons: Reasons,
     newest_ns: i64,
     sums: RequestSums,
-    /// What came of requests that were folded.
+    /// Number of events that came after their request was folded.
     pub(super) late: u64,
 }
 
-/// The events with one id that are not folded yet. A token takes 24 bytes, far less than its keys and values take in the engine.
+/// Events with one id that are not folded yet. A token needs 24 bytes, far less than its keys and values need in the
+/// engine.
 #[derive(Clone, Debug)]
 struct OpenId {
     id: String,
     moments: Vec<RequestMoment>,
     tokens: Vec<RequestToken>,
     last_event_at: Instant,
-    /// True if it was checked since, and was still open.
+    /// True if the id was checked since its last event and its request was still open.
     was_checked: bool,
-    /// Number of events from which on its ended requests are folded early.
-    many: usize,
+    /// Number of events at which ended requests are folded early.
+    fold_at: usize,
 }
 
 /// Last output of a request.
@@ -68,17 +69,18 @@ struct LastOutput {
     at: Instant,
 }
 
-/// What the requests come to.
+/// Sums over requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestSums {
     pub(super) all: Figures,
     pub(super) last: LastSeconds,
     pub(super) past: Past,
-    /// Those without an end in the trace.
+    /// Number of requests without an end in the trace.
     pub(super) unfinished: u64,
-    /// Number of requests that began under an id which was still in use.
+    /// Number of requests that started under an id that was still in use.
     pub(super) mixed: u64,
-    /// True if a frontend listed the outputs of its steps. They include every token, so recorded tokens would count twice.
+    /// True if a frontend listed the outputs of its steps. The lists include every token, so recorded tokens would
+    /// count twice.
     has_outputs: bool,
     pub(super) latest: Vec<Request>,
     pub(super) slowest: Vec<Request>,
@@ -92,18 +94,18 @@ impl OpenId {
             tokens: Vec::new(),
             last_event_at: now,
             was_checked: false,
-            many: MANY_EVENTS,
+            fold_at: MANY_EVENTS,
         }
     }
 
-    /// Returns the number of events that are kept.
+    /// Returns the number of stored events.
     fn events(&self) -> usize {
         self.moments.len() + self.tokens.len()
     }
 
     /// Returns the requests with this id so far.
     fn lives(&mut self) -> Vec<Life> {
-        // They are nearly sorted, because each process writes its events in order.
+        // The events are nearly sorted, because each process writes its events in order.
         self.moments.sort();
         self.tokens.sort();
         all_lives(&self.moments, &self.tokens)
@@ -118,11 +120,11 @@ impl OpenId {
 }
 
 impl LiveRequests {
-    /// Takes the events of requests.
-    pub(super) fn take(&mut self, facts: &mut ChunkFacts, now: Instant) {
-        let reasons = self.reasons.take(std::mem::take(&mut facts.reasons));
-        let names = std::mem::take(&mut facts.requests);
-        for mut moment in facts.moments.drain(..) {
+    /// Adds the events of requests.
+    pub(super) fn add_records(&mut self, records: &mut ChunkRecords, now: Instant) {
+        let reasons = self.reasons.merge(std::mem::take(&mut records.reasons));
+        let names = std::mem::take(&mut records.requests);
+        for mut moment in records.moments.drain(..) {
             moment.args.reason = reasons[moment.args.reason as usize];
             self.newest_ns = self.newest_ns.max(moment.ts_ns);
             let is_begin = moment.kind.is_begin();
@@ -130,14 +132,14 @@ impl LiveRequests {
                 open.moments.push(moment);
             }
         }
-        for token in facts.tokens.drain(..) {
+        for token in records.tokens.drain(..) {
             if let Some(open) = self.open((token.request, token.ns), false, &names, now) {
                 open.tokens.push(token);
             }
         }
-        self.pauses.take(std::mem::take(&mut facts.pauses));
-        for output in facts.outputs.drain(..) {
-            self.take_output(output, now);
+        self.pauses.merge(std::mem::take(&mut records.pauses));
+        for output in records.outputs.drain(..) {
+            self.add_output(output, now);
         }
         self.pauses.keep_last();
     }
@@ -169,28 +171,29 @@ impl LiveRequests {
         Some(open)
     }
 
-    /// Takes an output. The time since the previous output of its request counts at once, unless recording was paused in between.
-    fn take_output(&mut self, output: RequestOutput, now: Instant) {
+    /// Adds an output. The time since the previous output of its request is counted at once, unless recording was
+    /// paused in between.
+    fn add_output(&mut self, output: RequestOutput, now: Instant) {
         self.sums.has_outputs = true;
         let last = LastOutput {
             engine_ns: output.engine_ns,
             ts_ns: output.ts_ns,
             at: now,
         };
-        if let Some(before) = self.outputs.insert(output.of, last) {
+        if let Some(before) = self.outputs.insert(output.key, last) {
             let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
             if self.pauses.interrupt(output.process, from_ns, to_ns) {
                 return;
             }
             let ns = output.engine_ns.saturating_sub(before.engine_ns).max(0);
-            self.sums.all.itl.take(ns);
-            if let Some(second) = self.sums.last.at(output.ts_ns) {
-                second.figures.itl.take(ns);
+            self.sums.all.itl.add_value(ns);
+            if let Some(second) = self.sums.last.second_at(output.ts_ns) {
+                second.figures.itl.add_value(ns);
             }
         } else if self.outputs.len() > MOST {
             let outputs = self.outputs.iter();
-            for of in oldest_tenth(outputs.map(|(of, last)| (last.at, *of))) {
-                self.outputs.remove(&of);
+            for key in oldest_tenth(outputs.map(|(key, last)| (last.at, *key))) {
+                self.outputs.remove(&key);
             }
         }
     }
@@ -205,13 +208,11 @@ impl LiveRequests {
 
     /// Folds the requests that have ended and had no event for a while.
     pub(super) fn fold(&mut self, now: Instant) {
-        self.fold_those(|open| {
-            !open.was_checked && now.duration_since(open.last_event_at) >= GRACE
-        });
+        self.fold_due(|open| !open.was_checked && now.duration_since(open.last_event_at) >= GRACE);
         let old_ns = self.newest_ns.saturating_sub(GRACE_NS);
         let (mut ended, mut full) = (Vec::new(), Vec::new());
         let open = self.open.iter_mut();
-        for (request, open) in open.filter(|(_, open)| open.events() >= open.many) {
+        for (request, open) in open.filter(|(_, open)| open.events() >= open.fold_at) {
             let folded = fold_ended(open, old_ns, &self.reasons, &mut self.sums);
             ended.extend(folded.map(|end_ns| (*request, end_ns)));
             if open.moments.len() >= MOST_MOMENTS || open.tokens.len() >= MOST_TOKENS {
@@ -220,16 +221,16 @@ impl LiveRequests {
         }
         ended
             .into_iter()
-            .for_each(|(request, end_ns)| self.note_folded(request, end_ns));
+            .for_each(|(request, end_ns)| self.record_folded(request, end_ns));
         full.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Folds all requests that are over: nothing is said any more.
+    /// Folds all requests that have ended, because no more events will come.
     pub(super) fn fold_all(&mut self) {
-        self.fold_those(|_| true);
+        self.fold_due(|_| true);
     }
 
-    fn fold_those(&mut self, is_due: impl Fn(&OpenId) -> bool) {
+    fn fold_due(&mut self, is_due: impl Fn(&OpenId) -> bool) {
         let mut over = Vec::new();
         for (request, open) in &mut self.open {
             if is_due(open) {
@@ -242,10 +243,10 @@ impl LiveRequests {
         over.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Folds the ids without an event for the longest time.
+    /// Folds the ids that had no event for the longest time.
     fn make_room(&mut self) {
         let open = self.open.iter();
-        for request in oldest_tenth(open.map(|(of, open)| (open.last_event_at, *of))) {
+        for request in oldest_tenth(open.map(|(request, open)| (open.last_event_at, *request))) {
             self.fold_one(request);
         }
     }
@@ -260,12 +261,12 @@ impl LiveRequests {
         let last_ns = moments.max(tokens).unwrap_or(i64::MIN);
         let end_ns = lives.last().and_then(Life::end_ns).unwrap_or(last_ns);
         for life in lives {
-            self.sums.take_life(&life, &open.id, &self.reasons);
+            self.sums.add_life(&life, &open.id, &self.reasons);
         }
-        self.note_folded(request, end_ns);
+        self.record_folded(request, end_ns);
     }
 
-    fn note_folded(&mut self, request: u64, end_ns: i64) {
+    fn record_folded(&mut self, request: u64, end_ns: i64) {
         if self.folded.insert(request, end_ns).is_none() {
             self.folded_oldest_first.push_back(request);
         }
@@ -275,17 +276,17 @@ impl LiveRequests {
         }
     }
 
-    /// What those come to that were folded: none of these figures ever becomes smaller.
+    /// Returns the sums over folded requests. None of these figures ever decreases.
     pub(super) fn folded(&self) -> &Figures {
         &self.sums.all
     }
 
-    /// Returns the sums of all requests, including the current state of those in flight.
+    /// Returns the sums over all requests, including the current state of the ones in flight.
     pub(super) fn sums(&self) -> RequestSums {
         let mut sums = self.sums.clone();
         for open in self.open.values() {
             for life in open.clone().lives() {
-                sums.take_life(&life, &open.id, &self.reasons);
+                sums.add_life(&life, &open.id, &self.reasons);
             }
         }
         sums.sort();
@@ -296,22 +297,23 @@ impl LiveRequests {
 /// Returns the requests with one id, from sorted moments and tokens.
 fn all_lives(moments: &[RequestMoment], tokens: &[RequestToken]) -> Vec<Life> {
     let mut lives = Vec::new();
-    let Ok(()) = Lives::each(moments, tokens, |life| {
+    let Ok(()) = LifeSplitter::each(moments, tokens, |life| {
         lives.push(life);
         Ok::<(), Infallible>(())
     });
     lives
 }
 
-/// Returns the tenth that had nothing happen for the longest time.
+/// Returns the tenth of all entries with the oldest times.
 fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     let mut all: Vec<(Instant, u64)> = all.collect();
     all.sort_unstable();
     let tenth = all.into_iter().take(MOST / 10);
-    tenth.map(|(_, of)| of).collect()
+    tenth.map(|(_, key)| key).collect()
 }
 
-/// Folds the requests of an id that ended before `old_ns`, except for its last request. Returns the end of the last one folded.
+/// Folds the requests of an id that ended before `old_ns`, except for its last request. Returns the end of the last
+/// folded one.
 fn fold_ended(
     open: &mut OpenId,
     old_ns: i64,
@@ -325,7 +327,7 @@ fn fold_ended(
     lives.truncate(old.unwrap_or(lives.len()));
     let end_ns = lives.last().and_then(Life::end_ns);
     if let Some(end_ns) = end_ns {
-        // The end of a span is a moment at this time, and so may be the begin of the next request.
+        // The end of a span is a moment at this time, and so may be the start of the next request.
         let is_next = |moment: &RequestMoment| moment.ts_ns >= end_ns && moment.kind.is_begin();
         let next = open.moments.iter().position(is_next);
         let next = next.unwrap_or(open.moments.len());
@@ -334,32 +336,32 @@ fn fold_ended(
         let before = open.tokens.partition_point(|token| token.ns < next_ns);
         let tokens: Vec<RequestToken> = open.tokens.drain(..before).collect();
         for life in all_lives(&moments, &tokens) {
-            sums.take_life(&life, &open.id, reasons);
+            sums.add_life(&life, &open.id, reasons);
         }
     }
-    open.many = (2 * open.events()).clamp(MANY_EVENTS, MOST_MOMENTS);
+    open.fold_at = (2 * open.events()).clamp(MANY_EVENTS, MOST_MOMENTS);
     end_ns
 }
 
 impl RequestSums {
-    fn take_life(&mut self, life: &Life, id: &str, reasons: &Reasons) {
+    fn add_life(&mut self, life: &Life, id: &str, reasons: &Reasons) {
         self.mixed += life.mixed();
         if let Some(request) = life.request(id, reasons) {
             let tokens: &[i64] = if self.has_outputs { &[] } else { life.tokens() };
-            self.take(request, tokens);
+            self.add_request(request, tokens);
         }
     }
 
-    /// Takes a request and the times of its tokens.
-    pub(super) fn take(&mut self, request: Request, tokens: &[i64]) {
+    /// Adds a request and the times of its tokens.
+    pub(super) fn add_request(&mut self, request: Request, tokens: &[i64]) {
         let (all, last) = (&mut self.all, &mut self.last);
-        each_figure(&request, tokens, |moment_ns, put| {
-            put(all);
-            if let Some(second) = moment_ns.and_then(|ns| last.at(ns)) {
-                put(&mut second.figures);
+        each_figure(&request, tokens, |moment_ns, add| {
+            add(all);
+            if let Some(second) = moment_ns.and_then(|ns| last.second_at(ns)) {
+                add(&mut second.figures);
             }
         });
-        self.past.take(&request);
+        self.past.add_request(&request);
         if request.status == RequestStatus::Unfinished {
             self.unfinished += 1;
             return;
@@ -371,7 +373,7 @@ impl RequestSums {
         }
     }
 
-    /// Keeps the latest and the slowest ones.
+    /// Sorts the lists of the latest and the slowest requests, and shortens them.
     pub(super) fn sort(&mut self) {
         let id = |request: &Request| request.request_id.to_string();
         self.latest
@@ -404,7 +406,7 @@ mod tests {
         }
     }
 
-    /// Returns the events of a request of 9 ms, for the frontend and for the engine.
+    /// Returns the events of a request that takes 9 ms, for the frontend and for the engine.
     fn request(from_ms: i64) -> [Vec<RequestMoment>; 2] {
         let frontend = RequestMoment {
             end_ns: Reverse((from_ms + 9) * MS),
@@ -419,23 +421,23 @@ mod tests {
         [vec![frontend], engine.to_vec()]
     }
 
-    fn take(requests: &mut LiveRequests, moments: Vec<RequestMoment>, now: Instant) {
-        let mut facts = ChunkFacts {
+    fn add_moments(requests: &mut LiveRequests, moments: Vec<RequestMoment>, now: Instant) {
+        let mut records = ChunkRecords {
             moments,
-            ..ChunkFacts::default()
+            ..ChunkRecords::default()
         };
-        facts.requests.insert(request_key("r", 0), "r".to_owned());
-        requests.take(&mut facts, now);
+        records.requests.insert(request_key("r", 0), "r".to_owned());
+        requests.add_records(&mut records, now);
     }
 
-    /// The engine's events are read first, and one comes late.
+    /// The engine's events are read first, and one event comes late.
     #[test]
     fn an_id_is_used_again_while_it_is_open_and_after_it_was_folded() {
         let (mut requests, begin) = (LiveRequests::default(), Instant::now());
         let rounds = [request(100), request(200)];
-        for of_process in [1, 0] {
+        for process in [1, 0] {
             for round in &rounds {
-                take(&mut requests, round[of_process].clone(), begin);
+                add_moments(&mut requests, round[process].clone(), begin);
             }
         }
         let sums = requests.sums();
@@ -443,33 +445,33 @@ mod tests {
         assert_eq!(sums.all.queue.sum_ns, 4 * MS);
         requests.fold(begin + GRACE);
         assert_eq!((requests.folded().ok, requests.open.len()), (2, 0));
-        // Late, and then another one.
+        // A late event, then another request with the same id.
         let late = moment(2, MomentKind::Answered, 208);
-        take(&mut requests, vec![late], begin);
+        add_moments(&mut requests, vec![late], begin);
         assert_eq!((requests.late, requests.open.len()), (1, 0));
         for moments in request(300).into_iter().rev() {
-            take(&mut requests, moments, begin);
+            add_moments(&mut requests, moments, begin);
         }
         requests.fold_all();
         assert_eq!((requests.folded().ok, requests.late), (3, 1));
         assert_eq!(requests.folded().e2e.sum_ns, 27 * MS);
     }
 
-    /// An id that is always in use must not collect events without end.
+    /// An id that is always in use must not accumulate events without limit.
     #[test]
-    fn a_constant_id_takes_no_more_memory_than_its_last_seconds() {
+    fn a_constant_id_needs_only_memory_for_its_last_seconds() {
         let (mut requests, now) = (LiveRequests::default(), Instant::now());
         let rounds = 20_000;
         let mut most = 0;
         for round in 0..rounds {
             for moments in request(10 * round) {
-                take(&mut requests, moments, now);
+                add_moments(&mut requests, moments, now);
             }
             requests.fold(now);
             let open = requests.open.values().next();
             most = most.max(open.map_or(0, |open| open.moments.len()));
         }
-        // Ten seconds are 1,000 requests, of five moments each.
+        // Ten seconds contain 1,000 requests, of five moments each.
         assert!(most < 3 * 5_000, "{most}");
         let sums = requests.sums();
         assert_eq!((sums.all.ok, sums.mixed), (rounds.unsigned_abs(), 0));
@@ -489,11 +491,11 @@ mod tests {
                 ns: (round * 1_000 + nth) * MS,
                 process: 2,
             };
-            let mut facts = ChunkFacts {
+            let mut records = ChunkRecords {
                 tokens: (0..1_000).map(token).collect(),
-                ..ChunkFacts::default()
+                ..ChunkRecords::default()
             };
-            requests.take(&mut facts, now);
+            requests.add_records(&mut records, now);
             requests.fold(now);
             let open = requests.open.values().next();
             most = most.max(open.map_or(0, |open| open.tokens.len()));

@@ -1,4 +1,4 @@
-//! The figures of a run at one moment, as data.
+//! Figures of a run at one moment, as data.
 
 use super::figures::Figures;
 use super::histogram::LiveQuantiles;
@@ -11,60 +11,62 @@ use crate::table::{Batching, Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The version of what is written as JSON.
+/// Version of the JSON format.
 const SCHEMA: u32 = 1;
-/// Whether a run goes on.
+/// State of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveState {
-    /// There is no run in the directory yet.
+    /// The directory contains no run yet.
     #[default]
     Waiting,
-    /// It goes on.
+    /// The run is being recorded.
     Live,
-    /// All its processes have ended or died.
+    /// All processes of the run have ended or died.
     Ended,
 }
 
-/// All figures of a run. Times are ns.
+/// All figures of a run. Times are in ns.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LiveStats {
-    /// 1.
+    /// Version of the JSON format: 1.
     pub schema: u32,
-    /// Whether the run goes on.
+    /// State of the run.
     pub state: LiveState,
-    /// Whether the run is over and was read once more as a whole: then the figures are those of its report. What a report does not have stays as it was last: the last
-    /// seconds, and what counters of engines said.
+    /// True if the run is over and was read again as a whole. Its figures are then the same as in its report. Figures
+    /// that a report does not have keep their last values: the last seconds, and the counters of engines.
     pub is_final: bool,
-    /// Why it was not, if that was tried.
+    /// Reason why the whole run could not be read, if that failed.
     pub not_final: Option<String>,
-    /// The run's id.
+    /// Id of the run.
     pub run: String,
-    /// When these figures were made, in wall time.
+    /// Wall-clock time at which these figures were computed, in ns since the Unix epoch.
     pub realtime_ns: u64,
-    /// When the newest event ended, in wall time.
+    /// Wall-clock time at which the newest event ended, in ns since the Unix epoch.
     pub last_event_realtime_ns: Option<u64>,
-    /// Time since the newest event ended; `None` unless the run is live and was read to its end.
+    /// Time since the newest event ended. `None` unless the run is live and was read to its end.
     pub no_event_for_ns: Option<u64>,
-    /// What was recorded.
+    /// Counts of what was recorded.
     pub recorded: LiveRecorded,
     /// How far these figures are behind the run, and what they lack.
-    pub behind: LiveBehind,
-    /// Requests since the run began.
+    pub behind: LiveLag,
+    /// Requests since the start of the run.
     pub requests: Figures,
-    /// Requests without an end in the trace: requests in flight, and requests that were aborted without a record of it.
+    /// Number of requests without an end in the trace: requests in flight, and requests that were aborted without a
+    /// record of it.
     pub unfinished: u64,
-    /// Number of requests that began under an id which another request was still using. They are counted as part of that request.
+    /// Number of requests that started under an id that another request was still using. They are counted as part of
+    /// that request.
     pub mixed: u64,
-    /// The last ten seconds; those before its last event in a run that has ended.
+    /// Figures of the last ten seconds. If the run has ended, these are the seconds before its last event.
     pub last_10_s: LiveWindow,
-    /// The last minute, likewise.
+    /// Figures of the last minute, in the same way.
     pub last_60_s: LiveWindow,
-    /// The run from its first request until now. The page draws it.
+    /// Figures over time, from the first request until now. The page draws them.
     pub past: LivePast,
-    /// What the counters of engines say.
+    /// Counters of the engines.
     pub engine: Vec<LiveEngine>,
-    /// Devices, and workers without one, whose steps stand for it.
+    /// Devices, and workers without a recorded device, whose steps are used instead.
     pub device: Vec<LiveDevice>,
     /// The requests that ended last.
     pub latest: Vec<LiveRequest>,
@@ -72,211 +74,213 @@ pub struct LiveStats {
     pub slowest: Vec<LiveRequest>,
     /// The names with the most time.
     pub names: Vec<LiveName>,
-    /// How many names there are.
+    /// Number of distinct names.
     pub names_of: usize,
-    /// Slices of names for which there was no room.
+    /// Number of slices of names beyond the maximum.
     pub other_slices: u64,
-    /// The processes.
+    /// The processes of the run.
     pub process: Vec<LiveProcess>,
 }
 
-/// What was recorded.
+/// Counts of what was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveRecorded {
-    /// Processes that live, ended by themselves, and died.
+    /// Number of processes that are running.
     pub alive: u64,
-    /// See there.
+    /// Number of processes that ended normally.
     pub ended: u64,
-    /// See there.
+    /// Number of processes that died.
     pub died: u64,
-    /// Events, names that processes told among them.
+    /// Number of events, including the names that processes recorded.
     pub events: u64,
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     pub bytes: u64,
-    /// Events that recorders lost, by cause; of `children_refused` processes.
+    /// Number of events that recorders lost, by cause. For `children_refused` it is a number of processes.
     pub lost: BTreeMap<String, u64>,
 }
 
 /// How far the figures are behind the run, and what they lack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct LiveBehind {
-    /// Bytes that are written and were not read.
+pub struct LiveLag {
+    /// Number of bytes that are written but not read yet.
     pub unread_bytes: u64,
-    /// For how long the most belated fragment has not been read to its end.
+    /// Time for which the fragment that lags most has not been read to its end.
     pub behind_ns: u64,
-    /// Blocks that do not match their checksum.
+    /// Number of blocks that do not match their checksums.
     pub damaged_blocks: u64,
-    /// Lines that are no events.
+    /// Number of lines that are not events.
     pub damaged_lines: u64,
-    /// Events on tracks that nothing describes.
+    /// Number of events on tracks that no record describes.
     pub skipped_events: u64,
-    /// Segments that were removed before they were read to their end, or became shorter.
+    /// Number of segments that were removed before they were read completely, or that became shorter.
     pub skipped_segments: u64,
-    /// Bytes of what recorders wrote that are nowhere, without a record that tells of a loss: damaged blocks have them too.
+    /// Number of bytes that recorders wrote but that are missing without a record of the loss. Bytes of damaged blocks
+    /// are included.
     pub missing_bytes: u64,
-    /// Events with a time that is no time of this run: they are in no figure.
+    /// Number of events whose time cannot belong to this run. They are not in any figure.
     pub out_of_time: u64,
-    /// Files that cannot be opened.
+    /// Number of files that cannot be opened.
     pub unreadable_files: u64,
-    /// What was said of requests that counted already.
+    /// Number of events that came after their request was counted.
     pub late_moments: u64,
 }
 
-/// The figures of some seconds.
+/// Figures of the last seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveWindow {
-    /// How many.
+    /// Number of seconds.
     pub seconds: u64,
-    /// Requests that arrived, of which that is known by now.
+    /// Number of requests that are known to have arrived.
     pub arrived: u64,
-    /// Requests that were answered, given up, and failed.
+    /// Number of requests that were answered.
     pub ok: u64,
-    /// See there.
+    /// Number of requests that were aborted.
     pub aborted: u64,
-    /// See there.
+    /// Number of requests that failed.
     pub failed: u64,
-    /// Requests that were answered per second.
+    /// Answered requests per second.
     pub requests_per_s: f64,
-    /// Tokens of the prompts and answers of requests that ended.
+    /// Prompt tokens per second of the requests that ended.
     pub prompt_tokens_per_s: f64,
-    /// See there.
+    /// Output tokens per second of the requests that ended.
     pub output_tokens_per_s: f64,
-    /// Tokens that engines put into their steps.
+    /// Prefill tokens per second that engines put into their steps.
     pub prefill_tokens_per_s: f64,
-    /// See there.
+    /// Decode tokens per second that engines put into their steps.
     pub decode_tokens_per_s: f64,
-    /// As those of the whole run.
+    /// See [`Figures::ttft`].
     pub ttft: LiveQuantiles,
-    /// See there.
+    /// See [`Figures::tpot`].
     pub tpot: LiveQuantiles,
-    /// See there.
+    /// See [`Figures::itl`].
     pub itl: LiveQuantiles,
-    /// See there.
+    /// See [`Figures::e2e`].
     pub e2e: LiveQuantiles,
-    /// See there.
+    /// See [`Figures::queue`].
     pub queue: LiveQuantiles,
 }
 
-/// What the counters of an engine say.
+/// Counters of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveEngine {
-    /// Its name, process id and host.
+    /// Name of the engine's process.
     pub name: String,
-    /// See there.
+    /// Process id.
     pub pid: u32,
-    /// See there.
+    /// Host of the process.
     pub host: String,
-    /// Requests in its batch, at the last count.
+    /// Number of running requests, at the last count.
     pub running: Option<u32>,
-    /// Requests that wait for one.
+    /// Number of queued requests, at the last count.
     pub waiting: Option<u32>,
-    /// The share of the room for keys and values that is used.
+    /// Share of the KV cache that is used.
     pub kv_used: Option<f64>,
-    /// Steps, and the tokens of prompts and answers in them.
+    /// Number of steps.
     pub steps: u64,
-    /// See there.
+    /// Number of prompt tokens in these steps.
     pub prefill_tokens: u64,
-    /// See there.
+    /// Number of output tokens in these steps.
     pub decode_tokens: u64,
 }
 
 /// A device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveDevice {
-    /// Its name, and the id and the host of the process that recorded it.
+    /// Name of the device.
     pub name: String,
-    /// See there.
+    /// Id of the process that recorded it.
     pub pid: u32,
-    /// See there.
+    /// Host of that process.
     pub host: String,
-    /// Whether it is a worker without a device.
+    /// True for a worker without a recorded device.
     pub is_runner: bool,
-    /// Slices on it.
+    /// Number of slices on the device.
     pub slices: u64,
-    /// How long it was busy, from its first slice to its last one.
+    /// Busy time between its first and its last slice.
     pub busy_ns: i64,
-    /// How long that is.
+    /// Time between its first and its last slice.
     pub wall_ns: i64,
-    /// The share of the last ten seconds, and of the last minute, in which it was busy.
+    /// Share of the last ten seconds in which it was busy.
     pub busy_10_s: f64,
-    /// See there.
+    /// Share of the last minute in which it was busy.
     pub busy_60_s: f64,
 }
 
 /// A request that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveRequest {
-    /// Its id.
+    /// Id of the request.
     pub request_id: String,
-    /// How it ended.
+    /// Outcome of the request.
     pub status: RequestStatus,
-    /// Why, as vLLM calls it.
+    /// Finish reason, in vLLM's terms.
     pub reason: Option<String>,
-    /// Time since it ended; in a run that has ended, the time from there to its last event.
+    /// Time since the request ended. If the run has ended, the time from there to its last event.
     pub ended_ago_ns: Option<i64>,
-    /// Its figures.
+    /// Time in the queue.
     pub queue_ns: Option<i64>,
-    /// See there.
+    /// Time to first token.
     pub ttft_ns: Option<i64>,
-    /// See there.
+    /// Time per output token after the first.
     pub tpot_ns: Option<i64>,
-    /// See there.
+    /// Time from the arrival to the end.
     pub e2e_ns: Option<i64>,
-    /// Tokens of its prompt and its answer.
+    /// Number of prompt tokens.
     pub prompt_tokens: Option<u64>,
-    /// See there.
+    /// Number of output tokens.
     pub output_tokens: Option<u64>,
 }
 
 /// A process, or a group of tracks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveProcess {
-    /// What it is called.
+    /// Name of the process or group.
     pub name: String,
-    /// Its process id.
+    /// Process id.
     pub pid: u32,
-    /// Its host.
+    /// Host of the process.
     pub host: String,
-    /// Whether it is a group of tracks.
+    /// True for a group of tracks.
     pub is_tracks: bool,
-    /// True if it recorded tracks.
+    /// True if the process recorded tracks.
     #[serde(skip)]
     pub(super) has_tracks: bool,
     /// `alive`, `ended` or `died`.
     pub state: &'static str,
-    /// Events that were read.
+    /// Number of events that were read.
     pub events: u64,
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     pub bytes: u64,
-    /// Time since its newest event ended; in a run that has ended, the time from there to the last event of all.
+    /// Time since the newest event of the process ended. If the run has ended, the time from there to the last event of
+    /// the run.
     pub idle_ns: Option<i64>,
-    /// What its times may be off against those of the first host.
+    /// Maximum error of its times relative to the first host, in ns. `None` if it is unknown.
     pub clock_uncertainty_ns: Option<u64>,
-    /// Events that it says it lost, by cause.
+    /// Number of events that the process reports as lost, by cause.
     pub lost: BTreeMap<String, u64>,
 }
 
-/// The moments on the axis that figures count back from.
+/// Times on the trace's clock up to which figures are computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LiveMoments {
-    /// Now, or the last event of a run that has ended.
+    /// Current time, or the last event of a run that has ended.
     pub(super) now_ns: i64,
-    /// The end of the last seconds.
+    /// End of the windows of last seconds.
     pub(super) windows_end_ns: i64,
 }
 
 /// Name, id and host of a process.
-pub(super) type Called = (String, u32, String);
+pub(super) type ProcessLabel = (String, u32, String);
 
 impl LiveProcess {
-    fn called(&self) -> Called {
+    fn label(&self) -> ProcessLabel {
         (self.name.clone(), self.pid, self.host.clone())
     }
 }
 
 impl LiveStats {
-    /// Those of what was folded. What only the reader knows is left open.
-    pub(super) fn of(
+    /// Computes the figures of folded events. Fields that only the reader knows keep their defaults.
+    pub(super) fn from_fold(
         fold: &LiveFold,
         processes: Vec<LiveProcess>,
         moments: LiveMoments,
@@ -288,8 +292,8 @@ impl LiveStats {
             schema: SCHEMA,
             unfinished: sums.unfinished,
             mixed: sums.mixed,
-            last_10_s: LiveWindow::of(&sums.last, end_ns, 10),
-            last_60_s: LiveWindow::of(&sums.last, end_ns, 60),
+            last_10_s: LiveWindow::new(&sums.last, end_ns, 10),
+            last_60_s: LiveWindow::new(&sums.last, end_ns, 60),
             engine: engines(fold, &processes),
             device: devices(fold, &sums, &processes, end_ns),
             past: sums.past.series(end_ns),
@@ -304,17 +308,17 @@ impl LiveStats {
         }
     }
 
-    /// One line of JSON.
+    /// Returns the figures as one line of JSON.
     ///
     /// # Errors
-    /// None that is known of: it is written to memory.
+    /// Returns the serializer's error. None is expected, because the text is written to memory.
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }
 }
 
 impl LiveWindow {
-    fn of(last: &LastSeconds, end_ns: i64, seconds: u32) -> LiveWindow {
+    fn new(last: &LastSeconds, end_ns: i64, seconds: u32) -> LiveWindow {
         let (mut figures, mut prefill, mut decode) = (Figures::default(), 0_u64, 0_u64);
         for second in last.before(end_ns, seconds.into()) {
             figures.add(&second.figures);
@@ -357,34 +361,36 @@ pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     }
 }
 
-/// Returns an engine, and the steps that it counted.
-pub(super) fn live_engine((name, pid, host): Called, of: &Batching) -> LiveEngine {
+/// Returns the figures of an engine, from the steps that it counted.
+pub(super) fn live_engine((name, pid, host): ProcessLabel, batching: &Batching) -> LiveEngine {
     LiveEngine {
         name,
         pid,
         host,
-        steps: of.steps,
-        prefill_tokens: of.prefill_tokens,
-        decode_tokens: of.decode_tokens,
+        steps: batching.steps,
+        prefill_tokens: batching.prefill_tokens,
+        decode_tokens: batching.decode_tokens,
         ..LiveEngine::default()
     }
 }
 
 fn engines(fold: &LiveFold, processes: &[LiveProcess]) -> Vec<LiveEngine> {
     let counted = fold.batchings.clone().finish().into_iter();
-    let mut steps: BTreeMap<usize, Batching> = counted.map(|of| (of.process, of)).collect();
+    let mut steps: BTreeMap<usize, Batching> = counted
+        .map(|batching| (batching.process, batching))
+        .collect();
     for process in fold.levels.keys() {
         steps.entry(*process as usize).or_default();
     }
     let engine = |(number, steps): (usize, Batching)| {
         let levels = fold.levels.get(&u32::try_from(number).ok()?);
         let levels = levels.copied().unwrap_or_default();
-        let level = |known: Option<(i64, u32)>| known.map(|(_, value)| value);
+        let level = |last: Option<(i64, u32)>| last.map(|(_, value)| value);
         Some(LiveEngine {
             running: level(levels.running),
             waiting: level(levels.waiting),
             kv_used: level(levels.kv_used).map(|share| f64::from(share) / 1e3),
-            ..live_engine(processes.get(number)?.called(), &steps)
+            ..live_engine(processes.get(number)?.label(), &steps)
         })
     };
     steps.into_iter().filter_map(engine).collect()
@@ -397,14 +403,14 @@ fn devices(
     end_ns: i64,
 ) -> Vec<LiveDevice> {
     let busy = |device: u32, seconds: i64| {
-        let of = sums.last.before(end_ns, seconds);
-        let busy = of.flat_map(|second| &second.busy_ns);
-        let busy = busy.filter(|(of, _)| *of == device).map(|(_, ns)| ns);
+        let seconds_before = sums.last.before(end_ns, seconds);
+        let busy = seconds_before.flat_map(|second| &second.busy_ns);
+        let busy = busy.filter(|(other, _)| *other == device).map(|(_, ns)| ns);
         busy.sum::<i64>() as f64 / (seconds as f64 * 1e9)
     };
-    let of = |(number, time): (&u32, &BusyTime)| {
+    let live_device = |(number, time): (&u32, &BusyTime)| {
         let process = processes.get(*number as usize)?;
-        // The steps of a worker say nothing any more once its device is known.
+        // A worker's steps are no longer shown once its device is known.
         let is_shown = process.is_tracks || !process.has_tracks;
         is_shown.then(|| LiveDevice {
             name: process.name.clone(),
@@ -418,5 +424,5 @@ fn devices(
             busy_60_s: busy(*number, 60),
         })
     };
-    fold.devices.of.iter().filter_map(of).collect()
+    fold.devices.times.iter().filter_map(live_device).collect()
 }

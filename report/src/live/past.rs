@@ -1,7 +1,7 @@
 //! A run from its first request until now, in a bounded number of equal parts.
 //!
-//! In: requests as they are folded, tokens of steps, and levels of engines. Out: the series that the live page draws. Parts double in length when there
-//! would be too many.
+//! Adds up requests as they are folded, tokens of steps, and levels of engines. Returns the series that the live page
+//! draws. If there are too many parts, their length doubles.
 
 use super::live_fold::Levels;
 use crate::table::{Metric, Request, RequestStatus};
@@ -11,23 +11,23 @@ use std::iter::repeat_n;
 
 /// Maximum number of parts.
 const PARTS: usize = 500;
-/// Length of a part at first.
+/// Initial length of a part, in ns.
 const FIRST_NS: i64 = 100_000_000;
 
 /// Sums of one part of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     arrived: u64,
-    /// Requests that ended, among those whose arrival is known.
+    /// Number of requests that ended, if their arrival is known.
     ended: u64,
     ok: u64,
-    /// Tokens of the answers of requests that ended.
+    /// Output tokens of requests that ended.
     output_tokens: u64,
-    /// Tokens of answers that engines put into their steps.
+    /// Decode tokens that engines put into their steps.
     decode_tokens: u64,
-    /// Requests whose first token came in this part.
+    /// Number of requests that got their first token in this part.
     first_tokens: u64,
-    /// Sum of the TTFT of the requests in `first_tokens`.
+    /// Sum of the TTFT of these requests.
     ttft_ns: i64,
 }
 
@@ -47,11 +47,11 @@ impl Part {
 /// The parts of a run so far.
 #[derive(Clone, Debug)]
 pub(super) struct Past {
-    /// Start of the first part, once any moment is known.
+    /// Start of the first part, once any time is known.
     from_ns: Option<i64>,
     part_ns: i64,
     parts: Vec<Part>,
-    /// The last levels of each engine in each part.
+    /// Last levels of each engine in each part.
     levels: BTreeMap<u32, Vec<Levels>>,
 }
 
@@ -67,21 +67,21 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Takes a request.
-    pub(super) fn take(&mut self, request: &Request) {
+    /// Adds a request.
+    pub(super) fn add_request(&mut self, request: &Request) {
         let begin_ns = request.begin_ns();
         if let Some(part) = begin_ns.and_then(|ns| self.part(ns)) {
             part.arrived += 1;
         }
-        let ttft = Metric::Ttft.of(request).zip(request.ttft_end_ns());
+        let ttft = Metric::Ttft.value(request).zip(request.ttft_end_ns());
         if let Some((ttft_ns, ns)) = ttft
             && let Some(part) = self.part(ns)
         {
             part.first_tokens += 1;
             part.ttft_ns = part.ttft_ns.saturating_add(ttft_ns);
         }
-        let ended = |of: &Request| of.status != RequestStatus::Unfinished;
-        let end_ns = request.finished_ns.filter(|_| ended(request));
+        let is_ended = request.status != RequestStatus::Unfinished;
+        let end_ns = request.finished_ns.filter(|_| is_ended);
         if let Some(part) = end_ns.and_then(|ns| self.part(ns)) {
             part.ended += u64::from(begin_ns.is_some());
             part.ok += u64::from(request.status == RequestStatus::Ok);
@@ -90,45 +90,45 @@ impl Past {
         }
     }
 
-    /// Takes tokens that an engine put into a step.
-    pub(super) fn take_tokens(&mut self, ns: i64, tokens: u64) {
+    /// Adds tokens that an engine put into a step.
+    pub(super) fn add_tokens(&mut self, ns: i64, tokens: u64) {
         if let Some(part) = self.part(ns) {
             part.decode_tokens = part.decode_tokens.saturating_add(tokens);
         }
     }
 
-    /// Returns the levels of an engine in the part of a moment.
+    /// Returns the levels of an engine in the part that contains a time.
     pub(super) fn levels(&mut self, engine: u32, ns: i64) -> Option<&mut Levels> {
-        let place = self.place(ns)?;
+        let index = self.part_index(ns)?;
         let levels = self.levels.entry(engine).or_default();
-        if levels.len() <= place {
-            levels.resize(place + 1, Levels::default());
+        if levels.len() <= index {
+            levels.resize(index + 1, Levels::default());
         }
-        levels.get_mut(place)
+        levels.get_mut(index)
     }
 
     fn part(&mut self, ns: i64) -> Option<&mut Part> {
-        let place = self.place(ns)?;
-        if self.parts.len() <= place {
-            self.parts.resize(place + 1, Part::default());
+        let index = self.part_index(ns)?;
+        if self.parts.len() <= index {
+            self.parts.resize(index + 1, Part::default());
         }
-        self.parts.get_mut(place)
+        self.parts.get_mut(index)
     }
 
-    /// Returns the number of the part of a moment. Parts become longer until there is room for it.
-    fn place(&mut self, ns: i64) -> Option<usize> {
+    /// Returns the index of the part that contains a time. Parts become longer until there is room for it.
+    fn part_index(&mut self, ns: i64) -> Option<usize> {
         let mut from_ns = *self.from_ns.get_or_insert(ns);
         loop {
-            let place = ns.checked_sub(from_ns)?.div_euclid(self.part_ns);
-            let before = usize::try_from(place.checked_neg()?).unwrap_or(0);
+            let index = ns.checked_sub(from_ns)?.div_euclid(self.part_ns);
+            let before = usize::try_from(index.checked_neg()?).unwrap_or(0);
             let levels = self.levels.values().map(Vec::len).max();
             let used = self.parts.len().max(levels.unwrap_or(0));
-            if place < PARTS as i64 && used.saturating_add(before) <= PARTS {
+            if index < PARTS as i64 && used.saturating_add(before) <= PARTS {
                 if before > 0 {
-                    from_ns = from_ns.checked_add(place.checked_mul(self.part_ns)?)?;
-                    self.begin_earlier(from_ns, before);
+                    from_ns = from_ns.checked_add(index.checked_mul(self.part_ns)?)?;
+                    self.start_earlier(from_ns, before);
                 }
-                return usize::try_from(place.max(0)).ok();
+                return usize::try_from(index.max(0)).ok();
             }
             self.part_ns = self.part_ns.checked_mul(2)?;
             self.parts = joined(&self.parts, |part, next| part.with(next));
@@ -138,8 +138,8 @@ impl Past {
         }
     }
 
-    /// Inserts empty parts at the front, because an earlier moment may be read later.
-    fn begin_earlier(&mut self, from_ns: i64, parts: usize) {
+    /// Inserts empty parts at the front, because an earlier time may be read later.
+    fn start_earlier(&mut self, from_ns: i64, parts: usize) {
         self.from_ns = Some(from_ns);
         self.parts.splice(..0, repeat_n(Part::default(), parts));
         for levels in self.levels.values_mut() {
@@ -147,9 +147,9 @@ impl Past {
         }
     }
 
-    /// Returns the whole parts from the first request until `end_ns`.
+    /// Returns the series of whole parts from the first request until `end_ns`.
     pub(super) fn series(mut self, end_ns: i64) -> LivePast {
-        let end = self.place(end_ns).unwrap_or(self.parts.len());
+        let end = self.part_index(end_ns).unwrap_or(self.parts.len());
         self.parts.resize(end, Part::default());
         let first = self.parts.iter().position(|part| part.arrived > 0);
         let first = first.unwrap_or(0);
@@ -162,11 +162,13 @@ impl Past {
             part_ns: self.part_ns,
             ..LivePast::default()
         };
-        for (place, part) in self.parts.iter().enumerate().skip(first) {
+        for (index, part) in self.parts.iter().enumerate().skip(first) {
             arrived += part.arrived;
             ended += part.ended;
-            let known = |of: fn(&Levels) -> Option<(i64, u32)>| {
-                let engines = levels.iter().filter_map(move |levels| of(&levels[place]));
+            let sum_and_count = |level: fn(&Levels) -> Option<(i64, u32)>| {
+                let engines = levels
+                    .iter()
+                    .filter_map(move |levels| level(&levels[index]));
                 let values = engines.map(|(_, value)| f64::from(value));
                 values
                     .map(|value| (value, 1.0))
@@ -179,11 +181,12 @@ impl Past {
             };
             past.in_flight.push(arrived.saturating_sub(ended));
             past.running
-                .push(known(|of| of.running).map(|(sum, _)| sum));
+                .push(sum_and_count(|levels| levels.running).map(|(sum, _)| sum));
             past.waiting
-                .push(known(|of| of.waiting).map(|(sum, _)| sum));
-            past.kv_used
-                .push(known(|of| of.kv_used).map(|(sum, engines)| sum / engines / 1e3));
+                .push(sum_and_count(|levels| levels.waiting).map(|(sum, _)| sum));
+            past.kv_used.push(
+                sum_and_count(|levels| levels.kv_used).map(|(sum, engines)| sum / engines / 1e3),
+            );
             past.requests_per_s.push(part.ok as f64 / seconds);
             past.output_tokens_per_s.push(tokens as f64 / seconds);
             let ttft = part.ttft_ns as f64 / part.first_tokens as f64;
@@ -193,41 +196,41 @@ impl Past {
     }
 }
 
-/// Returns half as many values, each of which combines two neighbours.
+/// Halves the number of values by joining pairs of neighbours.
 fn joined<T: Copy>(values: &[T], join: fn(T, &T) -> T) -> Vec<T> {
     let pairs = values.chunks(2);
     let joined = pairs.map(|pair| pair[1..].iter().fold(pair[0], join));
     joined.collect()
 }
 
-/// Returns the levels at the end of each part: the last ones that are known by then.
+/// Returns the levels at the end of each part. A part without new levels keeps the previous ones.
 fn carried(levels: &[Levels], parts: usize) -> Vec<Levels> {
     let mut last = Levels::default();
-    let at = |place: usize| {
-        last = levels.get(place).map_or(last, |next| last.later(next));
+    let at = |index: usize| {
+        last = levels.get(index).map_or(last, |next| last.later(next));
         last
     };
     (0..parts).map(at).collect()
 }
 
-/// A run from its first request until now, in equal parts. Each value is about one part.
+/// A run from its first request until now, in equal parts. Each value belongs to one part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LivePast {
     /// Length of a part, in ns.
     pub part_ns: i64,
-    /// Requests in flight at the end of each part.
+    /// Number of requests in flight at the end of each part.
     pub in_flight: Vec<u64>,
-    /// Requests that run in the engines, by their last counts.
+    /// Number of running requests, by the last counts of all engines.
     pub running: Vec<Option<f64>>,
-    /// Requests that wait in the engines' queues.
+    /// Number of queued requests, by the last counts of all engines.
     pub waiting: Vec<Option<f64>>,
-    /// Share of the KV cache in use, averaged over the engines.
+    /// Share of the KV cache that is used, averaged over the engines.
     pub kv_used: Vec<Option<f64>>,
-    /// Requests that were answered per second.
+    /// Answered requests per second.
     pub requests_per_s: Vec<f64>,
-    /// Output tokens per second: from the engines' steps, or else from the requests that ended.
+    /// Output tokens per second. They come from the engines' steps, or else from the requests that ended.
     pub output_tokens_per_s: Vec<f64>,
-    /// Mean TTFT of the requests whose first token came in the part.
+    /// Mean TTFT in ns of the requests that got their first token in the part.
     pub ttft_ns: Vec<Option<f64>>,
 }
 
@@ -237,8 +240,8 @@ mod tests {
 
     const SECOND_NS: i64 = 1_000_000_000;
 
-    /// Takes a request from one moment until another, if it has an end.
-    fn take(past: &mut Past, from_ns: i64, to_ns: Option<i64>) {
+    /// Adds a request that starts and, unless `to_ns` is `None`, ends.
+    fn add_request(past: &mut Past, from_ns: i64, to_ns: Option<i64>) {
         past.part(from_ns).unwrap().arrived += 1;
         if let Some(part) = to_ns.and_then(|ns| past.part(ns)) {
             part.ended += 1;
@@ -246,15 +249,15 @@ mod tests {
         }
     }
 
-    /// The start comes last, and the axis does not begin with the run.
+    /// The start is added last, and the trace's clock does not start with the run.
     #[test]
     fn a_long_run_has_no_more_parts_and_the_same_sums() {
         let mut past = Past::default();
         let at = |second: i64| (500_000 + second) * SECOND_NS;
         for second in (1_000..2_000).chain(0..1_000) {
             let end_ns = (second < 1_990).then_some(at(second));
-            take(&mut past, at(second), end_ns);
-            past.take_tokens(at(second), 7);
+            add_request(&mut past, at(second), end_ns);
+            past.add_tokens(at(second), 7);
         }
         for (engine, second, running) in [(3, 0, 2), (3, 1, 4), (4, 900, 1)] {
             let levels = past.levels(engine, at(second)).unwrap();
@@ -276,8 +279,8 @@ mod tests {
     #[test]
     fn a_run_begins_with_its_first_request() {
         let mut past = Past::default();
-        past.take_tokens(FIRST_NS, 1);
-        take(&mut past, 5 * FIRST_NS, None);
+        past.add_tokens(FIRST_NS, 1);
+        add_request(&mut past, 5 * FIRST_NS, None);
         assert_eq!(past.series(8 * FIRST_NS + 1).in_flight, [1, 1, 1]);
     }
 }

@@ -1,10 +1,11 @@
-//! A run that is over, read as a whole: the figures of its report.
+//! Figures of a run that is over, from a report on the whole run.
 
 use super::histogram::{Histogram, TOKEN_BOUNDS};
 use super::live_names::{LiveName, top_names};
 use super::live_requests::RequestSums;
 use super::live_stats::{
-    Called, LiveBehind, LiveDevice, LiveEngine, LiveRecorded, LiveStats, live_engine, live_request,
+    LiveDevice, LiveEngine, LiveLag, LiveRecorded, LiveStats, ProcessLabel, live_engine,
+    live_request,
 };
 use crate::options::ReportOptions;
 use crate::read::{Streams, fold};
@@ -13,12 +14,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use trace_merge::{Error, Options, Progress, Runs, events};
 
-/// A run with more events is not read again at its end.
+/// Maximum number of events of a run that is read again at its end.
 const MOST_EVENTS: u64 = 20_000_000;
-/// Threads that read it: others may need the machine.
+/// Number of threads that read the run. It is small because other programs may need the machine.
 const THREADS: usize = 2;
 
-/// The figures of a report. Figures that only a live run has are empty.
+/// Figures of a report. Figures that only a live run has are empty.
 #[derive(Debug)]
 pub(super) struct WholeRun(LiveStats);
 
@@ -39,29 +40,29 @@ impl WholeRun {
         let ((report, gaps), _) = events::read(&options, &Progress::default(), |events| {
             let mut gaps = Histogram::new(&TOKEN_BOUNDS);
             let streams = Streams {
-                of_gap: Some(&mut |ns| gaps.take(ns)),
+                on_gap: Some(&mut |ns| gaps.add_value(ns)),
                 ..Streams::default()
             };
             let report = fold(events, &report_options, streams)?;
             Ok::<_, Error>((report, gaps))
         })?;
-        Ok(WholeRun::of(report, gaps))
+        Ok(WholeRun::from_report(report, gaps))
     }
 
-    fn of(report: RunReport, gaps: Histogram) -> WholeRun {
+    fn from_report(report: RunReport, gaps: Histogram) -> WholeRun {
         let (engine, device, names_of) = (engines(&report), devices(&report), report.names.len());
         let newest_ns = report.recorded.wall_ns;
         let mut sums = RequestSums::default();
         for request in report.request {
-            sums.take(request, &[]);
+            sums.add_request(request, &[]);
         }
         sums.sort();
         sums.all.itl = gaps;
         let mut lost = BTreeMap::new();
         for loss in &report.recorded.losses {
-            let of_cause = lost.entry(loss.cause.clone()).or_default();
+            let count = lost.entry(loss.cause.clone()).or_default();
             let counts = [loss.events, loss.changed, loss.processes];
-            *of_cause = counts.into_iter().fold(*of_cause, u64::saturating_add);
+            *count = counts.into_iter().fold(*count, u64::saturating_add);
         }
         let listed = |requests: &[_]| {
             let requests = requests.iter();
@@ -85,16 +86,16 @@ impl WholeRun {
                 lost,
                 ..LiveRecorded::default()
             },
-            behind: LiveBehind {
+            behind: LiveLag {
                 damaged_lines: report.recorded.damaged,
-                ..LiveBehind::default()
+                ..LiveLag::default()
             },
             ..LiveStats::default()
         })
     }
 
-    /// Returns these figures, and takes the ones that only a live run has from `live`.
-    pub(super) fn completed(&self, live: LiveStats) -> LiveStats {
+    /// Returns these figures, completed with the ones from `live` that only a live run has.
+    pub(super) fn complete(&self, live: LiveStats) -> LiveStats {
         let mut stats = self.0.clone();
         for engine in &mut stats.engine {
             let is_same = |one: &&LiveEngine| (&one.name, one.pid) == (&engine.name, engine.pid);
@@ -131,7 +132,7 @@ impl WholeRun {
     }
 }
 
-fn called(report: &RunReport, process: usize) -> Called {
+fn label(report: &RunReport, process: usize) -> ProcessLabel {
     let name = report.process_name(process);
     let process = report.recorded.processes.get(process);
     let pid = process.and_then(|process| u32::try_from(process.pid).ok());
@@ -142,23 +143,23 @@ fn called(report: &RunReport, process: usize) -> Called {
 fn engines(report: &RunReport) -> Vec<LiveEngine> {
     let engines = report.batching.iter();
     engines
-        .map(|of| live_engine(called(report, of.process), of))
+        .map(|batching| live_engine(label(report, batching.process), batching))
         .collect()
 }
 
 fn devices(report: &RunReport) -> Vec<LiveDevice> {
     report
         .timed()
-        .map(|of| {
-            let (name, pid, host) = called(report, of.process);
+        .map(|time| {
+            let (name, pid, host) = label(report, time.process);
             LiveDevice {
                 name,
                 pid,
                 host,
-                is_runner: of.is_runner,
-                slices: of.slices,
-                busy_ns: of.busy_ns,
-                wall_ns: of.wall_ns,
+                is_runner: time.is_runner,
+                slices: time.slices,
+                busy_ns: time.busy_ns,
+                wall_ns: time.wall_ns,
                 busy_10_s: 0.0,
                 busy_60_s: 0.0,
             }
@@ -166,21 +167,21 @@ fn devices(report: &RunReport) -> Vec<LiveDevice> {
         .collect()
 }
 
-/// Those with the most time.
+/// Returns the names with the most time.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the mean of durations times their number is their sum"
 )]
-fn names(of: Vec<NameTime>) -> Vec<LiveName> {
-    let name = |of: NameTime| LiveName {
-        row: of.row_kind,
-        category: of.category,
-        name: of.name,
-        ncall: of.duration.n,
-        total_ns: (of.duration.mean_ns * of.duration.n as f64).round() as i64,
-        max_ns: of.duration.max_ns,
+fn names(times: Vec<NameTime>) -> Vec<LiveName> {
+    let name = |time: NameTime| LiveName {
+        row: time.row_kind,
+        category: time.category,
+        name: time.name,
+        ncall: time.duration.n,
+        total_ns: (time.duration.mean_ns * time.duration.n as f64).round() as i64,
+        max_ns: time.duration.max_ns,
     };
-    let counted = of.into_iter().filter(|of| of.duration.n > 0);
+    let counted = times.into_iter().filter(|time| time.duration.n > 0);
     top_names(counted.map(name))
 }
 

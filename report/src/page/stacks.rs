@@ -1,13 +1,13 @@
-//! The stacks of a page: those that are wide enough to be seen.
+//! The stacks of a page, without those that are too narrow to see.
 
 use crate::table::{StackTime, subtrees_ns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A stack that takes less of its process's time than one in so many is not drawn.
+/// Minimum share of its process's time, as a divisor, for a stack to be drawn.
 const PARTS: i64 = 2_000;
 
-/// A stack, with the time of all that lies in it.
+/// A stack with the time of everything inside it.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct PageStack<'a> {
     parent: Option<usize>,
@@ -15,28 +15,28 @@ pub(super) struct PageStack<'a> {
     name: &'a str,
     ncall: u64,
     self_ns: i64,
-    /// The self times of this stack and of all in it.
+    /// Sum of the self times of this stack and of all stacks inside it.
     subtree_ns: i64,
 }
 
-/// The stacks that are wide enough to be seen, each behind the one around it.
+/// Returns the stacks that are wide enough to see, each after the stack around it.
 pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
     let subtree_ns = subtrees_ns(stacks);
-    let mut of_process: BTreeMap<usize, i64> = BTreeMap::new();
+    let mut process_ns: BTreeMap<usize, i64> = BTreeMap::new();
     let outermost = |(stack, _): &(&StackTime, &i64)| stack.parent.is_none();
     for (stack, ns) in stacks.iter().zip(&subtree_ns).filter(outermost) {
-        let sum = of_process.entry(stack.process).or_default();
+        let sum = process_ns.entry(stack.process).or_default();
         *sum = sum.saturating_add(*ns);
     }
-    let mut kept: Vec<PageStack<'_>> = Vec::new();
+    let mut drawn: Vec<PageStack<'_>> = Vec::new();
     let mut numbers: Vec<Option<usize>> = Vec::with_capacity(stacks.len());
     for (stack, subtree_ns) in stacks.iter().zip(subtree_ns) {
         let parent = stack.parent.map(|parent| numbers[parent]);
-        let is_wide = subtree_ns > 0 && subtree_ns >= of_process[&stack.process] / PARTS;
-        let is_kept = is_wide && parent != Some(None);
-        numbers.push(is_kept.then_some(kept.len()));
-        if is_kept {
-            kept.push(PageStack {
+        let is_wide = subtree_ns > 0 && subtree_ns >= process_ns[&stack.process] / PARTS;
+        let is_drawn = is_wide && parent != Some(None);
+        numbers.push(is_drawn.then_some(drawn.len()));
+        if is_drawn {
+            drawn.push(PageStack {
                 parent: parent.flatten(),
                 process: stack.process,
                 name: &stack.name,
@@ -46,7 +46,7 @@ pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
             });
         }
     }
-    kept
+    drawn
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
     use crate::table::RowKind;
 
     #[test]
-    fn what_is_too_narrow_goes_with_all_in_it() {
+    fn narrow_stacks_are_left_out_with_their_children() {
         let stack = |parent, name: &str, tsub_ns| StackTime {
             parent,
             process: 3,

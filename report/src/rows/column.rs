@@ -3,28 +3,29 @@
 use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 
-/// The way a column gets its value from a row, which also gives the type of the column. Each value may be unknown.
+/// Function that reads a column's value from a row. The variant gives the type of the column. Each value may be
+/// unknown.
 #[derive(Debug)]
 pub enum Getter<R> {
     /// A whole number, such as a time in ns from the start of the trace.
     Int(fn(&R) -> Option<i64>),
     /// A count.
     Count(fn(&R) -> Option<u64>),
-    /// A duration in ns. The column has it in µs.
+    /// A duration in ns. The column contains µs.
     Us(fn(&R) -> Option<i64>),
-    /// A duration in ns that is computed, such as a mean.
+    /// A computed duration in ns, such as a mean. The column contains µs.
     RealUs(fn(&R) -> Option<f64>),
     /// A text.
     Text(fn(&R) -> Option<&str>),
-    /// A process, by its number among [`Recorded::processes`](crate::Recorded::processes). In Parquet there is a column for its name, and another one for its
-    /// `upid`, which is called as given here.
+    /// A process, by its number among [`Recorded::processes`](crate::Recorded::processes). In Parquet, the column
+    /// contains its name, and another column with the given name contains its `upid`.
     Process(&'static str, fn(&R) -> Option<usize>),
 }
 
-/// A column of a table with rows of type `R`: the name, with the unit, and the way to its value.
+/// A column of a table with rows of type `R`: its name with the unit, and the function that reads its value.
 pub type FigureColumn<R> = (&'static str, Getter<R>);
 
-/// The value of a column in a row.
+/// Value of a column in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum FigureValue<'a> {
@@ -42,12 +43,12 @@ pub enum FigureValue<'a> {
 
 /// A row of a table.
 pub trait TableRow: Sized + 'static {
-    /// The name of the table.
+    /// Name of the table.
     const TABLE: &'static str;
-    /// Its columns.
+    /// Columns of the table.
     const COLUMNS: &'static [FigureColumn<Self>];
 
-    /// Returns the process on whose host the row was recorded, if there is one.
+    /// Returns the process on whose host the row was recorded, if any.
     fn process(&self) -> Option<usize>;
 }
 
@@ -67,7 +68,7 @@ impl<R> Getter<R> {
     }
 }
 
-/// Returns a figure of a distribution, if it has values.
-pub(super) fn figure<T>(of: &Quantiles, get: fn(&Quantiles) -> T) -> Option<T> {
-    (of.n > 0).then(|| get(of))
+/// Returns a figure of a distribution, or `None` if it has no values.
+pub(super) fn figure<T>(figures: &Quantiles, get: fn(&Quantiles) -> T) -> Option<T> {
+    (figures.n > 0).then(|| get(figures))
 }

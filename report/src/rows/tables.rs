@@ -1,4 +1,4 @@
-//! The tables, and the seam through which rows leave the fold.
+//! Tables of the report, and the interface through which their rows leave the fold.
 
 use super::column::Getter::{Count, Int, Process, RealUs, Text, Us};
 use super::column::{FigureColumn, TableRow, figure};
@@ -11,12 +11,12 @@ use serde::{Serialize, Serializer};
 use std::io;
 use std::sync::Arc;
 
-/// Lists columns, each with the way to its value.
+/// Lists columns, each with the function that reads its value.
 macro_rules! columns {
     ($($name:literal => $getter:expr,)*) => { &[$(($name, $getter)),*] };
 }
 
-/// A device, or a worker whose device is not recorded: how busy it was, and who feeds it.
+/// A device, or a worker whose device is not recorded: how busy it was, and which processes feed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceRow {
     time: DeviceTime,
@@ -28,8 +28,8 @@ impl DeviceRow {
     /// Returns the rows of a report.
     pub fn all(report: &RunReport) -> Vec<DeviceRow> {
         let row = |time: &DeviceTime| {
-            let is_its = |idle: &&DeviceIdle| idle.process == time.process;
-            let idle = report.idle.iter().find(is_its);
+            let is_same_device = |idle: &&DeviceIdle| idle.process == time.process;
+            let idle = report.idle.iter().find(is_same_device);
             DeviceRow {
                 time: time.clone(),
                 worker: idle.map(|idle| idle.worker),
@@ -63,11 +63,11 @@ impl TableRow for DeviceRow {
         "longest_gap_us" => Us(|row| Some(row.time.longest_gap_ns)),
         "longest_gap_at_ns" => Int(|row| Some(row.time.longest_gap_at_ns)),
         "launches" => Count(|row| Some(row.time.launch_delay.n)),
-        "launch_delay_mean_us" => RealUs(|row| row.delay(|of| of.mean_ns)),
-        "launch_delay_p50_us" => RealUs(|row| row.delay(|of| of.p50_ns)),
-        "launch_delay_p90_us" => RealUs(|row| row.delay(|of| of.p90_ns)),
-        "launch_delay_p99_us" => RealUs(|row| row.delay(|of| of.p99_ns)),
-        "launch_delay_max_us" => Us(|row| row.delay(|of| of.max_ns)),
+        "launch_delay_mean_us" => RealUs(|row| row.delay(|delay| delay.mean_ns)),
+        "launch_delay_p50_us" => RealUs(|row| row.delay(|delay| delay.p50_ns)),
+        "launch_delay_p90_us" => RealUs(|row| row.delay(|delay| delay.p90_ns)),
+        "launch_delay_p99_us" => RealUs(|row| row.delay(|delay| delay.p99_ns)),
+        "launch_delay_max_us" => Us(|row| row.delay(|delay| delay.max_ns)),
         "early_slices" => Count(|row| Some(row.time.early_slices)),
         "early_us" => Us(|row| Some(row.time.early_ns)),
     ];
@@ -77,20 +77,20 @@ impl TableRow for DeviceRow {
     }
 }
 
-/// A time in which a device was idle for one cause. A gap between two slices may have several intervals.
+/// A time in which a device was idle for one cause. A gap between two slices may consist of several intervals.
 ///
 /// Intervals sort by device, then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IdleInterval {
-    /// The device, or the worker whose device is not recorded, by its number among the processes.
+    /// Process number of the device, or of the worker whose device is not recorded.
     pub process: usize,
-    /// The start, in ns from the start of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// The duration.
+    /// Duration in ns.
     pub dur_ns: i64,
-    /// The start of the gap between two slices that it is a part of.
+    /// Start of the gap that contains the interval.
     pub gap_start_ns: i64,
-    /// The cause.
+    /// Cause of the idle time.
     pub cause: IdleCause,
 }
 
@@ -124,11 +124,11 @@ impl TableRow for NameTime {
         "tavg_us" => RealUs(|name| (name.ncall > 0).then_some(name.tavg_ns)),
         "ttot_cpu_us" => Us(|name| name.ttot_cpu_ns),
         "tsub_cpu_us" => Us(|name| name.tsub_cpu_ns),
-        "min_us" => Us(|name| figure(&name.duration, |of| of.min_ns)),
-        "p50_us" => RealUs(|name| figure(&name.duration, |of| of.p50_ns)),
-        "p90_us" => RealUs(|name| figure(&name.duration, |of| of.p90_ns)),
-        "p99_us" => RealUs(|name| figure(&name.duration, |of| of.p99_ns)),
-        "max_us" => Us(|name| figure(&name.duration, |of| of.max_ns)),
+        "min_us" => Us(|name| figure(&name.duration, |figures| figures.min_ns)),
+        "p50_us" => RealUs(|name| figure(&name.duration, |figures| figures.p50_ns)),
+        "p90_us" => RealUs(|name| figure(&name.duration, |figures| figures.p90_ns)),
+        "p99_us" => RealUs(|name| figure(&name.duration, |figures| figures.p99_ns)),
+        "max_us" => Us(|name| figure(&name.duration, |figures| figures.max_ns)),
         "max_concurrency" => Count(|name| name.max_concurrency),
         "unfinished" => Count(|name| Some(name.unfinished)),
         "crossing" => Count(|name| Some(name.crossing)),
@@ -142,22 +142,22 @@ impl TableRow for NameTime {
 impl TableRow for Request {
     const TABLE: &'static str = "request";
     const COLUMNS: &'static [FigureColumn<Request>] = columns![
-        "request_id" => Text(|of| Some(&of.request_id)),
-        "process" => Process("upid", |of| of.process),
-        "status" => Text(|of| Some(of.status.name())),
-        "reason" => Text(|of| of.reason.as_deref()),
-        "arrival_ns" => Int(|of| of.arrival_ns),
-        "received_ns" => Int(|of| of.received_ns),
-        "read_ns" => Int(|of| of.read_ns),
-        "preprocessed_ns" => Int(|of| of.preprocessed_ns),
-        "queued_ns" => Int(|of| of.queued_ns),
-        "scheduled_ns" => Int(|of| of.scheduled_ns),
-        "engine_first_token_ns" => Int(|of| of.engine_first_token_ns),
-        "first_token_ns" => Int(|of| of.first_token_ns),
-        "first_chunk_ns" => Int(|of| of.first_chunk_ns),
-        "last_token_ns" => Int(|of| of.last_token_ns),
-        "answered_ns" => Int(|of| of.answered_ns),
-        "finished_ns" => Int(|of| of.finished_ns),
+        "request_id" => Text(|request| Some(&request.request_id)),
+        "process" => Process("upid", |request| request.process),
+        "status" => Text(|request| Some(request.status.name())),
+        "reason" => Text(|request| request.reason.as_deref()),
+        "arrival_ns" => Int(|request| request.arrival_ns),
+        "received_ns" => Int(|request| request.received_ns),
+        "read_ns" => Int(|request| request.read_ns),
+        "preprocessed_ns" => Int(|request| request.preprocessed_ns),
+        "queued_ns" => Int(|request| request.queued_ns),
+        "scheduled_ns" => Int(|request| request.scheduled_ns),
+        "engine_first_token_ns" => Int(|request| request.engine_first_token_ns),
+        "first_token_ns" => Int(|request| request.first_token_ns),
+        "first_chunk_ns" => Int(|request| request.first_chunk_ns),
+        "last_token_ns" => Int(|request| request.last_token_ns),
+        "answered_ns" => Int(|request| request.answered_ns),
+        "finished_ns" => Int(|request| request.finished_ns),
         "queue_us" => Us(Request::queue_ns),
         "prefill_us" => Us(Request::prefill_ns),
         "decode_us" => Us(Request::decode_ns),
@@ -167,21 +167,21 @@ impl TableRow for Request {
         "tpot_us" => Us(Request::tpot_ns),
         "e2e_us" => Us(Request::e2e_ns),
         "application_e2e_us" => Us(Request::application_e2e_ns),
-        "part_socket_us" => Us(|of| of.part_ns("socket")),
-        "part_http_us" => Us(|of| of.part_ns("HTTP")),
-        "part_preprocess_us" => Us(|of| of.part_ns("preprocess")),
-        "part_ipc_us" => Us(|of| of.part_ns("IPC")),
-        "part_frontend_us" => Us(|of| of.part_ns("frontend")),
-        "part_queue_us" => Us(|of| of.part_ns("queue")),
-        "part_prefill_us" => Us(|of| of.part_ns("prefill")),
-        "part_decode_us" => Us(|of| of.part_ns("decode")),
-        "part_return_us" => Us(|of| of.part_ns("return")),
-        "part_answer_us" => Us(|of| of.part_ns("answer")),
-        "prompt_tokens" => Count(|of| of.prompt_tokens),
-        "cached_tokens" => Count(|of| of.cached_tokens),
-        "output_tokens" => Count(|of| of.output_tokens),
-        "preemptions" => Count(|of| Some(of.preemptions)),
-        "preempted_us" => Us(|of| Some(of.preempted_ns)),
+        "part_socket_us" => Us(|request| request.part_ns("socket")),
+        "part_http_us" => Us(|request| request.part_ns("HTTP")),
+        "part_preprocess_us" => Us(|request| request.part_ns("preprocess")),
+        "part_ipc_us" => Us(|request| request.part_ns("IPC")),
+        "part_frontend_us" => Us(|request| request.part_ns("frontend")),
+        "part_queue_us" => Us(|request| request.part_ns("queue")),
+        "part_prefill_us" => Us(|request| request.part_ns("prefill")),
+        "part_decode_us" => Us(|request| request.part_ns("decode")),
+        "part_return_us" => Us(|request| request.part_ns("return")),
+        "part_answer_us" => Us(|request| request.part_ns("answer")),
+        "prompt_tokens" => Count(|request| request.prompt_tokens),
+        "cached_tokens" => Count(|request| request.cached_tokens),
+        "output_tokens" => Count(|request| request.output_tokens),
+        "preemptions" => Count(|request| Some(request.preemptions)),
+        "preempted_us" => Us(|request| Some(request.preempted_ns)),
     ];
 
     fn process(&self) -> Option<usize> {
@@ -189,7 +189,7 @@ impl TableRow for Request {
     }
 }
 
-/// The JSON has a member for each column.
+/// Writes one JSON member per column.
 impl Serialize for Request {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(Request::COLUMNS.len()))?;
@@ -201,11 +201,12 @@ impl Serialize for Request {
 }
 
 named_enum! {
-    /// The kind of process that recorded a step.
+    /// Kind of process that recorded a step.
     pub StepRole {
-    /// A worker: the span of the step. A step inside another one of its process is not counted again.
+    /// A worker, which recorded a span. A step inside another one of its process is not counted again.
     Worker = "worker",
-    /// An engine: the counter of the tokens that it put into a step. The step lasts from the counter's previous value.
+    /// An engine, which recorded a counter with the tokens of the step. The step starts at the counter's previous
+    /// value.
     Engine = "engine",
     }
 }
@@ -213,21 +214,21 @@ named_enum! {
 /// A step of a worker or an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRow {
-    /// The process, by its number.
+    /// Number of the process.
     pub process: usize,
-    /// The kind of the process.
+    /// Kind of the process.
     pub role: StepRole,
-    /// The name of its span. An engine's step has none.
+    /// Name of the span. An engine's step has none.
     pub name: Option<Arc<str>>,
-    /// The start, in ns from the start of the trace.
+    /// Start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// The duration; `None` if an engine's step follows a pause.
+    /// Duration in ns, or `None` if an engine's step follows a pause.
     pub dur_ns: Option<i64>,
-    /// The number of its requests, if it names them.
+    /// Number of requests that the span names.
     pub requests: Option<u64>,
-    /// Tokens of prompts in it, if the engine counts them.
+    /// Number of prompt tokens in the step, if the engine counts them.
     pub prefill_tokens: Option<u64>,
-    /// Tokens of answers in it, if the engine counts them.
+    /// Number of output tokens in the step, if the engine counts them.
     pub decode_tokens: Option<u64>,
 }
 
@@ -249,24 +250,24 @@ impl TableRow for StepRow {
     }
 }
 
-/// Receives the rows of tables that are too long to be kept in memory, while a run is folded. The rows of a table come in the order of their processes and
-/// start times; of a process that is worker and engine, the steps of the worker come first.
+/// Receiver of table rows that are too many for memory, while a run is folded. The rows of a table are ordered by
+/// process and start time. If a process is both worker and engine, its worker steps come first.
 pub trait RowSink {
-    /// Takes what was recorded, before any row.
+    /// Receives what was recorded, before any row.
     ///
     /// # Errors
-    /// If rows cannot be stored.
+    /// Returns an error if rows cannot be stored.
     fn begin(&mut self, recorded: &Recorded) -> io::Result<()>;
 
-    /// Takes a step.
+    /// Receives a step.
     ///
     /// # Errors
-    /// If it cannot be stored.
+    /// Returns an error if the step cannot be stored.
     fn step(&mut self, step: &StepRow) -> io::Result<()>;
 
-    /// Takes an idle interval.
+    /// Receives an idle interval.
     ///
     /// # Errors
-    /// If it cannot be stored.
+    /// Returns an error if the interval cannot be stored.
     fn idle(&mut self, interval: &IdleInterval) -> io::Result<()>;
 }

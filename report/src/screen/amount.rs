@@ -1,10 +1,10 @@
-//! Amounts and tables as people read them.
+//! Formats amounts and tables for people.
 
 use super::width::columns as columns_of;
 pub(super) use crate::amount::duration;
 use std::ops::Range;
 
-/// A number with its thousands apart.
+/// Formats a number with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -17,13 +17,13 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A count and its word.
+/// Formats a number with the word that it counts, in singular or plural.
 pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     let word = if number == 1 { one } else { many };
     format!("{} {word}", grouped(number))
 }
 
-/// A part of a whole.
+/// Formats a part of a whole as a percentage.
 pub(super) fn share(part: f64, whole: f64) -> String {
     match whole > 0.0 {
         true => format!("{:.1} %", 100.0 * part / whole),
@@ -31,23 +31,24 @@ pub(super) fn share(part: f64, whole: f64) -> String {
     }
 }
 
-/// Returns a part of a whole as a short percentage: whole numbers from 10 on.
+/// Formats a share as a short percentage: with one digit after the point below 10 %, otherwise with none.
 pub(super) fn percent(part: f64) -> String {
     let digits = usize::from(100.0 * part < 9.95);
     format!("{:.digits$} %", 100.0 * part)
 }
 
-/// Returns the cells of a table's head, which `|` separates.
+/// Splits the head of a table into its cells at `|`.
 pub(super) fn cells(head: &str) -> Vec<String> {
     head.split('|').map(str::to_owned).collect()
 }
 
-/// Returns rows of cells with aligned columns: the figures in these columns to the right, the words in the others to the left. Each row is indented.
+/// Formats rows of cells with aligned columns. The columns in `figures` are aligned to the right, the others to the
+/// left. Each row is indented.
 pub(super) fn table(rows: &[Vec<String>], figures: Range<usize>) -> String {
     aligned(rows, "  ", |column| figures.contains(&column))
 }
 
-/// Returns the same table without the columns that are empty or 0 in every row after the head.
+/// Formats a table, leaving out columns that are empty or 0 in every row below the head.
 pub(super) fn figures_table(rows: &[Vec<String>], figures: Range<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let has_value = |column: &usize| {
@@ -56,13 +57,13 @@ pub(super) fn figures_table(rows: &[Vec<String>], figures: Range<usize>) -> Stri
         let is_blank = |cell: &String| cell.is_empty() || is_figure && is_zero(cell);
         *column == 0 || !cells.into_iter().all(is_blank)
     };
-    let kept: Vec<usize> = (0..columns).filter(has_value).collect();
+    let shown: Vec<usize> = (0..columns).filter(has_value).collect();
     let cells = |row: &Vec<String>| -> Vec<String> {
-        let cells = kept.iter().filter_map(|column| row.get(*column));
+        let cells = shown.iter().filter_map(|column| row.get(*column));
         cells.cloned().collect()
     };
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    aligned(&rows, "  ", |column| figures.contains(&kept[column]))
+    aligned(&rows, "  ", |column| figures.contains(&shown[column]))
 }
 
 /// Returns true for an unknown amount, and for an amount of 0 with or without its unit.
@@ -71,7 +72,7 @@ fn is_zero(cell: &str) -> bool {
     cell == "–" || amount.trim_start_matches('±').parse() == Ok(0.0)
 }
 
-/// Returns rows of cells with aligned columns, each after this indent. Columns of figures are flush right.
+/// Formats rows of cells with aligned columns, each row after `indent`. Columns of figures are aligned to the right.
 pub fn aligned<R: AsRef<[String]>>(
     rows: &[R],
     indent: &str,

@@ -1,8 +1,8 @@
-//! The report on one screen: the verdict, and under it a few lines about each part of the run.
+//! The report on one screen: the verdict, followed by a few lines about each part of the run.
 
 mod figures;
 
-use super::look::Look;
+use super::options::ScreenOptions;
 use super::recorded::{missing, notes, serving, summary};
 use super::width::{LABEL, WIDTH, cut, filled, first_lines, labelled};
 use super::{findings, verdict};
@@ -11,12 +11,12 @@ use crate::table::RunReport;
 /// Maximum number of lines.
 const LINES: usize = 40;
 
-/// Last line of the screen, which says how to get more.
+/// Last line of the screen, with the options for more details.
 const MORE: &str = "more       --all: every table · --page: a page with charts · --names: functions · sa-profile sql";
 
-/// Returns the screen: at most 40 lines of at most 100 columns.
-pub fn brief(report: &RunReport, look: Look<'_>) -> String {
-    let mut recorded = labelled_missing(report, look);
+/// Returns the screen, with at most 40 lines of at most 100 columns.
+pub fn brief(report: &RunReport, options: ScreenOptions<'_>) -> String {
+    let mut recorded = labelled_missing(report, options);
     recorded.push(cut(
         &format!("recorded   {}", summary(&report.recorded)),
         WIDTH,
@@ -24,13 +24,16 @@ pub fn brief(report: &RunReport, look: Look<'_>) -> String {
     recorded.extend(serving(report));
     recorded.push(MORE.to_owned());
     let sections = [
-        verdict::lines(report, look),
-        findings::brief(report, look),
+        verdict::lines(report, options),
+        findings::brief(report, options),
         figures::requests(report),
         [figures::load(report), figures::devices(report)].concat(),
         recorded,
     ];
-    let sections: Vec<Vec<String>> = sections.into_iter().filter(|of| !of.is_empty()).collect();
+    let sections: Vec<Vec<String>> = sections
+        .into_iter()
+        .filter(|lines| !lines.is_empty())
+        .collect();
     let mut room = LINES.saturating_sub(sections.iter().map(Vec::len).sum());
     let mut out = String::new();
     for (nth, lines) in sections.iter().enumerate() {
@@ -46,8 +49,8 @@ pub fn brief(report: &RunReport, look: Look<'_>) -> String {
     out
 }
 
-/// Returns at most five lines on what is missing.
-fn labelled_missing(report: &RunReport, look: Look<'_>) -> Vec<String> {
+/// Returns at most five lines on missing data.
+fn labelled_missing(report: &RunReport, options: ScreenOptions<'_>) -> Vec<String> {
     let width = WIDTH - LABEL;
     let missing = missing(&report.recorded);
     let notes = notes(&report.recorded)
@@ -64,7 +67,7 @@ fn labelled_missing(report: &RunReport, look: Look<'_>) -> Vec<String> {
     lines.extend(first_lines(notes, 3));
     let mut lines = labelled("missing", &lines);
     if !missing.is_empty() {
-        lines[0] = lines[0].replacen("missing", &look.warning("missing"), 1);
+        lines[0] = lines[0].replacen("missing", &options.warning("missing"), 1);
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! One request, step or moment on one screen of at most 40 lines with at most 100 columns.
+//! One request, step or moment on one screen of at most 40 lines of at most 100 columns.
 
 mod one_moment;
 mod one_request;
@@ -9,17 +9,17 @@ use super::idle::words;
 use super::width::{WIDTH, columns, cut, shortened as short};
 use crate::table::{Detail, IdleCause, LoadAt, Place, SpanAt};
 
-/// Beginning of the line with the command.
+/// Start of the line with the command.
 const COMMAND: &str = "in Perfetto  ";
 
-/// Returns the screen. `run` is the run as `sa-profile open` takes it.
+/// Returns the screen. `run` is the argument with which `sa-profile open` shows the run.
 pub fn detail_text(detail: &Detail, run: &str) -> String {
     let text = match detail {
-        Detail::Request(of) => one_request::text(of, run),
-        Detail::Step(of) => one_step::text(of, run),
-        Detail::Moment(of) => one_moment::text(of, run),
+        Detail::Request(request) => one_request::text(request, run),
+        Detail::Step(step) => one_step::text(step, run),
+        Detail::Moment(moment) => one_moment::text(moment, run),
     };
-    // A command stays whole.
+    // A command must not be cut.
     let lines = text.lines().map(|line| match line.starts_with(COMMAND) {
         true => format!("{line}\n"),
         false => cut(line, WIDTH) + "\n",
@@ -27,7 +27,7 @@ pub fn detail_text(detail: &Detail, run: &str) -> String {
     lines.collect()
 }
 
-/// Joins words with `separator`, as many as fit into `most` columns.
+/// Joins as many words with `separator` as fit into `most` columns.
 fn fitting(words: impl IntoIterator<Item = String>, separator: &str, most: usize) -> String {
     let mut text = String::new();
     for word in words {
@@ -53,7 +53,7 @@ fn cause(cause: IdleCause) -> &'static str {
     words(cause).0
 }
 
-/// Returns the command that shows some time in Perfetto, with a margin of a tenth of it.
+/// Returns the command that shows a time range in Perfetto, with a margin of a tenth on each side.
 fn open_line(run: &str, place: Place) -> String {
     let margin_ns = place.dur_ns / 10 + 1_000;
     let from_ns = (place.from_ns - margin_ns).max(1_000);
@@ -63,7 +63,7 @@ fn open_line(run: &str, place: Place) -> String {
     format!("{COMMAND}sa-profile open {run} --at {at} --for {span}\n")
 }
 
-/// Returns the words on the load.
+/// Describes the load.
 fn load_words(load: &LoadAt) -> String {
     let mut text = format!(
         "{} in flight",
@@ -78,10 +78,10 @@ fn load_words(load: &LoadAt) -> String {
     for engine in load.engines.iter().take(2) {
         let figures = [
             engine.running.map(|n| format!("{n} running")),
-            engine.waiting.map(|n| format!("{n} waiting")),
+            engine.waiting.map(|n| format!("{n} queued")),
             engine
                 .kv_percent
-                .map(|of| format!("KV cache use {of:.1} %")),
+                .map(|percent| format!("KV cache use {percent:.1} %")),
         ];
         let figures: Vec<String> = figures.into_iter().flatten().collect();
         text.push_str(&format!(
@@ -93,12 +93,12 @@ fn load_words(load: &LoadAt) -> String {
     text
 }
 
-/// Returns the words on an open span.
+/// Describes an open span.
 fn span_words(span: &SpanAt, at_ns: i64) -> String {
     let since = ns(at_ns - span.start_ns);
-    let of = match span.dur_ns {
+    let elapsed = match span.dur_ns {
         Some(dur_ns) => format!("{since} of {}", ns(dur_ns)),
         None => format!("{since}, and has no end"),
     };
-    format!("{} (for {of})", short(&span.name, 32))
+    format!("{} (for {elapsed})", short(&span.name, 32))
 }

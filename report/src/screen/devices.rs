@@ -1,4 +1,4 @@
-//! How busy the devices were, and which came last to collectives.
+//! How busy the devices were, and which ones were last to join collectives.
 
 use super::amount::{cells, duration, figures_table, grouped, share};
 use super::names::{process_name, shown};
@@ -6,33 +6,33 @@ use super::recorded::uncertainty;
 use crate::table::{DeviceTime, RunReport, StreamTime};
 use std::cmp::Reverse;
 
-/// Devices that are listed; the others are counted.
+/// Maximum number of devices, workers, streams or ranks that are listed.
 const LISTED: usize = 16;
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     if report.device.is_empty() {
         out.push_str(
             "devices    none recorded: sa-profile run --preload adds the kernels of NPUs\n",
         );
-        put_workers(report, out);
+        write_workers(report, out);
         out.push('\n');
         return;
     }
-    let (listed, of) = (report.device.len().min(LISTED), report.device.len());
+    let (listed, all) = (report.device.len().min(LISTED), report.device.len());
     let mut devices = report.device.iter();
-    let communication = match devices.clone().any(|of| of.communication_ns > 0) {
+    let communication = match devices.clone().any(|device| device.communication_ns > 0) {
         true => "; communication is exposed where nothing else runs",
         false => "",
     };
-    let short = match devices.any(|of| of.short_slices > 0) {
+    let short = match devices.any(|device| device.short_slices > 0) {
         true => "; short slices took less time than their launch",
         false => "",
     };
     out.push_str(&format!(
-        "devices    {listed} of {of}{communication}{short}\n"
+        "devices    {listed} of {all}{communication}{short}\n"
     ));
     let mut rows = vec![cells(
-        "|slices|busy|communication|exposed|longest gap|which began at|launch delay|short",
+        "|slices|busy|communication|exposed|longest gap|starting at|launch delay|short",
     )];
     for device in report.device.iter().take(LISTED) {
         let wall_ns = device.wall_ns as f64;
@@ -55,18 +55,18 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         ]);
     }
     out.push_str(&figures_table(&rows, 1..9));
-    put_workers(report, out);
-    put_streams(report, out);
+    write_workers(report, out);
+    write_streams(report, out);
     out.push('\n');
 }
 
-/// Time of each worker in its steps, if its device is not recorded.
-fn put_workers(report: &RunReport, out: &mut String) {
+/// Writes the time of each worker in its steps, for workers whose device is not recorded.
+fn write_workers(report: &RunReport, out: &mut String) {
     if report.worker.is_empty() {
         return;
     }
-    let (shown, of) = (report.worker.len().min(LISTED), report.worker.len());
-    let mut rows = vec![cells("|steps|in them|longest gap|which began at")];
+    let (shown, all) = (report.worker.len().min(LISTED), report.worker.len());
+    let mut rows = vec![cells("|steps|in steps|longest gap|starting at")];
     rows.extend(report.worker.iter().take(LISTED).map(|worker| {
         vec![
             name(report, worker),
@@ -77,13 +77,14 @@ fn put_workers(report: &RunReport, out: &mut String) {
         ]
     }));
     out.push_str(&format!(
-        "  {shown} of {of} workers: the share of their time that they were in a step, or sampled\n"
+        "  {shown} of {all} workers: the share of their time in a step or in sampling\n"
     ));
     out.push_str(&figures_table(&rows, 1..5));
 }
 
-/// The streams with the most time, where a device has more than one or a stream tells more than its device.
-fn put_streams(report: &RunReport, out: &mut String) {
+/// Writes the streams with the most time, if a device has several streams, or if a stream has figures that its device
+/// lacks.
+fn write_streams(report: &RunReport, out: &mut String) {
     let streams = &report.stream;
     let has_queue = streams.iter().any(|stream| stream.mean_queue.is_some());
     let has_replays = streams.iter().any(|stream| stream.replays > 0);
@@ -97,14 +98,14 @@ fn put_streams(report: &RunReport, out: &mut String) {
     shown.truncate(LISTED);
     shown.sort_by_key(|stream| stream.process);
     rows.extend(shown.iter().map(|stream| stream_row(report, stream)));
-    let (listed, of) = (shown.len(), streams.len());
+    let (listed, all) = (shown.len(), streams.len());
     let queue = match has_queue {
         true => {
-            "; queue: recorded slices launched that have not begun, the mean over time and the longest that a launch found"
+            "; queue: recorded slices that are launched but not started, as mean over time and maximum at a launch"
         }
         false => "",
     };
-    out.push_str(&format!("  {listed} of {of} streams{queue}\n"));
+    out.push_str(&format!("  {listed} of {all} streams{queue}\n"));
     out.push_str(&figures_table(&rows, 2..7));
 }
 
@@ -112,7 +113,7 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     let mut devices = report.device.iter();
     let device = devices.find(|device| device.process == stream.process);
     let wall_ns = device.map_or(0.0, |device| device.wall_ns as f64);
-    let mean_queue = stream.mean_queue.map(|of| format!("{of:.1}"));
+    let mean_queue = stream.mean_queue.map(|mean| format!("{mean:.1}"));
     vec![
         process_name(report, stream.process),
         shown(&stream.name),
@@ -124,13 +125,13 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     ]
 }
 
-/// The name of a device, or of a worker.
+/// Returns the name of a device or a worker.
 fn name(report: &RunReport, device: &DeviceTime) -> String {
     process_name(report, device.process)
 }
 
-/// Writes how the devices came to collectives.
-pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
+/// Writes which devices were last to join collectives.
+pub(super) fn write_ranks(report: &RunReport, out: &mut String) {
     if report.rank.is_empty() {
         return;
     }
@@ -142,7 +143,7 @@ pub(super) fn put_ranks(report: &RunReport, out: &mut String) {
         false => "",
     };
     out.push_str(&format!(
-        "ranks      {} of {n}: who began collectives last, and for how long the others waited for it{clocks}\n",
+        "ranks      {} of {n}: which device started collectives last, and how long the others waited for it{clocks}\n",
         n.min(LISTED)
     ));
     let mut rows = vec![cells(

@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! The screen of a comparison of two runs.
 
 use super::amount::{aligned, cells, duration, grouped, share};
 use super::diff_sentence::{rule_words, sentence};
@@ -11,31 +11,33 @@ use crate::table::{
 };
 use serde_json::Value;
 
-/// Width of the screen, and its lines. The names take what the other tables leave.
+/// Width of the screen in columns.
 const WIDTH: usize = 100;
+/// Maximum number of lines. The table of names gets the lines that the other tables leave.
 const LINES: usize = 40;
-/// Rows of each table.
+/// Maximum numbers of rows of each table.
 const SETTINGS: usize = 4;
 const LOAD: usize = 9;
 const METRICS: usize = 5;
 const PARTS: usize = 3;
 const DEVICES: usize = 3;
 const NAMES: usize = 8;
-/// Width of a name, and of a value of a setting.
+/// Maximum width of a name, in columns.
 const NAME: usize = 36;
+/// Maximum width of a value of a setting, in columns.
 const VALUE: usize = 30;
-/// Minimum change of a part or of a figure of the load, as a share.
+/// Minimum change of a part or of a load figure to be shown, as a share.
 const SAME: f64 = 0.01;
-/// Minimum change of a cause of idle devices, as a share of their time.
+/// Minimum change of an idle cause to be shown, as a share of the devices' time.
 const SAME_IDLE: f64 = 0.001;
 
-/// The whole screen.
+/// Returns the screen of a comparison.
 pub fn diff_text(diff: &RunDiff) -> String {
     let mut lines = wrapped(&sentence(diff), WIDTH, 4);
     if diff.runs != (1, 1) {
         let (one, other) = diff.runs;
         lines.push(format!(
-            "{one} and {other} runs: their requests count together, other figures are of the mean run"
+            "{one} and {other} runs: requests are counted together, other figures are means over the runs"
         ));
     }
     let mut tables = vec![(settings(diff), SETTINGS), (load(diff), LOAD)];
@@ -62,12 +64,12 @@ pub fn diff_text(diff: &RunDiff) -> String {
     lines.collect()
 }
 
-/// A table of what changed.
+/// A table of changes.
 struct Table {
-    /// The head, whose first cell is the title. The last column has text.
+    /// Cells of the head. The first one is the title, the last one is above a column of text.
     head: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Number of rows that are left out, because they hardly changed.
+    /// Number of rows that are left out because they hardly changed.
     same: usize,
 }
 
@@ -80,13 +82,14 @@ impl Table {
         }
     }
 
-    /// Returns the first word of the title of a table without changes.
+    /// Returns the first word of the title if nothing in the table changed.
     fn unchanged(&self) -> Option<&str> {
         let title = self.head.first()?.split(',').next();
         title.filter(|_| self.rows.is_empty() && self.same > 0)
     }
 
-    /// Returns an empty line, then the first rows below the head, which says how many others there are; nothing without rows.
+    /// Returns an empty line, the head and the first rows, or nothing if there are no rows. The head says how many rows
+    /// are left out.
     fn lines(&self, most: usize) -> Vec<String> {
         if self.rows.is_empty() {
             return Vec::new();
@@ -110,30 +113,30 @@ impl Table {
     }
 }
 
-/// Returns the values of both runs in one cell, with `–` for a missing one.
+/// Returns a cell with the values of both runs, with `–` for a missing one.
 fn pair(one: Option<String>, other: Option<String>) -> String {
     let [one, other] = [one, other].map(|side| side.unwrap_or_else(|| "–".to_owned()));
     format!("{one} → {other}")
 }
 
-/// Returns a duration with its sign.
+/// Formats a duration with its sign.
 fn signed(ns: f64) -> String {
     let sign = if ns > 0.0 { "+" } else { "" };
     format!("{sign}{}", duration(ns))
 }
 
 fn settings(diff: &RunDiff) -> Table {
-    let of = diff.settings.clone().unwrap_or_default();
-    let row = |of: &SettingDiff| {
-        let both = [&of.one, &of.other].map(|of| Some(shortened(&values(of), VALUE)));
-        let [one, other] = both;
-        vec![of.name.clone(), pair(one, other), String::new()]
+    let settings = diff.settings.clone().unwrap_or_default();
+    let row = |setting: &SettingDiff| {
+        let both = [&setting.one, &setting.other];
+        let [one, other] = both.map(|side| Some(shortened(&values(side), VALUE)));
+        vec![setting.name.clone(), pair(one, other), String::new()]
     };
-    let rows = of.different.iter().map(row).collect();
-    Table::new("settings|before → after|", rows, of.same)
+    let rows = settings.different.iter().map(row).collect();
+    Table::new("settings|before → after|", rows, settings.same)
 }
 
-/// Returns the values of a setting in words.
+/// Formats the values of a setting.
 pub(super) fn values(values: &[Value]) -> String {
     let words = |value: &Value| match (value.as_u64(), value.as_str()) {
         (Some(number), _) => grouped(number),
@@ -146,7 +149,7 @@ pub(super) fn values(values: &[Value]) -> String {
     }
 }
 
-/// Returns a number with three significant digits.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         below if below < 9.995 => format!("{value:.2}"),
@@ -156,7 +159,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Returns a positive number without its fraction.
+/// Formats a positive number without its fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -166,16 +169,16 @@ fn whole(value: f64) -> String {
     grouped(value.round() as u64)
 }
 
-/// Returns a figure of the load in words.
-pub(super) fn load_amount(of: LoadFigure, value: f64) -> String {
-    match of {
+/// Formats a load figure.
+pub(super) fn load_amount(figure: LoadFigure, value: f64) -> String {
+    match figure {
         LoadFigure::InFlightMax | LoadFigure::RunningMax | LoadFigure::WaitingMax => whole(value),
         LoadFigure::KvUsedMean | LoadFigure::KvUsedMax => share(value, 100.0),
         _ => number(value),
     }
 }
 
-/// A row of the load: a figure or its mean, and the maximum for a level.
+/// A row of the load table: a figure or the mean of a level, and the maximum of a level.
 struct LoadRow {
     name: &'static str,
     mean: LoadDiff,
@@ -190,7 +193,7 @@ fn load(diff: &RunDiff) -> Table {
             LoadFigure::InFlightMax,
         ),
         ("running", LoadFigure::RunningMean, LoadFigure::RunningMax),
-        ("waiting", LoadFigure::WaitingMean, LoadFigure::WaitingMax),
+        ("queued", LoadFigure::WaitingMean, LoadFigure::WaitingMax),
         (
             "KV cache use",
             LoadFigure::KvUsedMean,
@@ -202,37 +205,37 @@ fn load(diff: &RunDiff) -> Table {
         ("not in the prefix cache", LoadFigure::UncachedTokens),
         ("output tokens", LoadFigure::OutputTokens),
     ];
-    let of = |figure| diff.load.iter().find(|of| of.of == figure).copied();
+    let find = |figure| diff.load.iter().find(|load| load.of == figure).copied();
     let figure = |name: &'static str, figure, max: Option<LoadFigure>| {
-        of(figure).map(|mean| LoadRow {
+        find(figure).map(|mean| LoadRow {
             name,
             mean,
-            max: max.and_then(of),
+            max: max.and_then(find),
         })
     };
     let mut rows = whole_run(diff);
-    let known = rows.len();
+    let fixed = rows.len();
     let arrivals = figure("arrivals a second", LoadFigure::ArrivalsPerS, None);
     let levels = LEVELS
         .into_iter()
         .filter_map(|(name, mean, max)| figure(name, mean, Some(max)));
     let lengths = LENGTHS
         .into_iter()
-        .filter_map(|(name, of)| figure(name, of, None));
+        .filter_map(|(name, length)| figure(name, length, None));
     let figures: Vec<LoadRow> = arrivals.into_iter().chain(levels).chain(lengths).collect();
     let changed = figures.iter().filter(|row| {
         let mean = [row.mean.one, row.mean.other];
-        let words = mean.map(|of| of.map(|value| load_amount(row.mean.of, value)));
+        let words = mean.map(|side| side.map(|value| load_amount(row.mean.of, value)));
         let is_shown = is_changed(mean[0], mean[1]) && words[0] != words[1];
         is_shown || row.max.is_some_and(|max| max.one != max.other)
     });
     rows.extend(changed.map(load_row));
-    let same = figures.len() - (rows.len() - known);
+    let same = figures.len() - (rows.len() - fixed);
     let head = "load|before → after|change|max|change|";
     Table::new(head, rows, same)
 }
 
-/// Returns rows for the whole run that differ: verdict, length, requests and throughput.
+/// Returns the rows for the whole run that differ: verdict, length, requests and throughput.
 fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
     let row = |name: &str, values: String, change: String| {
         let empty = String::new;
@@ -285,7 +288,7 @@ fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns true if only one run has a figure, or if it changed by at least 1 %.
+/// Returns true if only one run has a figure, or if the figure changed by at least 1 %.
 fn is_changed(one: Option<f64>, other: Option<f64>) -> bool {
     match one.zip(other) {
         Some((one, other)) => {
@@ -324,7 +327,7 @@ fn load_row(row: &LoadRow) -> Vec<String> {
     ]
 }
 
-/// Returns the name of a figure, as on the report's screen.
+/// Returns the name of a metric, as on the report's screen.
 pub(super) fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Queue => "queue",
@@ -339,46 +342,46 @@ pub(super) fn metric_name(metric: Metric) -> &'static str {
 }
 
 fn requests(diff: &RunDiff) -> Table {
-    // The parts of the mean request have the times in the engine, unless there is no frontend.
-    let is_shown = |of: &&MetricDiff| match of.metric {
+    // The times in the engine are in the table of parts, unless there is no frontend.
+    let is_shown = |metric: &&MetricDiff| match metric.metric {
         Metric::Ttft | Metric::Tpot | Metric::Itl | Metric::E2e => true,
         _ => diff.parts.is_empty(),
     };
     let shown: Vec<&MetricDiff> = diff.metrics.iter().filter(is_shown).collect();
-    let changed = shown.iter().filter(|of| of.one != of.other);
-    let rows: Vec<Vec<String>> = changed.map(|of| metric_row(of)).collect();
+    let changed = shown.iter().filter(|metric| metric.one != metric.other);
+    let rows: Vec<Vec<String>> = changed.map(|metric| metric_row(metric)).collect();
     let same = shown.len() - rows.len();
     let head = "requests|mean|change|p50|p99|";
     Table::new(head, rows, same)
 }
 
-fn metric_row(of: &MetricDiff) -> Vec<String> {
+fn metric_row(metric: &MetricDiff) -> Vec<String> {
     let ns = |n: u64, ns: f64| (n > 0).then(|| duration(ns));
-    let (one, other) = (&of.one, &of.other);
+    let (one, other) = (&metric.one, &metric.other);
     let cell = |first: f64, second: f64| pair(ns(one.n, first), ns(other.n, second));
-    let ratio = of.ratio.map_or_else(String::new, change);
-    let words = match verdict(of) {
+    let ratio = metric.ratio.map_or_else(String::new, change);
+    let words = match verdict(metric) {
         "" => ratio,
         words => format!("{ratio}, {words}"),
     };
     vec![
-        metric_name(of.metric).to_owned(),
+        metric_name(metric.metric).to_owned(),
         cell(one.mean_ns, other.mean_ns),
-        of.more_ns().map_or_else(String::new, signed),
+        metric.more_ns().map_or_else(String::new, signed),
         cell(one.p50_ns, other.p50_ns),
         cell(one.p99_ns, other.p99_ns),
         words,
     ]
 }
 
-fn verdict(of: &MetricDiff) -> &'static str {
-    let is_slower = of.ratio.is_some_and(|ratio| ratio > 1.0);
-    match (of.is_certain(), of.is_clear()) {
+fn verdict(metric: &MetricDiff) -> &'static str {
+    let is_slower = metric.ratio.is_some_and(|ratio| ratio > 1.0);
+    match (metric.is_certain(), metric.is_clear()) {
         (true, _) if is_slower => "slower",
         (true, _) => "faster",
         (_, true) if is_slower => "maybe slower",
         (_, true) => "maybe faster",
-        _ if of.p_value.is_none() => "",
+        _ if metric.p_value.is_none() => "",
         _ => "unclear",
     }
 }
@@ -394,7 +397,7 @@ fn parts(diff: &RunDiff) -> Table {
     let mut changed: Vec<_> = changed.collect();
     let same = diff.parts.len() - changed.len();
     changed.sort_by(|one, other| {
-        let size = |of: &crate::PartDiff| of.more_ns().map_or(f64::MAX, f64::abs);
+        let size = |part: &crate::PartDiff| part.more_ns().map_or(f64::MAX, f64::abs);
         size(other).total_cmp(&size(one))
     });
     let rows = changed.into_iter().map(|part| {
@@ -419,9 +422,9 @@ fn devices(diff: &RunDiff) -> Table {
     };
     let mut changed: Vec<_> = diff.idle.iter().collect();
     let all = changed.len();
-    changed.retain(|of| (of.other - of.one).abs() >= SAME_IDLE);
+    changed.retain(|idle| (idle.other - idle.one).abs() >= SAME_IDLE);
     changed.sort_by(|one, other| {
-        let size = |of: &crate::IdleDiff| (of.other - of.one).abs();
+        let size = |idle: &crate::IdleDiff| (idle.other - idle.one).abs();
         size(other).total_cmp(&size(one))
     });
     let same = all - changed.len();
@@ -430,9 +433,9 @@ fn devices(diff: &RunDiff) -> Table {
     if one != other {
         rows.push(row("busy", one, other, ""));
     }
-    rows.extend(changed.into_iter().map(|of| {
-        let (name, meaning) = idle::words(of.cause);
-        row(name, Some(of.one), Some(of.other), meaning)
+    rows.extend(changed.into_iter().map(|diff| {
+        let (name, meaning) = idle::words(diff.cause);
+        row(name, Some(diff.one), Some(diff.other), meaning)
     }));
     let head = "devices, share of time|before → after|change|";
     Table::new(head, rows, same)
@@ -448,8 +451,8 @@ fn names(diff: &RunDiff) -> Table {
 }
 
 fn name_row(name: &NameDiff) -> Vec<String> {
-    let both = |of: fn(&NameFigures) -> String| {
-        let [one, other] = [name.one, name.other].map(|figures| figures.as_ref().map(of));
+    let both = |cell: fn(&NameFigures) -> String| {
+        let [one, other] = [name.one, name.other].map(|figures| figures.as_ref().map(cell));
         pair(one, other)
     };
     let kind = match name.row_kind {
@@ -458,9 +461,9 @@ fn name_row(name: &NameDiff) -> Vec<String> {
     };
     vec![
         shortened(&name.name, NAME - kind.len()) + &kind,
-        both(|of| duration(of.tsub_ns as f64)),
+        both(|figures| duration(figures.tsub_ns as f64)),
         signed(name.more_ns() as f64),
-        both(|of| grouped(of.ncall)),
+        both(|figures| grouped(figures.ncall)),
         match (name.one, name.other) {
             (None, _) => "added".to_owned(),
             (_, None) => "gone".to_owned(),

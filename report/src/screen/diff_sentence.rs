@@ -8,16 +8,16 @@ use crate::table::{
     LoadFigure, Metric, RunDiff, SettingDiff, VerdictRule, setting,
 };
 
-/// Returns the sentence.
+/// Returns the first sentence.
 pub(super) fn sentence(diff: &RunDiff) -> String {
     match &diff.headline {
-        Headline::Crash(of) => crash(of),
+        Headline::Crash(side) => crash(side),
         Headline::Answered => answered(diff),
-        Headline::Figure(of) => {
-            let figure = figure(of).replacen("the mean", "The mean", 1);
-            figure + &cause(of, diff) + "."
+        Headline::Figure(change) => {
+            let figure = figure(change).replacen("the mean", "The mean", 1);
+            figure + &cause(change, diff) + "."
         }
-        Headline::SmallChange(of) => format!("Little changed: {}.", figure(of)),
+        Headline::SmallChange(change) => format!("Little changed: {}.", figure(change)),
         Headline::NoChange => {
             "No figure of the requests changed beyond what chance explains".to_owned()
                 + &although(diff)
@@ -28,17 +28,17 @@ pub(super) fn sentence(diff: &RunDiff) -> String {
     }
 }
 
-fn crash(of: &CrashedSide) -> String {
-    let run = if of.is_second { "second" } else { "first" };
-    let exit = of.exit.as_ref();
+fn crash(side: &CrashedSide) -> String {
+    let run = if side.is_second { "second" } else { "first" };
+    let exit = side.exit.as_ref();
     let exit = exit.map_or_else(String::new, |exit| format!(" {}", exit.words()));
-    let step = of.step.as_ref();
+    let step = side.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!(" in step {step}"));
-    let requests = match of.requests {
+    let requests = match side.requests {
         0 => String::new(),
         n => format!(", with {}", counted(n, "request", "requests")),
     };
-    let process = &of.process;
+    let process = &side.process;
     format!("Only the {run} run crashed: {process} was killed{exit}{step}{requests}.")
 }
 
@@ -83,68 +83,74 @@ fn although(diff: &RunDiff) -> String {
     {
         return format!(", but {}", verdict_words(*one, *other));
     }
-    let settings = diff.settings.iter().flat_map(|of| &of.different);
+    let settings = diff.settings.iter().flat_map(|diffs| &diffs.different);
     let settings: Vec<&SettingDiff> = settings.collect();
     match settings[..] {
         [] => String::new(),
-        [of] => format!(", although {}", other_setting(of, "is")),
+        [setting] => format!(", although {}", other_setting(setting, "is")),
         _ => format!(", although {} settings differ", settings.len()),
     }
 }
 
-fn figure(of: &FigureChange) -> String {
-    let verb = if of.other_ns > of.one_ns {
+fn figure(change: &FigureChange) -> String {
+    let verb = if change.other_ns > change.one_ns {
         "rose"
     } else {
         "fell"
     };
-    let statistic = match of.statistic {
+    let statistic = match change.statistic {
         HeadlineStatistic::P50 => "p50",
         HeadlineStatistic::Mean => "the mean",
     };
-    let (one, other) = (duration(of.one_ns), duration(of.other_ns));
-    let name = metric_name(of.metric);
+    let (one, other) = (duration(change.one_ns), duration(change.other_ns));
+    let name = metric_name(change.metric);
     format!("{statistic} {name} {verb} from {one} to {other}")
 }
 
-/// Returns the cause if it is known, or else the part that changed and what else happened.
-fn cause(of: &FigureChange, diff: &RunDiff) -> String {
-    let (explained, other) = match &of.cause {
+/// Returns a clause with the cause if it is known, or else with the part that changed and another change.
+fn cause(figure: &FigureChange, diff: &RunDiff) -> String {
+    let (explained, other) = match &figure.cause {
         Some(cause) if cause.explains => (Some(cause), None),
         cause => (None, cause.as_ref()),
     };
     if let Some(cause) = explained {
-        return format!(", because {}", change(cause, diff));
+        return format!(", because {}", change_words(cause, diff));
     }
-    let part = of.part.as_ref().filter(|_| of.metric != Metric::Tpot);
+    let part = figure
+        .part
+        .as_ref()
+        .filter(|_| figure.metric != Metric::Tpot);
     let mut text = part.map_or_else(String::new, |part| {
         let more_ns = part.more_ns().unwrap_or(0.0);
         let sign = if more_ns > 0.0 { "+" } else { "" };
         format!(", mostly in {} ({sign}{})", part.name, duration(more_ns))
     });
     if let Some(cause) = other {
-        text.push_str(&format!(", while {}", change(cause, diff)));
+        text.push_str(&format!(", while {}", change_words(cause, diff)));
     }
     text
 }
 
-fn change(cause: &ChangeCause, diff: &RunDiff) -> String {
+fn change_words(cause: &ChangeCause, diff: &RunDiff) -> String {
     match &cause.change {
-        Change::Setting(of) if cause.explains => setting_words(of),
-        Change::Setting(of) => {
-            let n = diff.settings.as_ref().map_or(0, |of| of.different.len());
+        Change::Setting(setting) if cause.explains => setting_words(setting),
+        Change::Setting(setting) => {
+            let n = diff
+                .settings
+                .as_ref()
+                .map_or(0, |diffs| diffs.different.len());
             let more = match n.saturating_sub(1) {
                 0 => String::new(),
                 1 => " and another setting differs".to_owned(),
                 more => format!(" and {more} other settings differ"),
             };
-            other_setting(of, "was") + &more
+            other_setting(setting, "was") + &more
         }
-        Change::Load(of) => load_words(of),
+        Change::Load(load) => load_words(load),
         Change::Verdict { one, other } => verdict_words(*one, *other),
-        Change::Idle(of) => {
-            let (name, _) = idle::words(of.cause);
-            let (one, other) = (share(of.one, 1.0), share(of.other, 1.0));
+        Change::Idle(idle) => {
+            let (name, _) = idle::words(idle.cause);
+            let (one, other) = (share(idle.one, 1.0), share(idle.other, 1.0));
             format!(
                 "devices were idle for {other} of their time instead of {one} because of {name}"
             )
@@ -165,14 +171,14 @@ fn verdict_words(one: VerdictRule, other: VerdictRule) -> String {
     format!("the verdict changed from “{one}” to “{other}”")
 }
 
-/// Returns a verdict's rule in words.
+/// Returns the rule of a verdict with spaces in place of underscores.
 pub(super) fn rule_words(rule: VerdictRule) -> String {
     rule.name().replace('_', " ")
 }
 
-fn setting_words(of: &SettingDiff) -> String {
-    let (one, other) = (values(&of.one), values(&of.other));
-    let name = &of.name;
+fn setting_words(setting: &SettingDiff) -> String {
+    let (one, other) = (values(&setting.one), values(&setting.other));
+    let name = &setting.name;
     match name.as_str() {
         setting::MAX_NUM_SEQS => {
             format!("running requests were capped at {other} instead of {one} ({name})")
@@ -183,19 +189,19 @@ fn setting_words(of: &SettingDiff) -> String {
         setting::NUM_KV_BLOCKS => {
             format!("the KV cache had {other} blocks instead of {one} ({name})")
         }
-        _ => other_setting(of, "was"),
+        _ => other_setting(setting, "was"),
     }
 }
 
-fn other_setting(of: &SettingDiff, verb: &str) -> String {
-    let (one, other) = (values(&of.one), values(&of.other));
-    format!("{} {verb} {other} instead of {one}", of.name)
+fn other_setting(setting: &SettingDiff, verb: &str) -> String {
+    let (one, other) = (values(&setting.one), values(&setting.other));
+    format!("{} {verb} {other} instead of {one}", setting.name)
 }
 
-fn load_words(of: &LoadDiff) -> String {
-    let amount = |value: Option<f64>| load_amount(of.of, value.unwrap_or(0.0));
-    let (one, other) = (amount(of.one), amount(of.other));
-    match of.of {
+fn load_words(diff: &LoadDiff) -> String {
+    let amount = |value: Option<f64>| load_amount(diff.of, value.unwrap_or(0.0));
+    let (one, other) = (amount(diff.one), amount(diff.other));
+    match diff.of {
         LoadFigure::ArrivalsPerS => {
             format!("{other} requests arrived per second instead of {one}")
         }
@@ -204,7 +210,7 @@ fn load_words(of: &LoadDiff) -> String {
             format!("the mean prompt had {other} tokens instead of {one}")
         }
         LoadFigure::UncachedTokens => format!(
-            "the prefix cache did not have {other} tokens of the mean prompt instead of {one}"
+            "{other} tokens of the mean prompt were not in the prefix cache, instead of {one}"
         ),
         _ => format!("the mean answer had {other} tokens instead of {one}"),
     }

@@ -1,24 +1,24 @@
-//! What stands out.
+//! Findings: what stands out.
 
 use super::amount::{duration, percent};
-use super::look::Look;
+use super::options::ScreenOptions;
 use super::width::{WIDTH, columns, cut, words, wrapped};
 use crate::table::{CostOf, Finding, RunReport};
 
-/// Number of findings that are shown, the costliest first.
+/// Maximum number of findings that are shown. The costliest ones are shown.
 const SHOWN: usize = 5;
 
-/// Minimum width of advice that follows the evidence on its line.
+/// Minimum width of advice on the line of its evidence, in columns.
 const LEAST_ADVICE: usize = 30;
 
-/// Heading of a report without findings.
+/// Heading if there are no findings.
 const NOTHING: &str = "findings   nothing stands out by the rules of docs/time.md";
 
-pub(super) fn put(report: &RunReport, look: Look<'_>, out: &mut String) {
+pub(super) fn write(report: &RunReport, options: ScreenOptions<'_>, out: &mut String) {
     if report.findings.is_empty() {
         out.push_str(&format!("{NOTHING}\n"));
     } else {
-        put_findings(report, look, out);
+        write_findings(report, options, out);
     }
     for unrecognized in &report.unrecognized {
         let sentence = unrecognized.sentence();
@@ -27,15 +27,15 @@ pub(super) fn put(report: &RunReport, look: Look<'_>, out: &mut String) {
     out.push('\n');
 }
 
-fn put_findings(report: &RunReport, look: Look<'_>, out: &mut String) {
-    let of_time = match report.device.is_empty() {
+fn write_findings(report: &RunReport, options: ScreenOptions<'_>, out: &mut String) {
+    let time_range = match report.device.is_empty() {
         true => "worker time is from the first step of a worker to its last",
         false => "device time is from the first slice of a device to its last",
     };
-    out.push_str(&format!("findings   the costliest first; {of_time}\n"));
+    out.push_str(&format!("findings   the costliest first; {time_range}\n"));
     let e2e = &report.requests.e2e;
     for finding in report.findings.iter().take(SHOWN) {
-        let of = match finding.of {
+        let base = match finding.of {
             CostOf::RequestTime if e2e.n > 0 => {
                 let each_ns = finding.cost * e2e.mean_ns;
                 &format!("a request's time, {} of the mean one", duration(each_ns))
@@ -47,8 +47,8 @@ fn put_findings(report: &RunReport, look: Look<'_>, out: &mut String) {
             false => "",
         };
         out.push_str(&format!(
-            "  {} ({waited}{:.1} % of {of}): {}\n    try: {}\n",
-            look.rule(&finding.rule.replace('_', " ")),
+            "  {} ({waited}{:.1} % of {base}): {}\n    try: {}\n",
+            options.rule(&finding.rule.replace('_', " ")),
             100.0 * finding.cost,
             words(&finding.evidence).join(" "),
             finding.advice
@@ -56,20 +56,20 @@ fn put_findings(report: &RunReport, look: Look<'_>, out: &mut String) {
     }
     if report.findings.len() > SHOWN {
         out.push_str(&format!(
-            "  and {} more: --json has them\n",
+            "  and {} more: --json lists them\n",
             report.findings.len() - SHOWN
         ));
     }
 }
 
-/// Returns true if requests waited because of a finding.
+/// Returns true if users waited because of a finding.
 fn is_waiting(report: &RunReport, finding: &Finding) -> bool {
     report.requests.n > 0 && finding.waited > 0.0
 }
 
-/// Returns the words for the whole that a cost refers to.
-fn whole(report: &RunReport, of: CostOf) -> &'static str {
-    match of {
+/// Returns the whole that a cost is a share of.
+fn whole(report: &RunReport, cost: CostOf) -> &'static str {
+    match cost {
         CostOf::DeviceTime if report.device.is_empty() => "worker time",
         CostOf::DeviceTime => "device time",
         CostOf::RequestTime => "a request's time",
@@ -79,10 +79,13 @@ fn whole(report: &RunReport, of: CostOf) -> &'static str {
     }
 }
 
-/// Returns the findings in at most two lines each: the evidence, and the advice if the evidence leaves room for it.
-pub(super) fn brief(report: &RunReport, look: Look<'_>) -> Vec<String> {
+/// Returns the findings in at most two lines each: the evidence, and the advice if there is room for it.
+pub(super) fn brief(report: &RunReport, options: ScreenOptions<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    let is_waiting = report.findings.iter().any(|of| is_waiting(report, of));
+    let is_waiting = report
+        .findings
+        .iter()
+        .any(|finding| is_waiting(report, finding));
     if !report.findings.is_empty() {
         let head = match is_waiting {
             true => "findings   the costliest first; waiting is the time that users waited",
@@ -93,22 +96,25 @@ pub(super) fn brief(report: &RunReport, look: Look<'_>) -> Vec<String> {
         lines.push(NOTHING.to_owned());
     }
     let shown = report.findings.iter().take(SHOWN);
-    lines.extend(shown.flat_map(|finding| brief_finding(report, finding, look)));
+    lines.extend(shown.flat_map(|finding| brief_finding(report, finding, options)));
     let kinds = report
         .unrecognized
         .iter()
-        .map(|of| format!("no {}", of.what));
+        .map(|kind| format!("no {}", kind.what));
     let kinds = kinds.collect::<Vec<_>>().join(" and ");
     if let Some(first) = report.unrecognized.first() {
         lines.push(cut(
-            &format!("  {kinds} is known by name: {} lists the names", first.see),
+            &format!(
+                "  {kinds} is recognized by name: {} lists the names",
+                first.see
+            ),
             WIDTH,
         ));
     }
     lines
 }
 
-fn brief_finding(report: &RunReport, finding: &Finding, look: Look<'_>) -> Vec<String> {
+fn brief_finding(report: &RunReport, finding: &Finding, options: ScreenOptions<'_>) -> Vec<String> {
     let rule = finding.rule.replace('_', " ");
     let share = match is_waiting(report, finding) {
         true => format!("{} of waiting", percent(finding.waited)),
@@ -128,7 +134,7 @@ fn brief_finding(report: &RunReport, finding: &Finding, look: Look<'_>) -> Vec<S
         None => lines.push(cut(&advice, width)),
     }
     if let Some(first) = lines.first_mut() {
-        *first = first.replacen(&rule, &look.rule(&rule), 1);
+        *first = first.replacen(&rule, &options.rule(&rule), 1);
     }
     let indents = ["  ", "    "].into_iter();
     indents

@@ -5,29 +5,32 @@ use super::names::process_name;
 use super::recorded::clock_note;
 use crate::table::{Activity, DeviceIdle, IdleCause, RunReport};
 
-/// The name of a cause, and what it says.
+/// Returns the name and the description of an idle cause.
 pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
     match cause {
-        IdleCause::NotRecorded => ("not recorded", "events are lost there"),
-        IdleCause::LaunchDelay => ("launch delay", "launched, but not yet begun"),
+        IdleCause::NotRecorded => ("not recorded", "events were lost"),
+        IdleCause::LaunchDelay => ("launch delay", "launched, but not yet started"),
         IdleCause::Gc => ("garbage collection", "of Python, in worker or engine"),
-        IdleCause::KvTransfer => ("KV transfer", "keys and values were on the way"),
+        IdleCause::KvTransfer => ("KV transfer", "keys and values were being transferred"),
         IdleCause::Preparing => ("preparing", "the worker's step before its first launch"),
         IdleCause::LaunchGap => ("launch gaps", "between launches: the host is slower"),
         IdleCause::Sampling => ("sampling", "and reading back, after the last launch"),
-        IdleCause::Worker => ("worker", "had been given work, but had not begun it"),
+        IdleCause::Worker => ("worker", "had received work, but had not started it"),
         IdleCause::NoRequest => ("no request", "too little load, no bottleneck"),
         IdleCause::Scheduling => ("scheduling", "the engine chose what runs next"),
-        IdleCause::Output => ("output", "the engine took in what a step computed"),
+        IdleCause::Output => ("output", "the engine processed a step's output"),
         IdleCause::OtherRank => ("other rank", "another worker was still in its step"),
         IdleCause::Ipc => (
             "IPC",
             "the workers were done, but the engine had not noticed",
         ),
         IdleCause::Frontend => ("frontend", "requests had not reached the engine"),
-        IdleCause::NotSchedulable => ("not schedulable", "requests waited, and none could run"),
-        IdleCause::Engine => ("engine", "had requests; no span says what it did"),
-        IdleCause::Unknown => ("unknown", "no span tells"),
+        IdleCause::NotSchedulable => (
+            "not schedulable",
+            "requests were queued, but none could run",
+        ),
+        IdleCause::Engine => ("engine", "had requests; no span shows what it did"),
+        IdleCause::Unknown => ("unknown", "no span explains it"),
     }
 }
 
@@ -40,17 +43,17 @@ fn activity(activity: Activity) -> (&'static str, &'static str) {
         Activity::Sample => ("sample", "in the worker, with reading back"),
         Activity::KvTransfer => ("KV transfer", ""),
         Activity::Gc => ("garbage collection", ""),
-        Activity::Batch => ("batch", "with the workers, while the engine goes on"),
+        Activity::Batch => ("batch", "on the workers, while the engine continues"),
     }
 }
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     let idle_ns = sum(&report.idle, |device| device.idle_ns);
     if idle_ns == 0 {
         return;
     }
     let n = report.idle.len() as u64;
-    let wall_ns: i128 = report.timed().map(|of| i128::from(of.wall_ns)).sum();
+    let wall_ns: i128 = report.timed().map(|time| i128::from(time.wall_ns)).sum();
     let idle = share(idle_ns as f64, wall_ns as f64);
     let together = report.idle_together;
     let at_once = share(together.idle_ns as f64, together.wall_ns as f64);
@@ -68,7 +71,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             "a device was idle for {idle} of the time on average, all of them at once for {at_once}{clocks}"
         ),
     };
-    out.push_str(&format!("idle       {line}; what was waited for:\n"));
+    out.push_str(&format!("idle       {line}; by cause:\n"));
     let mut rows = vec![cells("|each|of idle||most on")];
     for (cause, ns) in causes(&report.idle) {
         let (name, meaning) = words(cause);
@@ -81,35 +84,35 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         ]);
     }
     out.push_str(&figures_table(&rows, 1..3));
-    put_ranks(report, out);
-    put_host(report, n, out);
+    write_ranks(report, out);
+    write_host(report, n, out);
     out.push('\n');
 }
 
-/// The causes, those of all devices together, the longest first.
+/// Returns the idle causes with their time on all devices together, longest first.
 pub(super) fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
-    let of = |cause| (cause, sum(devices, |device| device.of(cause)));
-    let mut causes: Vec<_> = IdleCause::ALL.into_iter().map(of).collect();
+    let total = |cause| (cause, sum(devices, |device| device.cause_ns(cause)));
+    let mut causes: Vec<_> = IdleCause::ALL.into_iter().map(total).collect();
     causes.retain(|(_, ns)| *ns > 0);
     causes.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     causes
 }
 
-fn sum(devices: &[DeviceIdle], of: impl Fn(&DeviceIdle) -> i64) -> i128 {
-    devices.iter().map(|device| i128::from(of(device))).sum()
+fn sum(devices: &[DeviceIdle], ns: impl Fn(&DeviceIdle) -> i64) -> i128 {
+    devices.iter().map(|device| i128::from(ns(device))).sum()
 }
 
-/// The device with the most of a cause, where it has clearly more than the mean.
+/// Returns the device with the most idle time of a cause, if it has clearly more than the mean.
 fn most(report: &RunReport, cause: IdleCause) -> String {
     let most = report.most_idle(cause);
     most.map_or_else(String::new, |device| {
         let name = process_name(report, device.process);
-        format!("{name} ({})", duration(device.of(cause) as f64))
+        format!("{name} ({})", duration(device.cause_ns(cause) as f64))
     })
 }
 
-/// Which workers the devices of others waited for.
-fn put_ranks(report: &RunReport, out: &mut String) {
+/// Writes which worker another worker's device waited for the longest.
+fn write_ranks(report: &RunReport, out: &mut String) {
     if let Some((device, wait)) = report.longest_wait() {
         let name = |process| process_name(report, process);
         let processes = [device.worker, wait.process];
@@ -123,13 +126,13 @@ fn put_ranks(report: &RunReport, out: &mut String) {
     }
 }
 
-/// What the host did: how much of it the devices hid, and how much they waited for.
-fn put_host(report: &RunReport, n: u64, out: &mut String) {
+/// Writes what the host did, and how much of it the devices waited for.
+fn write_host(report: &RunReport, n: u64, out: &mut String) {
     let mut rows = vec![cells("host|calls|total|mean|exposed|hidden|")];
-    for of in Activity::ALL {
+    for kind in Activity::ALL {
         let host = report.idle.iter().flat_map(|device| &device.host);
         let (mut calls, mut total_ns, mut exposed_ns) = (0, 0, 0);
-        for host in host.filter(|host| host.activity == of) {
+        for host in host.filter(|host| host.activity == kind) {
             calls += host.calls;
             total_ns += i128::from(host.total_ns);
             exposed_ns += i128::from(host.exposed_ns);
@@ -137,7 +140,7 @@ fn put_host(report: &RunReport, n: u64, out: &mut String) {
         if total_ns == 0 {
             continue;
         }
-        let (name, place) = activity(of);
+        let (name, place) = activity(kind);
         let each = |ns: i128| duration(ns as f64 / n as f64);
         rows.push(vec![
             name.to_owned(),
@@ -152,7 +155,7 @@ fn put_host(report: &RunReport, n: u64, out: &mut String) {
     if rows.len() > 1 {
         out.push_str(&figures_table(&rows, 1..6));
         out.push_str(
-            "  exposed is host time in which the device was idle; all of the mean device\n",
+            "  exposed: host time in which the device was idle; all figures are means per device\n",
         );
     }
 }

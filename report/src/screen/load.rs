@@ -1,10 +1,10 @@
-//! How much there was to do.
+//! Load: requests in flight, running and queued, cache use, and batches.
 
 use super::amount::{cells, counted, duration, figures_table, grouped, share};
 use super::names::process_name;
 use crate::table::{LoadLevel, Metric, RunReport, SeriesKind, Sizing, SizingRefusal};
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     if report.load.is_empty() {
         return;
     }
@@ -20,47 +20,51 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         rows.push(row);
     }
     out.push_str(&figures_table(&rows, 1..6));
-    put_little(report, out);
-    put_spikes(report, out);
-    put_sizing(report, out);
-    put_cached(report, out);
-    put_batching(report, out);
+    write_unfinished(report, out);
+    write_spikes(report, out);
+    write_sizing(report, out);
+    write_cached(report, out);
+    write_batching(report, out);
     out.push('\n');
 }
 
 fn name(report: &RunReport, level: &LoadLevel) -> String {
-    let of = match level.of {
-        SeriesKind::UnderWay => "requests in flight",
+    let kind = match level.of {
+        SeriesKind::InFlight => "requests in flight",
         SeriesKind::Running => "running in",
-        SeriesKind::Waiting => "waiting in",
+        SeriesKind::Waiting => "queued in",
         _ => "KV cache use of",
     };
     match level.process {
-        Some(process) => format!("{of} {}", process_name(report, process)),
-        None => of.to_owned(),
+        Some(process) => format!("{kind} {}", process_name(report, process)),
+        None => kind.to_owned(),
     }
 }
 
-/// Writes how many of the requests in flight have no end in the trace. By Little's law, the mean number of the others is their rate times their mean time.
-fn put_little(report: &RunReport, out: &mut String) {
+/// Writes how many of the requests in flight have no end in the trace. By Little's law, the mean number of the others
+/// is their rate times their mean time.
+fn write_unfinished(report: &RunReport, out: &mut String) {
     let mut levels = report.load.iter();
-    let Some(level) = levels.find(|level| level.of == SeriesKind::UnderWay) else {
+    let Some(level) = levels.find(|level| level.of == SeriesKind::InFlight) else {
         return;
     };
-    let ended = report.request.iter().filter(|of| of.finished_ns.is_some());
-    let times = ended.filter_map(|of| of.under_way_ns(i64::MAX));
+    let ended = report
+        .request
+        .iter()
+        .filter(|request| request.finished_ns.is_some());
+    let times = ended.filter_map(|request| request.in_flight_ns(i64::MAX));
     let sum_ns: f64 = times.map(|(from_ns, to_ns)| (to_ns - from_ns) as f64).sum();
     let expected = sum_ns / level.wall_ns as f64;
     let over = level.mean - expected;
     if over > 0.05 {
         out.push_str(&format!(
-            "  by their rate and times {expected:.1} would be in flight: {over:.1} have no end here\n"
+            "  on average, {expected:.1} of them end in the trace and {over:.1} do not (Little's law)\n"
         ));
     }
 }
 
-/// Times with unusually many requests, and whether those took longer.
-fn put_spikes(report: &RunReport, out: &mut String) {
+/// Writes times with unusually many requests, and the E2E inside and outside.
+fn write_spikes(report: &RunReport, out: &mut String) {
     let spikes = report.spikes.longest.iter();
     let Some(longest) = spikes.max_by_key(|spike| spike.dur_ns) else {
         return;
@@ -75,46 +79,48 @@ fn put_spikes(report: &RunReport, out: &mut String) {
     ));
     if let (Some(inside_ns), Some(others_ns)) = (longest.e2e_mean_ns, longest.others_e2e_mean_ns) {
         let (inside, others) = (duration(inside_ns), duration(others_ns));
-        out.push_str(&format!(" of {inside} on average, and {others} outside"));
+        out.push_str(&format!(
+            " with a mean E2E of {inside}, and {others} outside"
+        ));
     }
     out.push('\n');
 }
 
-/// How times grow with the number at once, and up to how many an objective holds.
-fn put_sizing(report: &RunReport, out: &mut String) {
-    for of in report.sizing.iter().filter(|of| is_told(of)) {
-        let name = match of.of {
+/// Writes how times grow with the number of requests in flight, and up to which number an objective is met.
+fn write_sizing(report: &RunReport, out: &mut String) {
+    for sizing in report.sizing.iter().filter(|sizing| is_shown(sizing)) {
+        let name = match sizing.of {
             Metric::EngineTtft => "TTFT, engine",
             Metric::Ttft => "TTFT, frontend",
             Metric::Tpot => "TPOT",
             _ => "E2E",
         };
-        let points = counted(of.points.len() as u64, "point", "points");
-        let line = of.fit.map(|fit| {
+        let points = counted(sizing.points.len() as u64, "point", "points");
+        let line = sizing.fit.map(|fit| {
             let (each, r_squared) = (duration(fit.slope_ns), fit.r_squared);
             format!("{each} for each request in flight, from {points} (R² {r_squared:.2})")
         });
         out.push_str(&format!("  p95 of {name}: {}", line.unwrap_or(points)));
-        match of.refused {
+        match sizing.refused {
             Some(why) => out.push_str(&format!("; no advice: {}", refusal(why))),
-            None => put_advice(of, out),
+            None => write_advice(sizing, out),
         }
         out.push('\n');
     }
 }
 
-/// An objective is always answered. Without one, what advises nothing is not told.
-fn is_told(of: &Sizing) -> bool {
-    of.target_ns.is_some() || of.refused.is_none()
+/// Returns true if the sizing has a target or gives advice.
+fn is_shown(sizing: &Sizing) -> bool {
+    sizing.target_ns.is_some() || sizing.refused.is_none()
 }
 
-fn put_advice(of: &Sizing, out: &mut String) {
-    let Some((target_ns, concurrency)) = of.target_ns.zip(of.concurrency) else {
+fn write_advice(sizing: &Sizing, out: &mut String) {
+    let Some((target_ns, concurrency)) = sizing.target_ns.zip(sizing.concurrency) else {
         return;
     };
     let (target, many) = (duration(target_ns as f64), grouped(concurrency));
-    out.push_str(&match (concurrency, of.is_beyond) {
-        (0, _) => format!("; {target} does not hold even for one"),
+    out.push_str(&match (concurrency, sizing.is_beyond) {
+        (0, _) => format!("; even one request does not meet {target}"),
         (_, true) => format!("; {target} holds up to {many}, the highest point, and maybe beyond"),
         (_, false) => format!("; {target} holds up to {many}"),
     });
@@ -125,13 +131,13 @@ fn refusal(why: SizingRefusal) -> &'static str {
         SizingRefusal::FewPoints => {
             "three points of 20 requests each are needed, at different numbers in flight"
         }
-        SizingRefusal::NotLinear => "the points lie too far from a line (R² below 0.7)",
-        SizingRefusal::NotRising => "it does not grow with their number",
+        SizingRefusal::NotLinear => "the points are too far from a line (R² below 0.7)",
+        SizingRefusal::NotRising => "it does not grow with the number in flight",
     }
 }
 
-/// What the prefix cache saved.
-fn put_cached(report: &RunReport, out: &mut String) {
+/// Writes the share of prompt tokens that were in the prefix cache.
+fn write_cached(report: &RunReport, out: &mut String) {
     let known = report
         .request
         .iter()
@@ -141,36 +147,39 @@ fn put_cached(report: &RunReport, out: &mut String) {
     });
     if prompt > 0.0 {
         out.push_str(&format!(
-            "  the prefix cache had {} of the tokens of prompts\n",
+            "  {} of the prompt tokens were in the prefix cache\n",
             share(cached, prompt)
         ));
     }
 }
 
-/// What the engines put into their steps, and what that cost.
-fn put_batching(report: &RunReport, out: &mut String) {
-    for of in report.batching.iter().filter(|of| of.steps > 0) {
-        let each = |tokens: u64| tokens as f64 / of.steps as f64;
+/// Writes what the engines put into their steps, and how long the steps took.
+fn write_batching(report: &RunReport, out: &mut String) {
+    for batching in report.batching.iter().filter(|batching| batching.steps > 0) {
+        let each = |tokens: u64| tokens as f64 / batching.steps as f64;
         out.push_str(&format!(
-            "  {}: {} steps, {:.1} tokens of prompts and {:.1} of answers in the mean one\n",
-            process_name(report, of.process),
-            grouped(of.steps),
-            each(of.prefill_tokens),
-            each(of.decode_tokens)
+            "  {}: {} steps, {:.1} tokens batching prompts and {:.1} batching answers in the mean one\n",
+            process_name(report, batching.process),
+            grouped(batching.steps),
+            each(batching.prefill_tokens),
+            each(batching.decode_tokens)
         ));
-        if let Some((more_ns, _)) = of.stall().filter(|(more_ns, _)| *more_ns > 0.0) {
+        if let Some((more_ns, _)) = batching.stall().filter(|(more_ns, _)| *more_ns > 0.0) {
             out.push_str(&format!(
-                "    a step of answers takes {}; with a prompt in it {} longer ({} of the steps)\n",
-                duration(of.decode_step_ns),
+                "    a step batching answers takes {}; with a prompt in it {} longer ({} batching the steps)\n",
+                duration(batching.decode_step_ns),
                 duration(more_ns),
-                share(of.mixed_steps as f64, of.steps as f64)
+                share(batching.mixed_steps as f64, batching.steps as f64)
             ));
         }
-        if of.drafted_tokens > 0 {
+        if batching.drafted_tokens > 0 {
             out.push_str(&format!(
-                "    of {} speculated tokens {} were right\n",
-                grouped(of.drafted_tokens),
-                share(of.accepted_tokens as f64, of.drafted_tokens as f64)
+                "    batching {} speculated tokens {} were right\n",
+                grouped(batching.drafted_tokens),
+                share(
+                    batching.accepted_tokens as f64,
+                    batching.drafted_tokens as f64
+                )
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! The time of each name.
+//! The table of names with their times.
 
 use super::amount::{cells, duration, figures_table, grouped, share};
 use super::width::shortened;
@@ -6,12 +6,12 @@ use crate::table::{NameTime, RowKind, RunReport};
 use clap::ValueEnum;
 use std::cmp::Reverse;
 
-/// Maximum width of the name of a process.
+/// Maximum width of a process name, in columns.
 pub(super) const PROCESS: usize = 32;
 
-/// The order of names, the most first: by their own time, their whole time, their calls, or their longest slice.
+/// Order of names, highest first: self time, total time, number of calls, or longest slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the help of --sort would show a doc of each")]
+#[expect(missing_docs, reason = "docs would appear in the help of --sort")]
 pub enum NameOrder {
     #[default]
     Tsub,
@@ -20,7 +20,7 @@ pub enum NameOrder {
     Max,
 }
 
-/// The names with the most time, so many of them.
+/// Returns a table of up to `top` names.
 pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     let mut names: Vec<&NameTime> = report.names.iter().collect();
     match order {
@@ -30,22 +30,22 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
         NameOrder::Max => names.sort_by_key(|name| Reverse(name.duration.max_ns)),
     }
     if names.is_empty() {
-        return "names      no span has a begin and an end\n".to_owned();
+        return "names      no span has a start and an end\n".to_owned();
     }
     let shown = top.min(names.len());
     let by = match order {
         NameOrder::Tsub => "tsub, the time excluding inner spans",
         NameOrder::Ttot => "ttot, the time including inner spans",
-        NameOrder::Ncall => "ncall, how many there are",
-        NameOrder::Max => "max, the longest",
+        NameOrder::Ncall => "ncall, the number of calls",
+        NameOrder::Max => "max, the longest call",
     };
-    let (of, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
+    let (all, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
     let mut out = format!(
-        "names      {shown_count} of {of} by {by}; shares are of {}\n",
+        "names      {shown_count} of {all} by {by}; shares are of {}\n",
         wall(report)
     );
     let mut rows = vec![cells(
-        "name|process|of|ncall|tsub|share|on CPU|ttot|tavg|p50|p99|max",
+        "name|process|group|ncall|tsub|share|on CPU|ttot|tavg|p50|p99|max",
     )];
     rows.extend(names.iter().take(shown).map(|name| row(report, name)));
     out.push_str(&figures_table(&rows, 3..12));
@@ -60,7 +60,7 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
         false => format!("{}/{}", grouped(name.ncall), grouped(name.ncall_outermost)),
     };
     vec![
-        of_kind(&name.name, name.row_kind),
+        with_kind(&name.name, name.row_kind),
         process.unwrap_or_default(),
         name.group.as_deref().map(shown).unwrap_or_default(),
         calls,
@@ -77,15 +77,15 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
     ]
 }
 
-/// Returns a name for a terminal, with the kind of its rows unless they are threads.
-pub(super) fn of_kind(name: &str, kind: RowKind) -> String {
+/// Returns a name for a terminal, followed by the kind of its tracks unless they are threads.
+pub(super) fn with_kind(name: &str, kind: RowKind) -> String {
     match kind {
         RowKind::Thread => shown(name),
         kind => format!("{} [{}]", shown(name), kind.name()),
     }
 }
 
-/// Returns the words for the time that shares refer to.
+/// Returns the name of the time that shares refer to.
 pub(super) fn wall(report: &RunReport) -> &'static str {
     match report.serving.is_whole {
         true => "the run's wall time",

@@ -1,4 +1,4 @@
-//! What was recorded and what is missing: before the figures that it touches.
+//! What was recorded and what is missing. This comes before the figures that it affects.
 
 use super::amount::{counted, duration, grouped};
 use super::names::{PROCESS, shown};
@@ -7,12 +7,12 @@ use crate::table::{Recorded, RecordedProcess, RunPhaseKind, RunReport, StartUpSp
 use sa_format::visible;
 use trace_merge::DeathKind;
 
-/// Losses that are named; the others are counted.
+/// Maximum number of losses that are listed. The others are counted.
 const LOSSES: usize = 5;
-/// Spans of the start-up that are named next to its length.
+/// Maximum number of start-up spans that are shown next to the length of the start-up.
 const START_UP_SPANS: usize = 3;
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     let recorded = &report.recorded;
     out.push_str(&format!("recorded   {}\n", summary(recorded)));
     for line in serving(report) {
@@ -29,10 +29,10 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
 }
 
-/// Returns how much was recorded.
+/// Returns a phrase on how much was recorded.
 pub(super) fn summary(recorded: &Recorded) -> String {
     let numbered = recorded.processes.iter().enumerate();
-    // Several processes may have rows of one device.
+    // Several processes may contain tracks of one device.
     let is_first = |(number, one): &(usize, &RecordedProcess)| one.device == Some(*number);
     let tracks = numbered.filter(is_first).count() as u64;
     let processes = recorded.processes.iter().filter(|one| !one.is_tracks);
@@ -48,7 +48,8 @@ pub(super) fn summary(recorded: &Recorded) -> String {
     parts.join(", ")
 }
 
-/// Returns a line on which part of the run the figures are about and what the rest was. It is empty if nothing is left out.
+/// Returns lines on the part of the run that the figures cover, and on the parts that are left out. Returns nothing if
+/// the figures cover the whole run.
 pub(super) fn serving(report: &RunReport) -> Vec<String> {
     let serving = &report.serving;
     if serving.is_whole {
@@ -56,15 +57,15 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
     }
     let mut left_out: Vec<String> = Vec::new();
     let phase_ns = |kind| {
-        let phases = report.run_phases.iter().filter(|of| of.kind == kind);
-        phases.map(|of| of.to_ns - of.from_ns).sum::<i64>()
+        let phases = report.run_phases.iter().filter(|phase| phase.kind == kind);
+        phases.map(|phase| phase.to_ns - phase.from_ns).sum::<i64>()
     };
     let is_long = |ns: i64| ns > report.recorded.wall_ns / 100;
     let start_up_ns = report.start_up.wall_ns;
     if is_long(start_up_ns) {
         let spans = report.start_up.spans.iter().take(START_UP_SPANS);
         let span =
-            |of: &StartUpSpan| format!("{} {}", shown(&of.name), duration(of.tsub_ns as f64));
+            |span: &StartUpSpan| format!("{} {}", shown(&span.name), duration(span.tsub_ns as f64));
         let spans: Vec<String> = spans.map(span).collect();
         let spans = match spans.is_empty() {
             true => String::new(),
@@ -72,7 +73,11 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
         };
         left_out.push(format!("start-up {}{spans}", duration(start_up_ns as f64)));
     }
-    let pause_ns: i64 = serving.pauses.iter().map(|of| of.to_ns - of.from_ns).sum();
+    let pause_ns: i64 = serving
+        .pauses
+        .iter()
+        .map(|pause| pause.to_ns - pause.from_ns)
+        .sum();
     let pause = duration(pause_ns as f64);
     match serving.pauses.len() {
         0 => {}
@@ -99,7 +104,8 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
     labelled("serving", &wrapped(&text, WIDTH - LABEL, 2))
 }
 
-/// Returns what limits the figures, besides the counts of [`missing`], each with its label. Notes without a label belong to `missing`.
+/// Returns notes on what limits the figures besides the counts of [`missing`], each with its label. Notes without a
+/// label belong to `missing`.
 pub(super) fn notes(recorded: &Recorded) -> Vec<(&'static str, String)> {
     let losses = recorded.losses.iter().take(LOSSES);
     let mut notes: Vec<_> = losses.map(|loss| ("", loss.words())).collect();
@@ -112,23 +118,23 @@ pub(super) fn notes(recorded: &Recorded) -> Vec<(&'static str, String)> {
     let running = running.count() as u64;
     if running > 0 {
         let processes = counted(running, "process was", "processes were");
-        let note = format!("{processes} still running when it was taken");
+        let note = format!("{processes} still running when the snapshot was taken");
         notes.push(("snapshot", note));
     }
     let all = 0..recorded.processes.len();
     let uncertain = match recorded.greatest_uncertainty_ns(all) {
         Some(0) => None,
         Some(ns) => Some(format!("be {} off", duration(ns as f64))),
-        None => Some("be off by any time".to_owned()),
+        None => Some("be off by any amount".to_owned()),
     };
-    let of_hosts = |how| ("clocks", format!("times of different hosts may {how}"));
-    notes.extend(uncertain.map(of_hosts));
+    let note = |how| ("clocks", format!("times of different hosts may {how}"));
+    notes.extend(uncertain.map(note));
     let cautions = recorded.cautions.iter();
     notes.extend(cautions.map(|caution| ("caution", visible(caution).into_owned())));
     notes
 }
 
-/// Returns a line for each process that did not close its recording, which says how it ended.
+/// Returns a line for each process that did not close its recording, with how it ended.
 fn ends(recorded: &Recorded) -> impl Iterator<Item = String> {
     let numbered = recorded.processes.iter().enumerate();
     let deaths = numbered.filter_map(|(number, process)| Some((number, process, process.death()?)));
@@ -154,7 +160,7 @@ fn ends(recorded: &Recorded) -> impl Iterator<Item = String> {
     })
 }
 
-/// Describes the missing data, in a few words for each kind.
+/// Describes the missing data, with a few words for each kind.
 pub(super) fn missing(recorded: &Recorded) -> Vec<String> {
     let counts = [
         (recorded.lost_events, ["event", "events"], " lost"),
@@ -167,7 +173,7 @@ pub(super) fn missing(recorded: &Recorded) -> Vec<String> {
         (
             recorded.unfinished,
             ["span", "spans"],
-            " without an end, whose time counts nowhere",
+            " without an end, not included in any time",
         ),
     ];
     let missing = counts.into_iter().filter(|(n, ..)| *n > 0);
@@ -175,15 +181,15 @@ pub(super) fn missing(recorded: &Recorded) -> Vec<String> {
     missing.map(words).collect()
 }
 
-/// Returns an uncertainty in words.
+/// Formats the uncertainty of a clock.
 pub(super) fn uncertainty(ns: Option<u64>) -> String {
     match ns {
         Some(ns) => format!("±{}", duration(ns as f64)),
-        None => "± any time".to_owned(),
+        None => "± unknown".to_owned(),
     }
 }
 
-/// Returns the note after a figure that compares the times of some processes; empty if they share a clock.
+/// Returns a note for a figure that compares the times of several processes. It is empty if they share a clock.
 pub(super) fn clock_note(
     recorded: &Recorded,
     processes: impl IntoIterator<Item = usize>,

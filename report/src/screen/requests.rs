@@ -1,20 +1,20 @@
-//! The requests.
+//! Figures of the requests.
 
 use super::amount::{cells, counted, duration, figures_table, grouped, share};
 use super::names::request_id;
 use super::recorded::clock_note;
-use crate::intervals::of_mean;
+use crate::intervals::mean_intervals;
 use crate::table::{OutOfOrder, Phases, RequestFigure, RequestParts, RequestSummary, RunReport};
 
-/// From so many requests on, the screen does not say how little their means say.
+/// Number of requests from which on the confidence intervals of the means are left out.
 const MANY: u64 = 30;
-/// Orders of phases that are shown.
+/// Maximum number of phase sequences that are shown.
 const SEQUENCES: usize = 5;
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     let summary = &report.requests;
     if summary.n == 0 {
-        out.push_str("requests   none is named: no event carries a request_id (docs/time.md says which ones to write)\n");
+        out.push_str("requests   none: no event has a request_id (docs/time.md lists the events to record)\n");
         return;
     }
     let parts = [
@@ -42,67 +42,71 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     if let Some(goodput) = &summary.goodput {
         let rate = goodput.requests_per_s.unwrap_or(0.0);
         let good = share(goodput.requests as f64, summary.n as f64);
-        let kept = grouped(goodput.requests);
+        let met = grouped(goodput.requests);
         out.push_str(&format!(
-            "  goodput: {kept} ({good}) keep the objectives; {rate:.1} a second\n"
+            "  goodput: {met} ({good}) met the objectives; {rate:.1} a second\n"
         ));
     }
-    put_figures(report, out);
-    put_out_of_order(&summary.out_of_order, out);
-    put_parts(&report.request_parts, out);
-    put_phases(&report.phases, out);
+    write_figures(report, out);
+    write_out_of_order(&summary.out_of_order, out);
+    write_parts(&report.request_parts, out);
+    write_phases(&report.phases, out);
     if summary.n < 30 {
         out.push_str(&format!(
             "  p90 and p99 of only {} say little\n",
             counted(summary.n, "request", "requests")
         ));
     }
-    put_intervals(summary, out);
+    write_intervals(summary, out);
 }
 
-/// Returns the figures of the requests of a report.
+/// Returns the figures of a report's requests.
 pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
     let mut requests = report.request.iter();
     let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns);
     report.requests.figures(is_streamed)
 }
 
-/// Adds a row for each figure that the trace has.
-fn put_figures(report: &RunReport, out: &mut String) {
+/// Writes a row for each figure that the trace contains.
+fn write_figures(report: &RunReport, out: &mut String) {
     let mut rows = vec![cells("|n|mean|p50|p90|p99|max|")];
     let figures = request_figures(report);
-    let (known, absent): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.quantiles.n > 0);
-    rows.extend(known.into_iter().map(row));
+    let (present, absent): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.quantiles.n > 0);
+    rows.extend(present.into_iter().map(row));
     out.push_str(&figures_table(&rows, 1..7));
     if !absent.is_empty() {
         let names: Vec<&str> = absent.iter().map(|figure| figure.name).collect();
         out.push_str(&format!(
-            "  not in this trace: {} (docs/time.md#names-that-the-report-knows has the events that say it)\n",
+            "  not in this trace: {} (docs/time.md#names-that-the-report-knows lists the events that they need)\n",
             names.join(", ")
         ));
     }
 }
 
-/// Adds a line that names the requests left out of some figures.
-fn put_out_of_order(of: &OutOfOrder, out: &mut String) {
-    if of.requests == 0 {
+/// Writes which requests are left out of some figures because their events are out of order.
+fn write_out_of_order(out_of_order: &OutOfOrder, out: &mut String) {
+    if out_of_order.requests == 0 {
         return;
     }
-    let requests = counted(of.requests, "request has", "requests have");
-    let ids: Vec<String> = of.request_ids.iter().map(|id| request_id(id)).collect();
-    let more = if of.requests > ids.len() as u64 {
+    let requests = counted(out_of_order.requests, "request has", "requests have");
+    let ids: Vec<String> = out_of_order
+        .request_ids
+        .iter()
+        .map(|id| request_id(id))
+        .collect();
+    let more = if out_of_order.requests > ids.len() as u64 {
         ", …"
     } else {
         ""
     };
     out.push_str(&format!(
-        "  {requests} moments out of order, as when clocks of hosts are apart: left out of the figures between them ({}{more})\n",
+        "  {requests} events out of order, for example because host clocks differ: left out of the figures between them ({}{more})\n",
         ids.join(", ")
     ));
 }
 
-/// Where the time goes: parts that add up.
-fn put_parts(parts: &RequestParts, out: &mut String) {
+/// Writes the parts of the mean request, which add up to its E2E.
+fn write_parts(parts: &RequestParts, out: &mut String) {
     if parts.n == 0 {
         return;
     }
@@ -124,35 +128,39 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
     out.push_str(&figures_table(&rows, 1..5));
 }
 
-/// The orders of phases, where there are several. One alone says no more than where the time goes.
-fn put_phases(phases: &Phases, out: &mut String) {
+/// Writes the sequences of phases if there are several. A single one would only repeat the parts.
+fn write_phases(phases: &Phases, out: &mut String) {
     if phases.sequences.len() < 2 {
         return;
     }
     let mut rows = vec![cells("phases|n|share|mean|")];
-    for of in phases.sequences.iter().take(SEQUENCES) {
-        let times: Vec<String> = of.phase_mean_ns.iter().map(|ns| duration(*ns)).collect();
+    for sequence in phases.sequences.iter().take(SEQUENCES) {
+        let times: Vec<String> = sequence
+            .phase_mean_ns
+            .iter()
+            .map(|ns| duration(*ns))
+            .collect();
         rows.push(vec![
-            of.sequence.clone(),
-            grouped(of.requests),
-            share(of.requests as f64, phases.n as f64),
-            duration(of.mean_ns),
+            sequence.sequence.clone(),
+            grouped(sequence.requests),
+            share(sequence.requests as f64, phases.n as f64),
+            duration(sequence.mean_ns),
             times.join(" → "),
         ]);
     }
     out.push_str(&figures_table(&rows, 1..4));
     let more = phases.sequences.len().saturating_sub(SEQUENCES);
     if more > 0 {
-        let more = counted(more as u64, "order", "orders");
+        let more = counted(more as u64, "sequence", "sequences");
         out.push_str(&format!("  {more} more (--csv phases)\n"));
     }
 }
 
-/// How little a few requests say: where their means lie with 95 %.
-fn put_intervals(summary: &RequestSummary, out: &mut String) {
+/// Writes the 95 % confidence intervals of the means if there are few requests.
+fn write_intervals(summary: &RequestSummary, out: &mut String) {
     let figures = [("TTFT, frontend", &summary.ttft), ("E2E", &summary.e2e)];
     let intervals = figures.into_iter().filter_map(|(name, figure)| {
-        let few = of_mean(figure).filter(|_| figure.n < MANY)?;
+        let few = mean_intervals(figure).filter(|_| figure.n < MANY)?;
         let width = duration(few.p95[1] - figure.mean_ns);
         Some(format!(
             "mean {name} {} ± {width}",
@@ -167,15 +175,15 @@ fn put_intervals(summary: &RequestSummary, out: &mut String) {
 }
 
 fn row(figure: &RequestFigure<'_>) -> Vec<String> {
-    let of = figure.quantiles;
+    let quantiles = figure.quantiles;
     vec![
         figure.name.to_owned(),
-        grouped(of.n),
-        duration(of.mean_ns),
-        duration(of.p50_ns),
-        duration(of.p90_ns),
-        duration(of.p99_ns),
-        duration(of.max_ns as f64),
+        grouped(quantiles.n),
+        duration(quantiles.mean_ns),
+        duration(quantiles.p50_ns),
+        duration(quantiles.p90_ns),
+        duration(quantiles.p99_ns),
+        duration(quantiles.max_ns as f64),
         figure.meaning.clone(),
     ]
 }

@@ -5,12 +5,12 @@ use super::names::shown;
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{Finding, NameTime, RowKind, RunReport};
 
-/// Findings that are mentioned.
+/// Maximum number of findings that are mentioned.
 const CAUSES: usize = 3;
-/// Names that are mentioned.
+/// Maximum number of names that are mentioned.
 const NAMES: usize = 3;
 
-/// Label and text of each summary line. Figures that the trace lacks are left out.
+/// Returns the label and the text of each summary line. Figures that the trace lacks are left out.
 pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let summary = &report.requests;
@@ -21,8 +21,8 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     ];
     let figures: Vec<String> = figures
         .iter()
-        .filter(|(_, of)| of.n > 0)
-        .map(|(name, of)| figure(name, of))
+        .filter(|(_, quantiles)| quantiles.n > 0)
+        .map(|(name, quantiles)| figure(name, quantiles))
         .collect();
     if !figures.is_empty() {
         lines.push((
@@ -37,17 +37,21 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     let (least, most) = (shares.clone().min_by(by_share), shares.max_by(by_share));
     if let (Some(least), Some(most)) = (least, most) {
         let (least, most) = (share(least.0, least.1), share(most.0, most.1));
-        let of = grouped(report.device.len() as u64);
+        let devices = grouped(report.device.len() as u64);
         lines.push((
             "devices",
-            format!("{of}, busy {least} to {most} of their time"),
+            format!("{devices}, busy {least} to {most} of their time"),
         ));
     } else if !report.worker.is_empty() {
         lines.push(("devices", "none recorded".to_owned()));
     }
-    let words = |of: &Finding| {
-        let rule = of.rule.replace('_', " ");
-        let share = if of.waited > 0.0 { of.waited } else { of.cost };
+    let words = |finding: &Finding| {
+        let rule = finding.rule.replace('_', " ");
+        let share = if finding.waited > 0.0 {
+            finding.waited
+        } else {
+            finding.cost
+        };
         match 100.0 * share {
             below if below < 0.5 => rule,
             percent => format!("{rule} ({percent:.0} %)"),
@@ -58,7 +62,7 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     if !causes.is_empty() {
         lines.push(("findings", causes.join(", ")));
     }
-    // What is async may only have waited.
+    // Async spans may only have waited for others.
     let is_on_thread = |name: &&NameTime| name.row_kind == RowKind::Thread && name.tsub_ns > 0;
     let names = report.names.iter().filter(is_on_thread).take(NAMES);
     let words =
@@ -70,10 +74,10 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn figure(name: &str, of: &Quantiles) -> String {
+fn figure(name: &str, quantiles: &Quantiles) -> String {
     format!(
         "{name} p50 {}, p99 {}",
-        duration(of.p50_ns),
-        duration(of.p99_ns)
+        duration(quantiles.p50_ns),
+        duration(quantiles.p99_ns)
     )
 }

@@ -1,4 +1,4 @@
-//! The longest requests, steps and gaps, with what was in them.
+//! The longest requests, steps and gaps, with what took most of their time.
 
 use super::amount::{cells, duration, figures_table};
 use super::idle::words;
@@ -6,10 +6,10 @@ use super::names::{process_name, request_id, shown};
 use crate::table::{Request, RunReport};
 use std::cmp::Reverse;
 
-/// Lines of each kind.
+/// Maximum number of lines of each kind.
 const SHOWN: usize = 3;
 
-/// The slowest requests, with the longest of their parts.
+/// Returns rows for the slowest requests, with their longest parts.
 fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
     let mut requests: Vec<(&Request, i64)> = report
         .request
@@ -33,7 +33,7 @@ fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
     requests.iter().take(SHOWN).map(row).collect()
 }
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     let name = |process| process_name(report, process);
     let time = |start_ns: i64, dur_ns: i64| {
         let (start, dur) = (duration(start_ns as f64), duration(dur_ns as f64));
@@ -45,7 +45,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         let [at, took] = time(step.start_ns, step.dur_ns);
         let inside = step.inside.iter().take(2);
         let inside: Vec<String> = inside
-            .map(|of| format!("{} {}", shown(&of.name), duration(of.tsub_ns as f64)))
+            .map(|name| format!("{} {}", shown(&name.name), duration(name.tsub_ns as f64)))
             .collect();
         rows.push(vec![
             "step".to_owned(),

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 /// Maximum number of spans that are listed.
 const LISTED: usize = 12;
-/// Maximum width of a setting.
+/// Maximum width of a setting, in columns.
 const SETTING: usize = 40;
 
-pub(super) fn put(report: &RunReport, out: &mut String) {
+pub(super) fn write(report: &RunReport, out: &mut String) {
     let start_up = &report.start_up;
     if start_up.wall_ns == 0 {
         return;
@@ -20,7 +20,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     out.push_str(&format!(
         "start-up   {wall} until the server was ready; the spans with the most self time (tsub)\n"
     ));
-    let mut rows = vec![cells("name|process|began at|ncall|tsub|ttot")];
+    let mut rows = vec![cells("name|process|started at|ncall|tsub|ttot")];
     rows.extend(start_up.spans.iter().take(LISTED).map(|span| {
         vec![
             shown(&span.name),
@@ -35,7 +35,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     out.push('\n');
 }
 
-pub(super) fn put_settings(report: &RunReport, out: &mut String) {
+pub(super) fn write_settings(report: &RunReport, out: &mut String) {
     for engine in &report.settings {
         let setting = |(name, value): (&String, &Value)| {
             let value = value

@@ -1,4 +1,5 @@
-//! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
+//! The tables of a report as CSV. The columns are the members of the JSON, with names of processes in place of their
+//! numbers.
 
 use crate::formats::{csv, csv_failed, text_cell};
 use crate::rows::{DeviceRow, FigureValue, TableRow};
@@ -12,31 +13,31 @@ use trace_merge::Error;
 /// A table of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Table {
-    /// Each request.
+    /// The requests.
     Request,
     /// The time of each name.
     Names,
-    /// What stands out.
+    /// The findings.
     Findings,
     /// How busy each device was.
     Device,
     /// How busy each stream of a device was.
     Stream,
-    /// Each cause for which a device was idle.
+    /// The idle time of each device by cause.
     Idle,
-    /// What the host did while a device was open.
+    /// The activities of the host between the first and the last slice of a device.
     Host,
-    /// How long a device waited for other workers.
+    /// The time that each device waited for other workers.
     WaitedFor,
-    /// How the devices came to collectives.
+    /// How early or late each device joined collectives.
     Rank,
-    /// How much there was to do.
+    /// The load.
     Load,
-    /// In which order requests went through the engine's phases.
+    /// The sequences in which requests went through the engine's phases.
     Phases,
-    /// How times of requests grow with their number at once.
+    /// How the times of requests grow with the number in flight.
     Sizing,
-    /// What prompts have in common.
+    /// The prefixes that prompts share.
     Prefixes,
     /// Times with unusually many requests.
     Spikes,
@@ -46,16 +47,16 @@ pub enum Table {
     LongGaps,
     /// The time of each stack.
     Stacks,
-    /// Each value of each series.
+    /// The values of each series over time.
     Timeline,
 }
 
-/// A table as CSV, a line for each row.
+/// Formats a table as CSV.
 ///
 /// # Errors
-/// None that is known of: it is written to memory.
+/// Returns the writer's error. None is expected, because the text is written to memory.
 pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
-    let of_devices = |member| {
+    let device_rows = |member| {
         let devices = listed(&report.idle)?;
         let rows = devices.iter().flat_map(|device| within(device, member));
         Ok(rows.collect())
@@ -66,9 +67,9 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::Device => return rows_csv(&DeviceRow::all(report), &report.recorded),
         Table::Findings => listed(&report.findings),
         Table::Stream => listed(&report.stream),
-        Table::Idle => of_devices("causes"),
-        Table::Host => of_devices("host"),
-        Table::WaitedFor => of_devices("waited_for"),
+        Table::Idle => device_rows("causes"),
+        Table::Host => device_rows("host"),
+        Table::WaitedFor => device_rows("waited_for"),
         Table::Rank => listed(&report.rank),
         Table::Load => listed(&report.load),
         Table::Phases => listed(&report.phases.sequences),
@@ -83,7 +84,7 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
     members_csv(&rows.map_err(csv_failed)?, &report.recorded)
 }
 
-/// Returns rows as CSV, with the columns in their order.
+/// Formats rows as CSV, with the columns in their order.
 fn rows_csv<R: TableRow>(rows: &[R], recorded: &Recorded) -> Result<String, Error> {
     let cell = |value: FigureValue<'_>| match value {
         FigureValue::Null => String::new(),
@@ -108,7 +109,7 @@ fn listed(rows: impl IntoIterator<Item: Serialize>) -> serde_json::Result<Vec<Va
     rows.into_iter().map(serde_json::to_value).collect()
 }
 
-/// The rows in a member of a device's row, each with the device.
+/// Returns the rows in a member of a device's row, each with the device.
 fn within(device: &Value, member: &str) -> Vec<Value> {
     let rows = device[member].as_array().into_iter().flatten();
     rows.map(|row| {
@@ -119,7 +120,7 @@ fn within(device: &Value, member: &str) -> Vec<Value> {
     .collect()
 }
 
-/// A point of a time, with the line through all of its points.
+/// A point of a sizing, with the line through all of its points.
 #[derive(Serialize)]
 struct PointRow<'a> {
     of: Metric,
@@ -130,16 +131,16 @@ struct PointRow<'a> {
     refused: Option<SizingRefusal>,
 }
 
-fn points(of: &Sizing) -> impl Iterator<Item = PointRow<'_>> {
-    of.points.iter().map(|point| PointRow {
-        of: of.of,
+fn points(sizing: &Sizing) -> impl Iterator<Item = PointRow<'_>> {
+    sizing.points.iter().map(|point| PointRow {
+        of: sizing.of,
         point,
-        fit: of.fit,
-        refused: of.refused,
+        fit: sizing.fit,
+        refused: sizing.refused,
     })
 }
 
-/// The values of all series, with when each part of the time begins.
+/// Returns the values of all series, each with the start of its part of the time.
 fn values(report: &RunReport) -> Vec<Value> {
     let timeline = &report.timeline;
     let mut rows = Vec::new();
@@ -155,7 +156,8 @@ fn values(report: &RunReport) -> Vec<Value> {
     rows
 }
 
-/// Returns rows of what has one value as CSV, with every member that any of them has.
+/// Formats rows as CSV with a column for each member that any of them has. Members that are lists or objects are left
+/// out.
 fn members_csv(rows: &[Value], recorded: &Recorded) -> Result<String, Error> {
     const PROCESSES: [&str; 4] = ["device", "process", "worker", "engine"];
     let rows: Vec<&Map<String, Value>> = rows.iter().filter_map(Value::as_object).collect();
@@ -169,9 +171,11 @@ fn members_csv(rows: &[Value], recorded: &Recorded) -> Result<String, Error> {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text_cell(text).into_owned(),
         Some(value) => {
-            let number = value.as_u64().and_then(|of| usize::try_from(of).ok());
+            let number = value
+                .as_u64()
+                .and_then(|number| usize::try_from(number).ok());
             let process = number.filter(|_| PROCESSES.contains(&name.as_str()));
-            let name = |of| text_cell(&recorded.process_name(of)).into_owned();
+            let name = |process| text_cell(&recorded.process_name(process)).into_owned();
             process.map_or_else(|| value.to_string(), name)
         }
     };

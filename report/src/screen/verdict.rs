@@ -1,14 +1,14 @@
 //! The verdict at the top of a screen.
 
-use super::look::Look;
+use super::options::ScreenOptions;
 use super::width::{WIDTH, columns, wrapped};
 use crate::table::{Place, RunReport, VerdictRule};
 
 /// Maximum number of lines of text and advice together.
 const LINES: usize = 4;
 
-/// Returns the verdict in lines: what limited the server, what to try, the evidence, and a command that shows it.
-pub(super) fn lines(report: &RunReport, look: Look<'_>) -> Vec<String> {
+/// Returns the lines of the verdict: what limited the server, what to try, the evidence, and a command that shows it.
+pub(super) fn lines(report: &RunReport, options: ScreenOptions<'_>) -> Vec<String> {
     let verdict = &report.verdict;
     let text = wrapped(&verdict.text, WIDTH, LINES - 1);
     if text.is_empty() {
@@ -16,22 +16,22 @@ pub(super) fn lines(report: &RunReport, look: Look<'_>) -> Vec<String> {
     }
     let advice = wrapped(&verdict.advice, WIDTH, LINES - text.len());
     let evidence = wrapped(&verdict.evidence, WIDTH - 2, 2);
-    let mut lines: Vec<String> = text.iter().map(|line| look.bold(line)).collect();
+    let mut lines: Vec<String> = text.iter().map(|line| options.bold(line)).collect();
     lines.extend(advice);
     lines.extend(evidence.iter().map(|line| format!("  {line}")));
-    lines.extend(verdict.place.map(|place| shows(place, look)));
+    lines.extend(verdict.place.map(|place| command_line(place, options)));
     lines
 }
 
-pub(super) fn put(report: &RunReport, look: Look<'_>, out: &mut String) {
-    let lines = lines(report, look);
+pub(super) fn write(report: &RunReport, options: ScreenOptions<'_>, out: &mut String) {
+    let lines = lines(report, options);
     if !lines.is_empty() {
         out.push_str(&lines.join("\n"));
         out.push_str("\n\n");
     }
 }
 
-/// Returns the text and advice that follow a recorded command. They are empty if nothing can be said about the run.
+/// Returns the lines with text and advice that follow a recorded command. They are empty if the verdict is unknown.
 pub fn verdict_lines(report: &RunReport) -> Vec<String> {
     let verdict = &report.verdict;
     if verdict.rule == VerdictRule::Unknown {
@@ -43,7 +43,7 @@ pub fn verdict_lines(report: &RunReport) -> Vec<String> {
 }
 
 /// Returns the line with the command that shows a place in Perfetto.
-fn shows(place: Place, look: Look<'_>) -> String {
+fn command_line(place: Place, options: ScreenOptions<'_>) -> String {
     let command = |run: &str| {
         format!(
             "  to see it: sa-profile open {run} --at {} --for {}",
@@ -51,7 +51,7 @@ fn shows(place: Place, look: Look<'_>) -> String {
             shell_time(place.dur_ns.max(1))
         )
     };
-    let named = look.run.map(command);
+    let named = options.run.map(command);
     let fits = named.filter(|line| columns(line) <= WIDTH);
     fits.unwrap_or_else(|| command("RUN"))
 }
@@ -66,7 +66,7 @@ fn shell_time(ns: i64) -> String {
     }
 }
 
-/// Returns microseconds as a decimal number of units of 10^`digits` of them, without trailing zeros.
+/// Formats microseconds as a decimal number in a unit of 10^`digits` µs, without trailing zeros.
 fn decimal(us: i64, digits: usize, unit: &str) -> String {
     let text = format!("{us:0width$}", width = digits + 1);
     let (whole, part) = text.split_at(text.len() - digits);

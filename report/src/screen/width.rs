@@ -1,30 +1,30 @@
-//! The width of texts on a terminal, and functions that make texts fit.
+//! Measures the width of texts on a terminal, and makes texts fit.
 
 use super::amount::grouped;
 use sa_format::visible;
 
-/// Width of a screen.
+/// Width of a screen, in columns.
 pub(super) const WIDTH: usize = 100;
-/// Width of the label at the start of a section.
+/// Width of the label at the start of a section, in columns.
 pub(super) const LABEL: usize = 11;
-/// Maximum width of a word of a sentence. Ids are often longer.
+/// Maximum width of a word in a sentence, in columns. Ids are often longer.
 const WORD: usize = 32;
-/// Width of such a word after it was shortened.
+/// Width to which a longer word is shortened, in columns.
 const SHORT_WORD: usize = 24;
 
-/// Returns the maximum width of a text in columns. Characters that may be wide, such as those of East Asia, count twice.
+/// Returns the maximum width of a text in columns. Characters that may be wide, such as East Asian ones, count twice.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
 fn columns_of(letter: char) -> usize {
-    // Latin to Georgian; more Latin, punctuation, arrows and mathematics; lines and blocks.
+    // Narrow: Latin to Georgian; more Latin, punctuation, arrows and mathematics; box drawing and blocks.
     let is_narrow =
         matches!(letter, '\0'..='\u{10ff}' | '\u{1e00}'..='\u{22ff}' | '\u{2500}'..='\u{25fc}');
     if is_narrow { 1 } else { 2 }
 }
 
-/// Returns the beginning of a text that takes at most this many columns.
+/// Returns the longest start of a text with at most this many columns.
 fn beginning(text: &str, most: usize) -> &str {
     let mut width = 0;
     let end = text.char_indices().find(|(_, letter)| {
@@ -34,7 +34,7 @@ fn beginning(text: &str, most: usize) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Returns the end of a text that takes at most this many columns.
+/// Returns the longest end of a text with at most this many columns.
 fn end(text: &str, most: usize) -> &str {
     let mut width = 0;
     let before = text.char_indices().rev().find(|(_, letter)| {
@@ -44,7 +44,7 @@ fn end(text: &str, most: usize) -> &str {
     before.map_or(text, |(at, letter)| &text[at + letter.len_utf8()..])
 }
 
-/// Returns a text cut to this width, after a whole word if possible.
+/// Cuts a text to this width, after a whole word if possible.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
@@ -58,7 +58,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     words.trim_end_matches([' ', ',', ';', ':']).to_owned() + "…"
 }
 
-/// Returns a recorded text for a terminal, shortened in the middle to this width. Ids and names often differ only at their end.
+/// Shortens a recorded text in the middle to this width, for a terminal. Ids and names often differ only at their end.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     let text = visible(text);
     if columns(&text) <= most {
@@ -69,7 +69,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     format!("{beginning}…{end}")
 }
 
-/// Fills lines of this width with pieces. If they need more lines, the last one is cut.
+/// Fills lines of this width with pieces. If the pieces need more than `most_lines`, the last line is cut.
 pub(super) fn filled<P: AsRef<str>>(
     pieces: &[P],
     separator: &str,
@@ -102,7 +102,8 @@ pub(super) fn wrapped(text: &str, width: usize, most_lines: usize) -> Vec<String
     filled(&words(text), " ", width, most_lines)
 }
 
-/// Returns the words of a sentence. Long ones are shortened in the middle, and a number stays with what follows it.
+/// Splits a sentence into words. Long words are shortened in the middle, and a number stays together with the next
+/// word.
 pub(super) fn words(text: &str) -> Vec<String> {
     let text = visible(text);
     let mut words: Vec<String> = Vec::new();
@@ -118,17 +119,17 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Returns the first lines, at most this many. The last one counts the lines that are left out.
+/// Returns at most this many of the lines. If some are left out, the last line says how many.
 pub(super) fn first_lines(mut lines: Vec<String>, most: usize) -> Vec<String> {
     if lines.len() > most {
         let left_out = grouped((lines.len() + 1 - most) as u64);
         lines.truncate(most - 1);
-        lines.push(format!("and {left_out} more: --all has them"));
+        lines.push(format!("and {left_out} more: --all lists them"));
     }
     lines
 }
 
-/// Returns lines with a label before the first one, and spaces of the same width before the others.
+/// Puts a label before the first line, and spaces of the same width before the others.
 pub(super) fn labelled(label: &str, lines: &[String]) -> Vec<String> {
     let labels = std::iter::once(label).chain(std::iter::repeat(""));
     let labelled = labels.zip(lines);

@@ -1,30 +1,32 @@
-//! The Poisson distribution.
+//! Confidence intervals of the Poisson distribution.
 
 use std::f64::consts::TAU;
 
-/// The means of which `n` events, or fewer or more, are not too unlikely: [Garwood's](https://doi.org/10.1093/biomet/28.3-4.437) exact interval. A half of `outside` lies on each side.
+/// Returns the interval of means for which `n` events are not too unlikely:
+/// [Garwood's](https://doi.org/10.1093/biomet/28.3-4.437) exact interval. Half of the probability `outside` is on each
+/// side.
 pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     let half = outside / 2.0;
     let count = n as f64;
     let least = match n {
         0 => 0.0,
-        _ => crossing([0.0, count], |mean| at_least(n, mean) < half),
+        _ => last_point([0.0, count], |mean| at_least(n, mean) < half),
     };
     let far = count + 20.0 * (count + 1.0).sqrt();
     [
         least,
-        crossing([count, far], |mean| at_most(n, mean) > half),
+        last_point([count, far], |mean| at_most(n, mean) > half),
     ]
 }
 
-/// Where something is not so any more that is so up to there.
-fn crossing([mut from, mut to]: [f64; 2], is_before: impl Fn(f64) -> bool) -> f64 {
+/// Returns the point up to which a condition holds, by bisection.
+fn last_point([mut from, mut to]: [f64; 2], holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..100 {
         let middle = f64::midpoint(from, to);
         if middle <= from || middle >= to {
             break;
         }
-        match is_before(middle) {
+        match holds(middle) {
             true => from = middle,
             false => to = middle,
         }
@@ -32,19 +34,20 @@ fn crossing([mut from, mut to]: [f64; 2], is_before: impl Fn(f64) -> bool) -> f6
     from
 }
 
-/// How likely `n` or more are, of a mean that is not greater.
+/// Returns the probability of `n` or more events, for a mean of at most `n`.
 fn at_least(n: u64, mean: f64) -> f64 {
     let ratios = (1_u64..).map(|more| mean / (n as f64 + more as f64));
-    likely(n, mean) * series(ratios)
+    probability(n, mean) * series(ratios)
 }
 
-/// How likely `n` or fewer are, of a mean that is not smaller.
+/// Returns the probability of `n` or fewer events, for a mean of at least `n`.
 fn at_most(n: u64, mean: f64) -> f64 {
     let ratios = (0..n).map(|fewer| (n - fewer) as f64 / mean);
-    likely(n, mean) * series(ratios)
+    probability(n, mean) * series(ratios)
 }
 
-/// 1, and each term times the next ratio, as long as they count.
+/// Sums up a series that starts at 1, in which each term is the previous one times the next ratio. Stops when a term no
+/// longer matters.
 fn series(ratios: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut term) = (1.0, 1.0);
     for ratio in ratios {
@@ -57,14 +60,14 @@ fn series(ratios: impl Iterator<Item = f64>) -> f64 {
     sum
 }
 
-/// How likely it is that there are `n`.
-fn likely(n: u64, mean: f64) -> f64 {
+/// Returns the probability of exactly `n` events.
+fn probability(n: u64, mean: f64) -> f64 {
     let count = n as f64;
     if n < 20 {
         let factors = (1..=n).map(|number| mean / number as f64);
         return (-mean).exp() * factors.product::<f64>();
     }
-    // By Stirling's series for the factorial.
+    // Stirling's series approximates the factorial.
     let square = count * count;
     let series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1_260.0 * square)) / square) / count;
     let exponent = count * (mean / count).ln() + count - mean - series;
@@ -75,7 +78,7 @@ fn likely(n: u64, mean: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Halves of quantiles of chi-square for 2n and 2n + 2 degrees of freedom.
+    /// The expected values are half of the quantiles of chi-square for 2n and 2n + 2 degrees of freedom.
     #[test]
     fn counts_have_their_exact_intervals() {
         let expected = [

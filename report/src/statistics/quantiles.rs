@@ -1,39 +1,40 @@
-//! Figures of many values: mean, percentiles, extremes.
+//! Figures of a distribution: mean, percentiles and extremes.
 
 use serde::Serialize;
 
-/// How values are distributed. Percentiles are linear between the two nearest ranks, as numpy's and vLLM's are.
+/// Figures of a distribution. Percentiles are interpolated linearly between the two nearest ranks, as in numpy and
+/// vLLM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// How many values there are.
+    /// Number of values.
     pub n: u64,
-    /// Their mean, in ns.
+    /// Mean, in ns.
     pub mean_ns: f64,
-    /// How far they scatter: the standard deviation of a sample.
+    /// Standard deviation of the sample, in ns.
     pub sd_ns: f64,
-    /// The least.
+    /// Minimum, in ns.
     pub min_ns: i64,
-    /// Half of them are at most this.
+    /// Median, in ns.
     pub p50_ns: f64,
-    /// Nine in ten.
+    /// 90th percentile, in ns.
     pub p90_ns: f64,
-    /// 95 in 100.
+    /// 95th percentile, in ns.
     pub p95_ns: f64,
-    /// 99 in 100.
+    /// 99th percentile, in ns.
     pub p99_ns: f64,
-    /// The greatest.
+    /// Maximum, in ns.
     pub max_ns: i64,
 }
 
 impl Quantiles {
-    /// Those of values in any order.
-    pub fn of(mut values: Vec<i64>) -> Quantiles {
+    /// Computes the figures of values in any order.
+    pub fn from_values(mut values: Vec<i64>) -> Quantiles {
         values.sort_unstable();
-        Quantiles::of_sorted(&values, |ns| *ns)
+        Quantiles::from_sorted(&values, |ns| *ns)
     }
 
-    /// Returns the figures of values in ascending order.
-    pub(crate) fn of_sorted<T>(values: &[T], ns: impl Fn(&T) -> i64) -> Quantiles {
+    /// Computes the figures of values in ascending order.
+    pub(crate) fn from_sorted<T>(values: &[T], ns: impl Fn(&T) -> i64) -> Quantiles {
         let (Some(first), Some(last)) = (values.first(), values.last()) else {
             return Quantiles::default();
         };
@@ -46,7 +47,7 @@ impl Quantiles {
         let (n, min_ns) = (values.len() as f64, ns(first));
         let sum: i128 = values.iter().map(|value| i128::from(ns(value))).sum();
         let mean_ns = sum as f64 / n;
-        // The squares of what each is above the least.
+        // Squares of the distances from the minimum, which keep the precision of large values.
         let above_min = values
             .iter()
             .map(|value| ns(value).saturating_sub(min_ns) as f64);
@@ -66,27 +67,31 @@ impl Quantiles {
         }
     }
 
-    /// Those of several populations, of which only the figures are known: percentiles and deviations are means of theirs, each by its number of values.
+    /// Joins the figures of several distributions whose values are no longer known. Percentiles and deviations are
+    /// means, weighted by the numbers of values.
     pub(crate) fn joined<'a>(all: impl Iterator<Item = &'a Quantiles>) -> Quantiles {
         let all: Vec<&Quantiles> = all.collect();
         if let [only] = all.as_slice() {
             return **only;
         }
-        let n: u64 = all.iter().map(|of| of.n).sum();
+        let n: u64 = all.iter().map(|figures| figures.n).sum();
         let mean = |figure: fn(&Quantiles) -> f64| {
-            let sum: f64 = all.iter().map(|of| figure(of) * of.n as f64).sum();
+            let sum: f64 = all
+                .iter()
+                .map(|figures| figure(figures) * figures.n as f64)
+                .sum();
             sum / n.max(1) as f64
         };
         Quantiles {
             n,
-            mean_ns: mean(|of| of.mean_ns),
-            sd_ns: mean(|of| of.sd_ns),
-            min_ns: all.iter().map(|of| of.min_ns).min().unwrap_or(0),
-            p50_ns: mean(|of| of.p50_ns),
-            p90_ns: mean(|of| of.p90_ns),
-            p95_ns: mean(|of| of.p95_ns),
-            p99_ns: mean(|of| of.p99_ns),
-            max_ns: all.iter().map(|of| of.max_ns).max().unwrap_or(0),
+            mean_ns: mean(|figures| figures.mean_ns),
+            sd_ns: mean(|figures| figures.sd_ns),
+            min_ns: all.iter().map(|figures| figures.min_ns).min().unwrap_or(0),
+            p50_ns: mean(|figures| figures.p50_ns),
+            p90_ns: mean(|figures| figures.p90_ns),
+            p95_ns: mean(|figures| figures.p95_ns),
+            p99_ns: mean(|figures| figures.p99_ns),
+            max_ns: all.iter().map(|figures| figures.max_ns).max().unwrap_or(0),
         }
     }
 }

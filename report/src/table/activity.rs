@@ -7,24 +7,26 @@ named_enum! {
         Schedule = "schedule",
         /// The engine hands a batch to its workers, or waits for them.
         Dispatch = "dispatch",
-        /// The engine takes in what workers computed.
+        /// The engine processes the output of its workers.
         Output = "output",
         /// A worker runs a step.
         Step = "step",
-        /// A worker samples tokens, or brings them back.
+        /// A worker samples tokens, or copies them back.
         Sample = "sample",
-        /// Keys and values move between hosts or caches.
+        /// Keys and values are moved between hosts or caches.
         KvTransfer = "kv_transfer",
         /// Python collects garbage.
         Gc = "gc",
-        /// The workers have a batch that the engine does not wait for: async work, from the hand-over to the taking in of its output.
+        /// The workers have a batch that the engine does not wait for. It is async work, from the hand-over to the
+        /// processing of its output.
         Batch = "batch",
     }
 }
 
 impl Activity {
-    /// Returns the activity of a span with this name. It knows the names that vLLM's plugin, SGLang's hooks and pypto-serving use.
-    pub(crate) fn of(name: &str) -> Option<Activity> {
+    /// Returns the activity of a span with this name. The names are those of vLLM's plugin, SGLang's hooks and
+    /// pypto-serving.
+    pub(crate) fn from_name(name: &str) -> Option<Activity> {
         let (owner, call) = name
             .rsplit_once(['.', ':'])
             .map_or(("", name), |(owner, call)| (owner, call.trim_start()));
@@ -53,8 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_activities() {
-        let told = [
+    fn activities_are_recognized_by_name() {
+        let expected = [
             ("scheduler.schedule", Some(Activity::Schedule)),
             ("executor.execute_model", Some(Activity::Dispatch)),
             ("WorkerWrapperBase.execute_model", Some(Activity::Step)),
@@ -66,8 +68,8 @@ mod tests {
             ("executor.batch", None),
             ("step", None),
         ];
-        for (name, activity) in told {
-            assert_eq!(Activity::of(name), activity, "{name}");
+        for (name, activity) in expected {
+            assert_eq!(Activity::from_name(name), activity, "{name}");
         }
     }
 }

@@ -7,9 +7,9 @@ use super::serving_time::RunPhaseKind;
 use super::verdict::Place;
 use serde::Serialize;
 
-/// The part of a run that a detailed report is about.
+/// The part of a run that a detailed report describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DetailOf {
+pub enum DetailTarget {
     /// The request with this id, or with the only id that contains this text.
     Request(String),
     /// The step with this number.
@@ -22,11 +22,11 @@ pub enum DetailOf {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// On a request.
+    /// Report on a request.
     Request(Box<OneRequest>),
-    /// On a step.
+    /// Report on a step.
     Step(Box<OneStep>),
-    /// On a moment.
+    /// Report on a moment.
     Moment(Box<OneMoment>),
 }
 
@@ -35,110 +35,110 @@ pub enum Detail {
 pub struct OneRequest {
     /// The request.
     pub request: Request,
-    /// The name of the process at which it arrived.
+    /// Name of the process at which the request arrived.
     pub process: Option<String>,
     /// Number of later requests with the same id.
     pub later: usize,
-    /// Time from its arrival to its end, or to the end of the trace if it has none, in ns.
+    /// Time from the arrival to the end of the request, or to the end of the trace if it has none, in ns.
     pub wall_ns: i64,
     /// Median E2E of all requests, in ns.
     pub e2e_median_ns: Option<f64>,
     /// Median TTFT of all requests, in ns.
     pub ttft_median_ns: Option<f64>,
-    /// The parts of its time, in order. The last one is open if the request has no end.
+    /// Parts of the request's time, in order. The last one is open if the request has no end.
     pub parts: Vec<OnePart>,
-    /// The load when it arrived.
+    /// Load when the request arrived.
     pub arrival: LoadAt,
-    /// The steps that contained it.
+    /// Steps that contained the request.
     pub steps: RequestSteps,
-    /// The times between its tokens, if at least two are recorded.
+    /// Times between the request's tokens, if at least two are recorded.
     pub itl: Option<LongestGap>,
-    /// The requests that arrived just before and after it, and one of similar size.
+    /// Requests that arrived just before and after it, and one of similar size.
     pub neighbours: Vec<Neighbour>,
-    /// Its time in the trace.
+    /// Time of the request in the trace.
     pub place: Place,
 }
 
 /// A part of a request's time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OnePart {
-    /// The name.
+    /// Name of the part.
     pub name: String,
     /// Start, in ns from the arrival.
     pub offset_ns: i64,
     /// Duration, in ns.
     pub dur_ns: i64,
-    /// Median of this part over all requests that ended, in ns.
+    /// Median duration of this part over all requests that ended, in ns.
     pub median_ns: Option<f64>,
-    /// The activity of the devices in it. `None` if the trace has no device then.
+    /// Activity of the devices meanwhile. `None` if the trace has no device at that time.
     pub devices: Option<DevicesIn>,
 }
 
-/// The activity of the mean device in some time.
+/// Activity of the mean device in a time range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DevicesIn {
-    /// The share of the time in which they worked.
+    /// Share of the time in which the devices were busy.
     pub busy: f64,
-    /// The cause of most of their idle time, and its share of the time.
+    /// Main cause of their idle time, and its share of the time.
     pub cause: Option<(IdleCause, f64)>,
 }
 
-/// The load at some time.
+/// Load at a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadAt {
-    /// Requests in flight, without the one that is reported on.
+    /// Number of requests in flight, not counting the reported one.
     pub in_flight: usize,
-    /// The requests in flight that had been scheduled. `None` if the trace does not say so of any request.
+    /// Number of these requests that had been scheduled. `None` if the trace does not record this for any request.
     pub scheduled: Option<usize>,
-    /// The counters of each engine that has any.
+    /// Counters of each engine that has any.
     pub engines: Vec<EngineAt>,
 }
 
-/// The last values of an engine's counters before some time.
+/// Last values of an engine's counters before a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EngineAt {
-    /// Its name.
+    /// Name of the engine.
     pub name: String,
-    /// Running requests.
+    /// Number of running requests.
     pub running: Option<u32>,
-    /// Waiting requests.
+    /// Number of queued requests.
     pub waiting: Option<u32>,
     /// KV cache use, in percent.
     pub kv_percent: Option<f64>,
 }
 
-/// The steps that contained a request. If several workers ran them, only the worker with the most steps counts.
+/// Steps that contained a request. If several workers ran them, only the worker with the most steps counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RequestSteps {
-    /// The name of the worker.
+    /// Name of the worker.
     pub worker: Option<String>,
-    /// The steps up to its first token.
+    /// Steps up to the request's first token.
     pub prefill: Vec<StepOfRequest>,
-    /// Number of steps after its first token.
+    /// Number of steps after the first token.
     pub decode: usize,
-    /// The longest step after its first token.
+    /// Longest step after the first token.
     pub slowest_decode: Option<StepOfRequest>,
 }
 
 /// A step that contained a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StepOfRequest {
-    /// Its number, if it has one.
+    /// Number of the step, if it has one.
     pub number: Option<u64>,
     /// Start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// Duration, in ns; `None` if it has no end.
+    /// Duration, in ns, or `None` if the step has no end.
     pub dur_ns: Option<i64>,
 }
 
-/// The times between the tokens of a request.
+/// Times between the tokens of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LongestGap {
     /// Mean, in ns.
     pub mean_ns: f64,
-    /// The longest, in ns.
+    /// Longest time, in ns.
     pub max_ns: i64,
-    /// Start of the longest, in ns from the start of the trace.
+    /// Start of the longest time, in ns from the start of the trace.
     pub at_ns: i64,
 }
 
@@ -147,15 +147,15 @@ pub struct LongestGap {
 pub struct Neighbour {
     /// Reason why it is shown: `before`, `after` or `similar`.
     pub relation: &'static str,
-    /// The id.
+    /// Id of the request.
     pub request_id: String,
-    /// Its outcome.
+    /// Outcome of the request.
     pub status: RequestStatus,
     /// Arrival, in ns from the start of the trace.
     pub arrival_ns: i64,
-    /// Number of tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: Option<u64>,
-    /// Number of tokens of the answer.
+    /// Number of output tokens.
     pub output_tokens: Option<u64>,
     /// TTFT, in ns.
     pub ttft_ns: Option<i64>,
@@ -166,19 +166,19 @@ pub struct Neighbour {
 /// One step of an engine and its workers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OneStep {
-    /// The number.
+    /// Number of the step.
     pub step: u64,
-    /// Its time in the trace: from the start of its first span to the end of its last one.
+    /// Time of the step in the trace, from the start of its first span to the end of its last one.
     pub place: Place,
     /// Median duration of all steps, in ns.
     pub median_ns: f64,
     /// Other steps with this number, each with the name of a process.
     pub others: Vec<(String, Place)>,
-    /// Its batch.
+    /// Contents of the step's batch.
     pub batch: BatchOfStep,
-    /// The processes that took part, in the order in which they began.
+    /// Processes that took part, in the order in which they started.
     pub processes: Vec<ProcessInStep>,
-    /// The devices of these processes.
+    /// Devices of these processes.
     pub devices: Vec<DeviceInStep>,
     /// The two steps before it and the two after it, each with its number.
     pub neighbours: Vec<(u64, Place)>,
@@ -187,125 +187,125 @@ pub struct OneStep {
 /// The contents of a batch, as far as spans or counters record them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BatchOfStep {
-    /// Requests.
+    /// Number of requests.
     pub requests: Option<u64>,
-    /// Requests that prefill.
+    /// Number of requests that prefill.
     pub prefill_requests: Option<u64>,
-    /// Requests that decode.
+    /// Number of requests that decode.
     pub decode_requests: Option<u64>,
-    /// Tokens of prompts.
+    /// Number of prompt tokens.
     pub prefill_tokens: Option<u64>,
-    /// Tokens of answers.
+    /// Number of decode tokens.
     pub decode_tokens: Option<u64>,
 }
 
-/// The part of a process in a step.
+/// Part of a process in a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessInStep {
-    /// The name of the process.
+    /// Name of the process.
     pub name: String,
-    /// True unless it is the engine that counts the steps.
+    /// True for all processes except the engine that counts the steps.
     pub is_worker: bool,
     /// Start of its first span, in ns from the start of the trace.
     pub start_ns: i64,
-    /// Time up to the end of its last span, in ns.
+    /// Time until the end of its last span, in ns.
     pub dur_ns: i64,
-    /// True if a span of it has no end.
+    /// True if one of its spans has no end.
     pub is_open: bool,
-    /// Median of this time over all steps, in ns.
+    /// Median duration of its part over all steps, in ns.
     pub median_ns: Option<f64>,
-    /// The names with the most self time in it, the longest first.
+    /// Names with the most self time in it, longest first.
     pub inside: Vec<InStep>,
 }
 
-/// The activity of a device in a step.
+/// Activity of a device in a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceInStep {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Time in which it worked, in ns.
+    /// Time in which the device was busy, in ns.
     pub busy_ns: i64,
-    /// Time in which it was idle, in ns.
+    /// Time in which the device was idle, in ns.
     pub idle_ns: i64,
-    /// The causes, the longest first.
+    /// Causes of the idle time, longest first.
     pub causes: Vec<IdleTime>,
 }
 
 /// One moment of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OneMoment {
-    /// The time, in ns from the start of the trace.
+    /// Time of the moment, in ns from the start of the trace.
     pub at_ns: i64,
-    /// The phase of the run.
+    /// Phase of the run.
     pub phase: Option<RunPhaseKind>,
-    /// The activity of each process.
+    /// Activity of each process.
     pub processes: Vec<ProcessAt>,
-    /// The activity of each device.
+    /// Activity of each device.
     pub devices: Vec<DeviceAt>,
-    /// The load.
+    /// Load at the moment.
     pub load: LoadAt,
-    /// The requests in flight that arrived first.
+    /// Requests in flight that arrived first.
     pub oldest: Vec<RequestAt>,
-    /// The findings whose places are nearest, each with the time from here to there; 0 if the moment is in it.
+    /// Findings whose places are nearest to the moment.
     pub findings: Vec<FindingNear>,
 }
 
-/// The activity of a process at some time.
+/// Activity of a process at a time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessAt {
-    /// Its name.
+    /// Name of the process.
     pub name: String,
-    /// The innermost open span of each thread, the main thread first.
+    /// Innermost open span of each thread, starting with the main thread.
     pub spans: Vec<SpanAt>,
-    /// Time of its last event, in ns from the start of the trace, if that was earlier.
+    /// Time of the process's last event, in ns from the start of the trace, if it is before the moment.
     pub ended_ns: Option<i64>,
 }
 
-/// A span that was open at some time.
+/// A span that was open at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SpanAt {
-    /// Its name.
+    /// Name of the span.
     pub name: String,
-    /// The name of its thread.
+    /// Name of the thread.
     pub thread: String,
     /// Start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// Duration, in ns; `None` if it has no end.
+    /// Duration, in ns, or `None` if the span has no end.
     pub dur_ns: Option<i64>,
 }
 
-/// The activity of a device at some time.
+/// Activity of a device at a time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceAt {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// The slice that it was working on.
+    /// Slice that the device was working on.
     pub slice: Option<SpanAt>,
-    /// The cause of its idle time, if it was idle.
+    /// Cause of its idle time, if it was idle.
     pub idle: Option<IdleCause>,
-    /// Start, in ns from the start of the trace, and duration of the time in which it was idle for this cause.
+    /// Time in which the device was idle for this cause.
     pub idle_place: Option<Place>,
 }
 
-/// A request that was in flight at some time.
+/// A request that was in flight at a time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestAt {
-    /// The id.
+    /// Id of the request.
     pub request_id: String,
     /// Time since its arrival, in ns.
     pub age_ns: i64,
-    /// The part that it was in, and the time that it had spent there, in ns.
+    /// Part that the request was in, and the time since the start of this part, in ns.
     pub part: Option<(String, i64)>,
 }
 
-/// A finding near some time.
+/// A finding near a time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingNear {
-    /// The rule.
+    /// Rule of the finding.
     pub rule: &'static str,
-    /// Its evidence.
+    /// Evidence of the finding.
     pub evidence: String,
-    /// The time that shows it.
+    /// Time range that shows the finding.
     pub place: Place,
 }
 

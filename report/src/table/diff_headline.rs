@@ -18,7 +18,7 @@ pub enum Headline {
     Figure(FigureChange),
     /// The figure that changed most changed by less than 5 %.
     SmallChange(FigureChange),
-    /// No figure of the requests changed beyond what chance explains.
+    /// No figure of the requests changed more than chance explains.
     NoChange,
     /// A side has too few answered requests for a test.
     FewRequests,
@@ -26,23 +26,23 @@ pub enum Headline {
     NoRequests,
 }
 
-/// The process that was killed first in the runs of a side. No process was killed in the runs of the other side.
+/// The process that was killed first in the runs of one side, if no process was killed in the runs of the other side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CrashedSide {
     /// True for the second side.
     pub is_second: bool,
-    /// The process that died first.
+    /// Name of the process that died first.
     pub process: String,
-    /// Its exit as seen by the program that waited for it, if any.
+    /// Exit of the process as reported by the program that waited for it, if any.
     pub exit: Option<Exit>,
-    /// The step during which it died.
+    /// Step during which it died.
     pub step: Option<String>,
     /// Number of requests that it was working on.
     pub requests: u64,
 }
 
 named_enum! {
-    /// A statistic of a figure.
+    /// Statistic of a figure.
     pub HeadlineStatistic {
         /// The median.
         P50 = "p50",
@@ -51,18 +51,18 @@ named_enum! {
     }
 }
 
-/// A figure of the requests that changed, and its cause.
+/// A change of a request figure, and its cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FigureChange {
-    /// The figure.
+    /// The figure that changed.
     pub metric: Metric,
     /// The statistic that shows the change.
     pub statistic: HeadlineStatistic,
-    /// Its value in the first run, in ns.
+    /// Value in the first run, in ns.
     pub one_ns: f64,
-    /// Its value in the second run, in ns.
+    /// Value in the second run, in ns.
     pub other_ns: f64,
-    /// The part of the requests' time that changed most, if it makes up at least half of the change.
+    /// Part of the requests' time that changed most, if it accounts for at least half of the change.
     pub part: Option<PartDiff>,
     /// A change of the runs that may be the cause.
     pub cause: Option<ChangeCause>,
@@ -71,7 +71,8 @@ pub struct FigureChange {
 /// A change of the runs that may be the cause of another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeCause {
-    /// True if it is known to act on the part of the time that changed. False if it also happened, but may have nothing to do with it.
+    /// True if the change is known to act on the part of the time that changed. False if it happened at the same time
+    /// but may be unrelated.
     pub explains: bool,
     /// The change.
     #[serde(flatten)]
@@ -84,31 +85,31 @@ pub struct ChangeCause {
 pub enum Change {
     /// A setting of the engines.
     Setting(SettingDiff),
-    /// A figure of the load.
+    /// A load figure.
     Load(LoadDiff),
     /// The verdict on the run.
     Verdict {
-        /// In the first run.
+        /// Verdict on the first run.
         one: VerdictRule,
-        /// In the second run.
+        /// Verdict on the second run.
         other: VerdictRule,
     },
-    /// A cause of idle devices.
+    /// The share of an idle cause.
     Idle(IdleDiff),
     /// The mean duration of work on devices.
     Name {
-        /// The name.
+        /// Name of the work.
         name: String,
-        /// In the first run, in ns.
+        /// Mean duration in the first run, in ns.
         one_ns: f64,
-        /// In the second run, in ns.
+        /// Mean duration in the second run, in ns.
         other_ns: f64,
     },
 }
 
 impl IdleCause {
-    /// Returns false for causes that are not work of a server: no request, lost events, and unknown ones.
-    pub(crate) fn is_of_server(self) -> bool {
+    /// Returns false for causes that no server can improve: no request, lost events, and unknown.
+    pub(crate) fn is_server_side(self) -> bool {
         !matches!(
             self,
             IdleCause::NoRequest | IdleCause::NotRecorded | IdleCause::Unknown

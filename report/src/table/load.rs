@@ -1,4 +1,4 @@
-//! The load: over time, in spikes, in the steps of engines, and how the times of requests grow with it.
+//! Load over time, in spikes, and in the steps of engines, and how the times of requests grow with it.
 
 use super::run_diff::Metric;
 use serde::Serialize;
@@ -7,56 +7,57 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesKind {
-    /// Requests between arrival and end.
-    UnderWay,
-    /// Requests in the batches of an engine.
+    /// Number of requests in flight.
+    #[serde(rename = "under_way")]
+    InFlight,
+    /// Number of running requests of an engine.
     Running,
-    /// Requests that wait in an engine.
+    /// Number of queued requests of an engine.
     Waiting,
-    /// Used room for keys and values of an engine, in percent.
+    /// KV cache use of an engine, in percent.
     KvUsedPercent,
-    /// Tokens that were seen, a second.
+    /// Output tokens per second.
     OutputTokensPerS,
-    /// Time in which a device worked, in percent.
+    /// Time in which a device was busy, in percent.
     BusyPercent,
-    /// The longest step that ended, in ns.
+    /// Longest step that ended, in ns.
     LongestStepNs,
 }
 
-/// Values that follow each other, one for each part of the time.
+/// Values of one quantity, one for each part of the time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// The quantity.
+    /// Quantity of the series.
     pub of: SeriesKind,
-    /// The engine, device or worker, by its number among the processes; of all none.
+    /// Number of the engine, device or worker among the processes. `None` for a quantity of the whole run.
     pub process: Option<usize>,
-    /// One value for each part: the longest step, or else the mean. `None` where the value is unknown.
+    /// Values, one for each part: the longest step, or else the mean. `None` if the value is unknown.
     pub values: Vec<Option<f64>>,
 }
 
-/// The changes during a run, in equal parts of its time.
+/// Changes during a run, in equal parts of its time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
     /// Start of the first part, in ns from the start of the trace.
     pub from_ns: i64,
     /// Duration of each part, in ns.
     pub part_ns: i64,
-    /// Series that are left out: a kind has at most 64.
+    /// Number of series that are left out. There are at most 64 of each kind.
     pub left_out: usize,
     /// The series.
     pub series: Vec<Series>,
 }
 
-/// How high a level was, weighted by time: half of the time it was at most `p50`.
+/// Distribution of a level, weighted by time: for half of the time, it was at most `p50`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadLevel {
-    /// The kind of the level: requests under way, running or waiting, or the used room for keys and values.
+    /// Kind of the level: requests in flight, running or queued, or KV cache use.
     pub of: SeriesKind,
-    /// The engine, by its number among the processes; of all requests none.
+    /// Number of the engine among the processes. `None` for all requests.
     pub process: Option<usize>,
-    /// From the first time at which it is known to the last, in ns.
+    /// Time from the first to the last known value, in ns.
     pub wall_ns: i64,
-    /// The mean over this time.
+    /// Mean over this time.
     pub mean: f64,
     /// The level was at most this for half of the time.
     pub p50: f64,
@@ -64,86 +65,89 @@ pub struct LoadLevel {
     pub p90: f64,
     /// The level was at most this for 99 % of the time.
     pub p99: f64,
-    /// The highest one.
+    /// Maximum of the level.
     pub max: f64,
 }
 
-/// The times with unusually many requests.
+/// Times with unusually many requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spikes {
     /// Number of all spikes.
     pub n: u64,
-    /// The ten longest, in the order of time.
+    /// The ten longest spikes, in order of time.
     pub longest: Vec<Spike>,
 }
 
-/// A time in which more requests were under way than in nine tenths of the run: from the first that was too many until there were no more than in half of it.
+/// A time in which more requests were in flight than in nine tenths of the run. It starts when there are too many, and
+/// ends when there are no more than in half of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spike {
     /// Start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// Duration, in ns. A spike that does not end counts up to the end of the last request.
+    /// Duration, in ns. A spike that does not end lasts until the end of the last request.
     pub dur_ns: i64,
-    /// The most requests at once.
+    /// Maximum number of requests at once.
     pub peak: u64,
-    /// Requests that were under way in it, at any time.
+    /// Number of requests that were in flight at any time of the spike.
     pub requests: u64,
-    /// Mean time from arrival to end of the requests in the spike, in ns. Requests without both times are left out.
+    /// Mean E2E of the requests in the spike, in ns. Requests without an arrival or an end are left out.
     pub e2e_mean_ns: Option<f64>,
-    /// The same mean for all other requests.
+    /// Mean E2E of all other requests, in ns.
     pub others_e2e_mean_ns: Option<f64>,
-    /// The ids of the first hundred that were under way in it, by arrival.
+    /// Ids of the first hundred requests of the spike, by arrival.
     pub request_ids: Vec<String>,
 }
 
-/// A time of requests against how many were under way at once: points, a line through them, and what it says of an objective.
+/// How a time of requests grows with the number in flight: points, a line through them, and its result for an
+/// objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sizing {
-    /// Which time.
+    /// Time that is measured.
     pub of: Metric,
-    /// The points, the lowest number at once first.
+    /// Points in ascending order of concurrency.
     pub points: Vec<SizingPoint>,
-    /// Requests that are in no point: too few were under way with as many others.
+    /// Number of requests that are not in any point, because too few requests had the same concurrency.
     pub left_out: u64,
-    /// The line of least squares through the points; `None` of fewer than two.
+    /// Least-squares line through the points, or `None` for fewer than two points.
     pub fit: Option<SizingFit>,
-    /// Why the line advises nothing; `None` if it does.
+    /// Reason why the line gives no advice, or `None` if it does.
     pub refused: Option<SizingRefusal>,
-    /// The objective that `--slo` sets for this time, in ns.
+    /// Objective that `--slo` sets for this time, in ns.
     pub target_ns: Option<i64>,
-    /// Up to how many requests at once the line keeps `target_ns`, never more than the highest point has. `None` without an objective or without advice.
+    /// Maximum number of requests in flight for which the line meets `target_ns`, limited to the highest point. `None`
+    /// without an objective or without advice.
     pub concurrency: Option<u64>,
-    /// True if the line still meets `target_ns` at the highest point. The trace says nothing about higher numbers.
+    /// True if the line still meets `target_ns` at the highest point. The trace contains no data on higher numbers.
     pub is_beyond: bool,
 }
 
-/// Requests that were under way with about as many others.
+/// Requests with about the same number of others in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizingPoint {
-    /// Mean number of requests that were under way at once.
+    /// Mean number of requests in flight.
     pub concurrency: f64,
     /// Number of requests in the point.
     pub requests: u64,
-    /// Their time, in ns: 95 in 100 took at most this.
+    /// 95th percentile of their time, in ns.
     pub p95_ns: f64,
 }
 
 /// `p95 = intercept + slope × concurrency`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizingFit {
-    /// The time that one more request at once adds, in ns.
+    /// Time that each additional request adds, in ns.
     pub slope_ns: f64,
-    /// In ns.
+    /// Time at a concurrency of 0, in ns.
     pub intercept_ns: f64,
-    /// The share of the points' variance that the line explains; 0 if they have none.
+    /// Share of the points' variance that the line explains, or 0 if they have no variance.
     pub r_squared: f64,
 }
 
-/// Why a line advises nothing.
+/// Reason why a line gives no advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizingRefusal {
-    /// There are too few points, for the number at once hardly changed or there are too few requests.
+    /// There are too few points, because the concurrency hardly changed or there are too few requests.
     FewPoints,
     /// The points are too far from the line.
     NotLinear,
@@ -151,33 +155,35 @@ pub enum SizingRefusal {
     NotRising,
 }
 
-/// The contents of an engine's steps, from its counters `tokens` and `speculation`.
+/// Contents of an engine's steps, from its counters `tokens` and `speculation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Batching {
-    /// The engine, by its number among the processes.
+    /// Number of the engine among the processes.
     pub process: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Tokens of prompts in all steps together.
+    /// Number of prompt tokens in all steps.
     pub prefill_tokens: u64,
-    /// Tokens of answers.
+    /// Number of decode tokens in all steps.
     pub decode_tokens: u64,
-    /// Steps that had both.
+    /// Number of steps with prefill and decode.
     pub mixed_steps: u64,
-    /// Steps that had answers but no prompt, and whose duration is known.
+    /// Number of steps that only decode and whose duration is known.
     pub decode_steps: u64,
     /// Mean duration of `decode_steps`, from the output of the previous step to their own, in ns.
     pub decode_step_ns: f64,
-    /// Mean duration of steps with both, in ns. The excess over `decode_step_ns` is the time that a prompt adds between the tokens of other requests.
+    /// Mean duration of steps with prefill and decode, in ns. The excess over `decode_step_ns` is the time that a
+    /// prompt adds between the tokens of other requests.
     pub mixed_step_ns: f64,
-    /// Tokens that were speculated.
+    /// Number of speculated tokens.
     pub drafted_tokens: u64,
-    /// Speculated tokens that were right.
+    /// Number of speculated tokens that were accepted.
     pub accepted_tokens: u64,
 }
 
 impl Batching {
-    /// Returns the time that a prompt adds to a step, in ns, and its share of the time of answers. Returns `None` if a duration is unknown.
+    /// Returns the time that a prompt adds to a step, in ns, and its share of the time of all these steps. Returns
+    /// `None` if a duration is unknown.
     pub fn stall(&self) -> Option<(f64, f64)> {
         let is_known = self.decode_step_ns > 0.0 && self.mixed_step_ns > 0.0;
         let more_ns = self.mixed_step_ns - self.decode_step_ns;

@@ -7,63 +7,63 @@ use trace_merge::{Death, Exit, LossReport};
 /// The data that the report is based on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {
-    /// The processes, and the groups of tracks that they recorded, such as NPUs.
+    /// Processes, and groups of tracks that they recorded, such as NPUs.
     pub processes: Vec<RecordedProcess>,
-    /// From the first event to the end of the last one, in ns.
+    /// Time from the start of the first event to the end of the last one, in ns.
     pub wall_ns: i64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Spans without an end.
+    /// Number of spans without an end.
     pub unfinished: u64,
-    /// Events that recorders lost, as far as they know how many.
+    /// Number of events that recorders know to be lost.
     pub lost_events: u64,
-    /// Each loss.
+    /// List of losses.
     pub losses: Vec<LossReport>,
-    /// Places in the inputs that could not be read.
+    /// Number of places in the inputs that could not be read.
     pub damaged: u64,
-    /// Processes that could not record at all, as far as their parents know.
+    /// Number of processes that could not record at all, as far as their parents know.
     pub refused_processes: u64,
-    /// Other reasons to read the figures with care, in words.
+    /// Further reasons to read the figures with care, as texts.
     pub cautions: Vec<String>,
 }
 
 /// A process that recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordedProcess {
-    /// Its name.
+    /// Name of the process.
     pub name: Option<String>,
-    /// Its id where it ran.
+    /// Process id on its host.
     pub pid: i64,
-    /// Its host, where a header names one.
+    /// Host of the process, if a header names one.
     pub host: Option<String>,
-    /// Whether it is a group of tracks, such as the streams of a device.
+    /// True for a group of tracks, such as the streams of a device.
     pub is_tracks: bool,
-    /// The device whose rows it has: the number of the first process with rows of it.
+    /// Device whose tracks it contains, as the number of the first process with tracks of this device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<usize>,
-    /// The name of the device, if `name` does not contain it.
+    /// Name of the device, if `name` does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// How it ended, if it did not say so: `killed`, `silent` or `unknown`.
+    /// How the process ended, if it did not close its recording: `killed`, `silent` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
-    /// Its exit as seen by the program that waited for it, if any.
+    /// Exit of the process as reported by the program that waited for it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// The spans that it left open.
+    /// Number of spans that the process left open.
     #[serde(skip_serializing_if = "is_zero")]
     pub open_spans: u64,
-    /// Time of its last event, in ns from the start of the trace.
+    /// Time of the last event of the process, in ns from the start of the trace.
     pub last_ns: Option<i64>,
-    /// True if the report is about a snapshot, and the process was running when it was taken.
+    /// True if the report is about a snapshot, and the process was running when the snapshot was taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub was_running: bool,
-    /// Its events.
+    /// Number of events of the process.
     pub events: u64,
-    /// The clock of its times, by number. Times of one clock have no error between them.
+    /// Number of the clock of its times. Times of one clock have no error relative to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<usize>,
-    /// What its times may be off against those of other hosts, in ns.
+    /// Maximum error of its times relative to other hosts, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_uncertainty_ns: Option<u64>,
 }
@@ -77,10 +77,10 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl RecordedProcess {
-    /// The known facts about its end; `None` if it ended as it should, or still ran.
+    /// Returns what is known about the end of the process, or `None` if it ended normally or was still running.
     pub fn death(&self) -> Option<Death> {
         let open_spans = match self.end? {
-            // A merged trace says that there were some, but not how many.
+            // A merged trace records that there were open spans, but not how many.
             "killed" => Some(self.open_spans.max(1)),
             "unknown" => None,
             _ => Some(0),
@@ -94,13 +94,14 @@ impl RecordedProcess {
 }
 
 impl Recorded {
-    /// Returns the uncertainty between the times of two processes, in ns; `i64::MAX` if unknown.
+    /// Returns the uncertainty between the times of two processes, in ns, or `i64::MAX` if it is unknown.
     pub fn uncertainty_ns(&self, one: usize, other: usize) -> i64 {
-        let known = self.greatest_uncertainty_ns([one, other]);
-        known.map_or(i64::MAX, |ns| i64::try_from(ns).unwrap_or(i64::MAX))
+        let uncertainty = self.greatest_uncertainty_ns([one, other]);
+        uncertainty.map_or(i64::MAX, |ns| i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
-    /// Returns the greatest uncertainty between the times of some processes, in ns: 0 if they share a clock, `None` if unknown.
+    /// Returns the greatest uncertainty between the times of any two of these processes, in ns. It is 0 if they share a
+    /// clock, and `None` if it is unknown.
     pub fn greatest_uncertainty_ns(
         &self,
         processes: impl IntoIterator<Item = usize>,
@@ -120,7 +121,7 @@ impl Recorded {
         Some(greatest.fold(0, |sum, ns| sum.saturating_add(*ns)))
     }
 
-    /// The name of a process, for people.
+    /// Returns the name of a process, for people.
     pub fn process_name(&self, number: usize) -> String {
         let process = self.processes.get(number);
         let name = process.and_then(|process| {
@@ -132,26 +133,28 @@ impl Recorded {
     }
 }
 
-/// Which process of a crashed run died first, in what, and which were killed after it.
+/// The process of a crashed run that died first, the spans that it died in, and the processes that were killed after
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Crash {
-    /// The process that died first, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    /// Number of the process that died first among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
-    /// How it ended, where the program that waited for it saw.
+    /// Exit of the process as reported by the program that waited for it, if any.
     pub exit: Option<Exit>,
     /// Time of its last event, in ns from the start of the trace.
     pub last_ns: Option<i64>,
-    /// The step that it was in, as the arg `step` or `batch` of its innermost open span that has one.
+    /// Step in which it died: the arg `step` or `batch` of the innermost open span that has one.
     pub step: Option<String>,
-    /// The requests of its open spans, the first hundred.
+    /// Ids of the first hundred requests of its open spans.
     pub request_ids: Vec<String>,
     /// Number of requests of its open spans.
     pub requests: u64,
-    /// Its open spans in the order in which they began, at most 32.
+    /// Its open spans in the order of their starts, at most 32.
     pub spans: Vec<CrashedSpan>,
-    /// The processes that were killed after it.
+    /// Processes that were killed after it.
     pub followed_by: Vec<FollowedBy>,
-    /// Processes that may have died before it: shortly before, they stopped recording in no open span, and did not close their recordings.
+    /// Processes that may have died before it: shortly before, they stopped recording without an open span, and did not
+    /// close their recordings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub maybe_before: Vec<MaybeBefore>,
 }
@@ -159,7 +162,7 @@ pub struct Crash {
 /// A span in which a process died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CrashedSpan {
-    /// Its name.
+    /// Name of the span.
     pub name: String,
     /// Start, in ns from the start of the trace.
     pub start_ns: i64,
@@ -168,19 +171,20 @@ pub struct CrashedSpan {
 /// A process that may have died before the first one that was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MaybeBefore {
-    /// Its number among the processes.
+    /// Number of the process among the processes.
     pub process: usize,
-    /// Time from its last event to the last one of the process that was killed first, in ns.
+    /// Time from its last event to the last event of the process that was killed first, in ns.
     pub before_ns: i64,
 }
 
 /// A process that was killed after the first one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FollowedBy {
-    /// Its number among the processes.
+    /// Number of the process among the processes.
     pub process: usize,
-    /// How it ended, where the program that waited for it saw.
+    /// Exit of the process as reported by the program that waited for it, if any.
     pub exit: Option<Exit>,
-    /// Time from the last event of the first one to its own, in ns. It is `None` if its own last event came earlier.
+    /// Time from the last event of the first process to its own last event, in ns. `None` if its own last event came
+    /// earlier.
     pub after_ns: Option<i64>,
 }

@@ -4,20 +4,20 @@ use crate::options::Slo;
 use std::sync::Arc;
 
 named_enum! {
-    /// How a request ended.
+    /// Outcome of a request.
     pub RequestStatus {
-        /// It was answered.
+        /// The request was answered.
         Ok = "ok",
-        /// The client gave up, or it was cancelled.
+        /// The client gave up, or the request was cancelled.
         Aborted = "aborted",
-        /// It failed.
+        /// The request failed.
         Failed = "failed",
-        /// Its end is not in the trace.
+        /// The end of the request is not in the trace.
         Unfinished = "unfinished",
     }
 }
 
-/// The parts of the time of a request, in order.
+/// Parts of the time of a request, in order.
 pub(crate) const PARTS: [&str; 10] = [
     "socket",
     "HTTP",
@@ -34,58 +34,60 @@ pub(crate) const PARTS: [&str; 10] = [
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The id. Several requests may have used it, one after the other.
+    /// Id of the request. Several requests may have used it, one after the other.
     pub request_id: Box<str>,
-    /// The process that it came to, by its number among the processes: its frontend, or its engine if no frontend recorded it.
+    /// Number of the process at which the request arrived: its frontend, or its engine if no frontend recorded it.
     pub process: Option<usize>,
-    /// How it ended.
+    /// Outcome of the request.
     pub status: RequestStatus,
-    /// Why it ended, in vLLM's terms.
+    /// Finish reason, in vLLM's terms.
     pub reason: Option<Arc<str>>,
-    /// When it reached the kernel of the frontend's host; where that is not known, when the application got it.
+    /// Time at which the request reached the kernel of the frontend's host. If this is unknown, time at which the
+    /// application received it.
     pub arrival_ns: Option<i64>,
-    /// When the application got it: the begin of its HTTP span, else of its first span.
+    /// Time at which the application received the request: the start of its HTTP span, or else of its first span.
     pub received_ns: Option<i64>,
-    /// When the frontend had read it and began to preprocess it: vLLM's own figures begin here.
+    /// Time at which the frontend had read the request and began to preprocess it. vLLM's own figures start here.
     pub read_ns: Option<i64>,
-    /// When it was ready for the engine.
+    /// Time at which the request was ready for the engine.
     pub preprocessed_ns: Option<i64>,
-    /// When the engine put it into its queue.
+    /// Time at which the engine put the request into its queue.
     pub queued_ns: Option<i64>,
-    /// When it was first scheduled.
+    /// Time at which the request was first scheduled.
     pub scheduled_ns: Option<i64>,
-    /// When the engine saw the first token.
+    /// Time at which the engine produced the first token.
     pub engine_first_token_ns: Option<i64>,
-    /// When the frontend saw the first token.
+    /// Time at which the frontend received the first token.
     pub first_token_ns: Option<i64>,
-    /// When the first part of the answer left the frontend.
+    /// Time at which the first part of the response left the frontend.
     pub first_chunk_ns: Option<i64>,
-    /// When the last token was seen; where tokens are not recorded, when the engine ended the request.
+    /// Time of the last token. If tokens are not recorded, time at which the engine ended the request.
     pub last_token_ns: Option<i64>,
-    /// When the frontend took in the last output: vLLM's own E2E ends here.
+    /// Time at which the frontend processed the last output. vLLM's own E2E ends here.
     pub answered_ns: Option<i64>,
-    /// When the span ended that began at the arrival.
+    /// End of the span that started at the arrival.
     pub finished_ns: Option<i64>,
-    /// Number of tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: Option<u64>,
-    /// Number of tokens of the prompt that the cache had.
+    /// Number of prompt tokens that were in the cache.
     pub cached_tokens: Option<u64>,
-    /// Number of tokens of the answer.
+    /// Number of output tokens.
     pub output_tokens: Option<u64>,
-    /// How often it was preempted.
+    /// Number of preemptions.
     pub preemptions: u64,
-    /// Total time for which it was preempted, without the time to compute lost tokens again.
+    /// Total time for which the request was preempted, in ns, without the time to recompute lost tokens.
     pub preempted_ns: i64,
 }
 
 impl Request {
-    /// Returns true if it was answered.
+    /// Returns true if the request was answered.
     pub(crate) fn is_ok(&self) -> bool {
         self.status == RequestStatus::Ok
     }
 
-    /// Returns true if the request was answered within the objectives. A request with one output token has no time per token, so only the others are checked.
-    pub fn keeps(&self, slo: &Slo) -> bool {
+    /// Returns true if the request was answered within the objectives. A request with one output token has no TPOT, so
+    /// only the other objectives are checked.
+    pub fn meets(&self, slo: &Slo) -> bool {
         let within = |limit: Option<i64>, found: Option<i64>| {
             limit.is_none_or(|limit_ns| found.is_some_and(|found_ns| found_ns <= limit_ns))
         };
@@ -98,35 +100,39 @@ impl Request {
             && within(slo.e2e_ns, self.e2e_ns())
     }
 
-    /// Returns the time from arrival to the end.
+    /// Returns the time from the arrival to the end.
     pub fn e2e_ns(&self) -> Option<i64> {
         between(self.arrival_ns, self.finished_ns)
     }
 
-    /// Returns [`e2e_ns`](Self::e2e_ns) of a request that was answered. The time until a request failed or was aborted is not an E2E.
+    /// Returns [`e2e_ns`](Self::e2e_ns) if the request was answered. The time until a request failed or was aborted is
+    /// not an E2E.
     pub(crate) fn answered_e2e_ns(&self) -> Option<i64> {
         self.e2e_ns().filter(|_| self.is_ok())
     }
 
-    /// Returns the time from when the application got the request to the end.
+    /// Returns the time from the receipt by the application to the end.
     pub fn application_e2e_ns(&self) -> Option<i64> {
         between(self.received_ns, self.finished_ns)
     }
 
-    /// Returns the time to first token: from arrival until the first part of the answer left; for an answer in one piece, until its first token.
+    /// Returns the time to first token: from the arrival until the first part of the response left. If the response is
+    /// sent in one piece, the time until its first token.
     pub fn ttft_ns(&self) -> Option<i64> {
         between(self.arrival_ns, self.ttft_end_ns())
     }
 
-    /// Returns the same time, from when the application got the request.
+    /// Returns the same time, counted from the receipt by the application.
     pub fn application_ttft_ns(&self) -> Option<i64> {
         between(self.received_ns, self.ttft_end_ns())
     }
 
-    /// Returns when the time to first token ends: when the first part of a streamed answer left, else at the first token in the frontend.
+    /// Returns the end of the time to first token: the time at which the first part of a streamed response left, or
+    /// else of the first token in the frontend.
     pub fn ttft_end_ns(&self) -> Option<i64> {
         let (token_ns, finished_ns) = (self.first_token_ns, self.finished_ns);
-        // An answer in one piece leaves at its end. A chunk before the first token belongs to another prompt of the same HTTP request.
+        // A response in one piece leaves at its end. A chunk before the first token belongs to another prompt of the
+        // same HTTP request.
         let is_streamed = |chunk_ns: &i64| {
             token_ns.is_none_or(|token_ns| token_ns <= *chunk_ns)
                 && finished_ns.is_none_or(|finished_ns| *chunk_ns < finished_ns)
@@ -134,7 +140,7 @@ impl Request {
         self.first_chunk_ns.filter(is_streamed).or(token_ns)
     }
 
-    /// Returns the time from the queue to the first token in the engine, which depends on the engine alone.
+    /// Returns the time from the queue to the first token in the engine. It depends on the engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
         between(self.queued_ns, self.engine_first_token_ns)
     }
@@ -154,13 +160,15 @@ impl Request {
         between(self.any_first_token_ns(), self.last_token_ns)
     }
 
-    /// Returns the time per output token after the first, as the clients of vLLM and SGLang compute it. A request with one token has none.
+    /// Returns the time per output token after the first, as the clients of vLLM and SGLang compute it. A request with
+    /// one token has none.
     pub fn tpot_ns(&self) -> Option<i64> {
         let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;
         between(self.first_token_ns, self.finished_ns)?.checked_div(more)
     }
 
-    /// Returns true if moments are in an impossible order, for example because the clocks of two hosts differ. The figures between such moments are missing.
+    /// Returns true if events are in an impossible order, for example because the clocks of two hosts differ. Figures
+    /// between such events are missing.
     pub fn is_out_of_order(&self) -> bool {
         let first_token_ns = self.any_first_token_ns();
         let pairs = [
@@ -171,28 +179,29 @@ impl Request {
             (self.received_ns, self.first_token_ns),
             (self.first_token_ns, self.finished_ns),
         ];
-        let mut known = pairs.into_iter().filter_map(|(from, to)| from.zip(to));
-        known.any(|(from_ns, to_ns)| to_ns < from_ns)
+        let mut ranges = pairs.into_iter().filter_map(|(from, to)| from.zip(to));
+        ranges.any(|(from_ns, to_ns)| to_ns < from_ns)
     }
 
-    /// Returns when it arrived, or else when the engine put it into its queue.
+    /// Returns the arrival, or else the time at which the engine queued the request.
     pub(crate) fn begin_ns(&self) -> Option<i64> {
         self.arrival_ns.or(self.queued_ns)
     }
 
-    /// Returns the time from its begin to its end, or to `last_ns` if its end is not in the trace. `None` if that is no time.
-    pub(crate) fn under_way_ns(&self, last_ns: i64) -> Option<(i64, i64)> {
+    /// Returns the time in which the request was in flight, until `last_ns` if its end is not in the trace. Returns
+    /// `None` if that time is empty.
+    pub(crate) fn in_flight_ns(&self, last_ns: i64) -> Option<(i64, i64)> {
         let (from_ns, to_ns) = (self.begin_ns()?, self.finished_ns.unwrap_or(last_ns));
         (from_ns < to_ns).then_some((from_ns, to_ns))
     }
 
-    /// Returns when the engine saw the first token, or else when the frontend did.
+    /// Returns the time of the first token in the engine, or else in the frontend.
     pub(crate) fn any_first_token_ns(&self) -> Option<i64> {
         self.engine_first_token_ns.or(self.first_token_ns)
     }
 
-    /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is one with the next.
-    /// `None` if the arrival or the end is not in the trace.
+    /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is
+    /// joined with the next one. Returns `None` if the arrival or the end is not in the trace.
     pub fn parts(&self) -> Option<Vec<(String, i64)>> {
         let (mut parts, mut name) = (Vec::new(), String::new());
         for (part, dur_ns) in self.part_times()? {
@@ -211,8 +220,8 @@ impl Request {
         parts.find(|(part, _)| *part == name)?.1
     }
 
-    /// Returns each part of the time from arrival to end, with the time since the last part whose end is in the trace. A part whose own end is not in the trace has
-    /// none.
+    /// Returns each part of the time from arrival to end, with the time since the last part whose end is in the trace.
+    /// A part whose own end is not in the trace has no time.
     fn part_times(&self) -> Option<impl Iterator<Item = (&'static str, Option<i64>)>> {
         let (arrival_ns, finished_ns) = (self.arrival_ns?, self.finished_ns?);
         let socket = self.received_ns.filter(|ns| *ns > arrival_ns);
@@ -234,7 +243,7 @@ impl Request {
         let ends = ends.filter(|(_, (is_part, _))| *is_part);
         Some(ends.map(move |(name, (_, end_ns))| {
             let dur_ns = end_ns.map(|end_ns| {
-                // Moments of two clocks may seem to be in another order.
+                // With two clocks, times may appear to be in another order.
                 let end_ns = end_ns.min(finished_ns).max(from_ns);
                 end_ns - std::mem::replace(&mut from_ns, end_ns)
             });
@@ -243,7 +252,7 @@ impl Request {
     }
 }
 
-/// Returns the time between two moments, if they are known and in order.
+/// Returns the time between two moments, or `None` if one is unknown or they are out of order.
 fn between(from: Option<i64>, to: Option<i64>) -> Option<i64> {
     let ns = to?.saturating_sub(from?);
     (ns >= 0).then_some(ns)

@@ -1,76 +1,80 @@
-//! All requests together: a few figures, how certain these are, where the time went, and what the prompts have in common.
+//! Figures of all requests: a summary, its confidence intervals, the parts of the time, and the prefixes that prompts
+//! share.
 
 use crate::options::Slo;
 use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 
-/// Requests that kept every objective, as vLLM's benchmark counts them.
+/// Requests that met every objective, as vLLM's benchmark counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Goodput {
-    /// The objectives.
+    /// Objectives that the requests had to meet.
     pub slo: Slo,
-    /// How many requests kept them.
+    /// Number of requests that met them.
     pub requests: u64,
-    /// How many of those a second, from the first arrival to the last end.
+    /// Number of these requests per second, from the first arrival to the last end.
     pub requests_per_s: Option<f64>,
 }
 
-/// All requests in a few figures. A figure is of those requests that have it.
+/// All requests in a few figures. Each figure covers the requests that have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RequestSummary {
-    /// How many there are.
+    /// Number of requests.
     pub n: u64,
-    /// How many were answered.
+    /// Number of requests that were answered.
     pub ok: u64,
-    /// How many were given up.
+    /// Number of requests that were aborted.
     pub aborted: u64,
-    /// How many failed.
+    /// Number of requests that failed.
     pub failed: u64,
-    /// How many have no end.
+    /// Number of requests without an end.
     pub unfinished: u64,
-    /// Requests answered in a second, from the first arrival to the last end.
+    /// Answered requests per second, from the first arrival to the last end.
     pub requests_per_s: Option<f64>,
-    /// Output tokens of these requests per second.
+    /// Output tokens of the answered requests per second.
     pub output_tokens_per_s: Option<f64>,
-    /// Those that kept the objectives which were given.
+    /// Requests that met the given objectives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Goodput>,
-    /// From the queue to the first schedule.
+    /// Time from the queue to the first schedule.
     pub queue: Quantiles,
-    /// From arrival until the first part of the answer left; for an answer in one piece, until its first token.
+    /// Time from the arrival until the first part of the response left. If the response is sent in one piece, the time
+    /// until its first token.
     pub ttft: Quantiles,
-    /// From the queue to the first token in the engine.
+    /// Time from the queue to the first token in the engine.
     pub engine_ttft: Quantiles,
-    /// Time per output token behind the first.
+    /// Time per output token after the first.
     pub tpot: Quantiles,
-    /// Times between tokens, those of all requests together.
+    /// Times between tokens, of all requests together.
     pub itl: Quantiles,
-    /// From the first schedule to the first token.
+    /// Time from the first schedule to the first token.
     pub prefill: Quantiles,
-    /// From the first token to the last one.
+    /// Time from the first token to the last one.
     pub decode: Quantiles,
     /// Time from arrival to the end of answered requests.
     pub e2e: Quantiles,
-    /// [`ttft`](Self::ttft) from when the application got the request.
+    /// [`ttft`](Self::ttft) counted from the receipt by the application.
     pub application_ttft: Quantiles,
-    /// Time from when the application got the request to the end, for answered requests.
+    /// Time from the receipt by the application to the end, for answered requests.
     pub application_e2e: Quantiles,
-    /// Requests whose moments are in an impossible order.
+    /// Requests whose events are in an impossible order.
     pub out_of_order: OutOfOrder,
-    /// Number of requests that began under an id which another request was still using. They are counted as part of that request.
+    /// Number of requests that started under an id that another request was still using. They are counted as part of
+    /// that request.
     pub mixed: u64,
 }
 
-/// Requests whose moments are in an impossible order, for example because the clocks of two hosts differ. They are left out of each figure that would be negative.
+/// Requests whose events are in an impossible order, for example because the clocks of two hosts differ. They are left
+/// out of each figure that would be negative.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OutOfOrder {
     /// Number of such requests.
     pub requests: u64,
-    /// Ids of the first few.
+    /// Ids of the first few requests.
     pub request_ids: Vec<String>,
 }
 
-/// A figure of the requests, as screen and page show it.
+/// A figure of the requests, as the screen and the page show it.
 #[derive(Serialize)]
 pub(crate) struct RequestFigure<'a> {
     pub(crate) name: &'static str,
@@ -79,16 +83,17 @@ pub(crate) struct RequestFigure<'a> {
 }
 
 impl RequestSummary {
-    /// Returns all figures, including the ones without values. It includes the figures that begin in the application only if the arrival in the kernel is known.
-    /// `is_streamed` is true if the first part of an answer is known to have left after its first token.
+    /// Returns all figures, including the ones without values. Figures that start in the application are included only
+    /// if the arrival in the kernel is known. `is_streamed` is true if the first part of a response is known to have
+    /// left after its first token.
     pub(crate) fn figures(&self, is_streamed: bool) -> Vec<RequestFigure<'_>> {
         let is_arrival_known = self.is_arrival_known();
         let from = match is_arrival_known {
             true => "from arrival in the kernel",
-            false => "from when the frontend got it",
+            false => "from when the frontend received it",
         };
         let to_first_token = match (is_streamed, is_arrival_known) {
-            (true, _) => "until the first part of the answer left",
+            (true, _) => "until the first part of the response left",
             (false, true) => "to the first token",
             (false, false) => "to its first token",
         };
@@ -96,7 +101,7 @@ impl RequestSummary {
             format!("{from} {to_first_token}"),
             format!("{from} to the end"),
         );
-        let the_same = "the same, from when the application got it";
+        let the_same = "the same, from when the application received it";
         let figures = [
             (
                 "queue",
@@ -127,132 +132,136 @@ impl RequestSummary {
         figures.map(figure).collect()
     }
 
-    /// Returns true if the trace says of any request when it reached the kernel.
+    /// Returns true if the trace contains the time at which any request reached the kernel.
     pub fn is_arrival_known(&self) -> bool {
         (self.ttft, self.e2e) != (self.application_ttft, self.application_e2e)
     }
 }
 
-/// A part of the way of a request, from its arrival to its end.
+/// A part of the time of requests, from arrival to end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestPart {
-    /// `HTTP`, `preprocess` and `IPC` (or `frontend`, which is all three), `queue`, `prefill`, `decode`, `return`, `answer`, or several of them if the trace cannot separate them.
+    /// `HTTP`, `preprocess` and `IPC` (or `frontend` for all three), `queue`, `prefill`, `decode`, `return`, `answer`,
+    /// or several of them if the trace cannot separate them.
     pub name: String,
-    /// Of the mean request.
+    /// Mean duration, in ns.
     pub mean_ns: f64,
-    /// Of the request that is slower than 99 in 100.
+    /// Duration in the request at the 99th percentile of E2E, in ns.
     pub p99_ns: i64,
-    /// Of the slowest one.
+    /// Duration in the slowest request, in ns.
     pub slowest_ns: i64,
 }
 
-/// The parts of the time of requests. In each column they add up to the whole.
+/// The parts of the time of requests. In each column, they add up to the E2E.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RequestParts {
-    /// Requests that arrived and were answered in the trace.
+    /// Number of requests that arrived and were answered in the trace.
     pub n: u64,
-    /// The parts, in the order of the way.
+    /// The parts, in the order in which a request goes through them.
     pub parts: Vec<RequestPart>,
-    /// The whole time of the mean request, in ns.
+    /// Mean E2E, in ns.
     pub e2e_mean_ns: f64,
-    /// The whole time of the request that is slower than 99 in 100, in ns.
+    /// E2E of the request at the 99th percentile, in ns.
     pub e2e_p99_ns: i64,
-    /// The whole time of the slowest request, in ns.
+    /// E2E of the slowest request, in ns.
     pub e2e_slowest_ns: i64,
-    /// The id of the request that is slower than 99 in 100.
+    /// Id of the request at the 99th percentile.
     pub p99_id: String,
-    /// The id of the slowest request.
+    /// Id of the slowest request.
     pub slowest_id: String,
 }
 
-/// The orders of phases that requests went through.
+/// Sequences of phases that requests went through.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Phases {
-    /// Requests whose queue and end are in the trace.
+    /// Number of requests whose queue and end are in the trace.
     pub n: u64,
-    /// The orders, the most common one first.
+    /// Sequences, most common first.
     pub sequences: Vec<PhaseSequence>,
 }
 
-/// An order of phases, and the requests that went through it.
+/// A sequence of phases, and the requests that went through it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseSequence {
-    /// The phases with ` → ` between them. Phases after the eighth are replaced by `…`.
+    /// Phases, joined by ` → `. Phases after the eighth are replaced by `…`.
     pub sequence: String,
-    /// Number of requests that went through it.
+    /// Number of requests with this sequence.
     pub requests: u64,
-    /// Their share of all.
+    /// Share of all requests.
     pub share: f64,
-    /// From the queue to the last token, of all of them, in ns.
+    /// Total time of these requests from the queue to the last token, in ns.
     pub total_ns: i64,
-    /// Of the mean one.
+    /// Mean of this time, in ns.
     pub mean_ns: f64,
-    /// Each phase of the mean one, in ns.
+    /// Mean duration of each phase, in ns.
     pub phase_mean_ns: Vec<f64>,
 }
 
-/// The prefixes that prompts of one engine share, and how much of them its prefix cache had. Only prompts with block hashes count.
+/// Prefixes that prompts of one engine share, and how much of them its prefix cache contained. Only prompts with block
+/// hashes count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prefixes {
-    /// Requests that engines scheduled.
+    /// Number of requests that engines scheduled.
     pub requests: u64,
-    /// Requests whose prompts have block hashes. All other figures are about these.
+    /// Number of requests whose prompts have block hashes. All other figures cover these requests.
     pub n: u64,
-    /// Tokens of their prompts.
+    /// Number of tokens in their prompts.
     pub prompt_tokens: u64,
-    /// Tokens of full blocks that come after the hashed blocks. The shares, and `unique`, leave them out.
+    /// Number of tokens in full blocks after the hashed ones. The shares and `unique` leave them out.
     pub tokens_without_hash: u64,
-    /// Tokens that an earlier prompt of the same engine had in the same place, after the same tokens. A cache without limits would have them.
+    /// Number of tokens that an earlier prompt of the same engine had at the same position, after the same tokens. An
+    /// unlimited cache would contain them.
     pub shared_tokens: u64,
-    /// The same as a share.
+    /// `shared_tokens` as a share of the counted tokens.
     pub shared_share: f64,
-    /// Tokens of hashed blocks that the cache had, for prompts where the trace says this.
+    /// Number of tokens in hashed blocks that were in the cache, for prompts whose cached tokens are recorded.
     pub cached_tokens: u64,
-    /// The same as a share of the tokens of these prompts; `None` if there are no such prompts.
+    /// `cached_tokens` as a share of the tokens of these prompts. `None` if there are no such prompts.
     pub cached_share: Option<f64>,
-    /// Tokens of each prompt that no earlier one of its engine had there.
+    /// Number of tokens per prompt that no earlier prompt of its engine had at this position.
     pub unique: TokenQuantiles,
-    /// Number of prefixes that several prompts have.
+    /// Number of prefixes that several prompts share.
     pub shared: u64,
-    /// The hundred prefixes that save the most tokens, in that order.
+    /// The hundred prefixes that save the most tokens, in descending order.
     pub prefixes: Vec<Prefix>,
 }
 
-/// How a number of tokens is distributed. Percentiles are linear between ranks.
+/// Distribution of a number of tokens. Percentiles are interpolated linearly between ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TokenQuantiles {
-    /// Of the mean prompt.
+    /// Mean.
     pub mean: f64,
-    /// Half of them have at most this.
+    /// Median.
     pub p50: f64,
-    /// Nine in ten.
+    /// 90th percentile.
     pub p90: f64,
-    /// 95 in 100.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 in 100.
+    /// 99th percentile.
     pub p99: f64,
-    /// Of the prompt that has most.
+    /// Maximum.
     pub max: u64,
 }
 
-/// A node of the radix tree of an engine's prompts: several prompts have all of its tokens, and fewer, if any, have one block more in common.
+/// A node of the radix tree of an engine's prompts. Several prompts contain all of its tokens, and fewer or none share
+/// one more block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prefix {
-    /// The engine, by number.
+    /// Process number of the engine.
     pub engine: usize,
-    /// The hash of its last block.
+    /// Hash of the last block.
     pub prefix: String,
-    /// Prompts that begin with it.
+    /// Number of prompts that start with the prefix.
     pub requests: u64,
-    /// Its length in tokens.
+    /// Length of the prefix in tokens.
     pub tokens: u64,
-    /// Tokens after the next shorter prefix, which more prompts have.
+    /// Number of tokens after the next shorter prefix, which more prompts share.
     pub own_tokens: u64,
-    /// `(requests − 1) · own_tokens`: what the second and all further prompts need not compute again.
+    /// `(requests − 1) · own_tokens`: tokens that all prompts after the first do not have to compute again.
     pub saved_tokens: u64,
-    /// The same as a share of the tokens of all prompts that count.
+    /// `saved_tokens` as a share of the counted tokens of all prompts.
     pub saved_share: f64,
-    /// Part of `saved_tokens` that the cache had; `None` if the trace does not say this for any prompt.
+    /// Part of `saved_tokens` that was in the cache. `None` if the trace does not record this for any prompt.
     pub hit_tokens: Option<u64>,
 }
 
@@ -274,42 +283,42 @@ pub enum ConfidenceOf {
     Tpot,
     /// [`Request::e2e_ns`](crate::Request::e2e_ns), in ns.
     E2e,
-    /// Requests answered in a second.
+    /// Answered requests per second.
     RequestsPerS,
 }
 
-/// How an interval was found.
+/// Method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
-    /// Student's t, with the standard deviation of a sample: of a mean.
+    /// For a mean: Student's t, with the standard deviation of a sample.
     StudentT,
-    /// The exact interval of a Poisson distribution (Garwood's): of a count of events that come by chance, and so of a rate.
+    /// For a rate: the exact interval of a Poisson distribution (Garwood's) for a count of random events.
     Poisson,
 }
 
 /// Confidence intervals of a mean at 90, 95 and 99 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Intervals {
-    /// How they were found.
+    /// Method by which the intervals were computed.
     pub method: IntervalMethod,
-    /// From and to, with 90 %.
+    /// Lower and upper bound at 90 %.
     pub p90: [f64; 2],
-    /// With 95 %.
+    /// Lower and upper bound at 95 %.
     pub p95: [f64; 2],
-    /// With 99 %.
+    /// Lower and upper bound at 99 %.
     pub p99: [f64; 2],
 }
 
-/// A mean, and how uncertain it is.
+/// A mean with its confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Confidence {
-    /// The quantity, which also determines the unit.
+    /// Quantity, which also determines the unit.
     pub of: ConfidenceOf,
     /// Number of values.
     pub n: u64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// The confidence intervals. `None` for a single value, because it says nothing about the spread.
+    /// Confidence intervals. `None` for a single value, which contains no information about the spread.
     pub intervals: Option<Intervals>,
 }

@@ -1,4 +1,4 @@
-//! A comparison of two groups of runs, and the figures of requests that it is based on.
+//! A comparison of two groups of runs, and the request figures that it is based on.
 
 use super::devices::IdleCause;
 use super::diff_headline::Headline;
@@ -9,63 +9,63 @@ use crate::statistics::quantiles::Quantiles;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Maximum p-value of a certain difference, even if several figures are tested.
+/// Maximum p-value of a certain difference. It is low because several figures are tested.
 const CERTAIN: f64 = 0.001;
 
-/// Two sides of one or more runs: `one` is the first, `other` the second.
+/// Comparison of two sides of one or more runs each. `one` is the first side, `other` the second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunDiff {
-    /// Version of the schema of this.
+    /// Version of the schema of this struct.
     pub schema: u32,
-    /// The biggest change that users feel, and its cause.
+    /// Biggest change that users feel, and its cause.
     pub headline: Headline,
     /// Number of runs of each side.
     pub runs: (usize, usize),
-    /// Length of the mean run, in ns: the time that its figures are about.
+    /// Mean length of the time that the figures cover, in ns.
     pub wall_ns: (f64, f64),
-    /// The verdicts on the runs of each side, without repetitions.
+    /// Distinct verdicts on the runs of each side.
     pub verdicts: (Vec<VerdictRule>, Vec<VerdictRule>),
-    /// The settings of the engines. `None` if a side has none.
+    /// Settings of the engines. `None` if a side has none.
     pub settings: Option<SettingDiffs>,
     /// Number of requests of each side.
     pub requests: (u64, u64),
     /// Number of these requests that were answered.
     pub answered: (u64, u64),
-    /// Requests of the mean run that were answered per second.
+    /// Mean over the runs of the answered requests per second.
     pub requests_per_s: (Option<f64>, Option<f64>),
     /// Output tokens of these requests per second.
     pub output_tokens_per_s: (Option<f64>, Option<f64>),
-    /// The load of the mean run.
+    /// Load, as means over the runs.
     pub load: Vec<LoadDiff>,
-    /// The figures of the requests.
+    /// Figures of the requests.
     pub metrics: Vec<MetricDiff>,
-    /// The parts of the time of the mean request, in order.
+    /// Parts of the time of the mean request, in order.
     pub parts: Vec<PartDiff>,
-    /// Share of the devices' time in which they worked.
+    /// Share of the devices' time in which they were busy.
     pub busy: (Option<f64>, Option<f64>),
-    /// The causes of idle devices. The one that grew most comes first.
+    /// Causes of idle devices. The one that grew most comes first.
     pub idle: Vec<IdleDiff>,
-    /// The names. The one whose time changed most comes first.
+    /// Names. The one whose time changed most comes first.
     pub names: Vec<NameDiff>,
 }
 
-/// The settings of two runs.
+/// Settings of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SettingDiffs {
-    /// Number of settings that are the same.
+    /// Number of settings that are equal.
     pub same: usize,
-    /// The settings that differ, by name.
+    /// Settings that differ, by name.
     pub different: Vec<SettingDiff>,
 }
 
 /// A setting that differs between two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SettingDiff {
-    /// The name.
+    /// Name of the setting.
     pub name: String,
-    /// Its values in the first run, without repetitions. Engines may differ, and some may lack it.
+    /// Distinct values in the first run. Engines may differ, and some may lack the setting.
     pub one: Vec<Value>,
-    /// Its values in the second run.
+    /// Distinct values in the second run.
     pub other: Vec<Value>,
 }
 
@@ -82,66 +82,67 @@ named_enum! {
         RunningMean = "running_mean",
         /// Maximum number of running requests of an engine.
         RunningMax = "running_max",
-        /// Mean number of waiting requests of an engine.
+        /// Mean number of queued requests of an engine.
         WaitingMean = "waiting_mean",
-        /// Maximum number of waiting requests of an engine.
+        /// Maximum number of queued requests of an engine.
         WaitingMax = "waiting_max",
-        /// Mean use of the KV cache of an engine, in percent.
+        /// Mean KV cache use of an engine, in percent.
         KvUsedMean = "kv_used_mean",
-        /// Maximum use of the KV cache of an engine, in percent.
+        /// Maximum KV cache use of an engine, in percent.
         KvUsedMax = "kv_used_max",
-        /// Mean number of tokens of a prompt.
+        /// Mean number of prompt tokens.
         PromptTokens = "prompt_tokens",
-        /// Mean number of tokens of a prompt that the prefix cache did not have.
+        /// Mean number of prompt tokens that were not in the prefix cache.
         UncachedTokens = "uncached_tokens",
-        /// Mean number of tokens of an answer.
+        /// Mean number of output tokens.
         OutputTokens = "output_tokens",
     }
 }
 
-/// A figure of the load in two runs.
+/// A load figure in two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LoadDiff {
-    /// The figure.
+    /// Kind of figure.
     pub of: LoadFigure,
-    /// Its value in the first run.
+    /// Value in the first run.
     pub one: Option<f64>,
-    /// Its value in the second run.
+    /// Value in the second run.
     pub other: Option<f64>,
 }
 
 /// A part of the time of the mean request in two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartDiff {
-    /// The name, as in [`RequestPart`](crate::RequestPart).
+    /// Name of the part, as in [`RequestPart`](crate::RequestPart).
     pub name: String,
-    /// Its time in the first run, in ns. `None` if that run does not have this part.
+    /// Time in the first run, in ns. `None` if that run does not have this part.
     pub one_ns: Option<f64>,
-    /// Its time in the second run, in ns.
+    /// Time in the second run, in ns.
     pub other_ns: Option<f64>,
 }
 
 impl PartDiff {
-    /// Returns the additional time in the second run; `None` if a run does not have the part.
+    /// Returns the additional time in the second run, or `None` if a run does not have the part.
     pub fn more_ns(&self) -> Option<f64> {
         Some(self.other_ns? - self.one_ns?)
     }
 }
 
-/// A figure of the requests of two runs.
+/// A request figure in two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricDiff {
-    /// The figure.
+    /// Kind of figure.
     pub metric: Metric,
-    /// In the first run.
+    /// Distribution in the first run.
     pub one: Quantiles,
-    /// In the second run.
+    /// Distribution in the second run.
     pub other: Quantiles,
-    /// The second mean by the first one.
+    /// Ratio of the second mean to the first one.
     pub ratio: Option<f64>,
-    /// The 95 % confidence interval of this ratio (bootstrap).
+    /// 95 % confidence interval of this ratio (bootstrap).
     pub ratio_interval: Option<(f64, f64)>,
-    /// The probability of such a difference between two samples of one population (Mann-Whitney, corrected for requests that waited for one another, unless these came in a closed loop).
+    /// Probability of such a difference between two samples of one population. It is Mann-Whitney's, corrected for
+    /// requests that waited for each other unless they arrived in a closed loop.
     pub p_value: Option<f64>,
 }
 
@@ -151,7 +152,7 @@ impl MetricDiff {
         self.is_apart(0.05)
     }
 
-    /// Returns true if they differ beyond what chance explains, although several figures are tested.
+    /// Returns true if the runs differ more than chance explains, although several figures are tested.
     pub fn is_certain(&self) -> bool {
         self.is_apart(CERTAIN)
     }
@@ -162,58 +163,58 @@ impl MetricDiff {
         self.ratio_interval.is_some_and(is_apart) && self.p_value.is_some_and(is_improbable)
     }
 
-    /// Returns the increase of the mean in the second run; `None` if a run does not have the figure.
+    /// Returns the increase of the mean in the second run, or `None` if a run does not have the figure.
     pub fn more_ns(&self) -> Option<f64> {
         (self.one.n > 0 && self.other.n > 0).then_some(self.other.mean_ns - self.one.mean_ns)
     }
 }
 
-/// A cause of idle devices in two runs.
+/// An idle cause in two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct IdleDiff {
-    /// The cause.
+    /// Cause of the idle time.
     pub cause: IdleCause,
-    /// Its share of the devices' time in the first run.
+    /// Share of the devices' time in the first run.
     pub one: f64,
-    /// And in the second.
+    /// Share of the devices' time in the second run.
     pub other: f64,
 }
 
-/// A name in two runs. What is `None` is in the other one alone.
+/// A name in two runs. Figures are `None` if that run does not have the name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NameDiff {
-    /// The kind of row that its slices are on.
+    /// Kind of track that the slices are on.
     pub row_kind: RowKind,
-    /// Its category.
+    /// Category of the slices.
     pub category: String,
-    /// The name.
+    /// Name of the slices.
     pub name: String,
-    /// In the first run.
+    /// Figures in the first run.
     pub one: Option<NameFigures>,
-    /// In the second run.
+    /// Figures in the second run.
     pub other: Option<NameFigures>,
 }
 
-/// The time of a name.
+/// Times of a name, as means over the runs of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NameFigures {
-    /// Slices.
+    /// Number of slices.
     pub ncall: u64,
-    /// Time by itself.
+    /// Self time, in ns.
     pub tsub_ns: i64,
-    /// Time with what lies in it.
+    /// Time including inner slices, in ns.
     pub ttot_ns: i64,
-    /// Mean duration.
+    /// Mean duration, in ns.
     pub mean_ns: f64,
-    /// 95 in 100 durations are at most this.
+    /// 95th percentile of the duration, in ns.
     pub p95_ns: f64,
 }
 
 impl NameDiff {
-    /// How much more time by itself it takes in the second run.
+    /// Returns the additional self time in the second run, in ns.
     pub fn more_ns(&self) -> i64 {
-        let of = |figures: Option<NameFigures>| figures.map_or(0, |figures| figures.tsub_ns);
-        of(self.other).saturating_sub(of(self.one))
+        let self_ns = |figures: Option<NameFigures>| figures.map_or(0, |figures| figures.tsub_ns);
+        self_ns(self.other).saturating_sub(self_ns(self.one))
     }
 }
 
@@ -232,7 +233,7 @@ named_enum! {
         Ttft = "ttft",
         /// [`Request::tpot_ns`].
         Tpot = "tpot",
-        /// The times between tokens of all requests together.
+        /// Times between tokens, of all requests together.
         Itl = "itl",
         /// [`Request::e2e_ns`] of answered requests.
         E2e = "e2e",
@@ -240,8 +241,8 @@ named_enum! {
 }
 
 impl Metric {
-    /// Returns the figure of one request. Times between tokens have no such figure, only one for all requests.
-    pub(crate) fn of(self, request: &Request) -> Option<i64> {
+    /// Returns the figure of one request. ITL has no value per request, only one for all requests.
+    pub(crate) fn value(self, request: &Request) -> Option<i64> {
         match self {
             Metric::Queue => request.queue_ns(),
             Metric::Prefill => request.prefill_ns(),

@@ -13,84 +13,88 @@ use super::settings::EngineSettings;
 use super::verdict::{Place, Stall, Verdict};
 use serde::Serialize;
 
-/// A device waits clearly longer than the mean one from so many times its time on.
+/// Minimum factor by which a device must wait longer than the mean device.
 const CLEARLY: f64 = 1.2;
 
-/// Everything that a report has.
+/// All data of a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// Version of the schema of this: it changes when a field changes its meaning or goes.
+    /// Version of the schema of this struct. It changes when a field changes its meaning or is removed.
     pub schema: u32,
-    /// The verdict: what limited the server, and what to try.
+    /// Verdict: what limited the server, and what to try.
     pub verdict: Verdict,
     /// What was recorded, and what is missing.
     pub recorded: Recorded,
-    /// The phases of the run, in order.
+    /// Phases of the run, in order.
     pub run_phases: Vec<RunPhase>,
-    /// The part of the run that all figures are about, except for `recorded`, `crash` and `start_up`.
+    /// The part of the run that all figures cover, except for `recorded`, `crash` and `start_up`.
     pub serving: ServingTime,
     /// The start-up: its length, and the spans that took the most time.
     pub start_up: StartUp,
-    /// The settings of each engine.
+    /// Settings of each engine.
     pub settings: Vec<EngineSettings>,
-    /// Which process died first, where one was killed.
+    /// Crash of the run, if a process was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash: Option<Crash>,
-    /// The findings, the costliest first.
+    /// Findings, costliest first.
     pub findings: Vec<Finding>,
-    /// Kinds of events that the report looks for by name and did not find.
+    /// Kinds of events that the report recognizes by name but did not find.
     pub unrecognized: Vec<Unrecognized>,
-    /// All requests in a few figures.
+    /// Summary of all requests.
     pub requests: RequestSummary,
-    /// How little the means of those may say.
+    /// Confidence intervals of the summary's means.
     pub confidence: Vec<Confidence>,
-    /// Where their time goes.
+    /// Parts of the time of requests.
     pub request_parts: RequestParts,
-    /// In which order they went through the engine's phases.
+    /// Sequences of phases that requests went through in the engine.
     pub phases: Phases,
-    /// How their times grow with their number at once.
+    /// How times of requests grow with the number in flight.
     pub sizing: Vec<Sizing>,
-    /// What their prompts have in common.
+    /// Prefixes that prompts share.
     pub prefixes: Prefixes,
-    /// Each request, in the order of their arrival.
+    /// All requests, in the order of their arrival.
     pub request: Vec<Request>,
-    /// How much there was to do.
+    /// Levels of the load.
     pub load: Vec<LoadLevel>,
-    /// The times in which there were unusually many requests.
+    /// Times with unusually many requests.
     pub spikes: Spikes,
-    /// What the engines put into their steps.
+    /// Contents of the engines' steps.
     pub batching: Vec<Batching>,
     /// How busy each device was.
     pub device: Vec<DeviceTime>,
-    /// The same of each worker whose device is not recorded: its steps and its sampling are the slices.
+    /// How busy each worker without a recorded device was. Its steps and its sampling count as slices.
     pub worker: Vec<DeviceTime>,
-    /// Why each of them was idle, devices first, in the same order.
+    /// Why each of them was idle: the devices, then the workers, in the same order.
     pub idle: Vec<DeviceIdle>,
     /// Time in which all of them were idle at once.
     pub idle_together: IdleTogether,
-    /// How busy each of the devices' streams was.
+    /// How busy each stream of the devices was.
     pub stream: Vec<StreamTime>,
-    /// How the devices came to collectives.
+    /// How late each device joined collectives.
     pub rank: Vec<RankTime>,
-    /// The longest steps of workers.
+    /// Longest steps of workers.
     pub slow_steps: Vec<SlowStep>,
-    /// The longest times in which devices were idle.
+    /// Longest times in which devices were idle.
     pub long_gaps: Vec<LongGap>,
-    /// The stalls, in order: times in which a process did nothing although requests waited for it.
+    /// Stalls in order of time: a process did nothing although requests waited for it.
     pub stalls: Vec<Stall>,
-    /// What changed while the run went on.
+    /// Values over time.
     pub timeline: Timeline,
-    /// The time of each stack of names, each behind the one around it.
+    /// Time of each stack of names. Each stack comes after the stack around it.
     pub stacks: Vec<StackTime>,
-    /// The time of each name, that with the most time by itself first.
+    /// Times of names, highest self time first.
     pub names: Vec<NameTime>,
 }
 
 impl RunReport {
-    /// The share of the time of all devices in which they waited for a cause.
+    /// Returns the share of all devices' time that is due to an idle cause.
     pub fn idle_share(&self, cause: IdleCause) -> f64 {
-        let wall_ns: f64 = self.timed().map(|of| of.wall_ns as f64).sum();
-        let ns: f64 = self.idle.iter().map(|device| device.of(cause) as f64).sum();
+        let wall_ns: f64 = self.timed().map(|time| time.wall_ns as f64).sum();
+        let ns: f64 = self
+            .idle
+            .iter()
+            .map(|device| device.cause_ns(cause) as f64)
+            .sum();
         if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
     }
 
@@ -99,7 +103,7 @@ impl RunReport {
         self.recorded.process_name(process)
     }
 
-    /// The devices, and the workers whose device is not recorded, in the order of `idle`.
+    /// Returns the devices, then the workers whose device is not recorded, in the order of `idle`.
     pub(crate) fn timed(&self) -> impl Iterator<Item = &DeviceTime> {
         self.device.iter().chain(&self.worker)
     }
@@ -111,43 +115,50 @@ impl RunReport {
         waits.max_by_key(|(_, wait)| wait.ns)
     }
 
-    /// The device that waited for a cause clearly longer than the mean one.
+    /// Returns the device with the most idle time of a cause, if it is clearly more than the mean.
     pub(crate) fn most_idle(&self, cause: IdleCause) -> Option<&DeviceIdle> {
-        let most = self.idle.iter().max_by_key(|device| device.of(cause))?;
-        let all_ns: f64 = self.idle.iter().map(|device| device.of(cause) as f64).sum();
+        let most = self
+            .idle
+            .iter()
+            .max_by_key(|device| device.cause_ns(cause))?;
+        let all_ns: f64 = self
+            .idle
+            .iter()
+            .map(|device| device.cause_ns(cause) as f64)
+            .sum();
         let mean_ns = all_ns / self.idle.len() as f64;
-        (most.of(cause) as f64 > CLEARLY * mean_ns).then_some(most)
+        (most.cause_ns(cause) as f64 > CLEARLY * mean_ns).then_some(most)
     }
 }
 
-/// A noteworthy fact about a run, with its evidence and some advice.
+/// A noteworthy fact about a run, with its evidence and advice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// The rule that found it.
+    /// Rule that produced the finding.
     pub rule: &'static str,
-    /// The evidence, in words.
+    /// Evidence, as text.
     pub evidence: String,
-    /// The cost, as a share of the whole that `of` names.
+    /// Cost, as a share of the whole that `of` names.
     pub cost: f64,
-    /// The whole that `cost` is a share of.
+    /// Whole that `cost` is a share of.
     pub of: CostOf,
-    /// The advice, in words.
+    /// Advice, as text.
     pub advice: &'static str,
-    /// The cost as a share of the time that users waited, by which findings are ordered.
+    /// Cost as a share of the time that users waited. Findings are sorted by it.
     pub waited: f64,
-    /// A time that shows it.
+    /// Time range that shows the finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
-/// A kind of event that the report recognizes by its name, and that a run has none of.
+/// A kind of event that the report recognizes by its name, and that a run lacks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unrecognized {
-    /// The missing kind of name: `step` or `request`.
+    /// Missing kind of name: `step` or `request`.
     pub what: &'static str,
-    /// The figures that the report lacks without it.
+    /// What the report cannot do without it.
     pub consequence: &'static str,
-    /// The page and section that list the names.
+    /// Page and section that list the names.
     pub see: &'static str,
 }
 
@@ -159,7 +170,7 @@ impl Unrecognized {
             consequence,
             see,
         } = self;
-        format!("no {what} is known by name, so {consequence}: {see} lists the names")
+        format!("no {what} is recognized by name, so {consequence}: {see} lists the names")
     }
 }
 
@@ -175,6 +186,6 @@ pub enum CostOf {
     WallTime,
     /// All requests.
     Requests,
-    /// The figures themselves: some of them say less than they seem to.
+    /// The figures themselves, some of which are less reliable than they seem.
     Figures,
 }

@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 named_enum! {
-    /// The activity of a server during a part of a run.
+    /// State of a server during a part of a run.
     pub RunPhaseKind {
-        /// It starts, until it is ready or the first request arrives.
+        /// The server starts, until it is ready or the first request arrives.
         StartUp = "start_up",
         /// No request is in flight for a long time.
         Idle = "idle",
         /// Requests are in flight, with at most short pauses between them.
         Serving = "serving",
-        /// It ends, after the last request.
+        /// The server ends, after the last request.
         Shutdown = "shutdown",
     }
 }
@@ -19,7 +19,7 @@ named_enum! {
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RunPhase {
-    /// The activity of the server.
+    /// State of the server.
     pub kind: RunPhaseKind,
     /// Start, in ns from the start of the trace.
     pub from_ns: i64,
@@ -27,18 +27,18 @@ pub struct RunPhase {
     pub to_ns: i64,
 }
 
-/// The part of a run that the figures are about: the time in which the server had requests, or the whole run.
+/// The part of a run that the figures cover: the time in which the server had requests, or the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServingTime {
     /// Start, in ns from the start of the trace.
     pub from_ns: i64,
     /// End, in ns from the start of the trace.
     pub to_ns: i64,
-    /// Length without the pauses, in ns. Shares of time are shares of this.
+    /// Length without the pauses, in ns. Shares of time refer to it.
     pub wall_ns: i64,
     /// Long pauses between requests, in order. Figures and charts leave them out.
     pub pauses: Vec<Pause>,
-    /// True if this is the whole run: it has no requests, or the whole run was requested.
+    /// True if this is the whole run, because it has no requests or because the whole run was requested.
     pub is_whole: bool,
 }
 
@@ -54,20 +54,20 @@ pub struct Pause {
 /// The start-up: its length, and the spans that took the most time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StartUp {
-    /// Length of the start-up, in ns; 0 if the trace does not contain it.
+    /// Length of the start-up, in ns, or 0 if the trace does not contain it.
     pub wall_ns: i64,
-    /// The spans with the most self time, longest first.
+    /// Spans with the most self time, longest first.
     pub spans: Vec<StartUpSpan>,
 }
 
 /// All spans of one name in one process during the start-up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StartUpSpan {
-    /// The name.
+    /// Name of the spans.
     pub name: String,
-    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    /// Number of the process among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
-    /// Start of the first one, in ns from the start of the trace.
+    /// Start of the first span, in ns from the start of the trace.
     pub start_ns: i64,
     /// Number of calls.
     pub ncall: u64,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The settings of one engine process (FORMAT.md, `engine_settings`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EngineSettings {
-    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    /// Number of the process among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
     /// Names of settings and their values.
     pub values: BTreeMap<String, serde_json::Value>,
@@ -47,7 +47,7 @@ pub mod setting {
     pub const KV_BLOCK_SIZE: &str = "kv_block_size";
     /// Maximum number of tokens of a request, prompt and output together.
     pub const MAX_MODEL_LEN: &str = "max_model_len";
-    /// Mode of graph capture, such as `FULL_AND_PIECEWISE`; `NONE` if steps use no graphs.
+    /// Mode of graph capture, such as `FULL_AND_PIECEWISE`, or `NONE` if steps use no graphs.
     pub const GRAPH_MODE: &str = "graph_mode";
     /// Number of API server processes.
     pub const API_SERVER_COUNT: &str = "api_server_count";

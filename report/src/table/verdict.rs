@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 named_enum! {
-    /// The kinds of answer to what limited the server.
+    /// Kind of answer to the question what limited the server.
     pub VerdictRule {
         /// A process was killed.
         Crash = "crash",
@@ -21,7 +21,7 @@ named_enum! {
         Gc = "gc",
         /// Devices waited for another worker.
         WaitingForRank = "waiting_for_rank",
-        /// Steps did not replay a graph although graphs are on.
+        /// Steps did not replay a graph although graphs are enabled.
         GraphFallback = "graph_fallback",
         /// Requests waited for keys and values from another instance.
         TransferBound = "transfer_bound",
@@ -37,20 +37,20 @@ named_enum! {
 /// The answer to "What limited the server?".
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// The rule that gave the answer.
+    /// Rule that produced the answer.
     pub rule: VerdictRule,
-    /// The answer as one sentence: what limited the server, and by how much.
+    /// Answer in one sentence: what limited the server, and by how much.
     pub text: String,
-    /// The advice, as one sentence; empty if there is nothing to do.
+    /// Advice in one sentence. Empty if there is nothing to do.
     pub advice: String,
-    /// The figures behind the answer, as one line.
+    /// Figures that support the answer, on one line.
     pub evidence: String,
-    /// A time that shows it, for `sa-profile open RUN --at … --for …`.
+    /// Time range that shows the answer, for `sa-profile open RUN --at … --for …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
-/// A time in a trace that shows what a text says.
+/// A time range in a trace that shows what a text describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Start, in ns from the start of the trace.
@@ -62,11 +62,11 @@ pub struct Place {
 /// A time in which a process recorded nothing although requests waited for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stall {
-    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    /// Number of the process among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
     /// Time of its last event before the stall, in ns from the start of the trace.
     pub from_ns: i64,
-    /// Time to its next event, in ns.
+    /// Time until its next event, in ns.
     pub dur_ns: i64,
     /// Number of requests that were in flight.
     pub requests: u64,

@@ -22,7 +22,7 @@ fn serving() -> String {
     fixture("serving.json").to_str().unwrap().to_owned()
 }
 
-/// Checks that the command fails, and that its message begins so.
+/// Checks that the command fails, and that its message starts with `message`.
 #[track_caller]
 fn fails(arguments: &[&str], message: &str) {
     let output = run(arguments);
@@ -93,12 +93,12 @@ fn on_terminal(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     command.args(arguments).env("TERM", "xterm").stdout(user);
     let variables = variables.iter().copied();
     let mut child = command.envs(variables).spawn().unwrap();
-    // The terminal closes with the last process that has it open.
+    // The terminal closes when the last process that has it open ends.
     drop(command);
-    let (mut said, mut terminal) = (Vec::new(), File::from(terminal));
-    let _ = terminal.read_to_end(&mut said); // it ends with an error
+    let (mut output, mut terminal) = (Vec::new(), File::from(terminal));
+    let _ = terminal.read_to_end(&mut output); // ends with an error when the terminal closes
     assert!(child.wait().unwrap().success());
-    String::from_utf8(said).unwrap()
+    String::from_utf8(output).unwrap()
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn only_a_terminal_has_colours() {
 }
 
 #[test]
-fn a_crash_counts_only_in_a_window_that_shows_it() {
+fn a_crash_counts_only_if_the_window_contains_it() {
     let folder = tempfile::TempDir::new().unwrap();
     let paths = case("issue 47: the first finding of a crash").write(folder.path());
-    // The worker has a span from 4.2 ms on, and dies in one that begins at 4.5 ms.
+    // The worker has been in a span since 4.2 ms, and dies in one that starts at 4.5 ms.
     for (to, rule) in [("4.4ms", "unknown"), ("6ms", "crash")] {
         let text = stdout(&[paths[0].to_str().unwrap(), "--json", "--to", to]);
         let report: Value = serde_json::from_str(&text).unwrap();
@@ -129,7 +129,7 @@ fn a_crash_counts_only_in_a_window_that_shows_it() {
 }
 
 #[test]
-fn bad_input_is_said() {
+fn bad_input_is_reported() {
     let path = &serving();
     for (words, message) in [
         (
@@ -155,7 +155,7 @@ fn bad_input_is_said() {
     ] {
         fails(&words.split_whitespace().collect::<Vec<_>>(), message);
     }
-    for (of, message) in [
+    for (option, message) in [
         (["--request", "r"], "4 ids contain this: r0, r1, r2, r3\n"),
         (
             ["--request", "r10"],
@@ -170,10 +170,10 @@ fn bad_input_is_said() {
             "no span has the number of its step, as the arg step or batch\n",
         ),
     ] {
-        let output = run(&[path, of[0], of[1]]);
+        let output = run(&[path, option[0], option[1]]);
         let words = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words}");
-        let begin = format!("trace-report: {} ", of[0]);
+        let begin = format!("trace-report: {} ", option[0]);
         assert!(
             words.starts_with(&begin) && words.contains(message),
             "{words}"
@@ -193,7 +193,7 @@ fn bad_input_is_said() {
 }
 
 #[test]
-fn files_of_others_are_written_to_a_folder() {
+fn exported_files_are_written_to_a_folder() {
     let path = &serving();
     let folder = tempfile::TempDir::new().unwrap();
     let names = [
@@ -217,9 +217,9 @@ fn files_of_others_are_written_to_a_folder() {
         files.collect::<BTreeSet<_>>(),
         names.map(str::to_owned).into()
     );
-    // Once more, where the same files are there.
+    // The same files may exist already.
     stdout(&[path, "--export", &export]);
-    // A file of another profiler, or of another run.
+    // Files of another profiler or another run must not be replaced.
     let other = out.join(names[0]);
     std::fs::write(&other, "another profiler's").unwrap();
     let other_path = other.display();
@@ -235,14 +235,14 @@ fn an_export_that_fails_leaves_what_was_there() {
     let folder = tempfile::TempDir::new().unwrap();
     let out = folder.path().join("out");
     let export = format!("nat={}", out.display());
-    // The folder is looked at before the run is.
+    // The folder is checked before the run is read.
     std::fs::write(&out, "").unwrap();
     let words = String::from_utf8(run(&["/no/such/run", "--export", &export]).stderr).unwrap();
     has_words(&words, &[out.to_str().unwrap()]);
     std::fs::remove_file(&out).unwrap();
     assert!(!run(&["/no/such/run", "--export", &export]).status.success());
     assert!(!out.exists());
-    // One of the later files cannot be put.
+    // One of the later files cannot be renamed into place.
     std::fs::create_dir_all(out.join("inference_optimization.json")).unwrap();
     std::fs::write(out.join("standardized_data_all.csv"), "old").unwrap();
     assert!(!run(&[path, "--export", &export]).status.success());
@@ -251,9 +251,9 @@ fn an_export_that_fails_leaves_what_was_there() {
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2);
 }
 
-/// Neither what it reads nor anything else of the user's is replaced, however it is named.
+/// Neither its input nor any other file of the user is replaced, whatever its name.
 #[test]
-fn a_page_replaces_nothing_but_a_page() {
+fn a_page_replaces_only_a_page() {
     let folder = tempfile::TempDir::new().unwrap();
     let trace = folder.path().join("trace.json");
     std::fs::copy(fixture("serving.json"), &trace).unwrap();
@@ -284,9 +284,9 @@ fn a_page_replaces_nothing_but_a_page() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
 }
 
-/// Pages and exports have the mode of the fragments.
+/// Pages and exports have the same file mode as fragments.
 #[test]
-fn what_is_written_has_the_mode_of_the_fragments() {
+fn written_files_have_the_mode_of_the_fragments() {
     use std::os::unix::fs::PermissionsExt;
     let path = fixture("serving.json");
     for (mode, files, folders) in [("", 0o600, 0o700), ("0640", 0o640, 0o750)] {

@@ -1,14 +1,15 @@
-//! Devices in traces of other profilers: how busy, and who launched what they did, against generators that know what they planted, and a plain union.
+//! Devices in traces of other profilers: how busy they were and who launched their work. Random traces with known
+//! contents are compared with a plain union of intervals.
 
 use crate::events::events;
 use crate::oracle::Numbers;
-use crate::reports::{of_lines, of_text, only};
+use crate::reports::{only, report_from_events, report_from_text};
 use crate::traces::case;
 use serde_json::{Value, json};
 use trace_report::live::LiveReader;
 use trace_report::{IdleCause, RunReport};
 
-/// Length of a union of intervals, and its longest gap.
+/// Returns the length of a union of intervals, and its longest gap.
 fn union_ns(intervals: &[(i64, i64)]) -> (i64, i64) {
     let mut intervals = intervals.to_vec();
     intervals.sort_unstable();
@@ -22,7 +23,7 @@ fn union_ns(intervals: &[(i64, i64)]) -> (i64, i64) {
     (covered, longest)
 }
 
-/// Groups of an NPU, and the kind that their pids contain.
+/// Process groups of an NPU, each with the number that its pids contain.
 const GROUPS: [(&str, u64); 10] = [
     ("Python", 6),
     ("CANN", 7),
@@ -36,7 +37,8 @@ const GROUPS: [(&str, u64); 10] = [
     ("Overlap Analysis", 31),
 ];
 
-/// Returns a trace of an NPU as msprof and torch_npu write it. In the text, the process of an event is the name of a group, and times are in ns.
+/// Returns a trace of an NPU as msprof and torch_npu write it. In the text, the process of an event is the name of a
+/// group, and times are in ns.
 pub(crate) fn npu(pid: u64, number: Option<u64>, text: &str) -> Vec<Value> {
     let label = number.map_or("NPU".to_owned(), |number| format!("NPU {number}"));
     let mut events = events(text);
@@ -45,14 +47,14 @@ pub(crate) fn npu(pid: u64, number: Option<u64>, text: &str) -> Vec<Value> {
         let is_host = kind < 14;
         let number = if is_host { None } else { number };
         let pid = pid << 10 | kind << 5 | number.unwrap_or(31);
-        let mut of_group: Vec<&mut Value> = events.iter_mut().collect();
-        of_group.retain(|event| event["pid"] == group);
-        if is_host || !of_group.is_empty() {
+        let mut members: Vec<&mut Value> = events.iter_mut().collect();
+        members.retain(|event| event["pid"] == group);
+        if is_host || !members.is_empty() {
             let label = if is_host { "CPU" } else { &label };
             lines.extend(self::events(&format!("P {pid}/0 '{group}' '{label}'")));
             lines.push(json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_sort_index", "args": {"sort_index": kind}}));
         }
-        for event in of_group {
+        for event in members {
             event["pid"] = json!(pid);
             if let Some(ns) = event["ts"].as_i64() {
                 event["ts"] = json!(us(ns));
@@ -66,25 +68,28 @@ pub(crate) fn npu(pid: u64, number: Option<u64>, text: &str) -> Vec<Value> {
     lines
 }
 
-/// A time since 1970 as torch_npu writes it.
+/// Formats a time since 1970 as torch_npu does.
 fn us(ns: i64) -> String {
     let ns = 1_795_248_907_000_000_000 + ns;
     format!("{}.{:03}", ns / 1_000, ns % 1_000)
 }
 
-/// The live figures count the work once, too.
+/// The live figures must not count the work twice either.
 #[test]
-fn records_of_mspti_count_no_work_twice_in_a_live_run() {
+fn mspti_records_do_not_count_work_twice_in_a_live_run() {
     let folder = tempfile::tempdir().unwrap();
     case("records of MSPTI").write(folder.path());
     let mut live = LiveReader::new(&folder.path().join("run/fragments"));
     live.poll();
     let stats = live.stats();
-    let busy = stats.device.iter().map(|of| (of.slices, of.busy_ns));
+    let busy = stats
+        .device
+        .iter()
+        .map(|device| (device.slices, device.busy_ns));
     assert_eq!(busy.collect::<Vec<_>>(), [(2, 100_000)]);
 }
 
-/// The work that was planted on a device, and the delay of each launch.
+/// The known work of a device, and the delay of each launch.
 #[derive(Default)]
 struct Planted {
     work: Vec<(i64, i64)>,
@@ -93,7 +98,7 @@ struct Planted {
 }
 
 impl Planted {
-    /// Times of 1 to 30 µs on some streams one after the other, in whole ns, each with its launch.
+    /// Creates slices of 1 to 30 µs that follow each other on each stream, in whole ns, each with its launch.
     fn new(
         numbers: &mut Numbers,
         streams: u64,
@@ -150,7 +155,7 @@ impl Planted {
     }
 }
 
-/// A slice of a device, and when it was launched.
+/// A slice of a device, and its launch time.
 struct Slice {
     id: u64,
     stream: u64,
@@ -163,7 +168,7 @@ struct Slice {
 #[test]
 fn issue_48_random_traces_of_kineto_have_the_union_of_their_kernels() {
     for seed in 0..40 {
-        // Times of a report begin with the first event.
+        // The clock of a report starts at the first event.
         let mut text = "P 4711/0 python3 CPU
             P 0/0 python3 'GPU 0'
             P 1/0 python3 'GPU 1'
@@ -177,10 +182,10 @@ fn issue_48_random_traces_of_kineto_have_the_union_of_their_kernels() {
                 _ => "kernel",
             };
             let name = ["gemm", "ncclDevKernel_AllReduce"][usize::from(slice.is_collective)];
-            let (id, row, thread) = (slice.id, slice.stream + 7, 4_711 + slice.id % 3);
+            let (id, track, thread) = (slice.id, slice.stream + 7, 4_711 + slice.id % 3);
             let (start, dur) = (us(slice.start_ns), us(slice.end_ns - slice.start_ns));
             text += &format!(
-                "X 0/{row} {start}+{dur} {name} cat={category} device=0 stream={row} correlation={id}\n"
+                "X 0/{track} {start}+{dur} {name} cat={category} device=0 stream={track} correlation={id}\n"
             );
             let launch = us(slice.launch_ns);
             text += &format!(
@@ -189,16 +194,16 @@ fn issue_48_random_traces_of_kineto_have_the_union_of_their_kernels() {
             if numbers.below(2) == 0 {
                 text += &format!(
                     "s 4711/{thread} {launch} ac2g cat=ac2g id={id}
-                    f 0/{row} {start} ac2g cat=ac2g id={id} bp=e\n"
+                    f 0/{track} {start} ac2g cat=ac2g id={id} bp=e\n"
                 );
             }
-            // An annotation from one kernel on, for whatever it takes.
+            // An annotation that starts with a kernel and has a random length.
             if numbers.below(10) == 0 {
                 let dur = us(numbers.below(400_000).cast_signed());
-                text += &format!("X 0/{row} {start}+{dur} forward cat=gpu_user_annotation\n");
+                text += &format!("X 0/{track} {start}+{dur} forward cat=gpu_user_annotation\n");
             }
         });
-        planted.check(&of_text(&text));
+        planted.check(&report_from_text(&text));
     }
 }
 
@@ -217,17 +222,17 @@ fn issue_48_random_traces_of_torch_npu_have_the_union_of_their_kernels() {
                 false => ("'Ascend Hardware'", "MatMulV2"),
             };
             let (id, launch, start) = (slice.id, slice.launch_ns, slice.start_ns);
-            let (row, dur) = (slice.stream, slice.end_ns - start);
-            let asked = launch - 1_500;
+            let (track, dur) = (slice.stream, slice.end_ns - start);
+            let requested = launch - 1_500;
             text += &format!(
-                "X {group}/{row} {start}+{dur} {name} connection_id={id} 'Task Type'=AI_CORE
+                "X {group}/{track} {start}+{dur} {name} connection_id={id} 'Task Type'=AI_CORE
                 X CANN/4 {launch}+900 AscendCL@aclnnMatmul connection_id={id}
                 s CANN/4 {launch} HostToDevice{id} cat=HostToDevice id='{id}'
-                f {group}/{row} {start} HostToDevice{id} cat=HostToDevice id='{id}' bp=e
-                s Python/4 {asked} torch_to_npu cat=async_npu id='{id}'
-                f {group}/{row} {start} torch_to_npu cat=async_npu id='{id}' bp=e\n"
+                f {group}/{track} {start} HostToDevice{id} cat=HostToDevice id='{id}' bp=e
+                s Python/4 {requested} torch_to_npu cat=async_npu id='{id}'
+                f {group}/{track} {start} torch_to_npu cat=async_npu id='{id}' bp=e\n"
             );
         });
-        planted.check(&of_lines(&npu(4_711, Some(seed % 8), &text)));
+        planted.check(&report_from_events(&npu(4_711, Some(seed % 8), &text)));
     }
 }

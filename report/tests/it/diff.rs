@@ -1,6 +1,6 @@
-//! Two runs side by side.
+//! Comparisons of two runs.
 
-use crate::reports::{fixture, has_words, of_text, report};
+use crate::reports::{fixture, has_words, report, report_from_text};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use trace_merge::Exit;
@@ -14,7 +14,7 @@ use trace_report::{
 struct Server {
     seed: u64,
     requests: u64,
-    /// Mean time between two random arrivals. With 0, each client sends its next request as soon as it has an answer.
+    /// Mean time between random arrivals. With 0, each client sends its next request as soon as it has an answer.
     arrivals_us: u64,
     clients: usize,
     /// Maximum number of running requests.
@@ -23,7 +23,7 @@ struct Server {
     kv_percent: u64,
     prompt: u64,
     output: u64,
-    /// Time for a token of a prompt, and of an answer.
+    /// Time per prompt token, and per output token.
     prefill_us: u64,
     decode_us: u64,
     /// One in this many requests fails.
@@ -45,7 +45,7 @@ const SERVER: Server = Server {
 };
 
 impl Server {
-    /// Returns the report of a run in which it serves all requests, in the order of their arrival.
+    /// Returns the report of a run in which the server handles all requests in the order of their arrival.
     fn run(self) -> RunReport {
         let mut chance = fastrand::Rng::with_seed(self.seed);
         let mut noise = move || 0.8 + 0.4 * chance.f64();
@@ -98,7 +98,7 @@ impl Server {
         let slots = self.slots;
         let settings =
             json!({ "max_num_seqs": slots, "max_model_len": 4_096, "dtype": "bfloat16" });
-        with_settings(of_text(&text), settings)
+        with_settings(report_from_text(&text), settings)
     }
 }
 
@@ -124,7 +124,8 @@ fn with_settings(mut report: RunReport, settings: Value) -> RunReport {
     report
 }
 
-/// Returns the screen of a comparison without line breaks in its first sentence. It fits a terminal, and has no huge percentage.
+/// Returns the screen of a comparison without line breaks in its first sentence. Checks that it fits a terminal and has
+/// no huge percentages.
 fn screen(one: &RunReport, other: &RunReport) -> String {
     let diff = compare(std::slice::from_ref(one), std::slice::from_ref(other));
     let text = screen::diff_text(&diff);
@@ -149,7 +150,7 @@ const CLIENTS: Server = Server {
     ..SERVER
 };
 
-/// Name, both servers, and words of the screen.
+/// Name of each case, both servers, and texts of the screen.
 const CHANGES: [(&str, Server, Server, &[&str]); 8] = [
     (
         "fewer slots",
@@ -268,7 +269,7 @@ fn one_sentence_names_the_change_and_its_cause() {
 }
 
 #[test]
-fn chance_is_no_change() {
+fn random_differences_are_not_changes() {
     let loads = [
         SERVER,
         Server {
@@ -276,7 +277,7 @@ fn chance_is_no_change() {
             requests: 30,
             ..SERVER
         },
-        // Requests wait for one another, so each spike makes many of them slow.
+        // Requests wait for each other, so each burst makes many of them slow.
         Server {
             slots: 2,
             arrivals_us: 575_000,
@@ -318,7 +319,7 @@ fn crashes_and_missing_requests_come_first() {
         ..SERVER
     };
     let failing = |failing| Server { failing, ..SERVER }.run();
-    let idle = |us| of_text(&format!("X 1 0+{us} load"));
+    let idle = |us| report_from_text(&format!("X 1 0+{us} load"));
     let cases = [
         (
             served(),
@@ -357,7 +358,7 @@ fn crashes_and_missing_requests_come_first() {
 }
 
 #[test]
-fn what_explains_nothing_is_named_as_such() {
+fn unrelated_changes_are_not_named_as_causes() {
     let with = |settings| with_settings(SERVER.run(), settings);
     let many = Server {
         requests: 1_000,
@@ -418,7 +419,7 @@ fn what_explains_nothing_is_named_as_such() {
     }
 }
 
-/// The JSON has the parts of the sentence.
+/// The JSON contains the parts of the sentence.
 #[test]
 fn the_headline_has_a_schema() {
     let one = SERVER.run();
@@ -437,14 +438,15 @@ fn the_headline_has_a_schema() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|of| of["of"] == "running_max");
+        .find(|diff| diff["of"] == "running_max");
     assert_eq!(
         running.unwrap(),
         &json!({ "of": "running_max", "one": 6.0, "other": 2.0 })
     );
 }
 
-/// A run of `n` requests that take `us` and some, each with one step of the same length; between steps, the engine schedules for `gap_us`.
+/// Returns a run of `n` requests that take a few µs more than `us`, each with one step of the same length. Between
+/// steps, the engine schedules for `gap_us`.
 fn run(n: u64, us: u64, gap_us: u64, name: &str) -> RunReport {
     let (mut text, mut ts) = ("L 2 'pid 2'\nL 3 'NPU 0, pid 2'\n".to_owned(), 0);
     for number in 0..n {
@@ -457,16 +459,16 @@ fn run(n: u64, us: u64, gap_us: u64, name: &str) -> RunReport {
         );
         ts += dur;
     }
-    of_text(&text)
+    report_from_text(&text)
 }
 
 fn e2e(diff: &RunDiff) -> &MetricDiff {
     let mut metrics = diff.metrics.iter();
-    metrics.find(|of| of.metric == Metric::E2e).unwrap()
+    metrics.find(|diff| diff.metric == Metric::E2e).unwrap()
 }
 
 #[test]
-fn what_became_slower_is_told_with_its_cause() {
+fn a_slowdown_is_reported_with_its_cause() {
     let one = run(100, 1_000, 100, "matmul");
     let other = run(100, 1_200, 300, "matmul_v2");
     let diff = compare(&[one], &[other]);
@@ -476,9 +478,9 @@ fn what_became_slower_is_told_with_its_cause() {
     assert!((e2e.ratio.unwrap() - expected).abs() < 1e-9, "{e2e:?}");
     assert_eq!(diff.idle[0].cause, IdleCause::Scheduling);
     assert!(diff.idle[0].other > diff.idle[0].one);
-    let of = |name: &str| diff.names.iter().find(|of| of.name == name).unwrap();
-    assert_eq!(of("scheduler.schedule").more_ns(), 100 * 200_000);
-    assert!(of("matmul").other.is_none() && of("matmul_v2").one.is_none());
+    let name_diff = |name: &str| diff.names.iter().find(|diff| diff.name == name).unwrap();
+    assert_eq!(name_diff("scheduler.schedule").more_ns(), 100 * 200_000);
+    assert!(name_diff("matmul").other.is_none() && name_diff("matmul_v2").one.is_none());
     let words = ["slower", "scheduling", "added", "gone"];
     has_words(&screen::diff_text(&diff), &words);
     let holds = |condition| parse_condition(condition).unwrap().holds(&diff);
@@ -493,23 +495,27 @@ fn what_became_slower_is_told_with_its_cause() {
 fn a_run_against_itself_has_no_difference() {
     let one = report(fixture("serving.json"));
     let diff = compare(std::slice::from_ref(&one), std::slice::from_ref(&one));
-    assert!(diff.metrics.iter().all(|of| !of.is_clear()));
-    assert!(diff.metrics.iter().all(|of| of.ratio == Some(1.0)));
+    assert!(diff.metrics.iter().all(|diff| !diff.is_clear()));
+    assert!(diff.metrics.iter().all(|diff| diff.ratio == Some(1.0)));
     assert!(diff.names.iter().all(|name| name.more_ns() == 0));
     assert!(!screen::diff_text(&diff).contains("slower"));
 }
 
-/// The requests of a side count together; names are those of the mean run.
+/// The requests of a side are counted together, and the figures of names are means over its runs.
 #[test]
 fn sides_may_have_several_runs() {
-    let of = |n, us| run(n, us, 100, "matmul");
-    let diff = compare(&[of(10, 1_000), of(30, 1_000)], &[of(20, 2_000)]);
+    let with = |n, us| run(n, us, 100, "matmul");
+    let diff = compare(&[with(10, 1_000), with(30, 1_000)], &[with(20, 2_000)]);
     assert_eq!((diff.runs, diff.requests), ((2, 1), (40, 20)));
     let e2e = e2e(&diff);
     assert_eq!((e2e.one.n, e2e.other.n), (40, 20));
     let is_twice = (e2e.ratio.unwrap() - 2.0).abs() < 0.01;
     assert!(e2e.is_clear() && is_twice, "{e2e:?}");
-    let name = diff.names.iter().find(|of| of.name == "matmul").unwrap();
+    let name = diff
+        .names
+        .iter()
+        .find(|diff| diff.name == "matmul")
+        .unwrap();
     let calls = [name.one.unwrap().ncall, name.other.unwrap().ncall];
     assert_eq!(calls, [20, 20]);
     has_words(&screen::diff_text(&diff), &["\n2 and 1 runs: "]);

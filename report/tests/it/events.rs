@@ -1,14 +1,15 @@
-//! Hand-made traces: each event is a line of a text.
+//! Hand-written traces: each event is a line of a text.
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-/// Keys that are members of an event. All others are args.
+/// Keys that are members of an event. All other keys are args.
 const MEMBERS: [&str; 10] = [
     "bind_id", "bp", "cat", "flow_in", "flow_out", "id", "id2", "s", "tdur", "tts",
 ];
 
-/// Returns the events of a text. Words are JSON, or else texts; quotes hold spaces, and make a text of a number. Without a thread it is thread 1.
+/// Returns the events of a text. Words are parsed as JSON, or else taken as texts. Quotes enclose spaces, and turn a
+/// number into a text. The default thread is 1.
 ///
 /// ```text
 /// X 10/7 100.5+20 'a name' cat=kernel queue_us=3   a span of process 10, from 100.5 µs on for 20 µs
@@ -23,15 +24,15 @@ const MEMBERS: [&str; 10] = [
 pub(crate) fn events(text: &str) -> Vec<Value> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
-    lines.flat_map(of_line).collect()
+    lines.flat_map(parse_line).collect()
 }
 
 /// Returns the event of one line.
 pub(crate) fn event(line: &str) -> Value {
-    of_line(line).remove(0)
+    parse_line(line).remove(0)
 }
 
-fn of_line(line: &str) -> Vec<Value> {
+fn parse_line(line: &str) -> Vec<Value> {
     let words = words(line);
     let (pid, tid) = words[1].split_once('/').unwrap_or((words[1], "1"));
     let meta = |name: &str, key: &str, text: &str| json!({"ph": "M", "pid": value(pid), "tid": value(tid), "name": name, "args": {key: unquoted(text)}});
@@ -77,7 +78,7 @@ fn of_line(line: &str) -> Vec<Value> {
     }
 }
 
-/// Returns the words between spaces. Quoted ones keep their quotes.
+/// Splits a line at spaces. Quoted words keep their quotes.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     let mut is_quoted = false;
     let words = line.split(|letter| {

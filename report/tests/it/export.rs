@@ -1,7 +1,7 @@
-//! Stacks for other programs, read back: by callgrind_annotate, by speedscope's own schema, and as flamegraph.pl reads lines.
+//! Exported stacks, read back by callgrind_annotate, by speedscope's own schema, and as flamegraph.pl reads lines.
 
 use crate::events::events;
-use crate::reports::{fixture, of_lines};
+use crate::reports::{fixture, report_from_events};
 use crate::tool::printed;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -9,7 +9,8 @@ use trace_report::{StackFormat, stacks};
 
 const VALIDATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/speedscope/validate");
 
-/// `step` has `forward`, which has `matmul` twice; one name would break a line, and has what stands between names.
+/// Exports the stacks of a small trace: `step` contains `forward`, which contains `matmul` twice. One name contains a
+/// line break and the separator of names.
 fn exported(format: StackFormat) -> String {
     let mut lines = events(
         "P 1 worker
@@ -20,11 +21,11 @@ fn exported(format: StackFormat) -> String {
         X 1 80+5 odd",
     );
     lines[5]["name"] = json!("a;b\nc");
-    stacks(&of_lines(&lines), format).unwrap()
+    stacks(&report_from_events(&lines), format).unwrap()
 }
 
 #[test]
-fn stacks_are_files_of_other_programs() {
+fn stacks_are_readable_by_other_programs() {
     let lines = exported(StackFormat::Collapsed);
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();
@@ -39,14 +40,14 @@ fn stacks_are_files_of_other_programs() {
     let expected = fixture("stacks.speedscope.json");
     let text = std::fs::read_to_string(&expected).unwrap();
     assert_eq!(speedscope, serde_json::from_str::<Value>(&text).unwrap());
-    // By the schema of speedscope's package, where that can be had.
+    // Validate with the schema of speedscope's package, if that can be installed.
     printed(Command::new(VALIDATE).arg(expected), "");
 }
 
-/// The inclusive time of a name, as callgrind_annotate prints it.
-fn inclusive(said: &str, name: &str) -> Option<u64> {
+/// Returns the inclusive time of a name, as callgrind_annotate prints it.
+fn inclusive(output: &str, name: &str) -> Option<u64> {
     let name = format!(":{name}");
-    let line = said.lines().find(|line| line.contains(&name))?;
+    let line = output.lines().find(|line| line.contains(&name))?;
     let time = line.split_whitespace().next()?;
     time.replace(',', "").parse().ok()
 }
@@ -62,10 +63,14 @@ fn callgrind_annotate_reads_calls() {
         eprintln!("SKIPPED callgrind_annotate_reads_calls: no callgrind_annotate");
         return;
     };
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said} {output:?}");
-    let found = ["step", "forward", "matmul"].map(|name| inclusive(&said, name));
-    assert_eq!(found, [Some(100_000), Some(60_000), Some(30_000)], "{said}");
+    let printed_text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed_text} {output:?}");
+    let found = ["step", "forward", "matmul"].map(|name| inclusive(&printed_text, name));
+    assert_eq!(
+        found,
+        [Some(100_000), Some(60_000), Some(30_000)],
+        "{printed_text}"
+    );
     let called = "cfn=matmul\ncalls=2 0\n0 30000\n";
     assert!(text.contains(called), "{text}");
 }

@@ -1,16 +1,17 @@
-//! How times grow with the number of requests at once: small traces whose figures are known.
+//! How times grow with the number of requests in flight, from small traces whose figures are known.
 
 use crate::events::events;
-use crate::reports::{has_words, of_lines, of_lines_with};
+use crate::reports::{has_words, report_from_events, report_from_events_with};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use trace_report::{Metric, ReportOptions, RunReport, Sizing, SizingRefusal, parse_slo, screen};
 
 const ROUNDS: u64 = 24;
-/// µs between rounds.
+/// Time between rounds, in µs.
 const PAUSE: u64 = 100;
 
-/// 24 rounds of each number of requests at once, all of one round with the same times, in µs: to the first token, and to the end. The answer has 11 tokens.
+/// Returns 24 rounds for each number of requests at once. All requests of a round have the same times to the first
+/// token and to the end, in µs. The output has 11 tokens.
 fn rounds(numbers: &[u64], times: impl Fn(u64) -> (u64, u64)) -> Vec<Value> {
     let (mut text, mut now) = (String::new(), 0);
     let rounds = numbers
@@ -18,14 +19,14 @@ fn rounds(numbers: &[u64], times: impl Fn(u64) -> (u64, u64)) -> Vec<Value> {
         .flat_map(|n| (0..ROUNDS).map(move |nth| (*n, nth)));
     for (number, round) in rounds {
         let (ttft, e2e) = times(number);
-        let (queued, token, seen) = (now + 1, now + ttft - 1, now + ttft);
+        let (queued, token, received) = (now + 1, now + ttft - 1, now + ttft);
         for nth in 0..number {
             let (id, thread) = (format!("request_id=r{number}-{round}-{nth}"), 10 + nth);
             text += &format!(
                 "X 9/{thread} {now}+{e2e} http.request {id} output_tokens=11
                 i 10 {queued} request.queued {id}
                 i 10 {token} request.token {id}
-                i 9 {seen} request.token {id}\n"
+                i 9 {received} request.token {id}\n"
             );
         }
         now += e2e + PAUSE;
@@ -33,7 +34,8 @@ fn rounds(numbers: &[u64], times: impl Fn(u64) -> (u64, u64)) -> Vec<Value> {
     events(&text)
 }
 
-/// One to six at once: TTFT is 3 ms and 1 ms for each, E2E 10 ms and 2 ms for each.
+/// Returns rounds with one to six requests at once. TTFT is 3 ms plus 1 ms per request, and E2E is 10 ms plus 2 ms per
+/// request.
 pub(crate) fn swept() -> Vec<Value> {
     rounds(&[1, 2, 3, 4, 5, 6], |number| {
         (3_000 + 1_000 * number, 10_000 + 2_000 * number)
@@ -45,11 +47,15 @@ fn with_slo(lines: &[Value], slo: &str) -> RunReport {
         slo: Some(parse_slo(slo).unwrap()),
         ..ReportOptions::default()
     };
-    of_lines_with(lines, &options)
+    report_from_events_with(lines, &options)
 }
 
-fn sizing(report: &RunReport, of: Metric) -> &Sizing {
-    report.sizing.iter().find(|found| found.of == of).unwrap()
+fn sizing(report: &RunReport, metric: Metric) -> &Sizing {
+    report
+        .sizing
+        .iter()
+        .find(|found| found.of == metric)
+        .unwrap()
 }
 
 #[track_caller]
@@ -59,11 +65,11 @@ fn near(found: f64, expected: f64) {
 }
 
 #[test]
-fn a_line_through_the_p95_says_how_many_keep_an_objective() {
+fn a_line_through_the_p95_gives_the_concurrency_for_an_objective() {
     let report = with_slo(&swept(), "e2e=19ms,ttft=1s,tpot=500us");
     let e2e = sizing(&report, Metric::E2e);
     let points = e2e.points.iter();
-    let points = points.map(|of| (of.concurrency, of.requests, of.p95_ns));
+    let points = points.map(|point| (point.concurrency, point.requests, point.p95_ns));
     let expected = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(|number| (number, 1e7 + 2e6 * number));
     let expected = (1..)
         .zip(expected)
@@ -76,7 +82,7 @@ fn a_line_through_the_p95_says_how_many_keep_an_objective() {
     // (19 − 10) / 2 = 4.5
     assert_eq!((e2e.left_out, e2e.refused), (0, None));
     assert_eq!((e2e.concurrency, e2e.is_beyond), (Some(4), false));
-    // Nothing beyond six was seen.
+    // The trace has no data beyond six.
     let ttft = sizing(&report, Metric::Ttft);
     near(ttft.fit.unwrap().slope_ns, 1e6);
     assert_eq!((ttft.concurrency, ttft.is_beyond), (Some(6), true));
@@ -84,21 +90,22 @@ fn a_line_through_the_p95_says_how_many_keep_an_objective() {
     let tpot = sizing(&report, Metric::Tpot);
     near(tpot.fit.unwrap().intercept_ns, 7e5);
     assert_eq!((tpot.concurrency, tpot.is_beyond), (Some(0), false));
-    // Between the queue and the engine's token, 2 µs less.
+    // From the queue to the engine's first token, times are 2 µs shorter.
     let engine = sizing(&report, Metric::EngineTtft).fit.unwrap();
     near(engine.intercept_ns, 2_998_000.0);
     let words = [
         "p95 of E2E: 2.00 ms for each request in flight, from 6 points (R² 1.00); 19.0 ms holds up to 4\n",
         "p95 of TTFT, frontend: 1.00 ms for each request in flight, from 6 points (R² 1.00); 1.00 s holds up to 6, the highest point, and maybe beyond\n",
-        "(R² 1.00); 500 µs does not hold even for one\n",
+        "(R² 1.00); even one request does not meet 500 µs\n",
     ];
     let text = screen::text(&report);
     has_words(&text, &words);
-    // One order of phases alone says no more than its parts.
+    // A single sequence of phases is not shown, because it would only repeat the parts.
     assert!(!text.contains("phases"));
 }
 
-/// With 10, 40, 10 and 20 ms at 1 to 4: slope 0, R² 0. With 30 ms at the end: slope 3, R² = 45 / 675.
+/// With 10, 40, 10 and 20 ms at 1 to 4 requests, the slope is 0 and R² is 0. With 30 ms at the end, the slope is 3 and
+/// R² is 45 / 675.
 #[test]
 fn no_advice_is_given_without_a_line() {
     let e2e_ms = |times: &[(u64, u64)]| {
@@ -128,10 +135,10 @@ fn no_advice_is_given_without_a_line() {
             "{e2e:?}"
         );
         has_words(&screen::text(&report), &["; no advice: "]);
-        // Nobody asked for it.
-        assert!(!screen::text(&of_lines(&lines)).contains("p95 of E2E"));
+        // Without an objective, nothing is shown.
+        assert!(!screen::text(&report_from_events(&lines)).contains("p95 of E2E"));
     }
-    let report = of_lines(&e2e_ms(&jumps));
+    let report = report_from_events(&e2e_ms(&jumps));
     let fit = sizing(&report, Metric::E2e).fit.unwrap();
     near(fit.slope_ns, 3e6);
     near(fit.r_squared, 45.0 / 675.0);

@@ -1,30 +1,33 @@
-//! Traces that say little, or too much.
+//! Traces with very little or very much content.
 
 use crate::events::{event, events};
-use crate::reports::{fixture, of_lines, of_text, report};
+use crate::reports::{fixture, report, report_from_events, report_from_text};
 use serde_json::{Value, json};
 use trace_merge::{Options, Output, Progress};
 use trace_report::{ReportOptions, RunReport, merge_and_read, screen};
 
 #[test]
-fn very_many_names_and_deep_rows_are_counted() {
+fn many_names_and_deep_nesting_are_counted() {
     let names = (0..20_000).map(|nth| event(&format!("X 1/{nth} 1+1 'name {nth}'")));
-    assert_eq!(of_lines(&names.collect::<Vec<_>>()).names.len(), 20_000);
+    assert_eq!(
+        report_from_events(&names.collect::<Vec<_>>()).names.len(),
+        20_000
+    );
     let deep = (0..20_000).map(|nth| event(&format!("X 1 {nth}+{} deep", 100_000 - 2 * nth)));
-    let found = of_lines(&deep.collect::<Vec<_>>());
+    let found = report_from_events(&deep.collect::<Vec<_>>());
     let name = &found.names[0];
     let times = (name.ncall, name.ncall_outermost, name.tsub_ns);
     assert_eq!(times, (20_000, 1, 100_000_000));
 }
 
 #[test]
-fn texts_of_a_trace_command_no_terminal() {
-    let text = screen::text(&of_text("X 1 1+1 a\u{1b}[2J\u{202e}b"));
+fn texts_of_a_trace_cannot_control_the_terminal() {
+    let text = screen::text(&report_from_text("X 1 1+1 a\u{1b}[2J\u{202e}b"));
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
 }
 
 #[test]
-fn a_report_that_is_not_made_keeps_no_trace_from_being_written() {
+fn the_trace_is_written_even_if_the_report_fails() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.json");
     let options = Options {
@@ -43,7 +46,7 @@ fn a_report_that_is_not_made_keeps_no_trace_from_being_written() {
 }
 
 #[test]
-fn findings_are_rows_of_the_trace_and_no_part_of_its_report() {
+fn findings_are_added_to_the_trace_but_not_to_its_report() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.json");
     let options = Options {
@@ -72,19 +75,19 @@ fn findings_are_rows_of_the_trace_and_no_part_of_its_report() {
     assert_eq!(again.recorded.wall_ns, found.recorded.wall_ns);
 }
 
-/// Each id costs what it is long, not what all of them are.
+/// The cost of each id depends on its own length, not on the length of all ids.
 #[test]
-fn an_event_of_very_many_requests_is_read_once() {
+fn an_event_with_many_requests_is_read_once() {
     let ids: Vec<String> = (0..20_000).map(|nth| format!("request-{nth}")).collect();
     let ids = json!(ids);
-    let found = of_text(&format!("X 1 1+9 http.batch request_ids={ids} reason=stop"));
+    let found = report_from_text(&format!("X 1 1+9 http.batch request_ids={ids} reason=stop"));
     assert_eq!((found.requests.n, found.requests.ok), (20_000, 20_000));
 }
 
 #[test]
-fn sums_beyond_all_bounds_are_the_bound() {
+fn sums_saturate() {
     let long = (1..=600).map(|tid| format!("X 1/{tid} 1+20000000000000 long\n"));
-    let found = of_lines(&events(&long.collect::<String>()));
+    let found = report_from_events(&events(&long.collect::<String>()));
     let name = &found.names[0];
     assert_eq!([name.ttot_ns, name.tsub_ns], [i64::MAX; 2]);
 }

@@ -1,8 +1,8 @@
-//! Why devices were idle: traces in which it is known.
+//! Causes of idle devices, in traces where they are known.
 
 use crate::events::events;
 use crate::oracle::Numbers;
-use crate::reports::of_lines;
+use crate::reports::report_from_events;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use trace_report::IdleCause;
@@ -14,7 +14,7 @@ const DEVICES: [u64; 2] = [101, 102];
 const KERNEL_US: u64 = 10;
 const STEP: &str = "WorkerWrapperBase.execute_model";
 
-/// Causes that spans can plant: all but lost events, and that nothing is known.
+/// Causes that spans can produce: all except for lost events and unknown.
 pub(crate) const PLANTED: [IdleCause; 15] = {
     let [_, planted @ .., _] = IdleCause::ALL;
     planted
@@ -24,7 +24,7 @@ pub(crate) const PLANTED: [IdleCause; 15] = {
 pub(crate) struct Server {
     text: String,
     now_us: u64,
-    /// When the request that is under way came.
+    /// Start of the request in flight.
     since_us: u64,
     requests: u64,
 }
@@ -44,7 +44,7 @@ impl Server {
             requests: 0,
         };
         server.counts(1_000, 1, 0);
-        // A kernel on the second device, so that it is one.
+        // A kernel on the second device makes it a device.
         server.span(DEVICES[1], "matmul cat=kernel", 1_000, KERNEL_US);
         server.kernel(None);
         server
@@ -66,7 +66,7 @@ impl Server {
         ));
     }
 
-    /// A kernel on the first device from now on, which lay in the queue for so long.
+    /// Adds a kernel on the first device that starts now, after it was in the queue for `queue_us`.
     fn kernel(&mut self, queue_us: Option<u64>) {
         let (ts, mut args) = (self.now_us, String::new());
         if let Some(queue_us) = queue_us {
@@ -78,8 +78,8 @@ impl Server {
         self.now_us += KERNEL_US;
     }
 
-    /// The request that is under way ends, or the next one comes.
-    fn request_ends(&mut self) {
+    /// Ends the request in flight, so that the next one can start.
+    fn end_request(&mut self) {
         let (ts, dur, number) = (self.since_us, self.now_us - self.since_us, self.requests);
         self.add(&format!(
             "X {FRONTEND}/7 {ts}+{dur} http.request request_id=r{number}"
@@ -87,7 +87,7 @@ impl Server {
         self.requests += 1;
     }
 
-    /// The first device is idle for so long, for this cause; a kernel ends it.
+    /// Makes the first device idle for this cause and time. A kernel ends the idle time.
     pub(crate) fn idle(&mut self, cause: IdleCause, us: u64) {
         let (from, to) = (self.now_us, self.now_us + us);
         let [longer, longest] = [us + KERNEL_US, us + 2 * KERNEL_US];
@@ -96,7 +96,7 @@ impl Server {
             IdleCause::NotSchedulable => format!("C 10 {from} requests running=0 waiting=3"),
             IdleCause::Scheduling => format!("X 10 {from}+{us} scheduler.schedule"),
             IdleCause::Output => format!("X 10 {from}+{us} scheduler.update_from_output"),
-            // A batch that the engine gives out and takes in.
+            // The engine hands out a batch and processes its output.
             IdleCause::Worker => format!(
                 "b 10 {from} batch cat=executor id=1
                 e 10 {to} batch cat=executor id=1
@@ -114,7 +114,7 @@ impl Server {
         });
         match cause {
             IdleCause::NoRequest => {
-                self.request_ends();
+                self.end_request();
                 self.since_us = to;
             }
             IdleCause::Frontend | IdleCause::NotSchedulable => self.counts(to, 1, 0),
@@ -129,14 +129,14 @@ impl Server {
         }
     }
 
-    /// The whole trace.
+    /// Returns the events of the whole trace.
     pub(crate) fn finished(mut self) -> Vec<Value> {
-        self.request_ends();
+        self.end_request();
         events(&self.text)
     }
 }
 
-/// Delays of each kind, of random lengths and in random order: each is found, to the nanosecond.
+/// Adds delays of each kind, with random lengths and in random order. Each is found exactly.
 #[test]
 fn planted_delays_have_their_causes() {
     let mut numbers = Numbers::new(22);
@@ -149,7 +149,7 @@ fn planted_delays_have_their_causes() {
             server.idle(cause, us);
             *planted.entry(cause).or_insert(0) += i64::try_from(us * 1_000).unwrap();
         }
-        let found = of_lines(&server.finished());
+        let found = report_from_events(&server.finished());
         let device = &found.idle[0];
         let causes = device.causes.iter().map(|time| (time.cause, time.ns));
         assert_eq!(causes.collect::<BTreeMap<_, _>>(), planted, "{round}");

@@ -1,4 +1,4 @@
-//! What a report says, against figures that others computed.
+//! Reports, compared with figures from other sources.
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
 mod command;

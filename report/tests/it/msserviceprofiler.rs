@@ -1,4 +1,5 @@
-//! The statements of `examples/msserviceprofiler`: the columns that msServiceProfiler's documentation lists, and the figures of the report.
+//! The statements of `examples/msserviceprofiler`, compared with the columns in msServiceProfiler's documentation and
+//! with the figures of the report.
 
 use crate::events::events;
 use crate::reports::fixture;
@@ -6,7 +7,7 @@ use crate::sql::{Run, answers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Returns a statement with the views that it needs.
+/// Includes a statement with the views that it needs.
 macro_rules! statement {
     ($name:literal) => {
         concat!(
@@ -27,7 +28,7 @@ const STATEMENTS: [(&str, &str); 4] = [
     ("forward", statement!("forward")),
 ];
 
-/// Returns the rows of each statement in DuckDB; `None` (with a message) where it cannot be installed.
+/// Returns the rows of each statement in DuckDB, or `None` (with a message) if DuckDB cannot be installed.
 fn files(run: &Run) -> Option<BTreeMap<&'static str, Vec<Value>>> {
     let texts = STATEMENTS.map(|(_, text)| text);
     let rows = answers(&run.tables(), "duckdb", &texts)?;
@@ -35,7 +36,7 @@ fn files(run: &Run) -> Option<BTreeMap<&'static str, Vec<Value>>> {
     Some(names.into_iter().zip(rows).collect())
 }
 
-/// Returns the cells of some columns, a line for each row.
+/// Returns the cells of some columns, one line per row.
 fn cells(rows: &[Value], columns: &str) -> Vec<String> {
     let cell = |value: &Value| match value {
         Value::Null => "-".to_owned(),
@@ -50,11 +51,11 @@ fn cells(rows: &[Value], columns: &str) -> Vec<String> {
 }
 
 #[test]
-fn columns_are_those_of_the_documentation() {
+fn columns_match_the_documentation() {
     let documented = include_str!("../fixtures/msserviceprofiler-columns.txt");
     let mut found = String::new();
     for (name, text) in STATEMENTS {
-        // A column is the last word of each line after the last SELECT.
+        // Each line after the last SELECT ends with the name of a column.
         let select = text.rsplit_once("\nSELECT\n").unwrap().1;
         let select = select.split_once("\nFROM ").unwrap().0;
         let named = |line: &str| {
@@ -68,8 +69,8 @@ fn columns_are_those_of_the_documentation() {
 }
 
 #[test]
-fn requests_are_those_of_the_report() {
-    let run = Run::of_fixture("serving.json");
+fn requests_match_the_report() {
+    let run = Run::from_fixture("serving.json");
     let Some(files) = files(&run) else {
         return;
     };
@@ -79,13 +80,13 @@ fn requests_are_those_of_the_report() {
     assert_eq!(rows.len(), report.request.len());
     for (row, request) in rows.iter().zip(&report.request) {
         assert_eq!(row["http_rid"], *request.request_id);
-        let of = &expected["per_request"][&*request.request_id];
+        let figures = &expected["per_request"][&*request.request_id];
         let arrival_ms = json!(request.arrival_ns.unwrap() as f64 / 1e6);
         for (column, expected) in [
-            ("execution_time(ms)", &of["e2el_ms"]),
-            ("first_token_latency(ms)", &of["ttft_ms"]),
-            ("queue_wait_time(ms)", &of["queue_ms"]),
-            ("cache_hit_rate", &of["kv_efficiency"]),
+            ("execution_time(ms)", &figures["e2el_ms"]),
+            ("first_token_latency(ms)", &figures["ttft_ms"]),
+            ("queue_wait_time(ms)", &figures["queue_ms"]),
+            ("cache_hit_rate", &figures["kv_efficiency"]),
             ("start_time(ms)", &arrival_ms),
         ] {
             let off = row[column].as_f64().unwrap() - expected.as_f64().unwrap();
@@ -93,20 +94,20 @@ fn requests_are_those_of_the_report() {
         }
         assert_eq!(row["recv_token_size"], json!(request.prompt_tokens));
         assert_eq!(row["reply_token_size"], json!(request.output_tokens));
-        // Nothing says what the wall clock was.
+        // A Chrome trace does not contain the wall clock.
         assert_eq!(row["start_datetime"], Value::Null);
     }
 }
 
 #[test]
-fn files_have_what_is_expected_of_traces() {
+fn files_match_the_expected_traces() {
     for case in include_str!("../msserviceprofiler.txt")
         .split("== ")
         .skip(1)
     {
         let (name, case) = case.split_once('\n').unwrap();
         let mut parts = case.split("\n-- ");
-        let run = Run::of_lines(&events(parts.next().unwrap()));
+        let run = Run::from_events(&events(parts.next().unwrap()));
         let Some(files) = files(&run) else {
             return;
         };

@@ -1,4 +1,5 @@
-//! The files of NeMo Agent Toolkit, against what its own profiler (1.9.0) wrote of the same calls (`fixtures/nat-nested.golden`).
+//! The files of NeMo Agent Toolkit, compared with the output of its own profiler (1.9.0) for the same calls
+//! (`fixtures/nat-nested.golden`).
 
 use crate::events::{events, trace};
 use crate::reports::{fixture, report};
@@ -11,28 +12,28 @@ use trace_report::{ConfidenceOf, export_nat};
 type Files = BTreeMap<&'static str, String>;
 
 fn exported(input: &str) -> Files {
-    exported_of(&fixture(input))
+    exported_from(&fixture(input))
 }
 
-fn exported_of(input: &Path) -> Files {
+fn exported_from(input: &Path) -> Files {
     let options = Options::new([input.to_owned()]);
     let found = export_nat(&options, &Progress::default()).unwrap();
     let files = found.into_iter().map(|file| (file.name, file.text));
     files.collect()
 }
 
-fn exported_of_text(text: &str) -> Files {
-    exported_of(trace(&events(text)).path())
+fn exported_from_text(text: &str) -> Files {
+    exported_from(trace(&events(text)).path())
 }
 
-/// The rows of the table, by column.
+/// Returns the rows of the table, with their cells by column.
 fn rows(files: &Files) -> Vec<BTreeMap<String, String>> {
     let table = files["standardized_data_all.csv"].as_bytes();
     let mut table = csv::Reader::from_reader(table);
     table.deserialize().map(Result::unwrap).collect()
 }
 
-fn json_of(files: &Files, name: &str) -> Value {
+fn parsed_json(files: &Files, name: &str) -> Value {
     serde_json::from_str(&files[name]).unwrap()
 }
 
@@ -44,7 +45,7 @@ fn golden_json(name: &str) -> Value {
     serde_json::from_str(&golden(name)).unwrap()
 }
 
-/// Returns a value whose numbers are in whole billionths.
+/// Rounds all numbers to billionths.
 fn rounded(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -60,17 +61,17 @@ fn rounded(value: &Value) -> Value {
 }
 
 #[test]
-fn the_table_is_that_of_nat_to_the_byte() {
+fn the_table_equals_nats_byte_for_byte() {
     let files = exported("nat-nested.json");
     let table = &files["standardized_data_all.csv"];
     assert_eq!(*table, golden("standardized_data_all.csv"));
 }
 
-/// All but the texts of prompts and answers, which are not recorded.
+/// Texts of prompts and outputs are left out, because they are not recorded.
 #[test]
-fn the_steps_are_those_of_nat() {
+fn the_steps_equal_nats() {
     let name = "all_requests_profiler_traces.json";
-    let found = json_of(&exported("nat-nested.json"), name);
+    let found = parsed_json(&exported("nat-nested.json"), name);
     let mut expected = golden_json(name);
     let mut texts = 0;
     for request in expected.as_array_mut().unwrap() {
@@ -85,11 +86,11 @@ fn the_steps_are_those_of_nat() {
     assert_eq!(rounded(&found), rounded(&expected));
 }
 
-/// All that NAT computes. It has no percentiles of a throughput.
+/// NAT computes no percentiles of a throughput.
 #[test]
-fn intervals_and_percentiles_are_those_of_nat() {
+fn intervals_and_percentiles_equal_nats() {
     let name = "inference_optimization.json";
-    let found = json_of(&exported("nat-nested.json"), name);
+    let found = parsed_json(&exported("nat-nested.json"), name);
     let mut expected = golden_json(name);
     let figures = expected["confidence_intervals"].as_object_mut().unwrap();
     for (figure, theirs) in figures {
@@ -102,21 +103,28 @@ fn intervals_and_percentiles_are_those_of_nat() {
     for member in ["confidence_intervals", "workflow_runtimes"] {
         assert_eq!(rounded(&found[member]), rounded(&expected[member]));
     }
-    let keys = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     assert_eq!(keys(&found), keys(&expected));
 }
 
-/// Each call has its own end. NAT gives the latencies 2.25 s on average, since it takes the last begin of any call.
+/// Each call has its own end. NAT would compute a mean latency of 2.25 s, because it uses the last start of any call.
 #[test]
-fn latencies_of_calls_that_overlap_are_their_own() {
+fn overlapping_calls_have_their_own_latencies() {
     let files = exported("nat-overlap.json");
-    let optimization = json_of(&files, "inference_optimization.json");
+    let optimization = parsed_json(&files, "inference_optimization.json");
     let latency = &optimization["confidence_intervals"]["llm_latency_confidence_intervals"];
     assert_eq!(rounded(&latency["mean"]), json!(2.8e9));
     assert_eq!(latency["n"], 5);
 }
 
-/// Requests without calls of agents: each as a function, with what the engine did of it as a call of a model.
+/// A request without agent calls is exported as a function, with the engine's work as a model call.
 #[test]
 fn served_requests_have_the_figures_of_the_report() {
     let (files, report) = (exported("serving.json"), report(fixture("serving.json")));
@@ -141,14 +149,16 @@ fn served_requests_have_the_figures_of_the_report() {
         let off_ns = at_s * 1e9 - request.last_token_ns.unwrap() as f64;
         assert!(off_ns.abs() < 1e3, "{end:?}");
     }
-    let optimization = json_of(&files, "inference_optimization.json");
+    let optimization = parsed_json(&files, "inference_optimization.json");
     let found = &optimization["confidence_intervals"];
-    for (key, of, unit) in [
+    for (key, quantity, unit) in [
         ("workflow_run_time", ConfidenceOf::E2e, 1e9),
         ("throughput_estimate", ConfidenceOf::RequestsPerS, 1.0),
     ] {
         let mut confidences = report.confidence.iter();
-        let ours = confidences.find(|confidence| confidence.of == of).unwrap();
+        let ours = confidences
+            .find(|confidence| confidence.of == quantity)
+            .unwrap();
         let mut found = found.as_object().unwrap().iter();
         let (_, found) = found.find(|(name, _)| name.starts_with(key)).unwrap();
         assert_eq!(found["n"], json!(ours.n), "{key}");
@@ -162,17 +172,17 @@ fn served_requests_have_the_figures_of_the_report() {
 fn a_trace_without_requests_has_empty_files() {
     let files = exported("hta-rank-0.json");
     assert_eq!(files["standardized_data_all.csv"].lines().count(), 1);
-    let traces = json_of(&files, "all_requests_profiler_traces.json");
+    let traces = parsed_json(&files, "all_requests_profiler_traces.json");
     assert_eq!(traces, json!([]));
-    let found = json_of(&files, "inference_optimization.json");
+    let found = parsed_json(&files, "inference_optimization.json");
     let throughput = &found["confidence_intervals"]["throughput_estimate_confidence_interval"];
     assert!(throughput.is_null() && found["workflow_runtimes"].is_null());
 }
 
-/// A call of a model knows the tokens of its answer when it ends.
+/// The number of output tokens of a model call is known only when it ends.
 #[test]
-fn an_end_says_how_many_tokens_an_answer_has() {
-    let files = exported_of_text(
+fn an_end_adds_the_number_of_output_tokens() {
+    let files = exported_from_text(
         "b 1 0 chat cat=llm id=7 request_id=a prompt_tokens=5
         e 1 100 chat cat=llm id=7 completion_tokens=9",
     );
@@ -182,17 +192,17 @@ fn an_end_says_how_many_tokens_an_answer_has() {
     assert_eq!(tokens, ["5", "9"]);
 }
 
-/// Ids that are not of one call alone get the request's in front, and a call is not its own parent by any way.
+/// An id that several calls use gets the request's id as a prefix, and a call is never its own ancestor.
 #[test]
-fn hostile_ids_join_no_other_calls() {
-    let files = exported_of_text(
+fn hostile_ids_do_not_join_calls() {
+    let files = exported_from_text(
         "X 1 0+10 a cat=function request_id=r span_id=a parent_id=c
         X 1 100+10 b cat=function request_id=r span_id=b parent_id=a
         X 1 200+10 b cat=function request_id=r span_id=b parent_id=a
         X 1 300+10 c cat=function request_id=r span_id=c parent_id=c
         X 1 900+10 a cat=function request_id=s span_id=a parent_id=nobody",
     );
-    let traces = json_of(&files, "all_requests_profiler_traces.json");
+    let traces = parsed_json(&files, "all_requests_profiler_traces.json");
     let requests = traces.as_array().unwrap().iter();
     let steps = requests.flat_map(|request| request["intermediate_steps"].as_array().unwrap());
     let begins = steps.filter(|step| step["payload"]["event_type"] == "FUNCTION_START");

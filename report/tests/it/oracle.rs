@@ -1,10 +1,10 @@
-//! Random traces against a naive reader that holds everything in memory.
+//! Random traces, compared with a naive reader that keeps everything in memory.
 
 use crate::events::event;
-use crate::reports::of_lines;
+use crate::reports::report_from_events;
 use std::collections::BTreeMap;
 
-/// Numbers that look random and are the same each time.
+/// A pseudo-random generator with a fixed sequence.
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
@@ -30,7 +30,7 @@ struct Span {
     name: String,
 }
 
-/// Spans of a thread within a stretch, which nest.
+/// Adds spans of a thread that nest within a time range.
 fn nested(numbers: &mut Numbers, tid: u64, (start, end): (u64, u64), spans: &mut Vec<Span>) {
     if end - start < 4 {
         return;
@@ -52,7 +52,7 @@ fn nested(numbers: &mut Numbers, tid: u64, (start, end): (u64, u64), spans: &mut
     }
 }
 
-/// What a name took: calls, outermost ones, with and without what lies in them, and the durations.
+/// Totals of a name: all calls and outermost calls, time with and without inner spans, and durations.
 #[derive(Debug, Default, PartialEq)]
 struct Totals {
     ncall: u64,
@@ -89,7 +89,7 @@ fn naive(spans: &[Span]) -> BTreeMap<String, Totals> {
 }
 
 #[test]
-fn times_of_names_are_those_of_a_naive_reader() {
+fn times_of_names_equal_a_naive_readers() {
     for seed in 0..60 {
         let (mut numbers, mut spans) = (Numbers(seed), Vec::new());
         for tid in 1..=1 + seed % 4 {
@@ -100,21 +100,21 @@ fn times_of_names_are_those_of_a_naive_reader() {
             event(&format!("X 1/{tid} {start}+{dur} {}", span.name))
         });
         let mut lines: Vec<_> = lines.collect();
-        // In any order.
+        // Shuffle the lines.
         for nth in (1..lines.len()).rev() {
             lines.swap(nth, usize::try_from(numbers.below(nth as u64 + 1)).unwrap());
         }
-        let found = of_lines(&lines);
+        let found = report_from_events(&lines);
         let expected = naive(&spans);
         assert_eq!(found.names.len(), expected.len(), "{seed}");
         for name in &found.names {
-            let of = &expected[&name.name];
+            let total = &expected[&name.name];
             let us = |ns: i64| u64::try_from(ns).unwrap() / 1000;
             let calls = (name.ncall, name.ncall_outermost);
-            let told = (calls, us(name.ttot_ns), us(name.tsub_ns));
-            let expected = ((of.ncall, of.outermost), of.ttot, of.tsub);
-            assert_eq!(told, expected, "{seed}: {}", name.name);
-            let (times, duration) = (&of.durations, &name.duration);
+            let found = (calls, us(name.ttot_ns), us(name.tsub_ns));
+            let expected = ((total.ncall, total.outermost), total.ttot, total.tsub);
+            assert_eq!(found, expected, "{seed}: {}", name.name);
+            let (times, duration) = (&total.durations, &name.duration);
             let n = times.len();
             let ends = [us(duration.min_ns), us(duration.max_ns)];
             assert_eq!(ends, [times[0], times[n - 1]]);

@@ -1,7 +1,7 @@
-//! The page, and what a browser makes of it.
+//! The page, and how a browser shows it.
 
 use crate::idle::Server;
-use crate::reports::{has_words, of_lines};
+use crate::reports::{has_words, report_from_events};
 use crate::tool::printed;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -12,10 +12,11 @@ use trace_report::{
 };
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
-/// A name that would end the script it stands in, and run another.
+/// A name that would end its script element and start another one.
 const HOSTILE: &str = "</script><script>problems.push('ran')</script><img src=x onerror=alert(1)>";
 
-/// 60 requests of 5 ms to 64 ms, which come one a ms, and the steps of two workers with a device each.
+/// Returns a server with 60 requests of 5 ms to 64 ms that arrive 1 ms apart, and the steps of two workers with one
+/// device each.
 pub(crate) fn served() -> Server {
     let mut server = Server::new();
     for nth in 0..40 {
@@ -45,8 +46,9 @@ pub(crate) fn served() -> Server {
     server
 }
 
-/// The same, with a name that would end the page's script, and prompts of which two begin alike.
-fn report() -> RunReport {
+/// Returns the report of that server, with a name that would end the page's script element, and with two prompts that
+/// start with the same block.
+fn hostile_report() -> RunReport {
     let mut server = served();
     let hashes = ["00000000000000aa", "00000000000000aa00000000000000bb"];
     for (nth, hashes) in hashes.iter().enumerate() {
@@ -55,12 +57,13 @@ fn report() -> RunReport {
     }
     let mut lines = server.finished();
     lines.push(json!({"ph": "X", "pid": 9, "tid": 3, "ts": 10, "dur": 50_000, "name": HOSTILE, "cat": HOSTILE}));
-    of_lines(&lines)
+    report_from_events(&lines)
 }
 
-/// Returns the report of a run with a second of start-up and a pause of a minute, 10 ms before its end. The texts are planted.
+/// Returns the report of a run with a second of start-up, and a pause of a minute that starts 10 ms before its end. Its
+/// texts are set here.
 fn served_after_start() -> RunReport {
-    let mut report = report();
+    let mut report = hostile_report();
     let (from_ns, minute_ns) = (report.timeline.from_ns, 60_000_000_000);
     let wall_ns = report.timeline.part_ns * report.timeline.series[0].values.len() as i64;
     let pause_ns = from_ns + wall_ns - 10_000_000;
@@ -139,7 +142,7 @@ fn served_after_start() -> RunReport {
     report
 }
 
-/// What a browser shows of a page; nothing (said loudly) where there is none.
+/// Returns what a browser shows of a page, or `None` (with a message) if no browser is installed.
 fn shown(page: &str) -> Option<Value> {
     let file = tempfile::NamedTempFile::with_suffix(".html").unwrap();
     std::fs::write(file.path(), page).unwrap();
@@ -148,22 +151,22 @@ fn shown(page: &str) -> Option<Value> {
 }
 
 #[test]
-fn alone_a_page_is_used_in_a_browser() {
+fn a_page_works_in_a_browser() {
     let report = served_after_start();
     assert_eq!((report.prefixes.requests, report.prefixes.n), (60, 2));
     let page = page(&report, "a run", Some("'a run'")).unwrap();
-    let Some(seen) = shown(&page) else {
+    let Some(shown) = shown(&page) else {
         return;
     };
-    // Scripts that failed, or asked for the network.
-    assert_eq!(seen["problems"], json!([]));
-    assert_eq!(seen["images"], 0);
+    // No script failed, and nothing was requested from the network.
+    assert_eq!(shown["problems"], json!([]));
+    assert_eq!(shown["images"], 0);
     let sections = "verdict run findings requests each load devices recorded start-up settings levels phases prefixes streams slowest stacks names";
     assert_eq!(
-        seen["sections"],
+        shown["sections"],
         json!(sections.split(' ').collect::<Vec<_>>())
     );
-    assert_eq!(seen["folded"], 10);
+    assert_eq!(shown["folded"], 10);
     let words = [
         "Requests waited for a free slot while at most 2 requests ran.",
         "Raise --max-num-seqs.",
@@ -180,20 +183,20 @@ fn alone_a_page_is_used_in_a_browser() {
         "launch gaps (",
         "queue → prefill → decode",
         "no advice: three points",
-        "2 of 60 prompts have recorded hashes. Of 64 tokens at best 25.0 % were seen before in their engine; the trace does not say what the cache had.",
+        "2 of 60 prompts have recorded hashes. Of 64 tokens, at best 25.0 % were seen before in their engine; cache hits are not recorded.",
         "16 more tokens are left out: only the first blocks of a prompt have hashes",
         "00000000000000aa",
         "sa-profile open 'a run' --at ",
         HOSTILE,
     ];
-    has_words(seen["text"].as_str().unwrap(), &words);
-    // With the one of the devices' trace.
-    let requests = &seen["requests"];
+    has_words(shown["text"].as_str().unwrap(), &words);
+    // One request comes from the trace of the devices.
+    let requests = &shown["requests"];
     assert_eq!(requests["says"], "1 to 25 of 61");
     assert_eq!(requests["next"], "26 to 50 of 61");
     assert_eq!(requests["first"][3], "q0", "by arrival");
     assert_eq!(requests["filtered"].as_array().unwrap().len(), 1);
-    for width in seen["widths"].as_array().unwrap() {
+    for width in shown["widths"].as_array().unwrap() {
         assert_eq!(
             (&width["fits"], &width["verdict"]),
             (&json!(true), &json!(true)),
@@ -201,22 +204,22 @@ fn alone_a_page_is_used_in_a_browser() {
         );
         assert_selected(&width["selected"]);
     }
-    check_timeline(&seen["time"]);
-    let stacks = &seen["stacks"];
-    let count = |of: &Value| of.as_array().unwrap().len();
+    check_timeline(&shown["time"]);
+    let stacks = &shown["stacks"];
+    let count = |list: &Value| list.as_array().unwrap().len();
     assert!(count(&stacks["zoomed"]) < count(&stacks["all"]));
     assert_eq!(stacks["back"], json!(count(&stacks["all"])));
-    assert_eq!(seen["names"], 0);
-    check_drawing(&seen);
+    assert_eq!(shown["names"], 0);
+    check_drawing(&shown);
     assert_eq!(
-        seen["explained"],
+        shown["explained"],
         json!(["each figure says from where to where it counts", []])
     );
-    assert_eq!(seen["copied"], true);
-    let sql = seen["sql"].as_array().unwrap();
+    assert_eq!(shown["copied"], true);
+    let sql = shown["sql"].as_array().unwrap();
     let is_shown = |length: &Value| length.as_u64() > Some(100);
     assert!(sql.len() > 5 && sql.iter().all(is_shown), "{sql:?}");
-    let [light, dark, print] = [0, 1, 2].map(|nth| &seen["looks"][nth]);
+    let [light, dark, print] = [0, 1, 2].map(|nth| &shown["looks"][nth]);
     assert_ne!(light[0], dark[0]);
     assert_eq!((&light[1], &light[2]), (&json!(true), &json!(true)));
     assert_eq!(print[1], false, "navigation on paper");
@@ -235,18 +238,19 @@ fn assert_selected(selected: &Value) {
     );
 }
 
-/// Checks that marks of percentiles are on their curves, and that parts of requests have the colours of their phases.
-fn check_drawing(seen: &Value) {
-    let curves = seen["curves"].as_array().unwrap();
+/// Checks that the marks of percentiles are on their curves, and that parts of requests have the colours of their
+/// phases.
+fn check_drawing(shown: &Value) {
+    let curves = shown["curves"].as_array().unwrap();
     let is_near = |curve: &Value| curve[0].as_f64() < Some(0.5);
     assert!(
         curves.len() == 3 && curves.iter().all(is_near),
         "{curves:?}"
     );
-    // Without the failed request of 64 ms.
+    // The failed request of 64 ms does not count.
     let e2e = curves[0][1].as_str().unwrap();
     assert!(e2e.starts_with("E2E: p50 33.5 ms"), "{e2e}");
-    for (phase, colours) in seen["colours"].as_object().unwrap() {
+    for (phase, colours) in shown["colours"].as_object().unwrap() {
         assert_eq!(colours.as_array().unwrap().len(), 1, "{phase}: {colours}");
     }
 }
@@ -262,11 +266,11 @@ fn check_timeline(time: &Value) {
     }
     assert_selected(&time["by_keys"]);
     assert_selected(&time["by_mouse"]);
-    // After the pause that the axis leaves out, times of the trace are a minute later. No request is left there.
+    // After the pause, which the axis leaves out, times of the trace are a minute later. No request is left there.
     let [requests, command] = [0, 1].map(|nth| time["after_all"][nth].as_str().unwrap());
     assert_eq!(requests, "none");
     assert!(command.contains("--at 60"), "{command}");
-    // The verdict and the finding. The crash is not within serving time.
+    // The verdict and the finding are shown. The crash is outside of serving time.
     let incidents = time["incidents"].as_array().unwrap();
     assert_eq!(incidents.len(), 2);
     assert!(
@@ -276,10 +280,10 @@ fn check_timeline(time: &Value) {
     );
 }
 
-/// Without data it is less than 300 kB, and has nothing to fetch.
+/// Without data, the page is smaller than 300 kB, and it never fetches anything.
 #[test]
 fn a_page_needs_nothing_else() {
-    let mut report = of_lines(&[]);
+    let mut report = report_from_events(&[]);
     report.verdict.text = "Nothing can be said.".to_owned();
     let page = page(&report, "nothing", None).unwrap();
     assert!(page.len() < 300_000, "{}", page.len());
@@ -288,17 +292,17 @@ fn a_page_needs_nothing_else() {
     for fetched in ["src=", "href=\"http", "@import", "url("] {
         assert!(!page.contains(fetched), "{fetched}");
     }
-    if let Some(seen) = shown(&page) {
-        assert_eq!(seen["problems"], json!([]));
+    if let Some(shown) = shown(&page) {
+        assert_eq!(shown["problems"], json!([]));
         let sections = json!(["verdict", "findings", "requests", "recorded"]);
-        assert_eq!(seen["sections"], sections);
+        assert_eq!(shown["sections"], sections);
     }
 }
 
-/// Every request is in the page, with parts that add up to its time.
+/// Checks that every request is in the page, with parts that add up to its time.
 #[test]
 fn a_page_has_every_request() {
-    let report = report();
+    let report = hostile_report();
     let page = page(&report, "a run", None).unwrap();
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
@@ -314,7 +318,7 @@ fn a_page_has_every_request() {
     }
 }
 
-/// Counts the elements of the lists with this path, with a dot between lists within lists.
+/// Counts the elements of the lists at this path. Dots separate lists inside lists.
 fn count(list: &Value, path: &str) -> usize {
     let (member, rest) = path.split_once('.').unwrap_or((path, ""));
     match &list[member] {
@@ -324,10 +328,10 @@ fn count(list: &Value, path: &str) -> usize {
     }
 }
 
-/// Each table as CSV: a line for each row, as many as the JSON has.
+/// Checks that each table has as many lines as the JSON has elements.
 #[test]
 fn tables_are_as_long_as_the_json() {
-    let report = report();
+    let report = hostile_report();
     let json = serde_json::to_value(&report).unwrap();
     for (table, rows, head) in [
         (Table::Findings, "findings", "advice,cost,evidence,of,rule"),

@@ -1,21 +1,21 @@
-//! What prompts have in common: small traces whose radix trees are known, and a naive count.
+//! Prefixes that prompts share, in small traces with known radix trees, and compared with a naive count.
 
 use crate::events::events;
 use crate::oracle::Numbers;
-use crate::reports::of_lines;
+use crate::reports::report_from_events;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 
 const BLOCK: u64 = 16;
 
-/// The hash of some words, one for each block: FNV.
+/// Returns the FNV hash of some words, one for each block.
 fn hash(words: &[u64]) -> u64 {
     words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| {
         (hash ^ word).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// What an engine records of a prompt of these words, and of 3 tokens more, which it schedules at once.
+/// Returns the events of a prompt with these words and 3 more tokens, which the engine schedules at once.
 fn queued(pid: u64, ts: u64, id: &str, words: &[u64]) -> String {
     let hashes = (1..=words.len()).map(|to| format!("{:016x}", hash(&words[..to])));
     let (hashes, blocks) = (hashes.collect::<String>(), words.len());
@@ -31,8 +31,8 @@ fn finished(pid: u64, id: &str, cached: u64) -> String {
     format!("i {pid} 1000000 request.finished request_id={id} reason=stop cached_tokens={cached}\n")
 }
 
-/// Words of a small alphabet, so that prompts meet and part everywhere.
-fn by_chance() -> Vec<Value> {
+/// Returns prompts of random words from a small alphabet, so that they share many prefixes and diverge at any block.
+fn random_prompts() -> Vec<Value> {
     let mut numbers = Numbers::new(7);
     let mut text = String::new();
     for nth in 0..300 {
@@ -48,15 +48,15 @@ fn by_chance() -> Vec<Value> {
     events(&text)
 }
 
-/// Counts each way from the root by itself.
+/// Counts each path from the root separately.
 #[test]
-fn a_naive_count_gives_the_same() {
-    let lines = by_chance();
-    let report = of_lines(&lines);
-    let told = lines
+fn prefixes_equal_a_naive_count() {
+    let lines = random_prompts();
+    let report = report_from_events(&lines);
+    let recorded = lines
         .iter()
         .filter(|line| line["name"] == "request.prompt_blocks");
-    let prompts = told.map(|line| {
+    let prompts = recorded.map(|line| {
         let args = &line["args"];
         let [id, text] = ["request_id", "hashes"].map(|key| args[key].as_str().unwrap());
         let hashes = (0..text.len() / 16).map(|nth| text[16 * nth..][..16].to_owned());
@@ -65,36 +65,40 @@ fn a_naive_count_gives_the_same() {
     });
     let mut prompts: Vec<_> = prompts.collect();
     prompts.sort();
-    let (mut seen, mut shared) = (HashSet::new(), 0);
-    let mut ways: BTreeMap<(u64, &[String]), u64> = BTreeMap::new();
+    let (mut distinct, mut shared) = (HashSet::new(), 0);
+    let mut paths: BTreeMap<(u64, &[String]), u64> = BTreeMap::new();
     for (pid, _, _, hashes) in &prompts {
         for to in 1..=hashes.len() {
-            shared += u64::from(!seen.insert((*pid, &hashes[to - 1]))) * BLOCK;
-            *ways.entry((*pid, &hashes[..to])).or_default() += 1;
+            shared += u64::from(!distinct.insert((*pid, &hashes[to - 1]))) * BLOCK;
+            *paths.entry((*pid, &hashes[..to])).or_default() += 1;
         }
     }
-    // A node ends where no longer way has as many.
-    let ends = ways.iter().filter(|((pid, way), n)| {
-        let longer = ways.iter().filter(|((of, longer), _)| {
-            of == pid && longer.len() == way.len() + 1 && longer.starts_with(way)
+    // A node ends where no longer path is shared by as many prompts.
+    let ends = paths.iter().filter(|((pid, path), n)| {
+        let longer = paths.iter().filter(|((other, longer), _)| {
+            other == pid && longer.len() == path.len() + 1 && longer.starts_with(path)
         });
-        **n > 1 && longer.into_iter().all(|(_, of)| of < n)
+        **n > 1 && longer.into_iter().all(|(_, other)| other < n)
     });
-    let expected = ends.map(|((pid, way), n)| {
-        let tokens = BLOCK * way.len() as u64;
-        ((*pid, way.last().unwrap().clone()), (*n, tokens))
+    let expected = ends.map(|((pid, path), n)| {
+        let tokens = BLOCK * path.len() as u64;
+        ((*pid, path.last().unwrap().clone()), (*n, tokens))
     });
     let expected: BTreeMap<(u64, String), (u64, u64)> = expected.collect();
-    let of = &report.prefixes;
-    assert_eq!((of.n, of.shared_tokens), (300, shared));
-    assert_eq!(of.shared, expected.len() as u64);
-    assert_eq!(of.prefixes.len(), expected.len().min(100));
-    for of in &of.prefixes {
-        let pid = u64::try_from(report.recorded.processes[of.engine].pid).unwrap();
-        let found = (of.requests, of.tokens);
-        assert_eq!(expected[&(pid, of.prefix.clone())], found);
-        assert!(of.hit_tokens.unwrap_or(0) <= of.saved_tokens, "{of:?}");
+    let prefixes = &report.prefixes;
+    assert_eq!((prefixes.n, prefixes.shared_tokens), (300, shared));
+    assert_eq!(prefixes.shared, expected.len() as u64);
+    assert_eq!(prefixes.prefixes.len(), expected.len().min(100));
+    for prefix in &prefixes.prefixes {
+        let pid = u64::try_from(report.recorded.processes[prefix.engine].pid).unwrap();
+        let found = (prefix.requests, prefix.tokens);
+        assert_eq!(expected[&(pid, prefix.prefix.clone())], found);
+        assert!(
+            prefix.hit_tokens.unwrap_or(0) <= prefix.saved_tokens,
+            "{prefix:?}"
+        );
     }
-    let saves: Vec<u64> = of.prefixes.iter().map(|of| of.saved_tokens).collect();
+    let saves = prefixes.prefixes.iter().map(|prefix| prefix.saved_tokens);
+    let saves: Vec<u64> = saves.collect();
     assert!(saves.is_sorted_by(|one, other| one >= other), "{saves:?}");
 }

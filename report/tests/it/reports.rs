@@ -1,4 +1,4 @@
-//! Reports of fixtures and hand-made traces, and what tests look for in them.
+//! Reports of fixtures and hand-written traces, and checks of them.
 
 use crate::events::{events, trace};
 use serde_json::Value;
@@ -23,26 +23,26 @@ pub(crate) fn report(path: impl Into<PathBuf>) -> RunReport {
 }
 
 pub(crate) fn report_with(path: impl Into<PathBuf>, options: &ReportOptions) -> RunReport {
-    report_of(&[path.into()], options)
+    report_from(&[path.into()], options)
 }
 
-pub(crate) fn report_of(paths: &[PathBuf], options: &ReportOptions) -> RunReport {
+pub(crate) fn report_from(paths: &[PathBuf], options: &ReportOptions) -> RunReport {
     let inputs = Options::new(paths.to_vec());
     read(&inputs, options, &Progress::default()).unwrap()
 }
 
 /// Returns the report of a Chrome trace with these events.
-pub(crate) fn of_lines(lines: &[Value]) -> RunReport {
+pub(crate) fn report_from_events(lines: &[Value]) -> RunReport {
     report(trace(lines).path())
 }
 
-pub(crate) fn of_lines_with(lines: &[Value], options: &ReportOptions) -> RunReport {
+pub(crate) fn report_from_events_with(lines: &[Value], options: &ReportOptions) -> RunReport {
     report_with(trace(lines).path(), options)
 }
 
-/// Returns the report of the events of a text.
-pub(crate) fn of_text(text: &str) -> RunReport {
-    of_lines(&events(text))
+/// Returns the report of the events in a text.
+pub(crate) fn report_from_text(text: &str) -> RunReport {
+    report_from_events(&events(text))
 }
 
 /// Returns the only element of a list.
@@ -52,7 +52,7 @@ pub(crate) fn only<T: Debug>(list: &[T]) -> &T {
     &list[0]
 }
 
-/// Checks that a text has all of these words.
+/// Checks that a text contains all of these texts.
 #[track_caller]
 pub(crate) fn has_words(text: &str, words: &[&str]) {
     for words in words {

@@ -1,6 +1,6 @@
-//! Ids that several requests use, moments in an order that cannot be, when a request arrived, and the outputs of steps.
+//! Requests that share an id, events in an impossible order, arrival times, and outputs of steps.
 
-use crate::reports::of_lines;
+use crate::reports::report_from_events;
 use crate::sql::Run;
 use crate::traces::case;
 use format_oracle::writer::Process as FragmentProcess;
@@ -32,7 +32,7 @@ fn the_same_id_in_another_run_is_another_request() {
     assert_eq!(found.recorded.cautions, [""; 0]);
 }
 
-/// In the report, live, and in SQL.
+/// Checks the report, the live figures and the SQL.
 #[test]
 fn requests_are_the_same_everywhere() {
     for name in [
@@ -54,9 +54,9 @@ fn requests_are_the_same_everywhere() {
 
 #[test]
 fn tokens_of_outputs_are_counted_once() {
-    let found = of_lines(&case("times between tokens").events);
+    let found = report_from_events(&case("times between tokens").events);
     let mut series = found.timeline.series.iter();
-    let tokens = series.find(|of| of.of == SeriesKind::OutputTokensPerS);
+    let tokens = series.find(|series| series.of == SeriesKind::OutputTokensPerS);
     let per_s: f64 = tokens.unwrap().values.iter().flatten().sum();
     let tokens = per_s * found.timeline.part_ns as f64 / 1e9;
     assert!((tokens - 10.0).abs() < 1e-6, "{tokens}");

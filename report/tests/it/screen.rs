@@ -1,9 +1,9 @@
-//! The report on one screen: its contents, and that it fits whatever a run contains.
+//! The report on one screen: its contents, and that it fits for any run.
 
 use crate::reports::{fixture, report};
 use serde_json::json;
 use trace_merge::LossReport;
-use trace_report::screen::{self, Look};
+use trace_report::screen::{self, ScreenOptions};
 use trace_report::{
     CostOf, EngineSettings, Finding, Pause, Place, RunPhase, RunPhaseKind, RunReport, ServingTime,
     StartUp, StartUpSpan, Verdict, VerdictRule,
@@ -11,10 +11,10 @@ use trace_report::{
 
 const S: i64 = 1_000_000_000;
 
-/// Checks that a screen has at most 40 lines of at most 100 columns, and no useless line.
+/// Checks that a screen has at most 40 lines of at most 100 columns, and no useless empty lines.
 #[track_caller]
 pub(crate) fn fits(screen: &str) {
-    // Characters that are not known to be narrow take two columns.
+    // Characters that are not known to be narrow may take two columns.
     let is_narrow = |letter: char| letter.is_ascii() || "…·–→±µ".contains(letter);
     let width = |line: &str| -> usize {
         let widths = line
@@ -32,7 +32,7 @@ pub(crate) fn fits(screen: &str) {
     );
 }
 
-/// Returns a report with as much as possible of everything that has no limit in a trace.
+/// Returns a report in which everything without a limit in a trace is very large.
 pub(crate) fn overfull(report: &RunReport) -> RunReport {
     let mut report = report.clone();
     let long = |words: &str| format!("{words} ").repeat(60);
@@ -117,7 +117,7 @@ fn start_up_span(name: &str) -> StartUpSpan {
     }
 }
 
-/// Returns the report of the fixture, with a verdict and with a start-up before it.
+/// Returns the report of the fixture, with a verdict, and with a start-up before it.
 fn served() -> RunReport {
     let mut report = report(fixture("serving.json"));
     report.verdict = Verdict {
@@ -160,11 +160,11 @@ fn served() -> RunReport {
 
 #[test]
 fn the_screen_begins_with_the_verdict() {
-    let (report, look) = (served(), look(false));
-    let brief = screen::brief(&report, look);
+    let (report, options) = (served(), options(false));
+    let brief = screen::brief(&report, options);
     let expected = std::fs::read_to_string(fixture("served.screen.txt")).unwrap();
     assert_eq!(brief, expected);
-    let all = screen::all(&report, look);
+    let all = screen::all(&report, options);
     let verdict = brief.split("\n\n").next().unwrap();
     assert!(all.starts_with(verdict), "{all}");
     for words in [
@@ -177,7 +177,7 @@ fn the_screen_begins_with_the_verdict() {
     ] {
         assert!(all.contains(words), "{words}: {all}");
     }
-    // At the end of `sa-profile run`, without evidence. A run that cannot be judged has no verdict there.
+    // The lines for the end of `sa-profile run` contain no evidence. An unknown verdict has no lines.
     let lines = screen::verdict_lines(&report);
     assert_eq!(lines.last().unwrap(), "Raise `--max-num-seqs`.");
     assert!(verdict.starts_with(&lines.join("\n")));
@@ -192,8 +192,8 @@ fn the_screen_begins_with_the_verdict() {
     assert!(screen::verdict_lines(&report).is_empty());
 }
 
-fn look(is_styled: bool) -> Look<'static> {
-    Look {
+fn options(is_styled: bool) -> ScreenOptions<'static> {
+    ScreenOptions {
         is_styled,
         run: Some("out"),
     }
@@ -203,7 +203,7 @@ fn look(is_styled: bool) -> Look<'static> {
 fn a_terminal_shows_the_same_with_styles() {
     let mut report = served();
     report.recorded.lost_events = 1;
-    let [plain, styled] = [false, true].map(|is_styled| screen::brief(&report, look(is_styled)));
+    let [plain, styled] = [false, true].map(|is_styled| screen::brief(&report, options(is_styled)));
     for words in [
         "\u{1b}[1mRequests waited ",
         "  \u{1b}[36mqueue\u{1b}[0m (82 % of waiting)",
@@ -227,7 +227,10 @@ fn ids_and_names_are_shortened_in_the_middle() {
     let mut report = report(path);
     report.findings[0].evidence = format!("most of all {id}");
     let expected = "chatcmpl-12ab34c…abc9f3e";
-    for screen in [screen::brief(&report, look(false)), screen::text(&report)] {
+    for screen in [
+        screen::brief(&report, options(false)),
+        screen::text(&report),
+    ] {
         assert!(screen.contains(expected), "{screen}");
         assert!(!screen.contains(id), "{screen}");
     }

@@ -1,4 +1,4 @@
-//! The statements of `report/sql` over the tables of a run: they say what the report says, in each engine.
+//! The statements of `report/sql` over the tables of a run, which must agree with the report in each engine.
 
 mod agreement;
 
@@ -25,7 +25,7 @@ use trace_tables::{TablesOptions, write_tables};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql");
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/engine.py");
-/// Whole tables, apart from the statements.
+/// Statements that read whole tables.
 const WHOLE: [(&str, &str); 6] = [
     ("every request", "SELECT * FROM request"),
     ("every step", "SELECT * FROM step"),
@@ -38,7 +38,7 @@ const WHOLE: [(&str, &str); 6] = [
     ("every name", "SELECT * FROM name"),
 ];
 
-/// Traces on which the statements have to agree with the report.
+/// Traces on which the statements must agree with the report.
 const CASES: [&str; 5] = [
     "the rank that comes last",
     "steps and queues",
@@ -47,7 +47,7 @@ const CASES: [&str; 5] = [
     "a worker that is an engine",
 ];
 
-/// The rows of each statement.
+/// Rows of each statement.
 type Rows = BTreeMap<&'static str, Vec<Value>>;
 
 /// A trace in a file, and its tables.
@@ -61,7 +61,7 @@ impl Run {
         Run { folder }
     }
 
-    /// Writes the merge's trace of an input.
+    /// Writes the trace that a merge creates from an input.
     fn with_merged(self, input: PathBuf) -> Run {
         let options = Options {
             output: Output::File(self.trace()),
@@ -71,19 +71,20 @@ impl Run {
         self
     }
 
-    pub(crate) fn of_lines(lines: &[Value]) -> Run {
+    pub(crate) fn from_events(lines: &[Value]) -> Run {
         let run = Run::new();
         std::fs::write(run.trace(), json!({ "traceEvents": lines }).to_string()).unwrap();
         run
     }
 
-    /// The merge's trace of a fixture: Perfetto drops overlapping spans, which there have rows of their own.
-    pub(crate) fn of_fixture(name: &str) -> Run {
+    /// Uses the merged trace of a fixture. Perfetto drops overlapping spans, which have tracks of their own in a merged
+    /// trace.
+    pub(crate) fn from_fixture(name: &str) -> Run {
         Run::new().with_merged(fixture(name))
     }
 
-    /// What a program recorded, or a trace.
-    fn of_run(run: &Path) -> Run {
+    /// Uses the recording of a program, or a trace.
+    fn from_path(run: &Path) -> Run {
         let found = Run::new();
         if run.is_file() {
             std::os::unix::fs::symlink(run.canonicalize().unwrap(), found.trace()).unwrap();
@@ -99,8 +100,8 @@ impl Run {
         found.with_merged(folder)
     }
 
-    /// What recorders left, and the merge's trace of it.
-    pub(crate) fn of_fragments(fragments: impl IntoIterator<Item = Fragment>) -> Run {
+    /// Uses fragments of recorders, and their merged trace.
+    pub(crate) fn from_fragments(fragments: impl IntoIterator<Item = Fragment>) -> Run {
         let run = Run::new();
         let to = run.folder.path().join("fragments");
         std::fs::create_dir(&to).unwrap();
@@ -111,17 +112,17 @@ impl Run {
         run.with_merged(folder)
     }
 
-    /// The fragments that recorders write for some events.
+    /// Uses the fragments that recorders would write for these events.
     pub(crate) fn recorded(lines: &[Value]) -> Run {
-        Run::of_fragments(fragments(lines).into_values())
+        Run::from_fragments(fragments(lines).into_values())
     }
 
-    /// The same fragments, but every second process is on another host.
+    /// Uses the same fragments, but with every second process on another host.
     fn on_two_hosts(lines: &[Value]) -> Run {
         let mut fragments = fragments(lines);
         let others = fragments.values_mut().skip(1).step_by(2);
         others.for_each(|fragment| move_to_host(fragment, "node-4"));
-        Run::of_fragments(fragments.into_values())
+        Run::from_fragments(fragments.into_values())
     }
 
     /// Returns the same run after a merge of its trace.
@@ -129,7 +130,7 @@ impl Run {
         Run::new().with_merged(self.trace())
     }
 
-    /// What is read: what recorders left, or else the trace.
+    /// Returns the path to read: the fragments, or else the trace.
     fn input(&self) -> PathBuf {
         let folder = self.folder.path();
         match folder.join("fragments").exists() {
@@ -163,14 +164,14 @@ impl Run {
         report_with(self.input(), &options)
     }
 
-    /// Checks that a live reader of the run has the same figures of requests as the report.
+    /// Checks that a live reader of the run has the same request figures as the report.
     pub(crate) fn check_live(&self, report: &RunReport) {
         let mut reader = LiveReader::new(&self.input().join("fragments"));
         reader.poll();
         live_agrees(&reader.stats(), report);
     }
 
-    /// Returns the rows of the statements, in an engine; nothing (said loudly) where it cannot be had.
+    /// Returns the rows of the statements in an engine, or `None` (with a message) if the engine cannot be installed.
     fn in_engine(&self, engine: &str) -> Option<Rows> {
         let statements = || STATEMENTS.iter().chain(&WHOLE);
         let texts: Vec<&str> = statements().map(|(_, text)| *text).collect();
@@ -178,7 +179,7 @@ impl Run {
         Some(statements().map(|(name, _)| *name).zip(answers).collect())
     }
 
-    /// Checks that DuckDB finds what the report says.
+    /// Checks that DuckDB agrees with the report.
     pub(crate) fn check(&self, report: &RunReport) {
         if let Some(rows) = self.in_engine("duckdb") {
             all_agree(&rows, report);
@@ -186,14 +187,14 @@ impl Run {
     }
 }
 
-/// Has another host, and another boot of it, write a fragment.
+/// Changes a fragment as if another host, and another boot of it, had written it.
 pub(crate) fn move_to_host(fragment: &mut Fragment, host: &str) {
     let text = String::from_utf8(std::mem::take(&mut fragment.bytes)).unwrap();
     let text = text.replace("node-3", host).replace("0b1f7a3e", host);
     fragment.bytes = text.into_bytes();
 }
 
-/// Returns the fragments of the processes of some lines.
+/// Returns the fragments of the processes of some events.
 pub(crate) fn fragments(lines: &[Value]) -> BTreeMap<u32, Fragment> {
     let mut by_pid: BTreeMap<u32, Fragment> = BTreeMap::new();
     for line in lines {
@@ -212,7 +213,7 @@ pub(crate) fn fragments(lines: &[Value]) -> BTreeMap<u32, Fragment> {
     by_pid
 }
 
-/// Returns the rows of some statements, in an engine; nothing (said loudly) where it cannot be had.
+/// Returns the rows of some statements in an engine, or `None` (with a message) if the engine cannot be installed.
 pub(crate) fn answers(tables: &Path, engine: &str, statements: &[&str]) -> Option<Vec<Vec<Value>>> {
     let python = printed(Command::new(format!("{ENGINES}/python")).arg(engine), "")?;
     let mut command = match engine {
@@ -228,7 +229,7 @@ pub(crate) fn answers(tables: &Path, engine: &str, statements: &[&str]) -> Optio
     Some(arrays(&lines))
 }
 
-/// Arrays of rows, one after the other.
+/// Parses arrays of rows that follow each other.
 fn arrays(text: &str) -> Vec<Vec<Value>> {
     let arrays = serde_json::Deserializer::from_str(text).into_iter();
     let arrays = arrays.map(Result::unwrap);
@@ -236,7 +237,7 @@ fn arrays(text: &str) -> Vec<Vec<Value>> {
     arrays.map(array).collect()
 }
 
-/// A row whose doubles have all digits of its text: serde_json's own may be off by one in the last.
+/// Converts a row, parsing floating-point numbers exactly. serde_json may be off in the last digit.
 fn exact(row: BTreeMap<String, &RawValue>) -> Value {
     let members = row.into_iter().map(|(name, raw)| {
         let value: Value = serde_json::from_str(raw.get()).unwrap();
@@ -248,7 +249,8 @@ fn exact(row: BTreeMap<String, &RawValue>) -> Value {
     Value::Object(members.collect())
 }
 
-/// A served run. A moment is one of its process. Requests came with two spans at one time: of one thread, and of two processes.
+/// Returns a served run with ties: requests that arrive with two spans at the same time, either on one thread or in two
+/// processes.
 fn served_with_ties() -> Vec<Value> {
     let mut lines = served().finished();
     for (ts, other, dur) in [(0, 10, 40), (100, 11, 50), (200, 10, 40), (300, 11, 50)] {
@@ -264,23 +266,23 @@ fn served_with_ties() -> Vec<Value> {
     lines
 }
 
-/// The statements read tables that the report itself writes, row by row, so a few kinds of runs show all columns and sums.
+/// The statements read tables that the report itself writes, so a few kinds of runs cover all columns and sums.
 #[test]
-fn statements_say_what_the_report_says() {
+fn statements_agree_with_the_report() {
     let runs = [served_with_ties(), swept(), planted()];
     let cases = CASES.map(|name| case(name).events);
     for lines in runs.into_iter().chain(cases) {
-        let run = Run::of_lines(&lines);
+        let run = Run::from_events(&lines);
         run.check(&run.report());
     }
 }
 
-/// The merge moves spans that clash to rows of their own.
+/// The merge moves overlapping spans to tracks of their own.
 #[test]
-fn statements_on_names_say_what_the_report_says() {
+fn statements_on_names_agree_with_the_report() {
     for name in ["spans of others", "rare figures of names"] {
         let case = case(name);
-        let raw = Run::of_lines(&case.events);
+        let raw = Run::from_events(&case.events);
         for run in [raw.merged(), raw] {
             let report = run.report();
             case.check(&report);
@@ -289,9 +291,9 @@ fn statements_on_names_say_what_the_report_says() {
     }
 }
 
-/// Rows of two hosts, whose `upid`s are in another order than the processes.
+/// Uses tables of two hosts, whose `upid`s are in another order than the processes.
 #[test]
-fn statements_on_two_hosts_say_what_the_report_says() {
+fn statements_on_two_hosts_agree_with_the_report() {
     for lines in [served_with_ties(), planted()] {
         let run = Run::on_two_hosts(&lines);
         let report = run.report();
@@ -303,7 +305,8 @@ fn statements_on_two_hosts_say_what_the_report_says() {
     }
 }
 
-/// Delays of each kind on devices whose names say who feeds them, and collectives that the host took longer to launch.
+/// Returns delays of each kind on devices whose names contain the workers that feed them, and collectives that took
+/// longer to launch than to run.
 fn planted() -> Vec<Value> {
     let (mut server, mut numbers) = (Server::new(), Numbers::new(31));
     for nth in 0..4 * PLANTED.len() {
@@ -325,10 +328,10 @@ fn planted() -> Vec<Value> {
     lines
 }
 
-/// Spans on lanes are async work in fragments, in the merged trace, and in the tables. One lane has a number, one has a name, and one has
-/// samples. The name of the thread resembles the name of the first lane.
+/// Spans on lanes are async work in fragments, in the merged trace, and in the tables. One lane has a number, one has a
+/// name, and one has samples. The name of the thread resembles the name of the first lane.
 #[test]
-fn statements_on_lanes_say_what_the_report_says() {
+fn statements_on_lanes_agree_with_the_report() {
     let run = Run::recorded(&events(
         "T 41/41 'async io'
         X 41/41 1000+400 request request_id=a
@@ -354,7 +357,7 @@ fn statements_on_lanes_say_what_the_report_says() {
     run.check(&found);
 }
 
-/// Two processes that lost events, one of them several times for one cause.
+/// Returns a run with two processes that lost events, one of them several times for the same cause.
 fn lossy() -> Run {
     Run::recorded(&events(
         "X 41/41 2000+900 step step=1
@@ -366,9 +369,9 @@ fn lossy() -> Run {
     ))
 }
 
-/// A row of the table has all events that a process lost for one cause.
+/// A row of the table contains all events that a process lost for one cause.
 #[test]
-fn statements_on_losses_say_what_the_report_says() {
+fn statements_on_losses_agree_with_the_report() {
     let run = lossy();
     let report = run.report();
     assert_eq!(report.recorded.lost_events, 15);
@@ -387,7 +390,7 @@ fn every_engine_has_the_same_rows() {
     if !is_full {
         return;
     }
-    // One trace of all: a cluster takes a minute to say anything.
+    // All traces are joined, because a cluster takes a minute to answer at all.
     let parts = [served().finished(), swept(), planted()];
     let cases = CASES.map(|name| case(name).events);
     let lines = (0..)
@@ -399,7 +402,7 @@ fn every_engine_has_the_same_rows() {
                 line
             })
         });
-    for run in [Run::of_lines(&lines.collect::<Vec<_>>()), lossy()] {
+    for run in [Run::from_events(&lines.collect::<Vec<_>>()), lossy()] {
         let Some(duckdb) = run.in_engine("duckdb") else {
             return;
         };
@@ -411,29 +414,31 @@ fn every_engine_has_the_same_rows() {
     }
 }
 
-/// Runs that programs recorded, whose directories `SA_TEST_RUNS` names, with a colon between them; and traces. A full run of `check.sh` names the demo's and vLLM's.
+/// Checks recorded runs and traces, whose paths are in `SA_TEST_RUNS`, separated by colons. A full run of `check.sh`
+/// uses the demo's and vLLM's.
 #[test]
 #[ignore = "SA_TEST_RUNS names its runs"]
-fn statements_on_recorded_runs_say_what_the_report_says() {
+fn statements_on_recorded_runs_agree_with_the_report() {
     let runs = std::env::var_os("SA_TEST_RUNS").unwrap();
     for run in std::env::split_paths(&runs) {
-        let run = Run::of_run(&run);
+        let run = Run::from_path(&run);
         let report = run.report();
         assert!(!report.names.is_empty());
         run.check(&report);
     }
 }
 
-/// The tables of `trace.json` as version 0.1.0 wrote them (`sa-profile tables trace.json --to tables --host-id 1`). Later versions read them.
+/// Tables of `trace.json` as version 0.1.0 wrote them (`sa-profile tables trace.json --to tables --host-id 1`) can
+/// still be read.
 #[test]
 fn tables_of_schema_1_are_read() {
     let count = "SELECT COUNT(*) AS n, SUM(dur) AS dur FROM slice";
-    let of = |tables: &Path| answers(tables, "duckdb", &[count]);
+    let rows_of = |tables: &Path| answers(tables, "duckdb", &[count]);
     let old = fixture("tables-schema-1");
-    let Some(rows) = of(&old.join("tables")) else {
+    let Some(rows) = rows_of(&old.join("tables")) else {
         return;
     };
     let now = Run::new();
     std::fs::copy(old.join("trace.json"), now.trace()).unwrap();
-    assert_eq!(rows, of(&now.tables()).unwrap());
+    assert_eq!(rows, rows_of(&now.tables()).unwrap());
 }

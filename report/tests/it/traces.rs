@@ -1,30 +1,33 @@
-//! Checks what the report has for each trace in `tests/traces`.
+//! Checks the report of each trace in `tests/traces`.
 //!
-//! A case has a name after `==`, then its inputs, and after `--` a line for each expectation. A first line `with` names options: `concurrency`, `by=thread`,
-//! `slo=e2e=1s`, `serving` for serving time instead of the whole run, `request=r`, `step=3` and `at=5ms`, which check the details of these, and `merged`, which also checks the trace that a merge writes of the
-//! inputs. The first input is a trace of [`events`]; events after
-//! `npu 4711 0` are of the groups of that process's [`npu`] 0. More inputs follow `+ trace`, `+ fixture` with a path, or `+ recorded` with a host, whose
-//! processes recorded these events.
+//! A case consists of a name after `==`, its inputs, and after `--` one line per expectation. A first line `with` sets
+//! options: `concurrency`, `by=thread`, `slo=e2e=1s`, and `serving` for serving time instead of the whole run.
+//! `request=r`, `step=3` and `at=5ms` check the details of these. `merged` also checks the trace that a merge creates
+//! from the inputs. The first input is a trace in the format of [`events`]. Events after `npu 4711 0` belong to the
+//! groups of that process's [`npu`] 0. Further inputs follow `+ trace`, `+ fixture` with a path, or `+ recorded` with a
+//! host whose processes recorded these events.
 //!
 //! ```text
-//! idle.0.causes.cause=worker ns=110000    members of a value of the JSON, here of the element whose cause that is
-//! device.0.@process pid=0                 members of the process that its `process` names by number
-//! device len=1                            the length of a list
-//! findings.0 evidence^='in a step'        how a text begins
-//! screen: no span has                     words of the screen with every table, in which `⏎` ends a line
-//! no screen: application                  words that it does not have
+//! idle.0.causes.cause=worker ns=110000    members of a JSON value, here of the element with this cause
+//! device.0.@process pid=0                 members of the process whose number is in `process`
+//! device len=1                            length of a list
+//! findings.0 evidence^='in a step'        start of a text
+//! screen: no span has                     text on the screen with all tables, where `⏎` stands for a line break
+//! no screen: application                  text that is not on the screen
 //! ```
 
 use crate::devices::npu;
 use crate::events::{events, unquoted, value, words};
-use crate::reports::{fixture, report_of};
+use crate::reports::{fixture, report_from};
 use crate::screen::{fits, overfull};
 use crate::sql::{fragments, move_to_host};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_merge::{Options, Output, Progress, parse_duration};
-use trace_report::{DetailOf, NamesBy, ReportOptions, RunReport, parse_slo, read_detail, screen};
+use trace_report::{
+    DetailTarget, NamesBy, ReportOptions, RunReport, parse_slo, read_detail, screen,
+};
 
 const FILES: [&str; 11] = [
     include_str!("../traces/crash.txt"),
@@ -40,15 +43,15 @@ const FILES: [&str; 11] = [
     include_str!("../traces/verdict.txt"),
 ];
 
-/// A trace, and what its report must have.
+/// A trace, and the expectations of its report.
 pub(crate) struct Case {
     name: &'static str,
     options: ReportOptions,
     is_merged: bool,
-    detail: Option<DetailOf>,
-    /// The events of the first input.
+    detail: Option<DetailTarget>,
+    /// Events of the first input.
     pub(crate) events: Vec<Value>,
-    /// The kind of each further input, and its text.
+    /// Kind and text of each further input.
     others: Vec<(&'static str, &'static str)>,
     expected: &'static str,
 }
@@ -92,7 +95,7 @@ fn with_npus(text: &str) -> Vec<Value> {
     lines
 }
 
-/// Returns the case whose name begins so.
+/// Returns the case whose name starts with `name`.
 pub(crate) fn case(name: &str) -> Case {
     cases().find(|case| case.name.starts_with(name)).unwrap()
 }
@@ -107,9 +110,9 @@ impl Case {
             None if word == "concurrency" => self.options.concurrency = true,
             Some(("by", by)) => self.options.names_by = NamesBy::from_str(by, false).unwrap(),
             Some(("slo", slo)) => self.options.slo = Some(parse_slo(slo).unwrap()),
-            Some(("request", id)) => self.detail = Some(DetailOf::Request(id.to_owned())),
-            Some(("step", step)) => self.detail = Some(DetailOf::Step(step.parse().unwrap())),
-            Some(("at", at)) => self.detail = Some(DetailOf::Time(ns(at))),
+            Some(("request", id)) => self.detail = Some(DetailTarget::Request(id.to_owned())),
+            Some(("step", step)) => self.detail = Some(DetailTarget::Step(step.parse().unwrap())),
+            Some(("at", at)) => self.detail = Some(DetailTarget::Time(ns(at))),
             _ => panic!("{word}"),
         }
         self
@@ -119,7 +122,7 @@ impl Case {
     pub(crate) fn write(&self, folder: &Path) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         let write_trace = |nth: usize, events: &[Value]| {
-            // With a comma, as labels have between their parts.
+            // The name contains a comma, which also separates the parts of labels.
             let path = folder.join(format!("trace {nth}, a.json"));
             let mut trace = json!({ "traceEvents": events });
             if self.others.iter().any(|(kind, _)| *kind == "trace") {
@@ -155,10 +158,10 @@ impl Case {
     fn check_all(&self) {
         let folder = tempfile::tempdir().unwrap();
         let paths = self.write(folder.path());
-        if let Some(of) = &self.detail {
-            return self.check_detail(paths, of);
+        if let Some(target) = &self.detail {
+            return self.check_detail(paths, target);
         }
-        self.check(&report_of(&paths, &self.options));
+        self.check(&report_from(&paths, &self.options));
         if self.is_merged {
             let merged = folder.path().join("merged.json");
             let options = Options {
@@ -167,14 +170,14 @@ impl Case {
                 ..Options::new(paths)
             };
             trace_merge::merge(&options).unwrap();
-            self.check(&report_of(&[merged], &self.options));
+            self.check(&report_from(&[merged], &self.options));
         }
     }
 
     /// Checks the details, and that they fit on a screen.
-    fn check_detail(&self, paths: Vec<PathBuf>, of: &DetailOf) {
+    fn check_detail(&self, paths: Vec<PathBuf>, target: &DetailTarget) {
         let (inputs, progress) = (Options::new(paths), Progress::default());
-        let detail = read_detail(&inputs, &self.options, &progress, of).unwrap();
+        let detail = read_detail(&inputs, &self.options, &progress, target).unwrap();
         let screen = screen::detail_text(&detail, "RUN");
         let columns = screen.lines().map(|line| line.chars().count()).max();
         assert!(
@@ -186,11 +189,11 @@ impl Case {
         kinds.for_each(|json| self.check_json(json, &screen));
     }
 
-    /// Checks a report of it.
+    /// Checks a report of the inputs.
     pub(crate) fn check(&self, report: &RunReport) {
         let json = serde_json::to_value(report).unwrap();
         for report in [report, &overfull(report)] {
-            fits(&screen::brief(report, screen::Look::default()));
+            fits(&screen::brief(report, screen::ScreenOptions::default()));
         }
         self.check_json(&json, &screen::text(report));
     }
@@ -236,7 +239,7 @@ fn has_members(json: &Value, line: &str, name: &str) {
     }
 }
 
-/// Returns true for equal values, and for numbers that differ by no more than their rounding.
+/// Returns true if values are equal, or if numbers differ by no more than rounding.
 fn is_same(found: &Value, expected: &Value) -> bool {
     match (found.as_f64(), expected.as_f64()) {
         (Some(found), Some(expected)) => (found - expected).abs() <= 1e-9 * expected.abs(),
@@ -260,7 +263,7 @@ fn at_path<'v>(json: &'v Value, path: &str) -> &'v Value {
 }
 
 #[test]
-fn reports_have_what_is_expected_of_traces() {
+fn reports_meet_the_expectations() {
     let mut checked = 0;
     for case in cases() {
         case.check_all();

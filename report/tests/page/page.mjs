@@ -1,4 +1,4 @@
-// Opens a page of a report and uses it at several widths: sorts, filters, selects times, unfolds, in the dark and on paper. Started by the script `page`.
+// Opens a page of a report and uses it at several widths: sorts, filters, selects times, unfolds, and uses dark mode and printing. Started by the script `page`.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,7 +12,7 @@ const WIDEST = 2560;
 const size = (width) => ({ width, height: 900, deviceScaleFactor: 1 });
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Everything that the page shows and does. */
+/** Uses the page in every way, and returns what it shows. */
 async function use(page, file, pictures) {
   await page.before(() => {
     self.problems = [];
@@ -53,14 +53,14 @@ async function complete(page) {
   await until(page, () => document.readyState === 'complete' && performance.timing.loadEventEnd > 0);
 }
 
-/** Waits until something holds in the page. */
+/** Waits until a condition holds in the page. */
 async function until(page, holds, ...args) {
   for (const end = Date.now() + LIMIT_MS; !(await page.run(holds, ...args)); await pause(20)) {
     if (Date.now() > end) throw new Error(`not within ${LIMIT_MS} ms: ${holds}`);
   }
 }
 
-/** Returns what one width shows: if the page fits into the window, if the verdict is on the first screen, and what a drag over the timeline selects. */
+/** Checks the page at one width. Returns if it fits into the window, if the verdict is on the first screen, and what a drag over the timeline selects. */
 async function atWidth(page, width, hasTimeline, pictures) {
   await page.resize(size(width));
   await until(page, (most) => [...document.querySelectorAll('.uplot')].every((chart) => chart.offsetWidth <= chart.parentElement.clientWidth && chart.offsetWidth > 0.98 * chart.parentElement.clientWidth) && innerWidth === most, width);
@@ -81,7 +81,7 @@ async function atWidth(page, width, hasTimeline, pictures) {
 const requestsShown = (page) => page.run(() => document.querySelector('#request-list [aria-live]')?.textContent);
 const selected = (page) => page.run(() => document.querySelector('#timeline [aria-live]').innerText);
 
-/** Drags over a part of the first chart, and returns what is selected then and how many requests are left. */
+/** Drags over a part of the first chart. Returns how many requests are left and what is selected then. */
 async function dragOver(page, from, to) {
   await page.run(() => document.querySelector('#timeline .controls button')?.click());
   const over = await page.run(() => {
@@ -97,7 +97,7 @@ async function dragOver(page, from, to) {
   return seen;
 }
 
-/** Opens all folded sections, the last one by its address. Returns how many were folded. */
+/** Unfolds all sections, the last one by its address. Returns how many were folded. */
 async function unfold(page) {
   const folds = await page.run(() => {
     const all = [...document.querySelectorAll('section > details:not([open])')];
@@ -109,7 +109,7 @@ async function unfold(page) {
   return folds;
 }
 
-/** The first request in each order, how many of all have a text in their id, and what the second page has. */
+/** Sorts, filters and pages through the requests. Returns the first request in each order, the filtered requests, and the status texts. */
 function useRequests(page) {
   return page.run(() => {
     const list = document.getElementById('request-list');
@@ -157,7 +157,7 @@ async function useTimeline(page) {
   return seen;
 }
 
-/** How many frames there are, and what stands in the first one before and after a zoom and the way back. */
+/** Zooms into the stacks and back. Returns the texts of the frames before and after the zoom, and the number of frames at the end. */
 async function useStacks(page) {
   const frames = () => page.run(() => [...document.querySelectorAll('#flame .frame')].map(({ title }) => title));
   const seen = { all: await frames() };
@@ -171,7 +171,7 @@ async function useStacks(page) {
   return seen;
 }
 
-/** How many names a filter leaves that no name passes. */
+/** Returns the number of names that remain with a filter that matches none. */
 function filterNames(page) {
   return page.run(() => {
     const filter = document.querySelector('#names input');
@@ -181,7 +181,7 @@ function filterNames(page) {
   });
 }
 
-/** Returns for each curve the largest distance of a percentile mark from it, in pixels, and its label. */
+/** Returns, for each curve, the largest distance of a percentile mark from it in pixels, and its label. */
 function curves(page) {
   return page.run(() => [...document.querySelectorAll('.distribution')].map((figure) => {
     const line = figure.querySelector('path');
@@ -195,7 +195,7 @@ function curves(page) {
   }));
 }
 
-/** Returns for some phases the colour of the palette and all colours in which parts of that name are drawn. */
+/** Returns, for some phases, the colour of the palette together with all colours in which parts with that name are drawn. */
 function phaseColours(page) {
   return page.run(() => Object.fromEntries(['queue', 'prefill', 'decode'].map((phase) => {
     const probe = document.createElement('i');
@@ -226,7 +226,7 @@ async function copy(page) {
   return true;
 }
 
-/** The color of the page, whether it has navigation, and whether it fits into the window: in daylight, in the dark and on paper. */
+/** Returns the background colour of the page, if it has navigation, and if it fits into the window, for light mode, dark mode and printing. */
 async function looks(page) {
   const seen = [];
   for (const [media, scheme] of [['', 'light'], ['', 'dark'], ['print', 'light']]) {

@@ -4,7 +4,7 @@ import zlib from 'node:zlib';
 const COLOURS = 128;
 const MAGIC = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** Returns the pixels of a PNG that Chromium wrote (8 bits a channel, not interlaced), as numbers 0xRRGGBB. */
+/** Returns the pixels of a PNG that Chromium wrote (8 bits per channel, not interlaced), as numbers 0xRRGGBB. */
 function pixels(png) {
   const parts = [];
   let [width, height, channels] = [0, 0, 0];
@@ -29,7 +29,7 @@ function pixels(png) {
   return { width, height, found };
 }
 
-/** Returns the neighbour that is closest to the value that the three predict (the Paeth filter of PNG). */
+/** Returns the neighbour that is closest to the value that all three predict (the Paeth filter of PNG). */
 function nearest(left, up, corner) {
   const [a, b, c] = [left, up, corner].map((one) => Math.abs(left + up - corner - one));
   return a <= b && a <= c ? left : b <= c ? up : corner;
@@ -53,7 +53,7 @@ function crc32(bytes) {
   return ~crc >>> 0;
 }
 
-/** Returns the same picture with its most frequent colours only. Other pixels get the nearest of these. */
+/** Returns the same picture with only its most frequent colours. Other pixels get the nearest of them. */
 export function withFewColours(png) {
   const { width, height, found } = pixels(png);
   const times = new Map();

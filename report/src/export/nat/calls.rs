@@ -1,4 +1,5 @@
-//! Requests and their calls, as NeMo Agent Toolkit sees a run: what agents recorded of a request, else what the report has of it.
+//! The calls of each request as NeMo Agent Toolkit models them. They come from spans that agents recorded, or else from
+//! the report.
 
 use crate::gather::request_moment::{arg, ids};
 use crate::table::{Request, named_enum};
@@ -9,18 +10,18 @@ use trace_merge::Error;
 use trace_merge::events::{PlacedEvent, TraceEvents};
 
 named_enum! {
-    /// The kind of a call. Its name is the category of the spans.
+    /// Kind of a call. Its name is the category of the spans.
     pub(super) CallKind {
         /// A function of an agent.
         Function = "function",
-        /// A model.
+        /// A call of a model.
         Llm = "llm",
-        /// A tool.
+        /// A call of a tool.
         Tool = "tool",
     }
 }
 
-/// Token counts: the prompt, the cached part of the prompt, and the answer.
+/// Token counts of the prompt, of the cached part of the prompt, and of the completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallTokens {
     pub(super) prompt: Option<u64>,
@@ -33,17 +34,17 @@ pub(super) struct CallTokens {
 pub(super) struct Call {
     pub(super) kind: CallKind,
     pub(super) name: String,
-    /// The id that its begin and its end share.
+    /// Id that the start and the end of the call share.
     pub(super) uuid: String,
-    /// The position in the request of the call from which it was made. It is always an earlier one.
+    /// Index of the calling call in the same request. It is always smaller than this call's index.
     pub(super) parent: Option<usize>,
     pub(super) start_ns: i64,
-    /// `None` if it has no end.
+    /// `None` if the span has no end.
     pub(super) end_ns: Option<i64>,
     pub(super) tokens: CallTokens,
 }
 
-/// A span of the category `function`, `llm` or `tool` with the id of a request.
+/// A span of the category `function`, `llm` or `tool` that names one request.
 #[derive(Clone, Debug)]
 pub(super) struct AgentSpan {
     request: String,
@@ -54,7 +55,7 @@ pub(super) struct AgentSpan {
     call: Call,
 }
 
-/// A span whose end is an event of its own: its thread or its async id, its begin, its end and its name.
+/// Identifies a span whose end is a separate event: async id or thread, start, end and name.
 type SpanKey = (Result<u64, usize>, i64, i64, String);
 
 #[derive(Default)]
@@ -64,7 +65,7 @@ struct Found {
 }
 
 impl CallTokens {
-    fn of(event: &PlacedEvent<'_>) -> CallTokens {
+    fn from_args(event: &PlacedEvent<'_>) -> CallTokens {
         let count = |name| arg(event, name);
         CallTokens {
             prompt: count("prompt_tokens"),
@@ -75,14 +76,14 @@ impl CallTokens {
 }
 
 impl Call {
-    /// Returns its begin and its end, if it ended.
+    /// Returns the start and the end of the call, or `None` if it has not ended.
     pub(super) fn time(&self) -> Option<(i64, i64)> {
         Some((self.start_ns, self.end_ns?.max(self.start_ns)))
     }
 }
 
 impl Found {
-    fn take(&mut self, event: &PlacedEvent<'_>) {
+    fn add(&mut self, event: &PlacedEvent<'_>) {
         let key = |start_ns, end_ns| {
             let is_async = matches!(event.phase, Phase::AsyncBegin | Phase::AsyncEnd);
             let id = event.id().filter(|_| is_async);
@@ -92,11 +93,11 @@ impl Found {
         match event.phase {
             Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
                 let end = || event.other_ns.map(|end_ns| key(event.ts_ns, end_ns));
-                let span = AgentSpan::of(event);
+                let span = AgentSpan::from_event(event);
                 self.spans.extend(span.map(|span| (span, end())));
             }
             Phase::End | Phase::AsyncEnd if !event.args().is_empty() => {
-                let tokens = CallTokens::of(event);
+                let tokens = CallTokens::from_args(event);
                 let start_ns = event.other_ns.filter(|_| tokens != CallTokens::default());
                 let end = start_ns.map(|start_ns| (key(start_ns, event.ts_ns), tokens));
                 self.ends.extend(end);
@@ -107,7 +108,7 @@ impl Found {
 }
 
 impl AgentSpan {
-    fn of(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
+    fn from_event(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
         let category = event.category();
         let mut kinds = CallKind::ALL.into_iter();
         let kind = kinds.find(|kind| kind.name() == category)?;
@@ -124,22 +125,23 @@ impl AgentSpan {
                 parent: None,
                 start_ns: event.ts_ns,
                 end_ns: event.end_ns().filter(|_| !event.is_unfinished()),
-                tokens: CallTokens::of(event),
+                tokens: CallTokens::from_args(event),
             },
         })
     }
 }
 
-/// Reads the spans of agents, in the order of their begins. The end of a span may know its tokens better.
+/// Reads the spans of agents in the order of their starts. Token counts at the end of a span take precedence over those
+/// at its start.
 pub(super) fn agent_spans(events: &TraceEvents<'_>) -> Result<Vec<AgentSpan>, Error> {
     let mut all = Found::default();
-    events.fold(Found::default, Found::take, |found| {
+    events.fold(Found::default, Found::add, |found| {
         all.spans.extend(found.spans);
         all.ends.extend(found.ends);
         Ok(())
     })?;
     let ended = |(mut span, key): (AgentSpan, Option<SpanKey>)| {
-        // An end may have no name.
+        // An end event may have no name.
         let unnamed = |key: SpanKey| (key.0, key.1, key.2, String::new());
         let find = |key: SpanKey| all.ends.get(&key).or_else(|| all.ends.get(&unnamed(key)));
         let end = key.and_then(find).copied();
@@ -157,7 +159,7 @@ pub(super) fn agent_spans(events: &TraceEvents<'_>) -> Result<Vec<AgentSpan>, Er
     Ok(spans)
 }
 
-/// Returns the calls of each request, in the order in which the requests begin.
+/// Returns the calls of each request, ordered by the start of the request.
 pub(super) fn calls_of_requests(requests: &[Request], spans: Vec<AgentSpan>) -> Vec<Vec<Call>> {
     let (mut first, mut shared) = (HashMap::new(), HashSet::new());
     for span in &spans {
@@ -169,15 +171,15 @@ pub(super) fn calls_of_requests(requests: &[Request], spans: Vec<AgentSpan>) -> 
     }
     let mut by_request: BTreeMap<String, Vec<AgentSpan>> = BTreeMap::new();
     for span in spans {
-        let of_request = by_request.entry(span.request.clone()).or_default();
-        of_request.push(span);
+        let request_spans = by_request.entry(span.request.clone()).or_default();
+        request_spans.push(span);
     }
-    let of_report = requests
+    let without_spans = requests
         .iter()
         .filter(|request| !by_request.contains_key(&*request.request_id));
-    let mut all: Vec<Vec<Call>> = of_report.filter_map(of_request).collect();
-    let of_agents = by_request.into_values();
-    all.extend(of_agents.map(|spans| of_spans(spans, &shared)));
+    let mut all: Vec<Vec<Call>> = without_spans.filter_map(engine_calls).collect();
+    let with_spans = by_request.into_values();
+    all.extend(with_spans.map(|spans| agent_calls(spans, &shared)));
     all.sort_by(|one, other| order(one).cmp(&order(other)));
     all
 }
@@ -187,9 +189,9 @@ fn order(calls: &[Call]) -> Option<(i64, &str)> {
     Some((first.start_ns, &first.uuid))
 }
 
-/// Returns the calls of a request without spans of agents: a function from arrival to the end, and the engine's work as a call of a model, from the queue to the
-/// last token.
-fn of_request(request: &Request) -> Option<Vec<Call>> {
+/// Returns the calls of a request without agent spans: a function from its arrival to its end, and a model call for the
+/// engine's work, from the queue to the last token.
+fn engine_calls(request: &Request) -> Option<Vec<Call>> {
     let (id, finished_ns) = (&*request.request_id, request.finished_ns);
     let whole = request.arrival_ns.map(|start_ns| Call {
         kind: CallKind::Function,
@@ -200,7 +202,7 @@ fn of_request(request: &Request) -> Option<Vec<Call>> {
         end_ns: finished_ns,
         tokens: CallTokens::default(),
     });
-    let of_engine = Call {
+    let engine = Call {
         kind: CallKind::Llm,
         name: "engine".to_owned(),
         uuid: format!("{id}/engine"),
@@ -213,12 +215,12 @@ fn of_request(request: &Request) -> Option<Vec<Call>> {
             completion: request.output_tokens,
         },
     };
-    Some(whole.into_iter().chain([of_engine]).collect())
+    Some(whole.into_iter().chain([engine]).collect())
 }
 
-/// Returns the calls of agents, in the order of their begins. A parent is the call that args name, if it comes earlier in this order. An id that several requests use gets the id of its
-/// request as a prefix.
-fn of_spans(spans: Vec<AgentSpan>, shared: &HashSet<String>) -> Vec<Call> {
+/// Returns the calls of agents, ordered by their starts. The parent of a call is the one that its args name, if that
+/// comes earlier in this order. An id that several requests use gets the id of its request as a prefix.
+fn agent_calls(spans: Vec<AgentSpan>, shared: &HashSet<String>) -> Vec<Call> {
     let mut positions: HashMap<String, usize> = HashMap::new();
     let call = |(at, span): (usize, AgentSpan)| {
         let parent = span.parent_id.and_then(|id| positions.get(&id).copied());

@@ -1,4 +1,4 @@
-//! One moment: what every process, device and request was doing.
+//! Details of one moment: what every process, device and request was doing.
 
 use super::device_use::idle_at;
 use super::{is_in_flight, load_at, parts};
@@ -11,8 +11,9 @@ use crate::table::{
 use std::collections::BTreeMap;
 use trace_merge::events::TraceThread;
 
-/// Maximum number of requests and findings that are shown.
+/// Maximum number of listed requests.
 const OLDEST: usize = 5;
+/// Maximum number of listed findings.
 const FINDINGS: usize = 2;
 
 /// Returns the details of a moment. The trace ends at `end_ns`.
@@ -24,11 +25,13 @@ pub(crate) fn one_moment(
     threads: &[TraceThread],
 ) -> OneMoment {
     let mut open: BTreeMap<usize, Vec<&OpenAt>> = BTreeMap::new();
-    for of in events.open.values() {
-        open.entry(threads[of.thread].process).or_default().push(of);
+    for span in events.open.values() {
+        open.entry(threads[span.thread].process)
+            .or_default()
+            .push(span);
     }
-    for of in open.values_mut() {
-        of.sort_by_key(|of| (!threads[of.thread].is_main, of.start_ns));
+    for spans in open.values_mut() {
+        spans.sort_by_key(|span| (!threads[span.thread].is_main, span.start_ns));
     }
     let phases = report.run_phases.iter();
     let mut phases = phases.filter(|phase| phase.from_ns <= at_ns && at_ns < phase.to_ns);
@@ -38,7 +41,7 @@ pub(crate) fn one_moment(
         processes: processes(report, at_ns, &open, threads),
         devices: report
             .timed()
-            .map(|of| device(report, of, at_ns, idle, &open, threads))
+            .map(|time| device(report, time, at_ns, idle, &open, threads))
             .collect(),
         load: load_at(report, &events.levels, at_ns, None),
         oldest: oldest(report, at_ns, end_ns),
@@ -62,18 +65,18 @@ fn processes(
     threads: &[TraceThread],
 ) -> Vec<ProcessAt> {
     let processes = report.recorded.processes.iter().enumerate();
-    let hosts = processes.filter(|(_, of)| !of.is_tracks && of.device.is_none());
+    let hosts = processes.filter(|(_, process)| !process.is_tracks && process.device.is_none());
     hosts
-        .map(|(process, of)| {
-            let ended_ns = of.last_ns.filter(|last_ns| *last_ns < at_ns);
-            let open = open.get(&process).map_or(&[][..], Vec::as_slice);
-            // The open spans of a dead process have ended.
+        .map(|(number, process)| {
+            let ended_ns = process.last_ns.filter(|last_ns| *last_ns < at_ns);
+            let open = open.get(&number).map_or(&[][..], Vec::as_slice);
+            // The open spans of a dead process ended with it.
             let open = open
                 .iter()
-                .filter(|of| ended_ns.is_none() || of.end_ns.is_some());
+                .filter(|span| ended_ns.is_none() || span.end_ns.is_some());
             ProcessAt {
-                name: report.process_name(process),
-                spans: open.map(|of| span_at(of, threads)).collect(),
+                name: report.process_name(number),
+                spans: open.map(|span| span_at(span, threads)).collect(),
                 ended_ns,
             }
         })
@@ -90,19 +93,20 @@ fn device(
 ) -> DeviceAt {
     let interval = idle_at(idle, time.process, at_ns);
     let numbers = report.recorded.processes.iter().enumerate();
-    let rows =
-        numbers.filter(|(number, of)| *number == time.process || of.device == Some(time.process));
-    let mut slices = rows.filter_map(|(number, _)| open.get(&number)?.first());
+    let tracks = numbers.filter(|(number, process)| {
+        *number == time.process || process.device == Some(time.process)
+    });
+    let mut slices = tracks.filter_map(|(number, _)| open.get(&number)?.first());
     DeviceAt {
         name: report.process_name(time.process),
         slice: match interval {
-            None => slices.next().map(|of| span_at(of, threads)),
+            None => slices.next().map(|span| span_at(span, threads)),
             Some(_) => None,
         },
-        idle: interval.map(|of| of.cause),
-        idle_place: interval.map(|of| Place {
-            from_ns: of.start_ns,
-            dur_ns: of.dur_ns,
+        idle: interval.map(|interval| interval.cause),
+        idle_place: interval.map(|interval| Place {
+            from_ns: interval.start_ns,
+            dur_ns: interval.dur_ns,
         }),
     }
 }
@@ -135,9 +139,9 @@ fn findings(report: &RunReport, at_ns: i64) -> Vec<FindingNear> {
         })
     };
     let mut found: Vec<FindingNear> = report.findings.iter().filter_map(near).collect();
-    found.sort_by_key(|of| {
-        let to_ns = of.place.from_ns + of.place.dur_ns;
-        (of.place.from_ns - at_ns).max(at_ns - to_ns).max(0)
+    found.sort_by_key(|finding| {
+        let to_ns = finding.place.from_ns + finding.place.dur_ns;
+        (finding.place.from_ns - at_ns).max(at_ns - to_ns).max(0)
     });
     found.truncate(FINDINGS);
     found

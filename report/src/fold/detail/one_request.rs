@@ -1,4 +1,4 @@
-//! One request: its parts, its steps, the activity of the devices meanwhile, and its neighbours.
+//! Details of one request: its parts, its steps, the activity of the devices meanwhile, and its neighbours.
 
 use super::device_use::{device_use, mean_use};
 use super::{load_at, parts};
@@ -13,18 +13,26 @@ use crate::table::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of requests that an error names if several match, and if none does.
+/// Maximum number of ids that an error lists if several match.
 const CANDIDATES: usize = 5;
+/// Number of similar ids that an error lists if none matches.
 const NEAR: usize = 3;
-/// Number of requests before and after it that are shown for comparison.
+/// Number of requests before and after the request that are shown for comparison.
 const NEIGHBOURS: usize = 3;
 
-/// Returns the number of the request with this id, or else of the only one that contains this text. Of several with the same id it is the first.
+/// Returns the index of the request with this id, or else of the only id that contains this text. If several requests
+/// have the id, the first one is returned.
 pub(crate) fn request_number(requests: &[Request], text: &str) -> Result<usize, String> {
-    if let Some(exact) = requests.iter().position(|of| *of.request_id == *text) {
+    if let Some(exact) = requests
+        .iter()
+        .position(|request| *request.request_id == *text)
+    {
         return Ok(exact);
     }
-    let all: BTreeSet<&str> = requests.iter().map(|of| &*of.request_id).collect();
+    let all: BTreeSet<&str> = requests
+        .iter()
+        .map(|request| &*request.request_id)
+        .collect();
     let has = |is_meant: fn(&str, &str) -> bool| -> Vec<&str> {
         let ids = all.iter().copied();
         ids.filter(|id| is_meant(id, text)).collect()
@@ -35,8 +43,8 @@ pub(crate) fn request_number(requests: &[Request], text: &str) -> Result<usize, 
     }
     match found[..] {
         [id] => {
-            let mut ids = requests.iter().map(|of| &*of.request_id);
-            Ok(ids.position(|of| of == id).unwrap_or(0))
+            let mut ids = requests.iter().map(|request| &*request.request_id);
+            Ok(ids.position(|other| other == id).unwrap_or(0))
         }
         [] => Err(unknown(&all, text)),
         _ => {
@@ -54,16 +62,16 @@ pub(crate) fn request_number(requests: &[Request], text: &str) -> Result<usize, 
     }
 }
 
-/// Returns the message for an id that no request has.
+/// Returns the error message for an id that no request has.
 fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     let pairs =
         |text: &str| -> BTreeSet<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
-    let of_text = pairs(text);
+    let wanted = pairs(text);
     let mut ids: Vec<&str> = all.iter().copied().collect();
     ids.sort_by_cached_key(|id| {
-        let of_id = pairs(id);
-        let common = of_id.intersection(&of_text).count();
-        (Reverse(common), of_id.len().abs_diff(of_text.len()))
+        let found = pairs(id);
+        let common = found.intersection(&wanted).count();
+        (Reverse(common), found.len().abs_diff(wanted.len()))
     });
     ids.truncate(NEAR);
     match ids[..] {
@@ -76,7 +84,7 @@ fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     }
 }
 
-/// Returns the details of a request, which is given by its number in the report. The trace ends at `end_ns`.
+/// Returns the details of the request with this index in the report. The trace ends at `end_ns`.
 pub(crate) fn one_request(
     report: &RunReport,
     nth: usize,
@@ -87,16 +95,19 @@ pub(crate) fn one_request(
     let request = &report.request[nth];
     let begin_ns = request.begin_ns().unwrap_or_default();
     let wall_ns = request.finished_ns.unwrap_or(end_ns).max(begin_ns) - begin_ns;
-    let of_request = steps_of_request(events.steps);
-    let workers: BTreeSet<usize> = of_request.iter().map(|step| step.process).collect();
-    let has_device = report.idle.iter().any(|of| workers.contains(&of.worker));
+    let own_steps = steps_of_request(events.steps);
+    let workers: BTreeSet<usize> = own_steps.iter().map(|step| step.process).collect();
+    let has_device = report
+        .idle
+        .iter()
+        .any(|device| workers.contains(&device.worker));
     let medians = part_medians(&report.request);
     let part = |(name, offset_ns, dur_ns): (String, i64, i64)| {
         let from_ns = begin_ns + offset_ns;
         let to_ns = from_ns + dur_ns;
         let time = TimeRange { from_ns, to_ns };
-        let devices = device_use(report, idle, time, |of| {
-            !has_device || workers.contains(&of.worker)
+        let devices = device_use(report, idle, time, |device| {
+            !has_device || workers.contains(&device.worker)
         });
         OnePart {
             median_ns: medians.get(&name).copied(),
@@ -106,10 +117,10 @@ pub(crate) fn one_request(
             dur_ns,
         }
     };
-    let median = |of: &Quantiles| (of.n > 0).then_some(of.p50_ns);
-    let same_id = |of: &&Request| of.request_id == request.request_id;
+    let median = |figures: &Quantiles| (figures.n > 0).then_some(figures.p50_ns);
+    let same_id = |other: &&Request| other.request_id == request.request_id;
     OneRequest {
-        process: request.process.map(|of| report.process_name(of)),
+        process: request.process.map(|process| report.process_name(process)),
         later: report.request[nth + 1..].iter().filter(same_id).count(),
         wall_ns,
         e2e_median_ns: median(&report.requests.e2e),
@@ -120,7 +131,7 @@ pub(crate) fn one_request(
             .collect(),
         arrival: load_at(report, &events.levels, begin_ns, Some(nth)),
         itl: longest_gap(request, &events.tokens, outputs),
-        steps: steps(report, request, &of_request),
+        steps: steps(report, request, &own_steps),
         neighbours: neighbours(&report.request, nth),
         place: Place {
             from_ns: begin_ns,
@@ -130,7 +141,7 @@ pub(crate) fn one_request(
     }
 }
 
-/// Returns the median of each part over the requests that ended.
+/// Returns the median duration of each part over the requests that ended.
 fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
     let mut durations: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (name, ns) in requests.iter().filter_map(Request::parts).flatten() {
@@ -138,37 +149,37 @@ fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
     }
     let durations = durations.into_iter();
     durations
-        .map(|(name, values)| (name, Quantiles::of(values).p50_ns))
+        .map(|(name, values)| (name, Quantiles::from_values(values).p50_ns))
         .collect()
 }
 
-/// Returns the longest time between two tokens.
+/// Returns the longest gap between two tokens.
 fn longest_gap(
     request: &Request,
     tokens: &[(usize, i64)],
     outputs: &OutputsOfRequest,
 ) -> Option<LongestGap> {
-    let mut of_process: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
+    let mut times: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
     for (process, ns) in tokens {
-        of_process.entry(*process).or_default().push(*ns);
+        times.entry(*process).or_default().push(*ns);
     }
-    // The tokens that the frontend recorded, or else those of the process with the most tokens.
-    let of_process = of_process.into_iter();
-    let by = |(process, of): &(usize, Vec<i64>)| (Some(*process) == request.process, of.len());
-    let mut times = of_process.max_by_key(by).map_or(Vec::new(), |(_, of)| of);
+    // Prefer the tokens that the frontend recorded, or else those of the process with the most tokens.
+    let rank = |(process, ns): &(usize, Vec<i64>)| (Some(*process) == request.process, ns.len());
+    let best = times.into_iter().max_by_key(rank);
+    let mut times = best.map_or(Vec::new(), |(_, ns)| ns);
     times.sort_unstable();
     let mut gaps: Vec<(i64, i64)> = times
         .array_windows()
         .map(|[from_ns, to_ns]| (to_ns - from_ns, *from_ns))
         .collect();
-    let mut outputs_of = outputs.outputs.clone();
-    outputs_of.sort_unstable();
-    let listed = outputs_of.array_windows().filter_map(|[before, output]| {
+    let mut sorted = outputs.outputs.clone();
+    sorted.sort_unstable();
+    let listed = sorted.array_windows().filter_map(|[before, output]| {
         let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
         let is_known = !outputs.pauses.interrupt(output.process, from_ns, to_ns);
         is_known.then(|| (output.engine_ns.saturating_sub(before.engine_ns), from_ns))
     });
-    if !outputs_of.is_empty() {
+    if !sorted.is_empty() {
         gaps = listed.collect();
     }
     let sum_ns: i128 = gaps.iter().map(|(ns, _)| i128::from(*ns)).sum();
@@ -180,26 +191,27 @@ fn longest_gap(
     })
 }
 
-/// Returns the steps that name a request. A span inside another one of its process is the same step.
+/// Returns the steps of the request. Nested spans of one process count as one step, which belongs to the request if any
+/// of them names it.
 fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
     spans.sort_unstable();
     let mut steps: Vec<RequestStep> = Vec::new();
     for span in spans {
         match steps.last_mut() {
             Some(step) if step.process == span.process && step.end_ns <= span.end_ns => {
-                step.is_its |= span.is_its;
+                step.names_request |= span.names_request;
             }
             _ => steps.push(span),
         }
     }
-    steps.retain(|step| step.is_its);
+    steps.retain(|step| step.names_request);
     steps
 }
 
-/// Returns the steps that contained a request, from the worker with the most of them.
+/// Returns the request's steps on the worker with the most of them.
 fn steps(report: &RunReport, request: &Request, steps: &[RequestStep]) -> RequestSteps {
-    let of_worker = steps.chunk_by(|one, next| one.process == next.process);
-    let most = of_worker.max_by_key(|of| (of.len(), Reverse(number(of[0].process))));
+    let by_worker = steps.chunk_by(|one, next| one.process == next.process);
+    let most = by_worker.max_by_key(|own| (own.len(), Reverse(number(own[0].process))));
     let Some(steps) = most else {
         return RequestSteps::default();
     };
@@ -221,13 +233,13 @@ fn steps(report: &RunReport, request: &Request, steps: &[RequestStep]) -> Reques
     }
 }
 
-/// Returns the requests that arrived just before and after one, and one more of similar size.
+/// Returns the requests that arrived just before and after one, and another one of similar size.
 fn neighbours(requests: &[Request], nth: usize) -> Vec<Neighbour> {
-    let size = |of: &Request| Some((of.prompt_tokens?, of.output_tokens?));
+    let size = |request: &Request| Some((request.prompt_tokens?, request.output_tokens?));
     let near = nth.saturating_sub(NEIGHBOURS)..(nth + NEIGHBOURS + 1).min(requests.len());
     let own = size(&requests[nth]);
-    let distance = |of: &Request| {
-        let ((prompt, output), (own_prompt, own_output)) = (size(of)?, own?);
+    let distance = |request: &Request| {
+        let ((prompt, output), (own_prompt, own_output)) = (size(request)?, own?);
         Some(
             prompt
                 .abs_diff(own_prompt)
@@ -235,21 +247,21 @@ fn neighbours(requests: &[Request], nth: usize) -> Vec<Neighbour> {
         )
     };
     let others = requests.iter().enumerate();
-    let others = others.filter(|(other, of)| !near.contains(other) && of.is_ok());
+    let others = others.filter(|(other, request)| !near.contains(other) && request.is_ok());
     let similar = others
-        .filter_map(|(other, of)| Some((distance(of)?, other.abs_diff(nth), other)))
+        .filter_map(|(other, request)| Some((distance(request)?, other.abs_diff(nth), other)))
         .min();
     let neighbour = |(relation, number): (&'static str, usize)| {
-        let of = &requests[number];
+        let request = &requests[number];
         Neighbour {
             relation,
-            request_id: of.request_id.to_string(),
-            status: of.status,
-            arrival_ns: of.begin_ns().unwrap_or_default(),
-            prompt_tokens: of.prompt_tokens,
-            output_tokens: of.output_tokens,
-            ttft_ns: of.ttft_ns(),
-            e2e_ns: of.e2e_ns(),
+            request_id: request.request_id.to_string(),
+            status: request.status,
+            arrival_ns: request.begin_ns().unwrap_or_default(),
+            prompt_tokens: request.prompt_tokens,
+            output_tokens: request.output_tokens,
+            ttft_ns: request.ttft_ns(),
+            e2e_ns: request.e2e_ns(),
         }
     };
     let before = (near.start..nth).map(|number| ("before", number));

@@ -1,4 +1,4 @@
-//! One step: the processes that took part in it, for how long, and what the devices waited for.
+//! Details of one step: which processes took part in it, for how long, and what the devices waited for.
 
 use super::device_use::device_use;
 use crate::fold::steps::InSteps;
@@ -22,25 +22,26 @@ use trace_store::sorter::{Sorted, Sorter};
 
 /// Maximum gap between spans of one step. Spans with the same number that are further apart belong to different steps.
 const APART_NS: i64 = 10_000_000_000;
-/// Number of steps before and after it that are shown for comparison.
+/// Number of steps before and after the step that are shown for comparison.
 const NEIGHBOURS: u64 = 2;
 
-/// Returns the engine that counts the steps of each process, as a number. Without a known engine, all workers belong to one.
+/// Returns, for each process, the number of the engine that counts its steps. If no engine is known, all workers share
+/// one number.
 pub(crate) fn step_engines(report: &RunReport) -> Vec<u32> {
     let processes = report.recorded.processes.len();
     let none = number(processes);
-    let known = || {
+    let pairs = || {
         report
             .idle
             .iter()
-            .filter_map(|of| Some((of.worker, of.engine?)))
+            .filter_map(|idle| Some((idle.worker, idle.engine?)))
     };
-    let only = match known().map(|(_, engine)| engine).min() {
-        Some(first) if known().all(|(_, engine)| engine == first) => number(first),
+    let only = match pairs().map(|(_, engine)| engine).min() {
+        Some(first) if pairs().all(|(_, engine)| engine == first) => number(first),
         _ => none,
     };
     let mut engines = vec![only; processes];
-    for (worker, engine) in known() {
+    for (worker, engine) in pairs() {
         engines[worker] = number(engine);
         engines[engine] = number(engine);
     }
@@ -52,7 +53,7 @@ pub(crate) fn step_engines(report: &RunReport) -> Vec<u32> {
 pub(crate) struct StepSpans {
     pub(crate) engine: u32,
     number: u64,
-    /// The time that all of them cover.
+    /// Time range that the spans cover together.
     pub(crate) time: TimeRange,
     spans: Vec<NumberedSpan>,
 }
@@ -73,27 +74,27 @@ impl StepSpans {
 /// A step and the steps that it is compared with.
 pub(crate) struct FoundStep {
     pub(crate) step: StepSpans,
-    /// Other steps with its number.
+    /// Other steps with the same number.
     others: Vec<StepSpans>,
     /// The steps before and after it.
     near: Vec<StepSpans>,
-    /// Durations of all steps by engine, followed by the durations of the parts of each process.
+    /// Durations of all steps by engine, followed by the durations of each process's part.
     durations: Vec<Quantiles>,
 }
 
 impl FoundStep {
-    /// Returns the time of the step and its neighbours.
+    /// Returns the time range of the step and its neighbours.
     pub(crate) fn time(&self) -> TimeRange {
         let mut time = self.step.time;
-        for of in &self.near {
-            time.from_ns = time.from_ns.min(of.time.from_ns);
-            time.to_ns = time.to_ns.max(of.time.to_ns);
+        for near in &self.near {
+            time.from_ns = time.from_ns.min(near.time.from_ns);
+            time.to_ns = time.to_ns.max(near.time.to_ns);
         }
         time
     }
 }
 
-/// Finds the step with a number among the numbered spans. If there are several, it is the longest.
+/// Finds the step with a number among the numbered spans. If several steps have the number, the longest is returned.
 pub(crate) fn find_step(
     spans: &Sorted<NumberedSpan>,
     step: u64,
@@ -103,28 +104,28 @@ pub(crate) fn find_step(
     let mut durations = ValueSorter::new(values);
     let mut kept: Vec<StepSpans> = Vec::new();
     let mut numbers: Option<(u64, u64)> = None;
-    let is_next = |of: &StepSpans, span: &NumberedSpan| {
-        (of.engine, of.number) == (span.engine, span.number)
-            && span.start_ns <= of.time.to_ns.saturating_add(APART_NS)
+    let is_next = |open: &StepSpans, span: &NumberedSpan| {
+        (open.engine, open.number) == (span.engine, span.number)
+            && span.start_ns <= open.time.to_ns.saturating_add(APART_NS)
     };
-    let mut end = |of: StepSpans| -> io::Result<()> {
-        let (least, most) = numbers.unwrap_or((of.number, of.number));
-        numbers = Some((least.min(of.number), most.max(of.number)));
-        durations.push(of.engine, of.dur_ns())?;
-        for (process, part) in by_process(&of.spans) {
+    let mut end = |step_spans: StepSpans| -> io::Result<()> {
+        let (least, most) = numbers.unwrap_or((step_spans.number, step_spans.number));
+        numbers = Some((least.min(step_spans.number), most.max(step_spans.number)));
+        durations.push(step_spans.engine, step_spans.dur_ns())?;
+        for (process, part) in by_process(&step_spans.spans) {
             durations.push(number(processes + 1) + process, part.1 - part.0)?;
         }
-        if of.number.abs_diff(step) <= NEIGHBOURS {
-            kept.push(of);
+        if step_spans.number.abs_diff(step) <= NEIGHBOURS {
+            kept.push(step_spans);
         }
         Ok(())
     };
     let mut open: Option<StepSpans> = None;
     for span in spans.iter() {
         match &mut open {
-            Some(of) if is_next(of, span) => {
-                of.time.to_ns = of.time.to_ns.max(span.end_ns.0);
-                of.spans.push(*span);
+            Some(last) if is_next(last, span) => {
+                last.time.to_ns = last.time.to_ns.max(span.end_ns.0);
+                last.spans.push(*span);
             }
             _ => {
                 let next = StepSpans {
@@ -142,17 +143,17 @@ pub(crate) fn find_step(
     }
     open.map_or(Ok(()), &mut end)?;
     let (mut others, mut near): (Vec<_>, Vec<_>) =
-        kept.into_iter().partition(|of| of.number == step);
-    others.sort_by_key(|of| Reverse(of.dur_ns()));
+        kept.into_iter().partition(|found| found.number == step);
+    others.sort_by_key(|found| Reverse(found.dur_ns()));
     if others.is_empty() {
         return Ok(Err(no_step(step, numbers)));
     }
     let step = others.remove(0);
-    let distance = |of: &StepSpans| of.time.from_ns.abs_diff(step.time.from_ns);
-    near.retain(|of| of.engine == step.engine);
-    near.sort_by_key(|of| (of.number, distance(of)));
-    near.dedup_by_key(|of| of.number);
-    near.retain(|of| distance(of) <= APART_NS.unsigned_abs());
+    let distance = |found: &StepSpans| found.time.from_ns.abs_diff(step.time.from_ns);
+    near.retain(|found| found.engine == step.engine);
+    near.sort_by_key(|found| (found.number, distance(found)));
+    near.dedup_by_key(|found| found.number);
+    near.retain(|found| distance(found) <= APART_NS.unsigned_abs());
     Ok(Ok(FoundStep {
         step,
         others,
@@ -184,7 +185,7 @@ fn by_process(spans: &[NumberedSpan]) -> BTreeMap<u32, (i64, i64)> {
     parts
 }
 
-/// Returns the details of a step. `threads` has the process of each thread.
+/// Returns the details of a step. `threads` lists the process of each thread.
 pub(crate) fn one_step(
     report: &RunReport,
     found: FoundStep,
@@ -203,17 +204,17 @@ pub(crate) fn one_step(
     };
     let processes = processes(report, &found, &spans);
     let is_in = |process: usize| processes.iter().any(|(number, _)| *number == process);
-    let devices = device_use(report, idle, time, |of| is_in(of.worker));
+    let devices = device_use(report, idle, time, |device| is_in(device.worker));
     let batch = batch(&events, time, is_in);
     let mut neighbours: Vec<(u64, Place)> = found
         .near
         .iter()
-        .map(|of| (of.number, of.place()))
+        .map(|near| (near.number, near.place()))
         .collect();
     neighbours.sort_by_key(|(number, _)| *number);
-    let process_name = |of: &StepSpans| {
-        let first = of.spans.first().map_or(0, |span| span.process as usize);
-        (report.process_name(first), of.place())
+    let name_and_place = |other: &StepSpans| {
+        let first = other.spans.first().map_or(0, |span| span.process as usize);
+        (report.process_name(first), other.place())
     };
     Ok(OneStep {
         step: found.step.number,
@@ -222,15 +223,15 @@ pub(crate) fn one_step(
             dur_ns: time.to_ns - time.from_ns,
         },
         median_ns: found.durations[found.step.engine as usize].p50_ns,
-        others: found.others.iter().map(process_name).collect(),
+        others: found.others.iter().map(name_and_place).collect(),
         batch,
         devices: devices
             .iter()
-            .map(|of| DeviceInStep {
-                name: report.process_name(of.process),
-                busy_ns: of.open_ns - of.idle_ns(),
-                idle_ns: of.idle_ns(),
-                causes: of.causes(),
+            .map(|device| DeviceInStep {
+                name: report.process_name(device.process),
+                busy_ns: device.open_ns - device.idle_ns(),
+                idle_ns: device.idle_ns(),
+                causes: device.causes(),
             })
             .collect(),
         processes: with_names(processes, &spans, events, threads)?,
@@ -238,14 +239,14 @@ pub(crate) fn one_step(
     })
 }
 
-/// Returns the spans of workers that have no number: a flow of the engine's call of this step leads to them.
+/// Returns the spans of workers that have no step number but are linked by a flow from the engine's call of this step.
 fn linked(report: &RunReport, found: &FoundStep, events: &StepEvents) -> Vec<NumberedSpan> {
     let numbered = || {
-        let near = found.near.iter().flat_map(|of| &of.spans);
+        let near = found.near.iter().flat_map(|near| &near.spans);
         found.step.spans.iter().chain(near)
     };
     let starts = events.flows.iter().filter(|flow| flow.is_start);
-    let is_of_step = |flow: &&StepFlow| {
+    let leaves_step = |flow: &&StepFlow| {
         let around = numbered().filter(|span| {
             let is_around = span.start_ns <= flow.ts_ns && flow.ts_ns <= span.end_ns.0;
             span.process as usize == flow.process && is_around
@@ -253,14 +254,14 @@ fn linked(report: &RunReport, found: &FoundStep, events: &StepEvents) -> Vec<Num
         let innermost = around.max_by_key(|span| span.start_ns);
         innermost.is_some_and(|span| span.number == found.step.number)
     };
-    let ids: Vec<u64> = starts.filter(is_of_step).map(|flow| flow.id).collect();
-    let span = |process: u32, (start_ns, end_ns): (i64, i64), row: u64, is_open| NumberedSpan {
+    let ids: Vec<u64> = starts.filter(leaves_step).map(|flow| flow.id).collect();
+    let span = |process: u32, (start_ns, end_ns): (i64, i64), track: u64, is_open| NumberedSpan {
         engine: found.step.engine,
         number: found.step.number,
         start_ns,
         end_ns: Reverse(end_ns),
         process,
-        row,
+        track,
         is_open,
     };
     let ends = events.flows.iter();
@@ -273,15 +274,15 @@ fn linked(report: &RunReport, found: &FoundStep, events: &StepEvents) -> Vec<Num
         let around = events.steps.iter().filter(is_around);
         let innermost = around.max_by_key(|step| step.start_ns);
         let closed =
-            innermost.map(|step| span(process, (step.start_ns, step.end_ns.0), step.row, false));
-        let is_open_step = |of: &&OpenSpan| {
-            of.process == flow.process
-                && of.start_ns <= flow.ts_ns
-                && Activity::of(&of.name) == Some(Activity::Step)
+            innermost.map(|step| span(process, (step.start_ns, step.end_ns.0), step.track, false));
+        let is_open_step = |open: &&OpenSpan| {
+            open.process == flow.process
+                && open.start_ns <= flow.ts_ns
+                && Activity::from_name(&open.name) == Some(Activity::Step)
         };
         let open = || {
             let open = events.open.iter().filter(is_open_step);
-            let open = open.max_by_key(|of| of.start_ns)?;
+            let open = open.max_by_key(|open| open.start_ns)?;
             let last_ns = report.recorded.processes[flow.process].last_ns;
             let end_ns = last_ns.unwrap_or(flow.ts_ns).max(flow.ts_ns);
             Some(span(process, (open.start_ns, end_ns), 0, true))
@@ -291,7 +292,8 @@ fn linked(report: &RunReport, found: &FoundStep, events: &StepEvents) -> Vec<Num
     .collect()
 }
 
-/// Returns each process that took part, by its number, without the names in its spans.
+/// Returns the parts of the processes that took part, with the number of each process. The names inside are still
+/// missing.
 fn processes(
     report: &RunReport,
     found: &FoundStep,
@@ -299,15 +301,17 @@ fn processes(
 ) -> Vec<(usize, ProcessInStep)> {
     let keys = report.recorded.processes.len() + 1;
     let part = |(process, (start_ns, end_ns)): (u32, (i64, i64))| {
-        let of_process = spans.iter().filter(|span| span.process == process);
+        let own_spans = spans.iter().filter(|span| span.process == process);
         let durations = found.durations.get(keys + process as usize);
         let in_step = ProcessInStep {
             name: report.process_name(process as usize),
             is_worker: process != found.step.engine,
             start_ns,
             dur_ns: end_ns - start_ns,
-            is_open: of_process.clone().any(|span| span.is_open),
-            median_ns: durations.filter(|of| of.n > 0).map(|of| of.p50_ns),
+            is_open: own_spans.clone().any(|span| span.is_open),
+            median_ns: durations
+                .filter(|figures| figures.n > 0)
+                .map(|figures| figures.p50_ns),
             inside: Vec::new(),
         };
         (process as usize, in_step)
@@ -317,7 +321,7 @@ fn processes(
     parts
 }
 
-/// Adds the names with the most self time, on the thread of each process's first span.
+/// Adds the names with the most self time inside each part, from the thread of the process's first span.
 fn with_names(
     processes: Vec<(usize, ProcessInStep)>,
     spans: &[NumberedSpan],
@@ -327,20 +331,20 @@ fn with_names(
     let keys = events.keys.into_keys();
     let on_thread = |process: usize| {
         let mut spans = spans.iter();
-        spans.find(|span| span.process as usize == process && thread_of(span.row).is_some())
+        spans.find(|span| span.process as usize == process && thread_of(span.track).is_some())
     };
-    let of_threads = processes.iter().filter_map(|(process, part)| {
+    let records = processes.iter().filter_map(|(process, part)| {
         let times = (part.start_ns, part.start_ns + part.dur_ns);
-        let row = on_thread(*process).filter(|_| !keys.is_empty())?.row;
-        Some(StepRecord::of_span(number(*process), row, times, 0))
+        let track = on_thread(*process).filter(|_| !keys.is_empty())?.track;
+        Some(StepRecord::from_span(number(*process), track, times, 0))
     });
-    let mut in_steps = InSteps::new(of_threads.collect());
+    let mut in_steps = InSteps::new(records.collect());
     let mut stacks = StackTree::new(&keys, threads);
     let mut slices = events.slices;
     slices.sort_unstable();
     let clock = ServingClock::whole();
     nest(&Sorted::Memory(slices), &clock, &mut stacks, |slice| {
-        in_steps.take(&slice);
+        in_steps.add(&slice);
         Ok(())
     })?;
     let mut inside: BTreeMap<usize, SlowStep> = in_steps
@@ -357,7 +361,7 @@ fn with_names(
     Ok(processes.into_iter().map(part).collect())
 }
 
-/// Returns the contents of the batch. The engine's counter says how many tokens it has, if no span does.
+/// Returns the contents of the batch. If no span has its token counts, the last value of the engine's counter is used.
 fn batch(events: &StepEvents, time: TimeRange, is_in: impl Fn(usize) -> bool) -> BatchOfStep {
     let mut batch = events.batch;
     let counted = events.tokens.iter().filter(|tokens| {

@@ -3,17 +3,17 @@
 use super::draft;
 use crate::table::{CostOf, Finding, Place, RunReport};
 
-/// Number of requests and processes that are named.
+/// Maximum number of requests and processes that are named.
 const NAMED: usize = 3;
-/// Time before a crash that shows what led to it.
+/// Length of time before a crash that shows what led to it.
 const BEFORE_NS: i64 = 500_000_000;
 
-/// Reports which process died first, in which step or span, and which were killed after it.
+/// Reports which process died first, in which step or span, and which processes were killed after it.
 pub(super) fn crash(report: &RunReport) -> Option<Finding> {
     let crash = report.crash.as_ref()?;
     let name = |process: usize| {
-        let known = report.recorded.processes.get(process);
-        let pid = known.map_or(0, |of| of.pid);
+        let recorded = report.recorded.processes.get(process);
+        let pid = recorded.map_or(0, |process| process.pid);
         format!("{} (pid {pid})", report.process_name(process))
     };
     let mut evidence = format!("{} died first", name(crash.process));
@@ -69,7 +69,7 @@ pub(super) fn crash(report: &RunReport) -> Option<Finding> {
     })
 }
 
-/// Returns the time before the last event of the process that died first.
+/// Returns the time around the last event of the process that died first.
 pub(crate) fn crash_place(report: &RunReport) -> Option<Place> {
     let last_ns = report.crash.as_ref()?.last_ns?;
     Some(Place {

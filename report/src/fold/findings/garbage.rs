@@ -1,4 +1,4 @@
-//! Garbage collections → the time that they cost.
+//! Time spent in garbage collections.
 
 use super::idle::IDLE;
 use super::{draft, longest_gap};
@@ -6,12 +6,12 @@ use crate::amount::duration;
 use crate::table::{Activity, CostOf, Finding, IdleCause, RunReport, StackTime};
 use std::collections::BTreeMap;
 
-/// Minimum length of a collection to report.
+/// Minimum duration of a collection to be reported.
 const LONG_NS: i64 = 1_000_000;
 
-/// Returns the process that collected garbage for longest, the time that this took, and how often it did.
+/// Returns the process that spent the most time in garbage collection, that time in ns, and the number of collections.
 fn longest_gc(report: &RunReport) -> Option<(usize, i64, u64)> {
-    let is_gc = |stack: &&StackTime| Activity::of(&stack.name) == Some(Activity::Gc);
+    let is_gc = |stack: &&StackTime| Activity::from_name(&stack.name) == Some(Activity::Gc);
     let mut times: BTreeMap<usize, (i64, u64)> = BTreeMap::new();
     for stack in report.stacks.iter().filter(is_gc) {
         let (ns, n) = times.entry(stack.process).or_default();
@@ -22,7 +22,7 @@ fn longest_gc(report: &RunReport) -> Option<(usize, i64, u64)> {
     Some((process, ns, n))
 }
 
-/// Returns the process that collected garbage for longest, in words.
+/// Returns a phrase that names the process with the most garbage collection.
 pub(super) fn most_gc(report: &RunReport) -> Option<String> {
     let (process, ns, n) = longest_gc(report)?;
     Some(format!(
@@ -33,7 +33,7 @@ pub(super) fn most_gc(report: &RunReport) -> Option<String> {
     ))
 }
 
-/// Returns how many times something happened, in words.
+/// Formats a number of occurrences, such as "once" or "3 times".
 fn times_words(n: u64) -> String {
     match n {
         1 => "once".to_owned(),
@@ -41,17 +41,17 @@ fn times_words(n: u64) -> String {
     }
 }
 
-/// Reports long garbage collections, whether devices waited for them or not.
+/// Reports long garbage collections, unless they are already reported as a cause of idle devices.
 pub(super) fn garbage(report: &RunReport) -> Option<Finding> {
-    let of_gc = |name: &&crate::NameTime| Activity::of(&name.name) == Some(Activity::Gc);
-    let names = || report.names.iter().filter(of_gc);
+    let is_gc = |name: &&crate::NameTime| Activity::from_name(&name.name) == Some(Activity::Gc);
+    let names = || report.names.iter().filter(is_gc);
     let longest_ns = names().map(|name| name.duration.max_ns).max()?;
     let ncall: u64 = names().map(|name| name.ncall).sum();
-    // Several processes may collect at the same time.
+    // Several processes may collect at the same time, so the cost is that of the worst one.
     let (_, most_ns, _) = longest_gc(report)?;
     let cost = most_ns as f64 / report.serving.wall_ns.max(1) as f64;
-    let is_known = report.idle_share(IdleCause::Gc) >= IDLE;
-    (longest_ns > LONG_NS && !is_known).then(|| Finding {
+    let is_reported = report.idle_share(IdleCause::Gc) >= IDLE;
+    (longest_ns > LONG_NS && !is_reported).then(|| Finding {
         place: longest_gap(report, IdleCause::Gc),
         ..draft(
             "gc",

@@ -1,4 +1,4 @@
-//! Idle devices → the causes that cost them time.
+//! Findings about the causes of idle devices.
 
 use super::garbage::most_gc;
 use super::ranks::clock_words;
@@ -6,10 +6,10 @@ use super::{draft, has_steps, longest_gap, waited};
 use crate::amount::duration;
 use crate::table::{CostOf, Finding, IdleCause, RunReport};
 
-/// Least share of the time that users waited.
+/// Minimum share of the time that users waited.
 pub(super) const IDLE: f64 = 0.05;
 
-/// Returns the evidence and the advice for a cause of idle devices; `None` if the cause is unknown or is not a bottleneck.
+/// Returns the evidence and the advice for an idle cause, or `None` if the cause is unknown or is not a bottleneck.
 fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)> {
     Some(match cause {
         IdleCause::LaunchGap => (
@@ -37,11 +37,11 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
             "asynchronous scheduling; less to do for each token (logprobs, stop texts)",
         ),
         IdleCause::Ipc => (
-            "the engine waited for its workers, which were done",
-            "look at whether the processes waited for a free core; use shared memory instead of sockets",
+            "the engine waited for its workers, which had finished",
+            "check whether the processes waited for a free core; use shared memory instead of sockets",
         ),
         IdleCause::Worker => (
-            "a worker had been given a step, or the sampling after it, and had not begun",
+            "a worker had received a step, or the sampling after it, but had not started it",
             "look at what kept the worker: no free core, a process that was stopped or swapped out, other threads that hold the interpreter's lock",
         ),
         IdleCause::OtherRank => (
@@ -53,7 +53,7 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
             "gc.freeze() after start-up, or a higher gc.set_threshold()",
         ),
         IdleCause::KvTransfer => (
-            "the devices waited for keys and values",
+            "the devices waited for the transfer of keys and values",
             "loading them layer by layer; a faster connection between the hosts",
         ),
         IdleCause::Frontend => (
@@ -65,14 +65,14 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
             "a larger KV cache, a larger token budget; look at preemptions and grammars",
         ),
         IdleCause::Engine => (
-            "the engine had requests, and no span says what it did",
+            "the engine had requests, but no span shows what it did",
             "level verbose, or spans of your own around what the engine does between steps",
         ),
         IdleCause::NoRequest | IdleCause::NotRecorded | IdleCause::Unknown => return None,
     })
 }
 
-/// Returns the rule of a cause that devices wait for.
+/// Returns the rule name of a finding about this cause.
 fn rule(cause: IdleCause) -> &'static str {
     match cause {
         IdleCause::LaunchGap => "host_bound",
@@ -81,19 +81,19 @@ fn rule(cause: IdleCause) -> &'static str {
     }
 }
 
-/// Returns what devices wait for.
+/// Reports each idle cause that cost enough time.
 pub(super) fn idle(report: &RunReport) -> Vec<Finding> {
     let (has_steps, recorded) = (has_steps(report), &report.recorded);
     let finding = |cause: IdleCause| {
-        let (seen, advice) = evidence_and_advice(cause)?;
-        // Traces of other profilers show launches, and may show no steps.
-        let seen = match has_steps {
-            true => seen,
-            false => seen.trim_start_matches("in a step, "),
+        let (phrase, advice) = evidence_and_advice(cause)?;
+        // Traces of other profilers show launches, but may not show steps.
+        let phrase = match has_steps {
+            true => phrase,
+            false => phrase.trim_start_matches("in a step, "),
         };
         let mut evidence = match report.device.is_empty() {
-            true => seen.replace("devices", "workers"),
-            false => seen.to_owned(),
+            true => phrase.replace("devices", "workers"),
+            false => phrase.to_owned(),
         };
         match (cause, report.longest_wait()) {
             (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(

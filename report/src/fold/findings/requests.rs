@@ -1,19 +1,19 @@
-//! Requests → the findings about their waits.
+//! Findings about the waiting times and failures of requests.
 
 use super::draft;
 use crate::amount::duration;
 use crate::fold::verdict::KV_FULL;
 use crate::table::{CostOf, Finding, Place, Request, RequestPart, RunReport, SeriesKind, Stall};
 
-/// Least shares of the time of requests. docs/time.md says where each comes from.
+/// Minimum shares of the time of requests. docs/time.md explains where each comes from.
 const QUEUE: f64 = 0.10;
 const FRONTEND: f64 = 0.10;
-/// Least share of requests.
+/// Minimum shares of requests.
 const PREEMPTED: f64 = 0.01;
 const NOT_ANSWERED: f64 = 0.05;
-/// Least share of the time of answers that prompts in steps must cost.
+/// Minimum share of the decode time that prompts in steps must cost.
 const STALLED_DECODES: f64 = 0.10;
-/// The parts of a request's time in the frontend.
+/// Parts of a request's time in the frontend.
 pub(in crate::fold) const IN_FRONTEND: [&str; 7] = [
     "socket",
     "HTTP",
@@ -54,26 +54,27 @@ fn queue(report: &RunReport) -> Option<Finding> {
             false => "more requests at once if the KV cache has room; otherwise more replicas",
         };
         Finding {
-            place: longest(report, |of| of.queued_ns.zip(of.queue_ns())),
+            place: longest(report, |request| request.queued_ns.zip(request.queue_ns())),
             ..draft("queue", evidence, (cost, CostOf::RequestTime), advice)
         }
     })
 }
 
-/// Returns the share of the queue and the evidence for an engine that does not record when it first schedules a request. By Little's law, the time that all requests
-/// wait is the number of waiting ones, integrated over time.
+/// Returns the share of the queue and the evidence for an engine that does not record when it first schedules a
+/// request. The number of queued requests, integrated over time, equals the total time that requests were queued
+/// (Little's law).
 fn queue_by_levels(report: &RunReport) -> Option<(f64, String)> {
-    let total_ns = |of: SeriesKind| -> f64 {
-        let levels = report.load.iter().filter(|level| level.of == of);
+    let total_ns = |kind: SeriesKind| -> f64 {
+        let levels = report.load.iter().filter(|level| level.of == kind);
         levels.map(|level| level.mean * level.wall_ns as f64).sum()
     };
     let (waiting_ns, all_ns) = (
         total_ns(SeriesKind::Waiting),
-        total_ns(SeriesKind::UnderWay),
+        total_ns(SeriesKind::InFlight),
     );
     let share = waiting_ns / all_ns;
     let evidence = format!(
-        "requests waited in the engine's queue for {:.0} % of their time, by the number of waiting ones",
+        "requests waited in the engine's queue for {:.0} % of their time, by the number of queued requests",
         100.0 * share
     );
     (all_ns > 0.0).then_some((share, evidence))
@@ -81,30 +82,38 @@ fn queue_by_levels(report: &RunReport) -> Option<(f64, String)> {
 
 fn preemptions(report: &RunReport) -> Option<Finding> {
     let requests = report.request.iter();
-    let preempted: Vec<&Request> = requests.filter(|of| of.preemptions > 0).collect();
+    let preempted: Vec<&Request> = requests.filter(|request| request.preemptions > 0).collect();
     let (n, all) = (preempted.len() as f64, report.requests.n.max(1) as f64);
-    let total_ns: f64 = preempted.iter().map(|of| of.preempted_ns as f64).sum();
+    let total_ns: f64 = preempted
+        .iter()
+        .map(|request| request.preempted_ns as f64)
+        .sum();
     let cost = match report.requests.e2e.n {
         0 => (n / all, CostOf::Requests),
         _ => {
-            let cost = share_of_e2e(report, |of| Some(of.preempted_ns));
+            let cost = share_of_e2e(report, |request| Some(request.preempted_ns));
             (cost, CostOf::RequestTime)
         }
     };
     let evidence = || {
-        let mean = duration(total_ns / n);
-        format!("{n} of {all} requests were preempted for {mean} on average, and recomputed")
+        let (mean, were) = (
+            duration(total_ns / n),
+            if n == 1.0 { "was" } else { "were" },
+        );
+        format!("{n} of {all} requests {were} preempted for {mean} on average, and recomputed")
     };
-    let advice = "more memory for keys and values, fewer sequences in a batch";
+    let advice = "more memory for the KV cache, fewer sequences in a batch";
     (n / all >= PREEMPTED).then(|| Finding {
         place: most_preempted(&preempted),
         ..draft("preemptions", evidence(), cost, advice)
     })
 }
 
-/// Returns the whole time of the request that was preempted for longest.
+/// Returns the time from queue to end of the request that was preempted for longest.
 fn most_preempted(preempted: &[&Request]) -> Option<Place> {
-    let most = preempted.iter().max_by_key(|of| of.preempted_ns)?;
+    let most = preempted
+        .iter()
+        .max_by_key(|request| request.preempted_ns)?;
     let from_ns = most.queued_ns?;
     Some(Place {
         from_ns,
@@ -129,16 +138,16 @@ fn not_answered(report: &RunReport) -> Option<Finding> {
         .then(|| draft("not_answered", evidence, (cost, CostOf::Requests), advice))
 }
 
-/// Returns the parts of the mean request that lie in the frontend.
+/// Returns the parts of the mean request that are spent in the frontend.
 fn in_frontend(report: &RunReport) -> impl Iterator<Item = &RequestPart> {
-    let is_of_frontend = |part: &&RequestPart| {
+    let is_in_frontend = |part: &&RequestPart| {
         let mut names = part.name.split(" + ");
         names.all(|name| IN_FRONTEND.contains(&name))
     };
-    report.request_parts.parts.iter().filter(is_of_frontend)
+    report.request_parts.parts.iter().filter(is_in_frontend)
 }
 
-/// Returns the longest of these parts.
+/// Returns the longest part of the mean request in the frontend.
 pub(in crate::fold) fn longest_in_frontend(report: &RunReport) -> Option<&RequestPart> {
     in_frontend(report).max_by(|one, other| one.mean_ns.total_cmp(&other.mean_ns))
 }
@@ -157,8 +166,10 @@ fn slow_frontend(report: &RunReport) -> Option<Finding> {
     );
     let advice = "more API servers; look at tokenising and templates";
     (cost >= FRONTEND).then(|| Finding {
-        place: longest(report, |of| {
-            let (from_ns, to_ns) = of.arrival_ns.zip(of.queued_ns.or(of.finished_ns))?;
+        place: longest(report, |request| {
+            let (from_ns, to_ns) = request
+                .arrival_ns
+                .zip(request.queued_ns.or(request.finished_ns))?;
             Some((from_ns, to_ns - from_ns))
         }),
         ..draft(
@@ -173,10 +184,10 @@ fn slow_frontend(report: &RunReport) -> Option<Finding> {
 /// Reports steps with a prompt that make other requests wait for their next token.
 pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
     let batchings = report.batching.iter();
-    let stalls = batchings.filter_map(|of| Some((of, of.stall()?)));
+    let stalls = batchings.filter_map(|batching| Some((batching, batching.stall()?)));
     let worst = stalls.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
     let (batching, (more_ns, stalled)) = worst?;
-    // Tokens arrive during a part of the whole time only, so this share is scaled by that part.
+    // The share applies to decode only, so it is scaled by decode's share of the whole time.
     let (decode, e2e) = (&report.requests.decode, &report.requests.e2e);
     let cost = match decode.n > 0 && e2e.n > 0 {
         true => stalled * (decode.mean_ns / e2e.mean_ns.max(1.0)).min(1.0),
@@ -194,11 +205,11 @@ pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
     (stalled >= STALLED_DECODES).then(|| draft("stalled_decodes", evidence, cost, advice))
 }
 
-/// Reports a process that did nothing while requests waited for it.
+/// Reports a process that recorded nothing while requests waited for it.
 pub(super) fn process_stalled(report: &RunReport) -> Option<Finding> {
     let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
-    let of_it = |stall: &&Stall| stall.process == longest.process;
-    let stalls: Vec<&Stall> = report.stalls.iter().filter(of_it).collect();
+    let is_same_process = |stall: &&Stall| stall.process == longest.process;
+    let stalls: Vec<&Stall> = report.stalls.iter().filter(is_same_process).collect();
     let requests = match longest.requests {
         1 => "1 request was".to_owned(),
         n => format!("{n} requests were"),
@@ -211,7 +222,7 @@ pub(super) fn process_stalled(report: &RunReport) -> Option<Finding> {
     if stalls.len() > 1 {
         let total_ns: i64 = stalls.iter().map(|stall| stall.dur_ns).sum();
         let (n, total_s) = (stalls.len(), total_ns as f64 / 1e9);
-        evidence += &format!(", and {total_s:.2} s in {n} such times");
+        evidence += &format!("; {n} such stalls took {total_s:.2} s in all");
     }
     let advice = "look for what kept it: a signal (SIGSTOP), a debugger, no free core, swapping";
     let cost = (stalled_share(report, &stalls), CostOf::RequestTime);
@@ -224,11 +235,13 @@ pub(super) fn process_stalled(report: &RunReport) -> Option<Finding> {
     })
 }
 
-/// Returns the share of the time of all requests that is within stalls.
+/// Returns the share of the time of all requests that falls within stalls.
 fn stalled_share(report: &RunReport, stalls: &[&Stall]) -> f64 {
     let (mut stalled_ns, mut all_ns) = (0.0, 0.0);
     let requests = report.request.iter();
-    for (from_ns, to_ns) in requests.filter_map(|of| of.under_way_ns(report.serving.to_ns)) {
+    for (from_ns, to_ns) in
+        requests.filter_map(|request| request.in_flight_ns(report.serving.to_ns))
+    {
         all_ns += (to_ns - from_ns) as f64;
         for stall in stalls {
             let end_ns = to_ns.min(stall.from_ns + stall.dur_ns);
@@ -238,7 +251,7 @@ fn stalled_share(report: &RunReport, stalls: &[&Stall]) -> f64 {
     stalled_ns / f64::max(all_ns, 1.0)
 }
 
-/// Returns a time of answered requests as a share of their E2E.
+/// Returns a part of the time of answered requests as a share of their E2E.
 fn share_of_e2e(report: &RunReport, ns: impl Fn(&Request) -> Option<i64>) -> f64 {
     let (mut part_ns, mut all_ns) = (0.0, 0.0);
     for request in report.request.iter().filter(|request| request.is_ok()) {
@@ -250,7 +263,7 @@ fn share_of_e2e(report: &RunReport, ns: impl Fn(&Request) -> Option<i64>) -> f64
     part_ns / f64::max(all_ns, 1.0)
 }
 
-/// Returns the longest of the times that requests have, each given by its start and its duration.
+/// Returns the longest of the times that `time` returns, each as a start and a duration.
 fn longest(report: &RunReport, time: impl Fn(&Request) -> Option<(i64, i64)>) -> Option<Place> {
     let times = report.request.iter().filter_map(time);
     let (from_ns, dur_ns) = times.max_by_key(|(_, dur_ns)| *dur_ns)?;

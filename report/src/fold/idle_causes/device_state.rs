@@ -1,4 +1,4 @@
-//! A device while the edges come: what it waits for in each part of its idle time.
+//! State of a device while edges are read: the cause of each part of its idle time.
 
 use super::idle_intervals::{IdleIntervals, IntervalStore};
 use super::long_gaps::CauseTimes;
@@ -9,21 +9,21 @@ use crate::table::{Activity, DeviceIdle, HostTime, IdleCause, IdleTime, RankWait
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A device while the edges come.
+/// State of a device while edges are read.
 #[derive(Default)]
 pub(super) struct DeviceState {
     pub(super) feed: Feed,
     is_open: bool,
     is_idle: bool,
-    /// True if the slice that ends the gap was launched already.
+    /// True if the slice that ends the current gap has been launched.
     is_launched: bool,
     /// True if another profiler recorded that launch.
     is_launch_known: bool,
-    /// Up to when its time is counted.
+    /// Time up to which the device's time is counted.
     counted_ns: i64,
-    /// Idle time up to now whose cause was seen by another clock.
+    /// Idle time up to now whose cause another clock recorded.
     unsure: Option<UnsureTime>,
-    /// Maximum error of the clocks of its engine and of the other workers against its worker's clock, in ns.
+    /// Maximum error of the engine's clock, and of the other workers' clocks, relative to the worker's clock, in ns.
     engine_clock_ns: i64,
     other_clocks_ns: BTreeMap<usize, i64>,
     waited_for: BTreeMap<usize, i64>,
@@ -31,7 +31,8 @@ pub(super) struct DeviceState {
     pub(super) intervals: IdleIntervals,
 }
 
-/// Idle time whose cause was seen in a process with another clock. It counts for that cause only if it is longer than the uncertainty.
+/// Idle time whose cause was recorded by a process with another clock. It counts for that cause only if it is longer
+/// than the clock uncertainty.
 #[derive(Debug)]
 struct UnsureTime {
     cause: IdleCause,
@@ -41,7 +42,7 @@ struct UnsureTime {
     waited_for: BTreeMap<usize, i64>,
 }
 
-/// Adds up times by process.
+/// Adds times by process to `times`.
 fn add(times: &mut BTreeMap<usize, i64>, more: BTreeMap<usize, i64>) {
     for (process, ns) in more {
         *times.entry(process).or_default() += ns;
@@ -63,8 +64,8 @@ impl DeviceState {
         }
     }
 
-    /// Takes a change of its own.
-    pub(super) fn take(&mut self, edge: &Edge, store: &mut IntervalStore<'_>) {
+    /// Applies a change of the device itself.
+    pub(super) fn apply(&mut self, edge: &Edge, store: &mut IntervalStore<'_>) {
         match edge.kind {
             EdgeKind::DeviceBegin => self.is_open = true,
             EdgeKind::DeviceEnd => self.is_open = false,
@@ -82,8 +83,13 @@ impl DeviceState {
         }
     }
 
-    /// Counts the time up to `now_ns`, in which nothing changed.
-    pub(super) fn count(&mut self, now_ns: i64, run: &RunState, store: &mut IntervalStore<'_>) {
+    /// Counts the time up to `now_ns`. Nothing changed in it.
+    pub(super) fn count_until(
+        &mut self,
+        now_ns: i64,
+        run: &RunState,
+        store: &mut IntervalStore<'_>,
+    ) {
         let ns = now_ns.saturating_sub(self.counted_ns);
         self.counted_ns = now_ns;
         if !self.is_open || ns == 0 {
@@ -92,7 +98,7 @@ impl DeviceState {
         let worker = &run.processes[self.feed.worker];
         let engine = self.feed.engine.map(|engine| &run.processes[engine]);
         for activity in Activity::ALL {
-            if worker.is(activity) || engine.is_some_and(|engine| engine.is(activity)) {
+            if worker.is_in(activity) || engine.is_some_and(|engine| engine.is_in(activity)) {
                 let (_, total_ns, exposed_ns) = &mut self.host[activity as usize];
                 *total_ns += ns;
                 *exposed_ns += if self.is_idle { ns } else { 0 };
@@ -131,7 +137,7 @@ impl DeviceState {
         }
     }
 
-    /// Counts the time whose cause was seen by another clock, as unknown if it is no longer than the uncertainty.
+    /// Ends the time whose cause another clock recorded. Its cause is unknown if it is no longer than the uncertainty.
     pub(super) fn settle_unsure(&mut self, store: &mut IntervalStore<'_>) {
         let Some(unsure) = self.unsure.take() else {
             return;
@@ -148,17 +154,17 @@ impl DeviceState {
         }
     }
 
-    /// Returns the other workers of its engine that are in a step, and what their clocks may be off.
+    /// Returns the other workers of the engine that are in a step, with the uncertainty of their clocks.
     fn others_in_step(&self, run: &RunState) -> impl Iterator<Item = (usize, i64)> {
         let others = self.other_clocks_ns.iter().map(|(other, ns)| (*other, *ns));
-        others.filter(|(other, _)| run.processes[*other].is(Activity::Step))
+        others.filter(|(other, _)| run.processes[*other].is_in(Activity::Step))
     }
 
-    /// Returns the uncertainty between its worker's clock and the clocks that a cause was seen by, in ns.
+    /// Returns the uncertainty between the worker's clock and the clocks that recorded the cause, in ns.
     fn uncertainty_ns(&self, cause: IdleCause, worker: &ProcessState, run: &RunState) -> i64 {
         match cause {
             IdleCause::NotRecorded if worker.losses > 0 => 0,
-            IdleCause::Gc if worker.is(Activity::Gc) => 0,
+            IdleCause::Gc if worker.is_in(Activity::Gc) => 0,
             IdleCause::OtherRank => {
                 let greatest = self.others_in_step(run).map(|(_, ns)| ns).max();
                 greatest.unwrap_or(0).max(self.engine_clock_ns)
@@ -175,7 +181,8 @@ impl DeviceState {
         }
     }
 
-    /// Returns the cause of the wait. `None` in a step after a launch, because the next launch or the end of the step decides.
+    /// Returns the cause of the current idle time. It is `None` inside a step after a launch, because the next launch
+    /// or the end of the step decides.
     fn cause(
         &self,
         worker: &ProcessState,
@@ -183,18 +190,18 @@ impl DeviceState {
         run: &RunState,
     ) -> Option<IdleCause> {
         let is_own_engine = self.feed.engine == Some(self.feed.worker);
-        let of_either = |is: &dyn Fn(&ProcessState) -> bool| is(worker) || engine.is_some_and(is);
-        Some(if of_either(&|process| process.losses > 0) {
+        let either = |is: &dyn Fn(&ProcessState) -> bool| is(worker) || engine.is_some_and(is);
+        Some(if either(&|process| process.losses > 0) {
             IdleCause::NotRecorded
         } else if self.is_launched {
             IdleCause::LaunchDelay
-        } else if of_either(&|process| process.is(Activity::Gc)) {
+        } else if either(&|process| process.is_in(Activity::Gc)) {
             IdleCause::Gc
-        } else if worker.is(Activity::KvTransfer) {
+        } else if worker.is_in(Activity::KvTransfer) {
             IdleCause::KvTransfer
-        } else if worker.is(Activity::Sample) {
+        } else if worker.is_in(Activity::Sample) {
             IdleCause::Sampling
-        } else if worker.is(Activity::Step) {
+        } else if worker.is_in(Activity::Step) {
             match worker.has_launched {
                 true => return None,
                 false => IdleCause::Preparing,
@@ -205,21 +212,23 @@ impl DeviceState {
             match engine {
                 None if self.is_launch_known => IdleCause::LaunchGap,
                 None => IdleCause::Unknown,
-                Some(engine) if !is_own_engine && worker.is_behind(engine) => IdleCause::Worker,
-                Some(engine) => self.cause_in(engine, run),
+                Some(engine) if !is_own_engine && worker.has_pending_work(engine) => {
+                    IdleCause::Worker
+                }
+                Some(engine) => self.engine_cause(engine, run),
             }
         })
     }
 
-    /// Returns the cause in the engine, while the worker is outside a step.
-    fn cause_in(&self, engine: &ProcessState, run: &RunState) -> IdleCause {
-        if engine.is(Activity::Schedule) {
+    /// Returns the cause in the engine while the worker is outside a step.
+    fn engine_cause(&self, engine: &ProcessState, run: &RunState) -> IdleCause {
+        if engine.is_in(Activity::Schedule) {
             IdleCause::Scheduling
-        } else if engine.is(Activity::Output) {
+        } else if engine.is_in(Activity::Output) {
             IdleCause::Output
         } else if self.others_in_step(run).next().is_some() {
             IdleCause::OtherRank
-        } else if engine.is(Activity::Dispatch) {
+        } else if engine.is_in(Activity::Dispatch) {
             IdleCause::Ipc
         } else {
             match (engine.running, engine.waiting) {
@@ -231,15 +240,16 @@ impl DeviceState {
         }
     }
 
-    /// Counts a call of its worker or its engine.
-    pub(super) fn called(&mut self, process: usize, activity: Activity) {
-        let is_behind = process == self.feed.worker || Some(process) == self.feed.engine;
-        if is_behind && self.is_open {
+    /// Counts a call of the worker or its engine.
+    pub(super) fn count_call(&mut self, process: usize, activity: Activity) {
+        let feeds_device = process == self.feed.worker || Some(process) == self.feed.engine;
+        if feeds_device && self.is_open {
             self.host[activity as usize].0 += 1;
         }
     }
 
-    /// Ends a wait after a launch, if `process` is its worker. The cause is known now: a launch gap if another launch follows, and sampling if the step ends.
+    /// Ends a wait after a launch if `process` is the device's worker. The cause is now known: a launch gap if another
+    /// launch follows, or sampling if the step ends.
     pub(super) fn end_wait(
         &mut self,
         process: usize,

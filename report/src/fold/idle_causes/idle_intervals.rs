@@ -1,4 +1,4 @@
-//! The idle time of devices while it is counted → intervals with one cause each, sorted beyond memory.
+//! Collects the idle time of devices as intervals with one cause each, sorted in temporary files.
 
 use crate::rows::IdleInterval;
 use crate::table::IdleCause;
@@ -7,7 +7,7 @@ use trace_store::sorter::{Record, Sorted, Sorter};
 
 impl Record for IdleInterval {}
 
-/// The intervals of all devices. A failure to store one is kept until the end.
+/// The intervals of all devices. An error while storing one is returned at the end.
 pub(crate) struct IntervalStore<'f> {
     sorter: Sorter<'f, IdleInterval>,
     failure: Option<io::Error>,
@@ -27,21 +27,22 @@ impl<'f> IntervalStore<'f> {
         }
     }
 
-    /// Returns all intervals in the order of their devices and times.
+    /// Returns all intervals, ordered by device and time.
     pub(crate) fn finish(self) -> io::Result<Sorted<IdleInterval>> {
         self.failure.map_or(Ok(()), Err)?;
         self.sorter.finish()
     }
 }
 
-/// The idle time of one device.
+/// Idle time of one device.
 #[derive(Default)]
 pub(crate) struct IdleIntervals {
     device: usize,
     gap_start_ns: i64,
-    /// The interval that may go on, and its cause, which is not known in a wait after a launch.
+    /// The interval that may still grow, and its cause. The cause is `None` in a wait after a launch, because it is not
+    /// known yet.
     open: Option<(Option<IdleCause>, PartOfGap)>,
-    /// The intervals of the current wait after a launch. The next launch or the end of the step decides its cause.
+    /// Intervals of the current wait after a launch. The next launch or the end of the step decides their cause.
     waiting: Vec<PartOfGap>,
 }
 
@@ -61,7 +62,7 @@ impl IdleIntervals {
         }
     }
 
-    /// Begins a gap.
+    /// Starts a gap.
     pub(crate) fn begin_gap(&mut self, start_ns: i64, store: &mut IntervalStore<'_>) {
         self.flush(store);
         self.gap_start_ns = start_ns;
@@ -75,7 +76,7 @@ impl IdleIntervals {
         store: &mut IntervalStore<'_>,
     ) {
         match &mut self.open {
-            Some((of_open, open)) if *of_open == cause && open.end_ns == start_ns => {
+            Some((open_cause, open)) if *open_cause == cause && open.end_ns == start_ns => {
                 open.end_ns = end_ns;
             }
             _ => {
@@ -90,16 +91,16 @@ impl IdleIntervals {
         }
     }
 
-    /// Gives the current wait its cause.
+    /// Ends the current wait after a launch with this cause.
     pub(crate) fn end_wait(&mut self, cause: IdleCause, store: &mut IntervalStore<'_>) {
-        let last = self.open.take_if(|(of_open, _)| of_open.is_none());
+        let last = self.open.take_if(|(open_cause, _)| open_cause.is_none());
         self.waiting.extend(last.map(|(_, part)| part));
         for part in std::mem::take(&mut self.waiting) {
             self.store(part, cause, store);
         }
     }
 
-    /// Stores the last interval, or keeps it until its cause is known.
+    /// Stores the last interval, or holds it back until its cause is known.
     pub(crate) fn flush(&mut self, store: &mut IntervalStore<'_>) {
         match self.open.take() {
             Some((Some(cause), part)) => self.store(part, cause, store),
@@ -125,7 +126,7 @@ mod tests {
     use crate::fold::idle_causes::long_gaps::{LongGaps, SHOWN};
     use crate::table::LongGap;
 
-    /// Returns the longest gaps of what `add` adds.
+    /// Returns the longest gaps of the intervals that `add` adds.
     fn long_gaps(add: impl FnOnce(&mut IdleIntervals, &mut IntervalStore<'_>)) -> Vec<LongGap> {
         let folders = [std::env::temp_dir()];
         let mut store = IntervalStore::new(Sorter::in_any(&folders, 1 << 20));
@@ -133,11 +134,11 @@ mod tests {
         add(&mut intervals, &mut store);
         intervals.flush(&mut store);
         let found = store.finish().unwrap();
-        found.iter().for_each(|interval| gaps.take(interval));
+        found.iter().for_each(|interval| gaps.add(interval));
         gaps.finish()
     }
 
-    /// A step without an end, and a million gaps after one launch.
+    /// Adds a million gaps after one launch, in a step that ends only after them.
     #[test]
     fn many_gaps_wait_for_one_cause() {
         let found = long_gaps(|intervals, store| {

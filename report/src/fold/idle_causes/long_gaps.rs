@@ -1,26 +1,26 @@
-//! Idle intervals → the longest gaps, each with what was waited for most.
+//! Finds the longest gaps among idle intervals, each with its main cause.
 
 use crate::rows::IdleInterval;
 use crate::table::{IdleCause, LongGap};
 use std::cmp::Reverse;
 
-/// Gaps that a report has.
+/// Number of gaps that a report lists.
 pub(crate) const SHOWN: usize = 10;
 
-/// How long a device was idle for each cause, in their order.
+/// Idle time by cause in ns, in the order of [`IdleCause::ALL`].
 pub(crate) type CauseTimes = [i64; IdleCause::ALL.len()];
 
 /// The longest gaps so far.
 #[derive(Debug, Default)]
 pub(crate) struct LongGaps {
-    /// The gap that the last interval is a part of: its device, its start and its causes.
+    /// The gap that the last interval belongs to: device, start and idle time by cause.
     open: Option<(usize, i64, CauseTimes)>,
     longest: Vec<LongGap>,
 }
 
 impl LongGaps {
-    /// Takes an interval. The intervals of a gap come one after another.
-    pub(crate) fn take(&mut self, idle: &IdleInterval) {
+    /// Adds an interval. The intervals of one gap must follow each other.
+    pub(crate) fn add(&mut self, idle: &IdleInterval) {
         let place = (idle.process, idle.gap_start_ns);
         let is_next = |(process, start_ns, _): &mut _| (*process, *start_ns) != place;
         if let Some(ended) = self.open.take_if(is_next) {
@@ -47,14 +47,14 @@ impl LongGaps {
         }
     }
 
-    /// Keeps the longest, in order.
+    /// Sorts the gaps, and drops all but the longest.
     fn shorten(&mut self) {
         self.longest
             .sort_by_key(|gap| (Reverse(gap.dur_ns), gap.start_ns, gap.process));
         self.longest.truncate(SHOWN);
     }
 
-    /// Returns the longest gaps, the longest first.
+    /// Returns the longest gaps, longest first.
     pub(crate) fn finish(mut self) -> Vec<LongGap> {
         let last = self.open.take();
         last.into_iter().for_each(|gap| self.end(gap));

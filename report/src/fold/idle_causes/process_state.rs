@@ -1,40 +1,40 @@
-//! The processes of a run at some time.
+//! State of the processes of a run at one time.
 
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::Activity;
 
 pub(super) const ACTIVITIES: usize = Activity::ALL.len();
 
-/// The state of a process at some time.
+/// State of a process at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProcessState {
     /// Number of open spans of each activity.
     pub(super) open: [u32; ACTIVITIES],
     pub(super) losses: u32,
-    /// As a worker: when its last step began, and when it last began a step or sampling.
+    /// For a worker: start of its last step, and of its last step or sampling.
     pub(super) step_ns: Option<i64>,
     pub(super) sample_ns: Option<i64>,
-    /// As an engine: when it last gave a step to its workers, and the sampling after one.
+    /// For an engine: time at which it last handed a step to its workers, and the sampling after one.
     pub(super) step_handed_ns: Option<i64>,
     pub(super) sample_handed_ns: Option<i64>,
-    /// True if it has calls that give out steps. If not, a batch is given out when it begins.
+    /// True if the engine has calls that hand out steps. Otherwise a step is handed out when its batch starts.
     pub(super) has_calls: bool,
-    /// True if it launched anything after its step began.
+    /// True if the worker has launched anything since its step started.
     pub(super) has_launched: bool,
     pub(super) running: Option<u32>,
     pub(super) waiting: Option<u32>,
 }
 
 impl ProcessState {
-    pub(super) fn is(&self, activity: Activity) -> bool {
+    pub(super) fn is_in(&self, activity: Activity) -> bool {
         self.open[activity as usize] > 0
     }
 
-    /// Notes when work was given out or begun.
-    pub(super) fn note_hand_over(&mut self, edge: &Edge) {
+    /// Records when work was handed out or started.
+    pub(super) fn record_hand_over(&mut self, edge: &Edge) {
         let now = Some(edge.ns);
         match edge.kind {
-            EdgeKind::Begin(Activity::Step) if self.is(Activity::Step) => {}
+            EdgeKind::Begin(Activity::Step) if self.is_in(Activity::Step) => {}
             EdgeKind::Begin(Activity::Step) => (self.step_ns, self.sample_ns) = (now, now),
             EdgeKind::SampleBegun => self.sample_ns = now,
             EdgeKind::StepHanded => self.step_handed_ns = now,
@@ -44,18 +44,19 @@ impl ProcessState {
         }
     }
 
-    /// Returns true if the engine gave this worker a step, or the sampling after it, and the worker did not begin.
-    pub(super) fn is_behind(&self, engine: &ProcessState) -> bool {
-        let is_out = engine.is(Activity::Batch) || engine.is(Activity::Dispatch);
-        let is_step_behind = self.step_ns < engine.step_handed_ns;
-        is_out && (is_step_behind || self.sample_ns < engine.sample_handed_ns)
+    /// Returns true if the engine handed this worker a step, or the sampling after it, and the worker has not started
+    /// it.
+    pub(super) fn has_pending_work(&self, engine: &ProcessState) -> bool {
+        let is_out = engine.is_in(Activity::Batch) || engine.is_in(Activity::Dispatch);
+        let is_step_pending = self.step_ns < engine.step_handed_ns;
+        is_out && (is_step_pending || self.sample_ns < engine.sample_handed_ns)
     }
 }
 
-/// The processes and the requests at some time.
+/// State of all processes and requests at one time.
 #[derive(Default)]
 pub(super) struct RunState {
     pub(super) processes: Vec<ProcessState>,
-    /// Requests that are under way; `None` where the trace names none.
+    /// Number of requests in flight, or `None` if the trace names no requests.
     pub(super) requests: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! One request from its arrival to its end, from the events of all processes.
+//! One request from its arrival to its end, built from the events of all processes.
 
 use crate::fold::requests::phases::{PhaseChange, PhaseChanges};
 use crate::fold::serving::InFlight;
@@ -6,7 +6,7 @@ use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment, RequestToken};
 use crate::table::{Request, RequestStatus};
 
-/// Everything that the processes recorded of one request. It takes moments in order of time.
+/// All events of one request. They must be added in order of time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Life {
     http: Option<SpanTimes>,
@@ -15,28 +15,28 @@ pub(crate) struct Life {
     first_chunk_ns: Option<i64>,
     answered_ns: Option<i64>,
     preemptions: u64,
-    /// Start of the current preemption, and the total of earlier ones.
+    /// Start of the current preemption, and total time of earlier ones in ns.
     preempted_since_ns: Option<i64>,
     preempted_ns: i64,
     changes: PhaseChanges,
-    /// The kinds of begins so far, each with its process and the hash of its name.
+    /// Kinds of starts so far, each with its process and the hash of its name.
     begins: Vec<(MomentKind, u32, u32)>,
-    /// Number of other requests with this id by kind of begin, and when their last span ends.
+    /// Number of other requests with this id, by kind of start, followed by the end of their last span.
     others: [u64; 3],
     others_end_ns: i64,
-    /// The processes that recorded any of it: two or three.
+    /// Processes that recorded any event of the request, usually two or three.
     processes: Vec<(u32, InProcess)>,
-    /// Numbers of its prompts whose blocks have hashes, each with its process.
+    /// Numbers of the request's prompts whose blocks have hashes, each with its process.
     prompts: Vec<(u32, u32)>,
 }
 
-/// Moments that one process recorded of it.
+/// Events of the request that one process recorded.
 #[derive(Clone, Debug, Default)]
 struct InProcess {
     span: Option<SpanTimes>,
     queued_ns: Option<i64>,
     scheduled_ns: Option<i64>,
-    /// When it was first preempted.
+    /// Time of the first preemption.
     preempted_ns: Option<i64>,
     first_token_ns: Option<i64>,
     finished_ns: Option<i64>,
@@ -49,17 +49,17 @@ struct SpanTimes {
     process: u32,
     start_ns: i64,
     end_ns: Option<i64>,
-    /// Time before the application got it.
+    /// Time before the application received the request.
     waited_ns: i64,
 }
 
-/// Keeps the earlier of two times.
-fn first(known: &mut Option<i64>, ns: i64) {
-    *known = Some(known.map_or(ns, |known| known.min(ns)));
+/// Sets `earliest` to `ns` if that is earlier.
+fn keep_earliest(earliest: &mut Option<i64>, ns: i64) {
+    *earliest = Some(earliest.map_or(ns, |before| before.min(ns)));
 }
 
 impl SpanTimes {
-    fn of(moment: &RequestMoment) -> SpanTimes {
+    fn from_moment(moment: &RequestMoment) -> SpanTimes {
         SpanTimes {
             process: moment.process,
             start_ns: moment.ts_ns,
@@ -68,55 +68,58 @@ impl SpanTimes {
         }
     }
 
-    /// Returns when the application got it.
+    /// Returns the time at which the application received the request.
     fn received_ns(self) -> i64 {
         self.start_ns.saturating_add(self.waited_ns)
     }
 }
 
 impl Life {
-    /// Takes an event.
-    pub(super) fn take(&mut self, moment: &RequestMoment) {
+    /// Adds an event.
+    pub(super) fn add(&mut self, moment: &RequestMoment) {
         let (ts_ns, mut args) = (moment.ts_ns, moment.args);
-        let of_process = Life::process(&mut self.processes, moment.process);
+        let process = Life::process(&mut self.processes, moment.process);
         match moment.kind {
-            MomentKind::Http => drop(self.http.get_or_insert(SpanTimes::of(moment))),
-            MomentKind::Request => drop(of_process.span.get_or_insert(SpanTimes::of(moment))),
-            MomentKind::Preprocess => drop(self.preprocess.get_or_insert(SpanTimes::of(moment))),
-            MomentKind::Queued => first(&mut of_process.queued_ns, ts_ns),
+            MomentKind::Http => drop(self.http.get_or_insert(SpanTimes::from_moment(moment))),
+            MomentKind::Request => drop(process.span.get_or_insert(SpanTimes::from_moment(moment))),
+            MomentKind::Preprocess => drop(
+                self.preprocess
+                    .get_or_insert(SpanTimes::from_moment(moment)),
+            ),
+            MomentKind::Queued => keep_earliest(&mut process.queued_ns, ts_ns),
             MomentKind::Prompt => self.prompts.push((moment.tag, moment.process)),
             MomentKind::Scheduled => {
-                first(&mut of_process.scheduled_ns, ts_ns);
-                // A recorder without `resumed` schedules it again.
-                let is_preempted = of_process.preempted_ns.is_some_and(|ns| ns < ts_ns);
+                keep_earliest(&mut process.scheduled_ns, ts_ns);
+                // Recorders without `resumed` schedule a preempted request again. Its cached tokens are then its own.
+                let is_preempted = process.preempted_ns.is_some_and(|ns| ns < ts_ns);
                 if is_preempted {
                     args.cached_tokens = None;
                 }
                 self.runs(ts_ns);
             }
-            MomentKind::FirstToken => first(&mut of_process.first_token_ns, ts_ns),
+            MomentKind::FirstToken => keep_earliest(&mut process.first_token_ns, ts_ns),
             MomentKind::FirstChunk => {
-                // A chunk from before it was received belongs to the previous request with this id.
+                // A chunk from before the request was received belongs to the previous request with this id.
                 let is_own =
                     |http: SpanTimes| http.process == moment.process && http.received_ns() <= ts_ns;
                 if self.http.is_some_and(is_own) {
-                    first(&mut self.first_chunk_ns, ts_ns);
+                    keep_earliest(&mut self.first_chunk_ns, ts_ns);
                 }
             }
             MomentKind::Preempted => {
-                first(&mut of_process.preempted_ns, ts_ns);
+                keep_earliest(&mut process.preempted_ns, ts_ns);
                 self.preemptions += 1;
                 self.changes.add(ts_ns, PhaseChange::Preempted);
                 self.preempted_since_ns = Some(ts_ns);
             }
             MomentKind::Resumed => {
                 self.runs(ts_ns);
-                // What is there again, it had computed itself.
+                // The cached tokens of a resumed request are the ones that it computed itself.
                 args.cached_tokens = None;
             }
             MomentKind::SpanEnd => {}
             MomentKind::Finished => {
-                of_process.finished_ns = of_process.finished_ns.max(Some(ts_ns));
+                process.finished_ns = process.finished_ns.max(Some(ts_ns));
             }
             MomentKind::Answered => self.answered_ns = self.answered_ns.max(Some(ts_ns)),
         }
@@ -126,7 +129,8 @@ impl Life {
         }
     }
 
-    /// Records a begin. A second begin of the same kind in the same process belongs to another request with this id, unless a preempted request is queued again.
+    /// Records a start. A second start of the same kind in the same process belongs to another request with this id,
+    /// unless a preempted request is queued again.
     fn begin(&mut self, moment: &RequestMoment) {
         let nth = match moment.kind {
             MomentKind::Http => Some(0),
@@ -146,12 +150,14 @@ impl Life {
         }
     }
 
-    /// Returns how many other requests with its id began before it ended. They are counted as part of it.
+    /// Returns the number of other requests with the same id that started before this one ended. They are counted as
+    /// part of it.
     pub(crate) fn mixed(&self) -> u64 {
         self.others.into_iter().max().unwrap_or(0)
     }
 
-    /// Returns when its id is free again: at its own end, or at the end of the others with its id. Returns `None` if the end is unknown.
+    /// Returns the time at which the id is free again: at the end of this request, or of the others with its id if that
+    /// is later. Returns `None` if the end is unknown.
     pub(super) fn free_ns(&self) -> Option<i64> {
         let end_ns = self.end_ns()?;
         Some(match self.mixed() {
@@ -160,15 +166,15 @@ impl Life {
         })
     }
 
-    /// Takes a token.
+    /// Adds a token.
     pub(super) fn token(&mut self, token: &RequestToken) {
-        let of_process = Life::process(&mut self.processes, token.process);
-        first(&mut of_process.first_token_ns, token.ns);
-        of_process.tokens.push(token.ns);
+        let process = Life::process(&mut self.processes, token.process);
+        keep_earliest(&mut process.first_token_ns, token.ns);
+        process.tokens.push(token.ns);
     }
 
     fn process(processes: &mut Vec<(u32, InProcess)>, process: u32) -> &mut InProcess {
-        let known = processes.iter().position(|(known, _)| *known == process);
+        let known = processes.iter().position(|(other, _)| *other == process);
         let number = known.unwrap_or(processes.len());
         if known.is_none() {
             processes.push((process, InProcess::default()));
@@ -176,7 +182,7 @@ impl Life {
         &mut processes[number].1
     }
 
-    /// Records that it runs, and ends a preemption.
+    /// Records that the request runs, which ends a preemption.
     fn runs(&mut self, ts_ns: i64) {
         self.changes.add(ts_ns, PhaseChange::Runs);
         if let Some(since_ns) = self.preempted_since_ns.take() {
@@ -185,15 +191,15 @@ impl Life {
         }
     }
 
-    /// Returns true if a begin of this kind was taken.
+    /// Returns true if a start of this kind was added.
     pub(super) fn has(&self, kind: MomentKind) -> bool {
-        self.begins.iter().any(|(known, ..)| *known == kind)
+        self.begins.iter().any(|(other, ..)| *other == kind)
     }
 
-    /// Returns the times at which the request began and ended, or `None` if it has neither an arrival nor a queue.
+    /// Returns the times at which the request started and ended, or `None` if it neither arrived nor was queued.
     pub(crate) fn in_flight(&self) -> Option<InFlight> {
         let processes = self.processes.iter();
-        let queued_ns = || processes.filter_map(|(_, of)| of.queued_ns).min();
+        let queued_ns = || processes.filter_map(|(_, part)| part.queued_ns).min();
         let arrival_ns = self.arrival().map(|span| span.start_ns);
         Some(InFlight {
             from_ns: arrival_ns.or_else(queued_ns)?,
@@ -201,22 +207,22 @@ impl Life {
         })
     }
 
-    /// Returns when it ended, if the trace says so.
+    /// Returns the end of the request, if the trace contains it.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         match self.arrival() {
             Some(span) => span.end_ns,
             None => {
                 let processes = self.processes.iter();
-                processes.filter_map(|(_, of)| of.finished_ns).max()
+                processes.filter_map(|(_, part)| part.finished_ns).max()
             }
         }
     }
 
-    /// Returns the span that began at its arrival.
+    /// Returns the span that starts when the request arrives.
     fn arrival(&self) -> Option<SpanTimes> {
-        let spans = self.processes.iter().filter_map(|(_, of)| of.span);
+        let spans = self.processes.iter().filter_map(|(_, part)| part.span);
         let first = || spans.min_by_key(|span| span.start_ns);
-        // Without HTTP, what comes before the request's own span is a part of it.
+        // Without an HTTP span, preprocessing before the request's own span counts as part of it.
         let since_ns = |span: SpanTimes| {
             let before_ns = self
                 .preprocess
@@ -229,39 +235,43 @@ impl Life {
         self.http.or_else(|| first().map(since_ns))
     }
 
-    /// Returns one of the processes that recorded it. All of them belong to the same run.
+    /// Returns one of the processes that recorded the request. All of them belong to the same run.
     pub(super) fn any_process(&self) -> Option<u32> {
         self.processes.first().map(|(process, _)| *process)
     }
 
-    /// Returns the times of its tokens as the frontend recorded them, or else the process with the most tokens.
+    /// Returns the times of the request's tokens. The frontend's tokens are preferred, then those of the process with
+    /// the most tokens.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
         let processes = self.processes.iter();
-        let noted = processes.filter(|(_, of)| !of.tokens.is_empty());
-        let by = |(process, of): &&(u32, InProcess)| (Some(*process) == frontend, of.tokens.len());
-        noted.max_by_key(by).map_or(&[], |(_, of)| &of.tokens)
+        let recorded = processes.filter(|(_, part)| !part.tokens.is_empty());
+        let rank =
+            |(process, part): &&(u32, InProcess)| (Some(*process) == frontend, part.tokens.len());
+        recorded
+            .max_by_key(rank)
+            .map_or(&[], |(_, part)| &part.tokens)
     }
 
-    /// Returns the number of processes that scheduled it.
+    /// Returns the number of processes that scheduled the request.
     pub(super) fn scheduled(&self) -> u64 {
         let processes = self.processes.iter();
         processes
-            .filter(|(_, of)| of.scheduled_ns.is_some())
+            .filter(|(_, part)| part.scheduled_ns.is_some())
             .count() as u64
     }
 
-    /// Returns the number of each of its prompts, and true if the prompt's process scheduled it.
+    /// Returns the number of each of the request's prompts, with true if the prompt's process scheduled the request.
     pub(super) fn prompts(&self) -> impl Iterator<Item = (usize, bool)> {
         let is_scheduled = |process: u32| {
             let mut processes = self.processes.iter();
-            processes.any(|(known, of)| *known == process && of.scheduled_ns.is_some())
+            processes.any(|(other, part)| *other == process && part.scheduled_ns.is_some())
         };
         let prompts = self.prompts.iter();
         prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
     }
 
-    /// Returns the number of tokens of its prompt in the prefix cache.
+    /// Returns the number of prompt tokens that were in the prefix cache.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         self.args.cached_tokens
     }
@@ -270,27 +280,30 @@ impl Life {
         std::mem::take(&mut self.changes)
     }
 
-    /// Returns the request, or `None` if it has neither an arrival nor a queue.
+    /// Returns the request, or `None` if it neither arrived nor was queued.
     pub(crate) fn request(&self, id: &str, reasons: &Reasons) -> Option<Request> {
-        let processes = || self.processes.iter().map(|(_, of)| of);
+        let processes = || self.processes.iter().map(|(_, part)| part);
         let queues = self.processes.iter();
-        let queues = queues.filter(|(_, of)| of.queued_ns.is_some());
+        let queues = queues.filter(|(_, part)| part.queued_ns.is_some());
         let arrival = self.arrival();
-        // The engine is the process that has a queue, of several the first that it waited in; the frontend that which the request came to. They may be one.
-        let queue = queues.min_by_key(|(_, of)| of.queued_ns);
-        let engine = queue.map(|(_, of)| of);
+        // The engine is the process in which the request was queued first. The frontend is the process at which it
+        // arrived. They may be the same process.
+        let queue = queues.min_by_key(|(_, part)| part.queued_ns);
+        let engine = queue.map(|(_, part)| part);
         let frontend = arrival.and_then(|span| {
             let is_same_process = |(process, _): &&(u32, InProcess)| *process == span.process;
             Some(&self.processes.iter().find(is_same_process)?.1)
         });
-        let queued_ns = engine.and_then(|of| of.queued_ns);
+        let queued_ns = engine.and_then(|part| part.queued_ns);
         if arrival.is_none() && queued_ns.is_none() {
             return None;
         }
         let finished_ns = self.end_ns();
-        let last_token_ns = processes().filter_map(|of| of.tokens.last().copied()).max();
-        let noted = processes().map(|of| of.tokens.len() as u64).max();
-        let noted = noted.filter(|tokens| *tokens > 0);
+        let last_token_ns = processes()
+            .filter_map(|part| part.tokens.last().copied())
+            .max();
+        let tokens = processes().map(|part| part.tokens.len() as u64).max();
+        let recorded_tokens = tokens.filter(|tokens| *tokens > 0);
         let reason = reasons.text(self.args.reason);
         let process = arrival.map(|span| span.process);
         let process = process.or(queue.map(|(process, _)| *process));
@@ -303,16 +316,16 @@ impl Life {
             read_ns: self.preprocess.map(|span| span.start_ns),
             preprocessed_ns: self.preprocess.and_then(|span| span.end_ns),
             queued_ns,
-            scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
-            engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
-            first_token_ns: frontend.and_then(|of| of.first_token_ns),
+            scheduled_ns: processes().filter_map(|part| part.scheduled_ns).min(),
+            engine_first_token_ns: engine.and_then(|part| part.first_token_ns),
+            first_token_ns: frontend.and_then(|part| part.first_token_ns),
             first_chunk_ns: self.first_chunk_ns,
-            last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
+            last_token_ns: last_token_ns.or(engine.and_then(|part| part.finished_ns)),
             answered_ns: self.answered_ns,
             finished_ns,
             prompt_tokens: self.args.prompt_tokens,
             cached_tokens: self.args.cached_tokens,
-            output_tokens: self.args.output_tokens.or(noted),
+            output_tokens: self.args.output_tokens.or(recorded_tokens),
             preemptions: self.preemptions,
             process: process.map(|process| process as usize),
             preempted_ns: self.preempted_ns,

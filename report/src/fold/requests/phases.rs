@@ -1,56 +1,57 @@
-//! When requests changed their phases in engines → in which order these follow each other.
+//! Turns the changes of requests in engines into sequences of phases.
 
 use crate::table::{PhaseSequence, Phases, Request};
 use std::collections::BTreeMap;
 
-/// Phases of a sequence; what follows is cut off.
+/// Maximum number of phases of a sequence. Later phases are cut off.
 pub(crate) const MOST_PHASES: usize = 8;
-/// Changes that are kept of a request: preemptions without end are no more than that in memory.
+/// Maximum number of changes stored per request. It bounds the memory for endless preemptions.
 const MOST_CHANGES: usize = 256;
 
-/// What the engine did with a request. At one time the last of these counts.
+/// A change of a request in an engine. Of several changes at the same time, the last variant counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PhaseChange {
     Queued,
     Preempted,
-    /// It was scheduled, or resumed.
+    /// The request was scheduled or resumed.
     Runs,
     FirstToken,
 }
 
-/// What an engine did with one request, in any order.
+/// All changes of one request in an engine, in any order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PhaseChanges {
-    known: Vec<(i64, PhaseChange)>,
+    changes: Vec<(i64, PhaseChange)>,
 }
 
 impl PhaseChanges {
     pub(crate) fn add(&mut self, ts_ns: i64, change: PhaseChange) {
-        // One that runs may be scheduled in each step.
-        let last = self.known.last();
+        // An engine may schedule a running request again in each step.
+        let last = self.changes.last();
         let runs_on = last.is_some_and(|(last_ns, last)| *last == change && *last_ns <= ts_ns);
-        if !runs_on && self.known.len() < MOST_CHANGES {
-            self.known.push((ts_ns, change));
+        if !runs_on && self.changes.len() < MOST_CHANGES {
+            self.changes.push((ts_ns, change));
         }
     }
 
-    /// The phases that follow each other from the queue to the last token, each with its time. `None` if one of the two, or the request's end, is not in the trace.
+    /// Returns the phases from the queue to the last token, each with its duration. Returns `None` if the trace lacks
+    /// the queue, the last token or the end of the request.
     pub(crate) fn phases(mut self, request: &Request) -> Option<Vec<(&'static str, i64)>> {
         let (queued_ns, end_ns) = (request.queued_ns?, request.last_token_ns?);
         request.finished_ns?;
         let first_token_ns = request.any_first_token_ns();
-        let mut changes = self.known.iter();
+        let mut changes = self.changes.iter();
         let is_scheduled = changes.any(|(_, change)| *change == PhaseChange::Runs);
-        self.known.push((queued_ns, PhaseChange::Queued));
-        self.known
+        self.changes.push((queued_ns, PhaseChange::Queued));
+        self.changes
             .extend(first_token_ns.map(|ns| (ns, PhaseChange::FirstToken)));
-        // Moments of two clocks may seem to be before the queue.
-        for (ts_ns, _) in &mut self.known {
+        // With two clocks, events may appear to be before the queue.
+        for (ts_ns, _) in &mut self.changes {
             *ts_ns = (*ts_ns).max(queued_ns);
         }
-        self.known.sort_unstable();
+        self.changes.sort_unstable();
         let (mut phases, mut before) = (Vec::<(&str, i64)>::new(), PhaseChange::Queued);
-        for (nth, (ts_ns, change)) in self.known.iter().enumerate() {
+        for (nth, (ts_ns, change)) in self.changes.iter().enumerate() {
             let phase = match change {
                 PhaseChange::Queued if is_scheduled => "queue",
                 PhaseChange::Queued => "queue + prefill",
@@ -65,7 +66,7 @@ impl PhaseChanges {
                 PhaseChange::FirstToken => "decode",
             };
             before = *change;
-            let next_ns = self.known.get(nth + 1).map_or(end_ns, |(ns, _)| *ns);
+            let next_ns = self.changes.get(nth + 1).map_or(end_ns, |(ns, _)| *ns);
             let ns = next_ns.min(end_ns).saturating_sub(*ts_ns);
             match phases.last_mut() {
                 _ if ns <= 0 => {}
@@ -77,9 +78,9 @@ impl PhaseChanges {
     }
 }
 
-/// Requests of one sequence.
+/// Requests with the same sequence of phases.
 #[derive(Debug, Default)]
-struct Taken {
+struct SequenceTimes {
     requests: u64,
     total_ns: i64,
     phases_ns: Vec<i64>,
@@ -88,42 +89,42 @@ struct Taken {
 /// The sequences of all requests.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseSequences {
-    taken: BTreeMap<String, Taken>,
+    times: BTreeMap<String, SequenceTimes>,
 }
 
 impl PhaseSequences {
-    /// Takes the phases of a request, each with its time.
-    pub(crate) fn take(&mut self, phases: &[(&'static str, i64)]) {
-        let told = &phases[..phases.len().min(MOST_PHASES)];
-        let mut sequence: Vec<&str> = told.iter().map(|(phase, _)| *phase).collect();
+    /// Adds the phases of a request, each with its duration.
+    pub(crate) fn add(&mut self, phases: &[(&'static str, i64)]) {
+        let shown = &phases[..phases.len().min(MOST_PHASES)];
+        let mut sequence: Vec<&str> = shown.iter().map(|(phase, _)| *phase).collect();
         if phases.len() > MOST_PHASES {
             sequence.push("…");
         }
-        let of = self.taken.entry(sequence.join(" → ")).or_default();
-        of.requests += 1;
-        of.phases_ns.resize(told.len(), 0);
+        let times = self.times.entry(sequence.join(" → ")).or_default();
+        times.requests += 1;
+        times.phases_ns.resize(shown.len(), 0);
         for (_, ns) in phases {
-            of.total_ns = of.total_ns.saturating_add(*ns);
+            times.total_ns = times.total_ns.saturating_add(*ns);
         }
-        for (sum_ns, (_, ns)) in of.phases_ns.iter_mut().zip(told) {
+        for (sum_ns, (_, ns)) in times.phases_ns.iter_mut().zip(shown) {
             *sum_ns = sum_ns.saturating_add(*ns);
         }
     }
 
     pub(crate) fn finish(self) -> Phases {
-        let n: u64 = self.taken.values().map(|of| of.requests).sum();
-        let sequence = |(sequence, of): (String, Taken)| {
-            let mean = |ns: i64| ns as f64 / of.requests as f64;
+        let n: u64 = self.times.values().map(|times| times.requests).sum();
+        let sequence = |(sequence, times): (String, SequenceTimes)| {
+            let mean = |ns: i64| ns as f64 / times.requests as f64;
             PhaseSequence {
                 sequence,
-                requests: of.requests,
-                share: of.requests as f64 / n as f64,
-                total_ns: of.total_ns,
-                mean_ns: mean(of.total_ns),
-                phase_mean_ns: of.phases_ns.iter().map(|ns| mean(*ns)).collect(),
+                requests: times.requests,
+                share: times.requests as f64 / n as f64,
+                total_ns: times.total_ns,
+                mean_ns: mean(times.total_ns),
+                phase_mean_ns: times.phases_ns.iter().map(|ns| mean(*ns)).collect(),
             }
         };
-        let mut sequences: Vec<PhaseSequence> = self.taken.into_iter().map(sequence).collect();
+        let mut sequences: Vec<PhaseSequence> = self.times.into_iter().map(sequence).collect();
         sequences.sort_by(|one, other| {
             (other.requests, other.total_ns)
                 .cmp(&(one.requests, one.total_ns))

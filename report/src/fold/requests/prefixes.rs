@@ -1,7 +1,8 @@
-//! The blocks of prompts → the prefixes that they share.
+//! Finds the prefixes that prompts share, from the hashes of their blocks.
 //!
-//! A hash stands for a prompt up to its block's end. So prompts with the same hash have the same way from the root of a radix tree, and the blocks of one number of
-//! prompts, one behind the other, are a node of it. No tree is built: blocks are sorted by hash, those of several prompts then by prompt, both beyond memory.
+//! A hash identifies a prompt up to the end of a block. So prompts with the same hash share the path from the root of a
+//! radix tree. Consecutive blocks that are shared by the same number of prompts form a node of it. No tree is built:
+//! blocks are sorted by hash, and the shared ones again by prompt. Both sorts use temporary files.
 
 use super::Scheduling;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
@@ -11,18 +12,18 @@ use std::collections::HashMap;
 use std::io;
 use trace_store::sorter::{Record, Sorted, Sorter};
 
-/// Prefixes that a report has.
+/// Maximum number of prefixes in a report.
 const MOST_PREFIXES: usize = 100;
 
-/// A block of several prompts. In the order of these, the blocks of a prompt follow each other.
+/// A block that several prompts share. Sorted, the blocks of a prompt follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SharedBlock {
     prompt: u32,
     nth: u32,
-    /// Prompts that have it.
+    /// Number of prompts that contain the block.
     requests: u32,
     hash: u64,
-    /// Whether an earlier prompt has it: 0 or 1.
+    /// 1 if an earlier prompt contains the block, otherwise 0.
     is_repeated: u32,
 }
 
@@ -32,25 +33,26 @@ impl Record for SharedBlock {}
 pub(crate) struct HashedPrompts<'a> {
     pub(crate) prompts: &'a [Prompt],
     pub(crate) blocks: &'a Sorted<PromptBlock>,
-    /// All processes, of which the engines are some.
+    /// All processes of the run, including the engines.
     pub(crate) processes: &'a [RecordedProcess],
 }
 
-/// What prompts have in common. `shared` takes the blocks that several have.
+/// Returns what prompts have in common. `shared` sorts the blocks that several prompts contain.
 pub(crate) fn prefixes(
     hashed: &HashedPrompts<'_>,
     scheduling: &Scheduling,
     mut shared: Sorter<'_, SharedBlock>,
 ) -> io::Result<Prefixes> {
     let mut tree = RadixTree::new(hashed, scheduling);
-    put_shared(hashed, tree.is_scheduled, &mut shared)?;
+    find_shared(hashed, tree.is_scheduled, &mut shared)?;
     let shared = shared.finish()?;
-    shared.iter().for_each(|block| tree.take(*block));
+    shared.iter().for_each(|block| tree.add(*block));
     Ok(tree.finish(scheduling.scheduled))
 }
 
-/// The blocks that several scheduled prompts of an engine have, each with whether an earlier one has it: one that was queued earlier, or at one time has the lesser id.
-fn put_shared(
+/// Finds the blocks that several scheduled prompts of an engine contain. A prompt is earlier than another if it was
+/// queued earlier, or if it was queued at the same time and its id is smaller.
+fn find_shared(
     hashed: &HashedPrompts<'_>,
     is_scheduled: &[bool],
     shared: &mut Sorter<'_, SharedBlock>,
@@ -63,7 +65,10 @@ fn put_shared(
         (one.process, one.hash) == (next.process, next.hash)
     };
     for same in hashed.blocks.chunk_by(is_same) {
-        let same = || same.iter().filter(|of| is_scheduled[of.prompt as usize]);
+        let same = || {
+            same.iter()
+                .filter(|block| is_scheduled[block.prompt as usize])
+        };
         let requests = u32::try_from(same().count()).map_err(io::Error::other)?;
         let first = same().min_by_key(|block| queued(block));
         shared.extend(same().filter(|_| requests > 1).map(|block| SharedBlock {
@@ -77,7 +82,7 @@ fn put_shared(
     Ok(())
 }
 
-/// What is known of a node while prompts are taken.
+/// State of a node while prompts are added.
 #[derive(Debug, Default)]
 struct Node {
     requests: u64,
@@ -86,27 +91,28 @@ struct Node {
     hit_tokens: Option<u64>,
 }
 
-/// Takes the shared blocks of each prompt.
+/// Collects the shared blocks of each prompt into nodes of a radix tree.
 struct RadixTree<'a> {
     prompts: &'a [Prompt],
     processes: &'a [RecordedProcess],
-    /// Whether its engine scheduled it. Others were never computed, and do not count.
+    /// For each prompt, true if its engine scheduled it. Other prompts were never computed, and do not count.
     is_scheduled: &'a [bool],
-    /// What the cache had of each, as far as its blocks have hashes.
+    /// For each prompt, its number of cached tokens, limited to blocks with hashes.
     cached: Vec<Option<u64>>,
-    /// Blocks of each that an earlier one has.
+    /// For each prompt, the number of blocks that an earlier prompt contains.
     repeated: Vec<u64>,
-    /// By engine and the hash of the last block.
+    /// Nodes by engine and by the hash of their last block.
     nodes: HashMap<(usize, u64), Node>,
-    /// The blocks of a prompt that as many prompts have: the first and the last.
+    /// First and last of the current prompt's consecutive blocks that the same number of prompts share.
     run: Option<(SharedBlock, SharedBlock)>,
 }
 
 impl<'a> RadixTree<'a> {
     fn new(hashed: &HashedPrompts<'a>, scheduling: &'a Scheduling) -> RadixTree<'a> {
         let prompts = hashed.prompts;
-        let cached =
-            |(of, tokens): (&Prompt, &Option<u64>)| Some((*tokens)?.min(of.tokens_of(of.hashed)));
+        let cached = |(prompt, tokens): (&Prompt, &Option<u64>)| {
+            Some((*tokens)?.min(prompt.tokens_in(prompt.hashed)))
+        };
         let cached_tokens = prompts.iter().zip(&scheduling.cached_tokens);
         RadixTree {
             prompts,
@@ -119,7 +125,7 @@ impl<'a> RadixTree<'a> {
         }
     }
 
-    fn take(&mut self, block: SharedBlock) {
+    fn add(&mut self, block: SharedBlock) {
         self.repeated[block.prompt as usize] += u64::from(block.is_repeated);
         self.run = match self.run {
             Some((first, last))
@@ -134,7 +140,7 @@ impl<'a> RadixTree<'a> {
         };
     }
 
-    /// All of a prompt's blocks of a node are there.
+    /// Adds the current run of blocks to its node.
     fn end_run(&mut self) {
         let Some((first, last)) = self.run.take() else {
             return;
@@ -157,18 +163,19 @@ impl<'a> RadixTree<'a> {
         self.end_run();
         let prompts = self.prompts.iter().enumerate();
         let counted = || prompts.clone().filter(|(nth, _)| self.is_scheduled[*nth]);
-        let sum = |of: &dyn Fn(usize, &Prompt) -> u64| {
+        let sum = |count: &dyn Fn(usize, &Prompt) -> u64| {
             counted().fold(0_u64, |sum, (nth, prompt)| {
-                sum.saturating_add(of(nth, prompt))
+                sum.saturating_add(count(nth, prompt))
             })
         };
-        let seen = |nth: usize, prompt: &Prompt| prompt.tokens_of(self.repeated[nth]);
+        let repeated = |nth: usize, prompt: &Prompt| prompt.tokens_in(self.repeated[nth]);
         let counted_tokens = sum(&|_, prompt| prompt.counted_tokens());
-        let shared_tokens = sum(&seen);
+        let shared_tokens = sum(&repeated);
         let cached_tokens = sum(&|nth, _| self.cached[nth].unwrap_or(0));
-        let of_tokens = sum(&|nth, prompt| self.cached[nth].map_or(0, |_| prompt.counted_tokens()));
+        let cacheable_tokens =
+            sum(&|nth, prompt| self.cached[nth].map_or(0, |_| prompt.counted_tokens()));
         let unique = counted().map(|(nth, prompt)| {
-            i64::try_from(prompt.counted_tokens() - seen(nth, prompt)).unwrap_or(i64::MAX)
+            i64::try_from(prompt.counted_tokens() - repeated(nth, prompt)).unwrap_or(i64::MAX)
         });
         Prefixes {
             requests,
@@ -178,31 +185,31 @@ impl<'a> RadixTree<'a> {
             shared_tokens,
             shared_share: share(shared_tokens, counted_tokens).unwrap_or(0.0),
             cached_tokens,
-            cached_share: share(cached_tokens, of_tokens),
-            unique: tokens(Quantiles::of(unique.collect())),
+            cached_share: share(cached_tokens, cacheable_tokens),
+            unique: tokens(Quantiles::from_values(unique.collect())),
             shared: self.nodes.len() as u64,
             prefixes: listed(self.nodes, counted_tokens, self.processes),
         }
     }
 }
 
-/// `None` of nothing.
+/// Returns `None` if `whole` is 0.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn tokens(of: Quantiles) -> TokenQuantiles {
+fn tokens(figures: Quantiles) -> TokenQuantiles {
     TokenQuantiles {
-        mean: of.mean_ns,
-        p50: of.p50_ns,
-        p90: of.p90_ns,
-        p95: of.p95_ns,
-        p99: of.p99_ns,
-        max: of.max_ns.cast_unsigned(),
+        mean: figures.mean_ns,
+        p50: figures.p50_ns,
+        p90: figures.p90_ns,
+        p95: figures.p95_ns,
+        p99: figures.p99_ns,
+        max: figures.max_ns.cast_unsigned(),
     }
 }
 
-/// Those that save most.
+/// Returns the prefixes that save the most tokens.
 fn listed(
     nodes: HashMap<(usize, u64), Node>,
     counted_tokens: u64,
@@ -221,12 +228,12 @@ fn listed(
             hit_tokens: node.hit_tokens,
         }
     };
-    let pid = |of: &Prefix| processes.get(of.engine).map(|process| process.pid);
+    let pid = |prefix: &Prefix| processes.get(prefix.engine).map(|process| process.pid);
     let mut prefixes: Vec<Prefix> = nodes.into_iter().map(prefix).collect();
     prefixes.sort_by(|one, other| {
         let saves = (other.saved_tokens, other.tokens).cmp(&(one.saved_tokens, one.tokens));
         saves.then_with(|| {
-            let places = [one, other].map(|of| (&of.prefix, pid(of), of.engine));
+            let places = [one, other].map(|prefix| (&prefix.prefix, pid(prefix), prefix.engine));
             places[0].cmp(&places[1])
         })
     });

@@ -1,29 +1,29 @@
-//! Requests → how their times grow with the number at once.
+//! Fits how the times of requests grow with the number of requests in flight.
 
 use crate::options::Slo;
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{Metric, Request, Sizing, SizingFit, SizingPoint, SizingRefusal};
 
-/// The times that are looked at.
+/// Times for which a sizing is computed.
 const METRICS: [Metric; 4] = [Metric::EngineTtft, Metric::Ttft, Metric::Tpot, Metric::E2e];
-/// Into so many parts of one width the numbers at once are divided.
+/// Number of equally wide ranges into which the levels of concurrency are divided.
 const PARTS: i64 = 20;
-/// A point has so many requests at least: of fewer the p95 is the longest.
+/// Minimum number of requests per point. With fewer requests, the p95 is just the longest time.
 const LEAST_REQUESTS: usize = 20;
-/// Through two points any line fits.
+/// Minimum number of points. A line fits any two points.
 const LEAST_POINTS: usize = 3;
-/// The least share of the variance, as in NeMo Agent Toolkit's sizing.
+/// Minimum share of the variance that the line explains, as in NeMo Agent Toolkit's sizing.
 const LEAST_R_SQUARED: f64 = 0.7;
 
-/// One of each time that any answered request has.
+/// Returns the sizing for each time that any answered request has.
 pub(crate) fn sizings(requests: &[Request], slo: Option<Slo>) -> Vec<Sizing> {
     let levels = levels(requests);
-    let of = |metric: &Metric| {
+    let find_sizing = |metric: &Metric| {
         let answered = requests.iter().zip(&levels);
         let answered = answered.filter(|(request, _)| request.is_ok());
         let answered = answered.filter(|(_, level)| **level > 0);
         let values: Vec<(u32, i64)> = answered
-            .filter_map(|(request, level)| Some((*level, metric.of(request)?)))
+            .filter_map(|(request, level)| Some((*level, metric.value(request)?)))
             .collect();
         let target_ns = slo.and_then(|slo| match metric {
             Metric::Ttft => slo.ttft_ns,
@@ -33,10 +33,11 @@ pub(crate) fn sizings(requests: &[Request], slo: Option<Slo>) -> Vec<Sizing> {
         });
         (!values.is_empty()).then(|| sizing(*metric, values, target_ns))
     };
-    METRICS.iter().filter_map(of).collect()
+    METRICS.iter().filter_map(find_sizing).collect()
 }
 
-/// Times in ascending order, with the sum before each block. A sum before each time would take twice as much memory as the times.
+/// Times in ascending order, with the sum of all times before each block. A sum before each time would double the
+/// memory.
 struct Times {
     sorted: Vec<i64>,
     /// Sum of all times before each block of [`BLOCK`] times.
@@ -59,8 +60,8 @@ impl Times {
         Times { sorted, sums }
     }
 
-    /// Returns how long ago these times were at `ns`, in total. Later ones do not count.
-    fn ago_at(&self, ns: i64) -> i128 {
+    /// Returns the total age of these times at `ns`. Later times do not count.
+    fn total_age_at(&self, ns: i64) -> i128 {
         let n = self.sorted.partition_point(|time_ns| *time_ns <= ns);
         let block = n / BLOCK;
         let rest = self.sorted[block * BLOCK..n].iter();
@@ -69,13 +70,14 @@ impl Times {
     }
 }
 
-/// Returns how many requests were under way while each one was, including itself: the mean over its time, rounded. Returns 0 for one without such a time.
+/// Returns, for each request, the mean number of requests that were in flight during it, including itself, rounded.
+/// Returns 0 for a request without a duration.
 fn levels(requests: &[Request]) -> Vec<u32> {
-    let time_of = |request: &Request| request.under_way_ns(i64::MAX);
+    let time_of = |request: &Request| request.in_flight_ns(i64::MAX);
     let times = requests.iter().filter_map(time_of);
     let begins = Times::new(times.clone().map(|(from_ns, _)| from_ns).collect());
     let ends = Times::new(times.map(|(_, to_ns)| to_ns).collect());
-    let sum_at = |ns| begins.ago_at(ns) - ends.ago_at(ns);
+    let sum_at = |ns| begins.total_age_at(ns) - ends.total_age_at(ns);
     let level = |request: &Request| {
         let (from_ns, to_ns) = time_of(request)?;
         request.finished_ns?;
@@ -89,8 +91,8 @@ fn levels(requests: &[Request]) -> Vec<u32> {
     levels.collect()
 }
 
-/// Of pairs of a level and a time.
-fn sizing(of: Metric, values: Vec<(u32, i64)>, target_ns: Option<i64>) -> Sizing {
+/// Returns the sizing of a metric, from pairs of a level and a time.
+fn sizing(metric: Metric, values: Vec<(u32, i64)>, target_ns: Option<i64>) -> Sizing {
     let n = values.len() as u64;
     let points = points(values);
     let in_points: u64 = points.iter().map(|point| point.requests).sum();
@@ -100,7 +102,7 @@ fn sizing(of: Metric, values: Vec<(u32, i64)>, target_ns: Option<i64>) -> Sizing
     let highest = points.last().map_or(0.0, |point| point.concurrency);
     let found = advice.map(|(fit, target_ns)| (target_ns as f64 - fit.intercept_ns) / fit.slope_ns);
     Sizing {
-        of,
+        of: metric,
         left_out: n - in_points,
         fit,
         refused,
@@ -120,7 +122,7 @@ fn whole(number: f64) -> u64 {
     number.max(0.0).floor() as u64
 }
 
-/// Requests with about the same level are a point.
+/// Groups requests with about the same level into points.
 fn points(mut values: Vec<(u32, i64)>) -> Vec<SizingPoint> {
     values.sort_unstable();
     let least = values.first().map_or(0, |(level, _)| i64::from(*level));
@@ -132,15 +134,15 @@ fn points(mut values: Vec<(u32, i64)>) -> Vec<SizingPoint> {
         concurrency: part.iter().map(|(level, _)| i64::from(*level)).sum::<i64>() as f64
             / part.len() as f64,
         requests: part.len() as u64,
-        p95_ns: Quantiles::of(part.iter().map(|(_, ns)| *ns).collect()).p95_ns,
+        p95_ns: Quantiles::from_values(part.iter().map(|(_, ns)| *ns).collect()).p95_ns,
     };
     enough.map(point).collect()
 }
 
-/// Least squares, each point with the same weight.
+/// Fits a line by least squares. Each point has the same weight.
 fn fit(points: &[SizingPoint]) -> Option<SizingFit> {
     let n = points.len() as f64;
-    let mean = |of: fn(&SizingPoint) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let mean = |value: fn(&SizingPoint) -> f64| points.iter().map(value).sum::<f64>() / n;
     let (mean_x, mean_y) = (mean(|point| point.concurrency), mean(|point| point.p95_ns));
     let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
     for point in points {

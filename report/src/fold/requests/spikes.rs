@@ -1,25 +1,28 @@
-//! Requests → the times in which there were unusually many.
+//! Finds the times in which unusually many requests were in flight.
 
 use crate::table::{LoadLevel, Request, SeriesKind, Spike, Spikes};
 use std::cmp::Reverse;
 
-/// Spikes that are told, the longest.
-const TOLD: usize = 10;
-/// Ids that each tells.
+/// Maximum number of listed spikes. The longest ones are listed.
+const MOST_LISTED: usize = 10;
+/// Maximum number of request ids listed per spike.
 const IDS: usize = 100;
 
-/// All spikes. They begin above the level's p90 and end at its p50, so that one request more or less is no spike of its own.
+/// Returns all spikes. A spike starts above the level's p90 and ends at its p50, so that one request more or less does
+/// not start a new spike.
 pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> Spikes {
     let mut levels = load.iter();
-    let Some(level) = levels.find(|level| level.of == SeriesKind::UnderWay) else {
+    let Some(level) = levels.find(|level| level.of == SeriesKind::InFlight) else {
         return Spikes::default();
     };
     let mut times = spike_times(requests, level, last_ns);
     let n = times.len() as u64;
     times.sort_by_key(|spike| Reverse(spike.dur_ns));
-    times.truncate(TOLD);
+    times.truncate(MOST_LISTED);
     times.sort_by_key(|spike| spike.start_ns);
-    let longest = times.into_iter().map(|spike| told(spike, requests));
+    let longest = times
+        .into_iter()
+        .map(|spike| with_requests(spike, requests));
     Spikes {
         n,
         longest: longest.collect(),
@@ -28,8 +31,10 @@ pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> 
 
 /// Returns the time and the peak of each spike.
 fn spike_times(requests: &[Request], level: &LoadLevel, last_ns: i64) -> Vec<Spike> {
-    let times = requests.iter().filter_map(|of| of.under_way_ns(last_ns));
-    // At one instant ends come first.
+    let times = requests
+        .iter()
+        .filter_map(|request| request.in_flight_ns(last_ns));
+    // At the same time, ends sort before starts.
     let edges = times.flat_map(|(from_ns, to_ns)| [(from_ns, true), (to_ns, false)]);
     let mut edges: Vec<(i64, bool)> = edges.collect();
     edges.sort_unstable();
@@ -57,14 +62,18 @@ fn spike_times(requests: &[Request], level: &LoadLevel, last_ns: i64) -> Vec<Spi
     found
 }
 
-fn told(spike: Spike, requests: &[Request]) -> Spike {
+/// Fills in the requests of a spike and their mean E2E.
+fn with_requests(spike: Spike, requests: &[Request]) -> Spike {
     let end_ns = spike.start_ns + spike.dur_ns;
     let is_in = |request: &&Request| {
-        let time = request.under_way_ns(end_ns);
+        let time = request.in_flight_ns(end_ns);
         time.is_some_and(|(from_ns, to_ns)| from_ns < end_ns && to_ns > spike.start_ns)
     };
     let (inside, others): (Vec<&Request>, Vec<&Request>) = requests.iter().partition(is_in);
-    let ids = inside.iter().take(IDS).map(|of| of.request_id.to_string());
+    let ids = inside
+        .iter()
+        .take(IDS)
+        .map(|request| request.request_id.to_string());
     Spike {
         requests: inside.len() as u64,
         request_ids: ids.collect(),

@@ -1,7 +1,7 @@
-//! Requests → a few figures of all of them, how certain these are, and where the time goes.
+//! Summarizes requests in a few figures, with their confidence intervals and the parts of the requests' time.
 
 use super::FoldedRequests;
-use crate::intervals::{of_mean, of_rate};
+use crate::intervals::{mean_intervals, rate_intervals};
 use crate::options::Slo;
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{
@@ -9,7 +9,7 @@ use crate::table::{
     RequestStatus, RequestSummary, ServingTime,
 };
 
-/// Number of ids that are named as examples.
+/// Maximum number of ids that are listed as examples.
 const NAMED: usize = 5;
 
 /// Summarizes all requests in a few figures. Rates leave out the pauses of the serving time.
@@ -19,8 +19,8 @@ pub(crate) fn summary(
     serving: &ServingTime,
 ) -> RequestSummary {
     let requests = folded.requests.as_slice();
-    let of = |figure: fn(&Request) -> Option<i64>| {
-        Quantiles::of(requests.iter().filter_map(figure).collect())
+    let quantiles = |figure: fn(&Request) -> Option<i64>| {
+        Quantiles::from_values(requests.iter().filter_map(figure).collect())
     };
     let number = |is_one: &dyn Fn(&Request) -> bool| {
         let found = requests.iter().filter(|request| is_one(request));
@@ -34,8 +34,8 @@ pub(crate) fn summary(
         .max();
     // An unfinished request may follow the last end, after a pause.
     let pauses = serving.pauses.iter();
-    let pauses = pauses.filter(|of| last_ns.is_some_and(|last_ns| of.to_ns <= last_ns));
-    let paused_ns: i64 = pauses.map(|of| of.to_ns - of.from_ns).sum();
+    let pauses = pauses.filter(|pause| last_ns.is_some_and(|last_ns| pause.to_ns <= last_ns));
+    let paused_ns: i64 = pauses.map(|pause| pause.to_ns - pause.from_ns).sum();
     let wall_ns = first_ns
         .zip(last_ns)
         .map(|(first, last)| last - first - paused_ns);
@@ -46,7 +46,7 @@ pub(crate) fn summary(
     let output = output.filter_map(|request| request.output_tokens);
     let output = output.fold(0, u64::saturating_add);
     let goodput = slo.map(|slo| {
-        let requests = number(&|request| request.keeps(&slo));
+        let requests = number(&|request| request.meets(&slo));
         Goodput {
             slo,
             requests,
@@ -62,16 +62,18 @@ pub(crate) fn summary(
         unfinished: count(RequestStatus::Unfinished),
         requests_per_s: per_s(ok),
         output_tokens_per_s: per_s(output).filter(|_| output > 0),
-        queue: of(Request::queue_ns),
-        ttft: of(Request::ttft_ns),
-        engine_ttft: of(Request::engine_ttft_ns),
-        tpot: of(Request::tpot_ns),
+        queue: quantiles(Request::queue_ns),
+        ttft: quantiles(Request::ttft_ns),
+        engine_ttft: quantiles(Request::engine_ttft_ns),
+        tpot: quantiles(Request::tpot_ns),
         itl: folded.itl,
-        prefill: of(Request::prefill_ns),
-        decode: of(Request::decode_ns),
-        e2e: of(Request::answered_e2e_ns),
-        application_ttft: of(Request::application_ttft_ns),
-        application_e2e: of(|of| of.application_e2e_ns().filter(|_| of.is_ok())),
+        prefill: quantiles(Request::prefill_ns),
+        decode: quantiles(Request::decode_ns),
+        e2e: quantiles(Request::answered_e2e_ns),
+        application_ttft: quantiles(Request::application_ttft_ns),
+        application_e2e: quantiles(|request| {
+            request.application_e2e_ns().filter(|_| request.is_ok())
+        }),
         out_of_order: out_of_order(requests),
         mixed: folded.mixed,
     }
@@ -89,24 +91,24 @@ fn out_of_order(requests: &[Request]) -> OutOfOrder {
 /// Returns the parts of the time of answered requests.
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     let answered = requests.iter().filter(|request| request.is_ok());
-    let mut known: Vec<(i64, &Request)> = answered
+    let mut timed: Vec<(i64, &Request)> = answered
         .filter_map(|request| Some((request.e2e_ns()?, request)))
         .collect();
-    known.sort_unstable_by(|one, other| {
+    timed.sort_unstable_by(|one, other| {
         (one.0, &one.1.request_id).cmp(&(other.0, &other.1.request_id))
     });
-    let Some((slowest_ns, slowest)) = known.last() else {
+    let Some((slowest_ns, slowest)) = timed.last() else {
         return RequestParts::default();
     };
-    let nth = (known.len() * 99).div_ceil(100).max(1) - 1;
-    let (p99_ns, p99) = known[nth];
-    let of = |request: &Request, name: &str| {
+    let nth = (timed.len() * 99).div_ceil(100).max(1) - 1;
+    let (p99_ns, p99) = timed[nth];
+    let part_ns = |request: &Request, name: &str| {
         let mut parts = request.parts().unwrap_or_default().into_iter();
-        let part = parts.find(|(of, _)| of == name);
+        let part = parts.find(|(part, _)| part == name);
         part.map_or(0, |(_, ns)| ns)
     };
     let mut sums: Vec<(String, i128)> = Vec::new();
-    let parts = known.iter().filter_map(|(_, request)| request.parts());
+    let parts = timed.iter().filter_map(|(_, request)| request.parts());
     for (name, ns) in parts.flatten() {
         match sums.iter_mut().find(|(other, _)| *other == name) {
             Some((_, sum)) => *sum += i128::from(ns),
@@ -117,16 +119,16 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
         let first = name.split(" + ").next().unwrap_or_default();
         (PARTS.iter().position(|part| *part == first), name.len())
     });
-    let n = known.len() as f64;
+    let n = timed.len() as f64;
     let part = |(name, sum): (String, i128)| RequestPart {
         mean_ns: sum as f64 / n,
-        p99_ns: of(p99, &name),
-        slowest_ns: of(slowest, &name),
+        p99_ns: part_ns(p99, &name),
+        slowest_ns: part_ns(slowest, &name),
         name,
     };
-    let whole: i128 = known.iter().map(|(e2e_ns, _)| i128::from(*e2e_ns)).sum();
+    let whole: i128 = timed.iter().map(|(e2e_ns, _)| i128::from(*e2e_ns)).sum();
     RequestParts {
-        n: known.len() as u64,
+        n: timed.len() as u64,
         parts: sums.into_iter().map(part).collect(),
         e2e_mean_ns: whole as f64 / n,
         e2e_p99_ns: p99_ns,
@@ -136,7 +138,8 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     }
 }
 
-/// Returns the confidence of each figure that any request has. Leaves out the times between tokens, because the times of one request depend on each other.
+/// Returns the confidence intervals of each figure that any request has. Times between tokens are left out, because the
+/// times of one request depend on each other.
 pub(crate) fn confidences(summary: &RequestSummary) -> Vec<Confidence> {
     let means = [
         (ConfidenceOf::Queue, &summary.queue),
@@ -148,18 +151,18 @@ pub(crate) fn confidences(summary: &RequestSummary) -> Vec<Confidence> {
         (ConfidenceOf::E2e, &summary.e2e),
     ];
     let means = means.into_iter().filter(|(_, values)| values.n > 0);
-    let of_mean = means.map(|(of, values)| Confidence {
+    let of_means = means.map(|(of, values)| Confidence {
         of,
         n: values.n,
         mean: values.mean_ns,
-        intervals: of_mean(values),
+        intervals: mean_intervals(values),
     });
     let rate = summary.requests_per_s.filter(|_| summary.ok > 0);
-    let of_rate = rate.map(|rate| Confidence {
+    let rate = rate.map(|rate| Confidence {
         of: ConfidenceOf::RequestsPerS,
         n: summary.ok,
         mean: rate,
-        intervals: of_rate(rate, summary.ok),
+        intervals: rate_intervals(rate, summary.ok),
     });
-    of_mean.chain(of_rate).collect()
+    of_means.chain(rate).collect()
 }

@@ -1,30 +1,30 @@
-//! Findings → possible answers other than the queue.
+//! Verdicts other than the queue, from findings.
 
 use super::{Candidate, LEAST, finding, from_finding, of_waiting, percent};
 use crate::amount::duration;
 use crate::fold::findings::requests::longest_in_frontend;
 use crate::table::{CostOf, DeviceTime, Finding, IdleCause, RunReport, VerdictRule};
 
-/// The rules of findings that blame the host, with what devices waited for.
+/// Rules of findings about the host, each with what the devices waited for.
 const HOST: [(&str, &str); 8] = [
     ("host_bound", "the next launch in a step"),
     ("preparing", "the first launch of a step"),
     ("scheduling", "the scheduler"),
-    ("output", "the engine to take in outputs"),
+    ("output", "the engine to process outputs"),
     ("sampling", "sampling"),
     ("engine", "the engine"),
     ("ipc", "messages between engine and workers"),
-    ("worker", "a worker that had not begun its step"),
+    ("worker", "a worker that had not started its step"),
 ];
 
-/// Least share for a stalled process. It is low, because no process stalls without a cause.
+/// Minimum share for a stalled process. It is low, because no process stalls without a cause.
 const LEAST_STALLED: f64 = 0.02;
-/// Least share of E2E for the frontend to be the answer: short answers always spend some time there.
+/// Minimum share of E2E for the frontend. Requests with short outputs always spend some time there.
 const LEAST_FRONTEND: f64 = 0.20;
-/// Least share for the host, which always costs some time.
+/// Minimum share for the host, which always costs some time.
 const LEAST_HOST: f64 = 0.25;
 
-/// Returns the answer for a stalled process.
+/// Returns the verdict for a stalled process.
 pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "process_stalled")?;
     let longest = report.stalls.iter().max_by_key(|stall| stall.dur_ns)?;
@@ -41,14 +41,17 @@ pub(super) fn stalled(report: &RunReport) -> Option<Candidate> {
     from_finding(rule, (finding, LEAST_STALLED), text, advice)
 }
 
-/// Returns the answer for requests that spent their time outside the engine. A stalled frontend is another cause.
+/// Returns the verdict for requests that spent their time outside the engine. A stalled frontend has its own verdict.
 pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "slow_frontend")?;
     let is_frontend = |process| {
-        let mut arrived = report.request.iter().filter(|of| of.arrival_ns.is_some());
-        arrived.any(|of| of.process == Some(process))
+        let mut arrived = report
+            .request
+            .iter()
+            .filter(|request| request.arrival_ns.is_some());
+        arrived.any(|request| request.process == Some(process))
     };
-    if stalled(report).is_some() && report.stalls.iter().any(|of| is_frontend(of.process)) {
+    if stalled(report).is_some() && report.stalls.iter().any(|stall| is_frontend(stall.process)) {
         return None;
     }
     let most = longest_in_frontend(report)?;
@@ -67,7 +70,7 @@ pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::FrontendBound, finding, text, advice)
 }
 
-/// Returns the answer for collections of garbage.
+/// Returns the verdict for garbage collections.
 pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "gc")?;
     let waited = of_waiting(report, finding.waited);
@@ -76,7 +79,7 @@ pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::Gc, (finding, LEAST), text, advice)
 }
 
-/// Returns the answer for a worker that others waited for.
+/// Returns the verdict for a worker that others waited for.
 pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
     let rules = ["slow_rank", "late_rank"];
     let found = rules.into_iter().filter_map(|rule| finding(report, rule));
@@ -97,7 +100,7 @@ pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::WaitingForRank, (finding, LEAST), text, advice)
 }
 
-/// Returns the answer for keys and values that come from elsewhere.
+/// Returns the verdict for keys and values that are loaded from elsewhere.
 pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, IdleCause::KvTransfer.name())?;
     let waited = of_waiting(report, finding.waited);
@@ -106,15 +109,16 @@ pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     from_finding(VerdictRule::TransferBound, (finding, LEAST), text, advice)
 }
 
-/// Returns the answer for a host that does not feed its devices fast enough. It adds up all causes and names the largest one.
+/// Returns the verdict for a host that does not launch work fast enough. Its share is the sum over all such findings,
+/// and its text names the largest one.
 pub(super) fn host(report: &RunReport) -> Option<Candidate> {
     let words = |finding: &Finding| {
         let rule = HOST.iter().find(|(rule, _)| *rule == finding.rule);
         rule.map(|(_, words)| *words)
     };
     let found = report.findings.iter();
-    let of_devices = found.filter(|finding| finding.of == CostOf::DeviceTime);
-    let found: Vec<(&Finding, &str)> = of_devices
+    let costly = found.filter(|finding| finding.of == CostOf::DeviceTime);
+    let found: Vec<(&Finding, &str)> = costly
         .filter_map(|finding| Some((finding, words(finding)?)))
         .collect();
     let (most, waited_for) = found.first()?;
@@ -146,7 +150,7 @@ pub(super) fn host(report: &RunReport) -> Option<Candidate> {
     (waited >= LEAST_HOST).then_some(candidate)
 }
 
-/// Returns words on how busy the devices were; empty if no device was recorded.
+/// Returns a phrase on how busy the devices were, which is empty if no device was recorded.
 fn busy(report: &RunReport) -> String {
     let sum = |ns: fn(&DeviceTime) -> i64| report.device.iter().map(ns).sum::<i64>() as f64;
     let wall_ns = sum(|device| device.wall_ns);

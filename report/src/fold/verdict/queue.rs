@@ -1,42 +1,43 @@
-//! Requests that waited in an engine's queue → the answer that names what they waited for.
+//! Verdicts on requests that waited in an engine's queue, with what they waited for.
 
 use super::{Candidate, finding, percent};
 use crate::amount::duration;
 use crate::table::{RunReport, SeriesKind, Verdict, VerdictRule, setting};
 
-/// Least share of E2E for the queue to be the answer.
+/// Minimum share of E2E that requests must spend in the queue.
 const QUEUE: f64 = 0.20;
-/// Least share of the time in which requests wait, of the time in which any are in flight.
+/// Minimum share of the time with requests in flight in which some are queued.
 const WAITING: f64 = 0.30;
-/// Least share of the waiting time in which the maximum number of requests runs.
+/// Minimum share of the time with queued requests in which the maximum number of requests runs.
 const AT_CAP: f64 = 0.80;
-/// Share of the maximum that counts as the maximum, for the mean of a part of the time.
+/// Share of the maximum that counts as the maximum, because values are means of a part of the time.
 const NEARLY: f64 = 0.90;
-/// KV cache use from which the cache is full, in percent: a request needs several blocks.
+/// KV cache use from which the cache counts as full, in percent. It is below 100 because a request needs several
+/// blocks.
 pub(in crate::fold) const KV_FULL: f64 = 85.0;
 
-/// The load of an engine while requests waited in it.
+/// Load of an engine while requests were queued in it.
 struct EngineLoad {
     process: usize,
     /// Maximum number of requests that ran at once.
     most_running: f64,
     mean_waiting: f64,
-    /// The share of the time in which requests waited.
+    /// Share of the time in which requests were queued.
     waiting: f64,
-    /// The share of this time in which `most_running` requests ran.
+    /// Share of that time in which `most_running` requests ran.
     at_cap: f64,
-    /// Mean KV cache use while requests waited, in percent.
+    /// Mean KV cache use while requests were queued, in percent.
     kv_percent: Option<f64>,
     most_kv_percent: Option<f64>,
 }
 
-/// Returns the answer for requests that waited in a queue, or that were preempted.
+/// Returns the verdict for requests that waited in a queue, or that were preempted.
 pub(super) fn queue(report: &RunReport) -> Option<Candidate> {
     let waited = |rule| finding(report, rule).map_or(0.0, |finding| finding.waited);
     let (queue, preempted) = (waited("queue"), waited("preemptions"));
     let engines = report.load.iter();
     let engines = engines.filter(|level| level.of == SeriesKind::Waiting);
-    let loads = engines.filter_map(|level| EngineLoad::of(report, level.process?));
+    let loads = engines.filter_map(|level| EngineLoad::from_report(report, level.process?));
     let load = loads.max_by(|one, other| one.mean_waiting.total_cmp(&other.mean_waiting))?;
     let is_preempted = preempted > 0.0 && load.most_kv_percent >= Some(KV_FULL);
     if queue + preempted < QUEUE {
@@ -46,26 +47,26 @@ pub(super) fn queue(report: &RunReport) -> Option<Candidate> {
         return Some(kv_full(report, &load, [queue, preempted]));
     }
     let is_capped = load.waiting >= WAITING && load.at_cap >= AT_CAP;
-    let limit = setting_of(report, load.process, setting::MAX_NUM_SEQS);
+    let limit = engine_setting(report, load.process, setting::MAX_NUM_SEQS);
     let is_below = limit.is_some_and(|limit| load.most_running < limit);
     (is_capped && !is_below).then(|| capped(report, &load, queue))
 }
 
 impl EngineLoad {
-    fn of(report: &RunReport, process: usize) -> Option<EngineLoad> {
-        let level = |of| {
+    fn from_report(report: &RunReport, process: usize) -> Option<EngineLoad> {
+        let level = |kind| {
             let mut levels = report.load.iter();
-            levels.find(|level| level.of == of && level.process == Some(process))
+            levels.find(|level| level.of == kind && level.process == Some(process))
         };
-        let values = |of, process| {
+        let values = |kind, process| {
             let mut series = report.timeline.series.iter();
-            let series = series.find(|series| series.of == of && series.process == process);
+            let series = series.find(|series| series.of == kind && series.process == process);
             series.map_or(&[][..], |series| &series.values[..])
         };
         let most_running = level(SeriesKind::Running)?.max;
         let running = values(SeriesKind::Running, Some(process));
         let kv = values(SeriesKind::KvUsedPercent, Some(process));
-        let in_flight = values(SeriesKind::UnderWay, None);
+        let in_flight = values(SeriesKind::InFlight, None);
         let waiting = values(SeriesKind::Waiting, Some(process));
         let (mut parts, mut waiting_parts, mut at_cap, mut kv_sum) = (0_u32, 0_u32, 0_u32, 0.0);
         for (part, waiting) in waiting.iter().enumerate() {
@@ -77,7 +78,7 @@ impl EngineLoad {
                 kv_sum += at(kv);
             }
         }
-        let share = |n: u32, of: u32| f64::from(n) / f64::from(of.max(1));
+        let share = |n: u32, all: u32| f64::from(n) / f64::from(all.max(1));
         Some(EngineLoad {
             process,
             most_running,
@@ -90,15 +91,15 @@ impl EngineLoad {
     }
 }
 
-/// Returns a setting of an engine, or else of any process.
-fn setting_of(report: &RunReport, process: usize, name: &str) -> Option<f64> {
-    let values = |of: &&crate::EngineSettings| of.values.contains_key(name);
-    let all = || report.settings.iter().filter(values);
-    let own = all().find(|of| of.process == process);
+/// Returns a setting of an engine, or else of any process that has it.
+fn engine_setting(report: &RunReport, process: usize, name: &str) -> Option<f64> {
+    let has_setting = |settings: &&crate::EngineSettings| settings.values.contains_key(name);
+    let all = || report.settings.iter().filter(has_setting);
+    let own = all().find(|settings| settings.process == process);
     own.or_else(|| all().next())?.values[name].as_f64()
 }
 
-/// Returns the words for KV cache use that stayed below a limit.
+/// Returns a phrase for KV cache use that stayed below a limit.
 fn below(kv_percent: f64) -> String {
     format!("below {:.0} %", kv_percent.floor() + 1.0)
 }
@@ -108,7 +109,7 @@ fn capped(report: &RunReport, load: &EngineLoad, queue: f64) -> Candidate {
     let ran = if most == 1.0 { "request" } else { "requests" };
     let kv = load.most_kv_percent.map(below);
     let stayed = kv.map_or(String::new(), |kv| format!(" and KV cache use stayed {kv}"));
-    let advice = match setting_of(report, load.process, setting::MAX_NUM_SEQS) {
+    let advice = match engine_setting(report, load.process, setting::MAX_NUM_SEQS) {
         Some(limit) => format!("Raise `--max-num-seqs`, which is {limit}."),
         None => "Raise the maximum number of running requests (vLLM: `--max-num-seqs`).".to_owned(),
     };
@@ -131,7 +132,7 @@ fn kv_full(report: &RunReport, load: &EngineLoad, [queue, preempted]: [f64; 2]) 
     let preemptions = report
         .request
         .iter()
-        .filter(|of| of.preemptions > 0)
+        .filter(|request| request.preemptions > 0)
         .count();
     let mut text = "The KV cache was full: ".to_owned();
     text += &match preemptions {
@@ -145,7 +146,7 @@ fn kv_full(report: &RunReport, load: &EngineLoad, [queue, preempted]: [f64; 2]) 
     if let Some(kv_percent) = load.most_kv_percent {
         text += &format!(", while KV cache use reached {kv_percent:.0} %");
     }
-    let blocks = setting_of(report, load.process, setting::NUM_KV_BLOCKS);
+    let blocks = engine_setting(report, load.process, setting::NUM_KV_BLOCKS);
     let blocks = blocks.map_or(String::new(), |blocks| format!(" than its {blocks} blocks"));
     let rule = if queue >= preempted {
         "queue"
@@ -166,7 +167,8 @@ fn kv_full(report: &RunReport, load: &EngineLoad, [queue, preempted]: [f64; 2]) 
     }
 }
 
-/// Returns the figures behind the answer. `at_cap` is set if they include how long the most requests ran.
+/// Returns the figures that support the verdict. With `at_cap`, they include for how long the maximum number of
+/// requests ran.
 fn evidence(report: &RunReport, load: &EngineLoad, at_cap: bool) -> String {
     let summary = &report.requests;
     let queue = match summary.queue.n {
@@ -174,13 +176,13 @@ fn evidence(report: &RunReport, load: &EngineLoad, at_cap: bool) -> String {
         _ => format!("mean queue {}, ", duration(summary.queue.mean_ns)),
     };
     let mut evidence = format!(
-        "{queue}mean E2E {}; {:.1} requests waited on average",
+        "{queue}mean E2E {}; {:.1} requests were queued on average",
         duration(summary.e2e.mean_ns),
         load.mean_waiting
     );
     if at_cap {
         evidence += &format!(
-            ", and while any did, {:.0} ran for {} of the time",
+            ", and while any were, {:.0} ran for {} of the time",
             load.most_running,
             percent(load.at_cap)
         );

@@ -1,4 +1,4 @@
-//! Requests, load and devices in a few lines each.
+//! Lines on requests, load and devices.
 
 use super::super::amount::{counted, duration, grouped, percent};
 use super::super::idle::{causes, words};
@@ -7,24 +7,24 @@ use super::super::width::{LABEL, WIDTH, cut, filled, labelled};
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{DeviceTime, LoadLevel, RequestSummary, RunReport, SeriesKind};
 
-/// Parts of a request's time, and causes of idle devices, below this share are left out.
+/// Minimum share of a request's part, or of an idle cause, to be shown.
 const LEAST_SHARE: f64 = 0.01;
-/// Causes of idle devices that are named.
+/// Maximum number of idle causes that are shown.
 const CAUSES: usize = 3;
 
-/// Returns at most seven lines: the outcomes of the requests, their latencies, and where their time went.
+/// Returns at most seven lines: the outcomes of the requests, their latencies, and the parts of their time.
 pub(super) fn requests(report: &RunReport) -> Vec<String> {
     let summary = &report.requests;
     if summary.n == 0 {
         let why =
-            "requests   none: no event has a request_id (docs/time.md says which events to write)";
+            "requests   none: no event has a request_id (docs/time.md lists the events to record)";
         return vec![why.to_owned()];
     }
     let mut lines = vec![cut(&counts(summary), WIDTH)];
     if let Some(goodput) = &summary.goodput {
         let rate = goodput.requests_per_s.unwrap_or(0.0);
         lines.push(format!(
-            "  goodput: {} ({}) keep the objectives; {rate:.1} a second",
+            "  goodput: {} ({}) met the objectives; {rate:.1} a second",
             grouped(goodput.requests),
             percent(goodput.requests as f64 / summary.n as f64)
         ));
@@ -38,13 +38,16 @@ pub(super) fn requests(report: &RunReport) -> Vec<String> {
         _ => ("TPOT", &summary.tpot),
     };
     let figures = [ttft, token, ("E2E", &summary.e2e)];
-    let known: Vec<_> = figures.into_iter().filter(|(_, of)| of.n > 0).collect();
-    let names = known.iter().map(|(name, _)| name.len());
+    let shown: Vec<_> = figures
+        .into_iter()
+        .filter(|(_, figures)| figures.n > 0)
+        .collect();
+    let names = shown.iter().map(|(name, _)| name.len());
     let width = names.max().unwrap_or(0);
     lines.extend(
-        known
+        shown
             .iter()
-            .map(|(name, of)| format!("  {name:<width$}{}", latency(of))),
+            .map(|(name, figures)| format!("  {name:<width$}{}", latency(figures))),
     );
     let parts = &report.request_parts;
     let shares = parts
@@ -81,34 +84,40 @@ fn counts(summary: &RequestSummary) -> String {
     line
 }
 
-fn latency(of: &Quantiles) -> String {
+fn latency(figures: &Quantiles) -> String {
     let figures = [
-        ("p50", of.p50_ns),
-        ("p90", of.p90_ns),
-        ("p99", of.p99_ns),
-        ("max", of.max_ns as f64),
-        ("mean", of.mean_ns),
+        ("p50", figures.p50_ns),
+        ("p90", figures.p90_ns),
+        ("p99", figures.p99_ns),
+        ("max", figures.max_ns as f64),
+        ("mean", figures.mean_ns),
     ];
-    let figures = figures.map(|(name, ns)| format!("  {name} {:>8}", duration(ns)));
-    figures.concat()
+    let texts = figures.map(|(name, ns)| format!("  {name} {:>8}", duration(ns)));
+    texts.concat()
 }
 
-/// Returns at most two lines: requests in flight, running and waiting, and the use of the KV cache.
+/// Returns at most two lines: the numbers of requests in flight, running and queued, and the KV cache use.
 pub(super) fn load(report: &RunReport) -> Vec<String> {
     let kinds = [
-        ("in flight", SeriesKind::UnderWay),
+        ("in flight", SeriesKind::InFlight),
         ("running", SeriesKind::Running),
-        ("waiting", SeriesKind::Waiting),
+        ("queued", SeriesKind::Waiting),
         ("KV cache use", SeriesKind::KvUsedPercent),
     ];
     let level = |(name, kind)| {
-        let levels: Vec<&LoadLevel> = report.load.iter().filter(|of| of.of == kind).collect();
+        let levels: Vec<&LoadLevel> = report
+            .load
+            .iter()
+            .filter(|level| level.of == kind)
+            .collect();
         let (digits, unit) = match kind {
             SeriesKind::KvUsedPercent => (1, " %"),
             _ => (0, ""),
         };
-        let means = range(levels.iter().map(|of| of.mean), |mean| format!("{mean:.1}"))?;
-        let max = levels.iter().map(|of| of.max).fold(0.0, f64::max);
+        let means = range(levels.iter().map(|level| level.mean), |mean| {
+            format!("{mean:.1}")
+        })?;
+        let max = levels.iter().map(|level| level.max).fold(0.0, f64::max);
         let engines = match levels.len() {
             n if n > 1 && kind == SeriesKind::Running => format!("in {n} engines: "),
             _ => String::new(),
@@ -121,11 +130,12 @@ pub(super) fn load(report: &RunReport) -> Vec<String> {
     labelled("load", &filled(&levels, " · ", WIDTH - LABEL, 2))
 }
 
-/// Returns the range of some figures in words; `None` without figures.
+/// Formats the range of some figures, or returns `None` if there are none.
 fn range(figures: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> Option<String> {
-    let (least, most) = figures.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), of| {
-        (least.min(of), most.max(of))
-    });
+    let (least, most) = figures.fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), figure| (least.min(figure), most.max(figure)),
+    );
     let (least, most) = (least <= most).then(|| (words(least), words(most)))?;
     Some(match least == most {
         true => least,
@@ -136,9 +146,9 @@ fn range(figures: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> O
 /// Returns at most three lines: how busy devices or workers were, why they were idle, and which one was slow.
 pub(super) fn devices(report: &RunReport) -> Vec<String> {
     let busy = |devices: &[DeviceTime]| {
-        let known = devices.iter().filter(|of| of.wall_ns > 0);
+        let timed = devices.iter().filter(|device| device.wall_ns > 0);
         range(
-            known.map(|of| of.busy_ns as f64 / of.wall_ns as f64),
+            timed.map(|device| device.busy_ns as f64 / device.wall_ns as f64),
             percent,
         )
     };
@@ -171,23 +181,24 @@ pub(super) fn devices(report: &RunReport) -> Vec<String> {
     lines
 }
 
-/// Returns the words for the most communication during which a device did nothing else.
+/// Returns a phrase with the highest share of exposed communication of any device.
 fn communication(report: &RunReport) -> String {
-    let devices = report.device.iter().filter(|of| of.wall_ns > 0);
-    let exposed = devices.map(|of| of.exposed_communication_ns as f64 / of.wall_ns as f64);
+    let devices = report.device.iter().filter(|device| device.wall_ns > 0);
+    let exposed =
+        devices.map(|device| device.exposed_communication_ns as f64 / device.wall_ns as f64);
     match exposed.fold(0.0, f64::max) {
         most if most < LEAST_SHARE => String::new(),
         most => format!(", exposed communication up to {}", percent(most)),
     }
 }
 
-/// Returns the device that the others waited for most.
+/// Returns a phrase on the device that the others waited for most.
 fn slowest(report: &RunReport) -> Option<String> {
     let rank = report.rank.iter().max_by_key(|rank| rank.late_ns);
     if let Some(rank) = rank.filter(|rank| rank.late_ns > 0) {
         let last = rank.last as f64 / rank.collectives.max(1) as f64;
         return Some(format!(
-            "{} began {} of {} last, {} late in all",
+            "{} started {} of {} last, {} late in total",
             process_name(report, rank.process),
             percent(last),
             counted(rank.collectives, "collective", "collectives"),

@@ -1,29 +1,30 @@
-//! One moment on one screen.
+//! The screen of one moment.
 
 use super::{cause, cells, load_words, ns, open_line, short, span_words, table};
 use crate::table::{DeviceAt, OneMoment, Place, ProcessAt, RunPhaseKind};
 use sa_format::visible;
 
-/// Maximum number of processes and devices that are shown.
+/// Maximum number of processes that are shown.
 const PROCESSES: usize = 8;
+/// Maximum number of devices that are shown.
 const DEVICES: usize = 6;
-/// Half of the time that Perfetto shows, in ns.
+/// Half of the time range that Perfetto shows, in ns.
 const AROUND_NS: i64 = 25_000_000;
 
-pub(super) fn text(of: &OneMoment, run: &str) -> String {
-    let mut out = format!("at           {}", ns(of.at_ns));
-    if let Some(phase) = of.phase {
+pub(super) fn text(moment: &OneMoment, run: &str) -> String {
+    let mut out = format!("at           {}", ns(moment.at_ns));
+    if let Some(phase) = moment.phase {
         out.push_str(&format!(": {}", phase_words(phase)));
     }
-    out.push_str(&format!("\nload         {}\n\n", load_words(&of.load)));
-    out.push_str(&processes(of));
-    out.push_str(&devices(of));
-    out.push_str(&requests(of));
-    for finding in &of.findings {
+    out.push_str(&format!("\nload         {}\n\n", load_words(&moment.load)));
+    out.push_str(&processes(moment));
+    out.push_str(&devices(moment));
+    out.push_str(&requests(moment));
+    for finding in &moment.findings {
         let Place { from_ns, dur_ns } = finding.place;
-        let when = match (from_ns > of.at_ns, from_ns + dur_ns < of.at_ns) {
-            (true, _) => format!("{} later", ns(from_ns - of.at_ns)),
-            (_, true) => format!("{} earlier", ns(of.at_ns - from_ns - dur_ns)),
+        let when = match (from_ns > moment.at_ns, from_ns + dur_ns < moment.at_ns) {
+            (true, _) => format!("{} later", ns(from_ns - moment.at_ns)),
+            (_, true) => format!("{} earlier", ns(moment.at_ns - from_ns - dur_ns)),
             _ => "here".to_owned(),
         };
         out.push_str(&format!(
@@ -32,11 +33,11 @@ pub(super) fn text(of: &OneMoment, run: &str) -> String {
             visible(&finding.evidence)
         ));
     }
-    if !of.findings.is_empty() {
+    if !moment.findings.is_empty() {
         out.push('\n');
     }
     let place = Place {
-        from_ns: (of.at_ns - AROUND_NS).max(0),
+        from_ns: (moment.at_ns - AROUND_NS).max(0),
         dur_ns: 2 * AROUND_NS,
     };
     out.push_str(&open_line(run, place));
@@ -52,18 +53,20 @@ fn phase_words(phase: RunPhaseKind) -> &'static str {
     }
 }
 
-fn processes(of: &OneMoment) -> String {
+fn processes(moment: &OneMoment) -> String {
     let mut rows = vec![cells("process|innermost open span")];
-    // Processes that were in no span come last.
-    let (busy, other): (Vec<_>, Vec<_>) =
-        of.processes.iter().partition(|one| !one.spans.is_empty());
+    // Processes without an open span come last.
+    let (busy, other): (Vec<_>, Vec<_>) = moment
+        .processes
+        .iter()
+        .partition(|one| !one.spans.is_empty());
     for process in busy.into_iter().chain(other).take(PROCESSES) {
-        rows.push(vec![short(&process.name, 20), doing(process, of.at_ns)]);
+        rows.push(vec![short(&process.name, 20), doing(process, moment.at_ns)]);
     }
     let mut out = table(&rows, 0..0);
-    if of.processes.len() > PROCESSES {
-        let more = of.processes.len() - PROCESSES;
-        out.push_str(&format!("  and {more} more: --json has them\n"));
+    if moment.processes.len() > PROCESSES {
+        let more = moment.processes.len() - PROCESSES;
+        out.push_str(&format!("  and {more} more: --json lists them\n"));
     }
     out.push('\n');
     out
@@ -71,7 +74,7 @@ fn processes(of: &OneMoment) -> String {
 
 fn doing(process: &ProcessAt, at_ns: i64) -> String {
     match (&process.spans[..], process.ended_ns) {
-        ([], Some(ended_ns)) => format!("its last event was {} before", ns(at_ns - ended_ns)),
+        ([], Some(ended_ns)) => format!("its last event was {} earlier", ns(at_ns - ended_ns)),
         ([], None) => "in no recorded span".to_owned(),
         ([only], _) => span_words(only, at_ns),
         ([first, others @ ..], _) => {
@@ -84,18 +87,18 @@ fn doing(process: &ProcessAt, at_ns: i64) -> String {
     }
 }
 
-fn devices(of: &OneMoment) -> String {
-    if of.devices.is_empty() {
+fn devices(moment: &OneMoment) -> String {
+    if moment.devices.is_empty() {
         return String::new();
     }
     let mut rows = vec![cells("device|")];
-    for device in of.devices.iter().take(DEVICES) {
-        rows.push(vec![short(&device.name, 26), state(device, of.at_ns)]);
+    for device in moment.devices.iter().take(DEVICES) {
+        rows.push(vec![short(&device.name, 26), state(device, moment.at_ns)]);
     }
     let mut out = table(&rows, 0..0);
-    if of.devices.len() > DEVICES {
-        let more = of.devices.len() - DEVICES;
-        out.push_str(&format!("  and {more} more: --json has them\n"));
+    if moment.devices.len() > DEVICES {
+        let more = moment.devices.len() - DEVICES;
+        out.push_str(&format!("  and {more} more: --json lists them\n"));
     }
     out.push('\n');
     out
@@ -114,12 +117,12 @@ fn state(device: &DeviceAt, at_ns: i64) -> String {
     }
 }
 
-fn requests(of: &OneMoment) -> String {
-    if of.oldest.is_empty() {
+fn requests(moment: &OneMoment) -> String {
+    if moment.oldest.is_empty() {
         return String::new();
     }
     let mut rows = vec![cells("oldest request|in flight for|now in|for")];
-    for request in &of.oldest {
+    for request in &moment.oldest {
         let (part, part_ns) = request.part.clone().unwrap_or_default();
         rows.push(vec![
             short(&request.request_id, 36),

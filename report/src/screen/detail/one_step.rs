@@ -1,108 +1,108 @@
-//! One step on one screen.
+//! The screen of one step.
 
 use super::{cause, cells, fitting, ns, open_line, percent, short, table};
 use crate::screen::amount::{counted, duration, grouped};
 use crate::table::{BatchOfStep, DeviceInStep, OneStep, ProcessInStep};
 
-/// Maximum number of processes and devices that are shown.
+/// Maximum number of processes, and of devices, that are shown.
 const SHOWN: usize = 8;
-/// Maximum width of names, and of causes.
+/// Maximum width of names and of causes, in columns.
 const NAMES: usize = 56;
-/// Number of medians from which a step is slow.
+/// Minimum duration of a slow step, as a multiple of the median.
 const SLOW: f64 = 1.5;
 
-pub(super) fn text(of: &OneStep, run: &str) -> String {
-    let mut out = head(of);
+pub(super) fn text(detail: &OneStep, run: &str) -> String {
+    let mut out = head(detail);
     out.push('\n');
-    out.push_str(&processes(of));
-    if !of.devices.is_empty() {
+    out.push_str(&processes(detail));
+    if !detail.devices.is_empty() {
         out.push('\n');
-        out.push_str(&devices(&of.devices));
+        out.push_str(&devices(&detail.devices));
     }
     out.push('\n');
-    out.push_str(&waits(&of.processes));
-    out.push_str(&neighbours(of));
+    out.push_str(&waits(&detail.processes));
+    out.push_str(&neighbours(detail));
     out.push('\n');
-    out.push_str(&open_line(run, of.place));
+    out.push_str(&open_line(run, detail.place));
     out
 }
 
-fn head(of: &OneStep) -> String {
-    let dur_ns = of.place.dur_ns as f64;
-    let times = dur_ns / of.median_ns.max(1.0);
+fn head(detail: &OneStep) -> String {
+    let dur_ns = detail.place.dur_ns as f64;
+    let times = dur_ns / detail.median_ns.max(1.0);
     let how = match times {
         slow if slow >= SLOW => format!("slow: {slow:.1} times the median"),
         fast if fast <= 1.0 / SLOW => "faster than the median".to_owned(),
         _ => "about the median".to_owned(),
     };
     let mut out = format!(
-        "step         {}: {} at {}, {how} of {}\n",
-        of.step,
+        "step         {}: {} at {}, {how} detail {}\n",
+        detail.step,
         duration(dur_ns),
-        ns(of.place.from_ns),
-        duration(of.median_ns)
+        ns(detail.place.from_ns),
+        duration(detail.median_ns)
     );
-    for (name, place) in of.others.iter().take(2) {
+    for (name, place) in detail.others.iter().take(2) {
         out.push_str(&format!(
             "             {} has another step {}: {} at {}\n",
             short(name, 24),
-            of.step,
+            detail.step,
             ns(place.dur_ns),
             ns(place.from_ns)
         ));
     }
-    let batch = batch(&of.batch);
+    let batch = batch(&detail.batch);
     if !batch.is_empty() {
         out.push_str(&format!("batch        {batch}\n"));
     }
     out
 }
 
-fn batch(of: &BatchOfStep) -> String {
+fn batch(batch: &BatchOfStep) -> String {
     let tokens = |n: Option<u64>| {
         n.map_or_else(String::new, |n| {
             format!(" ({})", counted(n, "token", "tokens"))
         })
     };
-    let kind = |word: &str, requests: Option<u64>, of: Option<u64>| match (requests, of) {
+    let kind = |word: &str, requests: Option<u64>, batch: Option<u64>| match (requests, batch) {
         (None, None) => None,
-        (Some(requests), of) => Some(format!("{} {word}{}", grouped(requests), tokens(of))),
-        (None, Some(of)) => Some(format!("{word} {}", counted(of, "token", "tokens"))),
+        (Some(requests), n) => Some(format!("{} {word}{}", grouped(requests), tokens(n))),
+        (None, Some(n)) => Some(format!("{word} {}", counted(n, "token", "tokens"))),
     };
     let parts = [
-        of.requests.map(|n| counted(n, "request", "requests")),
-        kind("prefill", of.prefill_requests, of.prefill_tokens),
-        kind("decode", of.decode_requests, of.decode_tokens),
+        batch.requests.map(|n| counted(n, "request", "requests")),
+        kind("prefill", batch.prefill_requests, batch.prefill_tokens),
+        kind("decode", batch.decode_requests, batch.decode_tokens),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(", ")
 }
 
-fn processes(of: &OneStep) -> String {
-    let mut rows = vec![cells("process|begins|took|median|most self time")];
-    for part in of.processes.iter().take(SHOWN) {
+fn processes(detail: &OneStep) -> String {
+    let mut rows = vec![cells("process|start|took|median|most self time")];
+    for part in detail.processes.iter().take(SHOWN) {
         let names = part.inside.iter();
-        let names = names.map(|of| format!("{} {}", short(&of.name, 28), ns(of.tsub_ns)));
+        let names = names.map(|name| format!("{} {}", short(&name.name, 28), ns(name.tsub_ns)));
         let took = match part.is_open {
             true => format!("{}, no end", ns(part.dur_ns)),
             false => ns(part.dur_ns),
         };
         rows.push(vec![
             short(&part.name, 18),
-            format!("+{}", ns(part.start_ns - of.place.from_ns)),
+            format!("+{}", ns(part.start_ns - detail.place.from_ns)),
             took,
             part.median_ns.map_or_else(|| "–".to_owned(), duration),
             fitting(names, ", ", NAMES),
         ]);
     }
-    table(&rows, 1..4) + &more(of.processes.len(), "process", "processes")
+    table(&rows, 1..4) + &more(detail.processes.len(), "process", "processes")
 }
 
 fn more(n: usize, one: &str, many: &str) -> String {
     match n.saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(
-            "  and {} more: --json has them\n",
+            "  and {} more: --json lists them\n",
             counted(more as u64, one, many)
         ),
     }
@@ -110,21 +110,21 @@ fn more(n: usize, one: &str, many: &str) -> String {
 
 fn devices(devices: &[DeviceInStep]) -> String {
     let mut rows = vec![cells("device|busy|idle|idle for")];
-    for of in devices.iter().take(SHOWN) {
-        let wall_ns = (of.busy_ns + of.idle_ns).max(1) as f64;
-        let causes = of.causes.iter();
-        let causes = causes.map(|of| format!("{} {}", cause(of.cause), ns(of.ns)));
+    for device in devices.iter().take(SHOWN) {
+        let wall_ns = (device.busy_ns + device.idle_ns).max(1) as f64;
+        let causes = device.causes.iter();
+        let causes = causes.map(|time| format!("{} {}", cause(time.cause), ns(time.ns)));
         rows.push(vec![
-            short(&of.name, 32),
-            percent(of.busy_ns as f64 / wall_ns),
-            ns(of.idle_ns),
+            short(&device.name, 32),
+            percent(device.busy_ns as f64 / wall_ns),
+            ns(device.idle_ns),
             fitting(causes, ", ", NAMES),
         ]);
     }
     table(&rows, 1..3) + &more(devices.len(), "device", "devices")
 }
 
-/// Returns the line on the worker that came last and how long the others waited for it.
+/// Returns a line on the worker that finished last, and how long the others waited for it.
 fn waits(processes: &[ProcessInStep]) -> String {
     let workers = || processes.iter().filter(|part| part.is_worker);
     let end_ns = |part: &&ProcessInStep| part.start_ns + part.dur_ns;
@@ -143,7 +143,7 @@ fn waits(processes: &[ProcessInStep]) -> String {
     match late_ns {
         0 => String::new(),
         _ => format!(
-            "waited for   {}: it ended {} after {}, and began {} after the first\n",
+            "waited for   {}: it ended {} after {}, and started {} after the first\n",
             short(&last.name, 24),
             ns(late_ns),
             short(&first.name, 24),
@@ -152,8 +152,8 @@ fn waits(processes: &[ProcessInStep]) -> String {
     }
 }
 
-fn neighbours(of: &OneStep) -> String {
-    let steps = of.neighbours.iter();
+fn neighbours(detail: &OneStep) -> String {
+    let steps = detail.neighbours.iter();
     let steps: Vec<String> = steps
         .map(|(number, place)| format!("{number}: {}", ns(place.dur_ns)))
         .collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use trace_report::live::LiveStats;
 use trace_report::{LongGap, Quantiles, RunReport};
 
-/// Returns a row for a comparison of engines. They add doubles in orders of their own.
+/// Formats a row so that rows of two engines are comparable. Engines add up floating-point numbers in different orders.
 fn comparable(row: &Value) -> String {
     let row = row.as_object().unwrap().iter();
     let plain = row.map(|(name, value)| match value.as_f64() {
@@ -30,13 +30,13 @@ pub(super) fn agree(one: &Rows, other: &Rows) {
     }
 }
 
-/// Returns true for numbers that differ by no more than the rounding of their sums.
+/// Returns true if two numbers differ by no more than the rounding of their sums.
 fn near(found: &Value, expected: f64) -> bool {
     let found = found.as_f64().unwrap_or(f64::NAN);
     (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
 }
 
-/// Returns a time in µs as whole ns.
+/// Converts a time in µs to whole ns.
 #[expect(clippy::cast_possible_truncation, reason = "times of a trace")]
 fn ns(us: &Value) -> i64 {
     (us.as_f64().unwrap_or(f64::NAN) * 1e3).round() as i64
@@ -47,18 +47,21 @@ fn row(rows: &[Value], is_wanted: impl Fn(&Value) -> bool) -> &Value {
     found.unwrap_or_else(|| panic!("not in {rows:?}"))
 }
 
-fn quantiles_agree(row: &Value, of: &Quantiles) {
-    assert_eq!(ns(&row["max_us"]), of.max_ns, "{of:?}: {row}");
+fn quantiles_agree(row: &Value, quantiles: &Quantiles) {
+    assert_eq!(ns(&row["max_us"]), quantiles.max_ns, "{quantiles:?}: {row}");
     for (name, expected) in [
-        ("p50_us", of.p50_ns),
-        ("p90_us", of.p90_ns),
-        ("p99_us", of.p99_ns),
+        ("p50_us", quantiles.p50_ns),
+        ("p90_us", quantiles.p90_ns),
+        ("p99_us", quantiles.p99_ns),
     ] {
-        assert!(near(&row[name], expected / 1e3), "{name} {of:?}: {row}");
+        assert!(
+            near(&row[name], expected / 1e3),
+            "{name} {quantiles:?}: {row}"
+        );
     }
 }
 
-/// Checks every column of every request, the figures of all, and where their time goes.
+/// Checks every column of every request, the summary figures, and the parts of the time.
 fn requests_agree(rows: &Rows, report: &RunReport) {
     let plain = |row: &Value, process: Option<String>| {
         let mut row = row.as_object().unwrap().clone();
@@ -93,14 +96,17 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
         ("application_ttft", summary.application_ttft),
         ("application_e2e", summary.application_e2e),
     ];
-    let known = metrics.iter().filter(|(_, of)| of.n > 0);
-    assert_eq!(rows["request_summary"].len(), known.clone().count());
-    for (name, of) in known {
+    let present = metrics.iter().filter(|(_, quantiles)| quantiles.n > 0);
+    assert_eq!(rows["request_summary"].len(), present.clone().count());
+    for (name, quantiles) in present {
         let row = row(&rows["request_summary"], |row| row["metric"] == *name);
         let least = (row["n"].as_u64(), ns(&row["min_us"]));
-        assert_eq!(least, (Some(of.n), of.min_ns), "{row}");
-        assert!(near(&row["mean_us"], of.mean_ns / 1e3), "{row} {of:?}");
-        quantiles_agree(row, of);
+        assert_eq!(least, (Some(quantiles.n), quantiles.min_ns), "{row}");
+        assert!(
+            near(&row["mean_us"], quantiles.mean_ns / 1e3),
+            "{row} {quantiles:?}"
+        );
+        quantiles_agree(row, quantiles);
     }
     let parts = &rows["request_parts"][0];
     let mut expected: BTreeMap<String, f64> = BTreeMap::new();
@@ -115,7 +121,8 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
     vllm_metrics_agree(rows, report);
 }
 
-/// Checks the sums and counts of vLLM's histograms. Those of the engine are of requests whose answer came back.
+/// Checks the sums and counts of vLLM's histograms. The engine's histograms count only requests whose response came
+/// back.
 fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
     let metrics = "time_to_first_token read_ns first_token_ns
         e2e_request_latency read_ns answered_ns
@@ -130,9 +137,10 @@ fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
         let [metric, from, to] = line.split_whitespace().collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        let is_counted = |of: &&Value| from == "read_ns" || !of["answered_ns"].is_null();
+        let is_counted = |request: &&Value| from == "read_ns" || !request["answered_ns"].is_null();
         let counted = requests.as_array().unwrap().iter().filter(is_counted);
-        let times = counted.filter_map(|of| Some(of[to].as_i64()? - of[from].as_i64()?));
+        let times =
+            counted.filter_map(|request| Some(request[to].as_i64()? - request[from].as_i64()?));
         let times: Vec<i64> = times.collect();
         let (n, sum_ns) = (times.len(), times.iter().sum::<i64>());
         let row = row(found, |row| row["metric"] == metric);
@@ -143,16 +151,17 @@ fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
     }
 }
 
-/// Checks the columns of a row except for `others`. Each has the report's member of its name, or if it is in µs, the one in ns.
-fn has_members(row: &Value, of: &Value, others: &[&str], count: usize) {
+/// Checks the columns of a row except for `others`. Each must equal the report's member of the same name, or for a
+/// column in µs, the member in ns.
+fn has_members(row: &Value, members: &Value, others: &[&str], count: usize) {
     let columns = row.as_object().unwrap().iter();
     let checked = columns.filter(|(column, _)| !others.contains(&column.as_str()));
     assert_eq!(checked.clone().count(), count, "columns of {row}");
     for (column, cell) in checked {
         let in_ns = column.strip_suffix("_us");
-        let in_ns = in_ns.and_then(|name| of[format!("{name}_ns")].as_f64());
-        let expected = in_ns.map_or(of[column].clone(), |ns| json!(ns / 1e3));
-        assert_eq!(*cell, expected, "{column} of {row}: {of}");
+        let in_ns = in_ns.and_then(|name| members[format!("{name}_ns")].as_f64());
+        let expected = in_ns.map_or(members[column].clone(), |ns| json!(ns / 1e3));
+        assert_eq!(*cell, expected, "{column} of {row}: {members}");
     }
 }
 
@@ -162,56 +171,60 @@ fn names_agree(rows: &Rows, report: &RunReport) {
     for (table, columns) in [("names", 12), ("every name", 20)] {
         assert_eq!(rows[table].len(), report.names.len());
         for name in &report.names {
-            let mut of = to_value(name).unwrap();
-            of["group_name"] = of["group"].clone();
-            let mut duration = of["duration"].take();
+            let mut expected = to_value(name).unwrap();
+            expected["group_name"] = expected["group"].clone();
+            let mut duration = expected["duration"].take();
             if name.duration.n > 0 {
-                let members = of.as_object_mut().unwrap();
-                members.append(duration.as_object_mut().unwrap());
+                let fields = expected.as_object_mut().unwrap();
+                fields.append(duration.as_object_mut().unwrap());
             } else {
-                of["tavg_ns"] = Value::Null;
+                expected["tavg_ns"] = Value::Null;
             }
-            let is_its = |row: &Value| {
+            let is_name = |row: &Value| {
                 let keys = ["name", "row_kind", "category"];
-                keys.iter().all(|key| row[key] == of[key])
+                keys.iter().all(|key| row[key] == expected[key])
             };
-            has_members(row(&rows[table], is_its), &of, &others, columns);
+            has_members(row(&rows[table], is_name), &expected, &others, columns);
         }
     }
 }
 
-/// Checks how busy devices were, and who feeds them.
+/// Checks how busy devices were, and which processes feed them.
 fn devices_agree(rows: &Rows, report: &RunReport) {
-    let devices = report.device.iter().map(|of| (of, 0));
-    let devices = devices.chain(report.worker.iter().map(|of| (of, 1)));
+    let devices = report.device.iter().map(|time| (time, 0));
+    let devices = devices.chain(report.worker.iter().map(|time| (time, 1)));
     for (table, columns) in [("devices", 15), ("every device", 22)] {
         assert_eq!(rows[table].len(), devices.clone().count());
         for (device, is_worker) in devices.clone() {
             let name = |process: usize| json!(report.recorded.process_name(process));
-            let idle = report.idle.iter().find(|of| of.process == device.process);
-            let mut of = to_value(device).unwrap();
-            of["process"] = name(device.process);
-            of["is_worker"] = json!(is_worker);
-            of["worker"] = json!(idle.map(|of| name(of.worker)));
-            of["engine"] = json!(idle.and_then(|of| of.engine).map(name));
-            of["idle_ns"] = json!(device.wall_ns - device.busy_ns);
-            of["launches"] = json!(device.launch_delay.n);
+            let idle = report
+                .idle
+                .iter()
+                .find(|idle| idle.process == device.process);
+            let mut expected = to_value(device).unwrap();
+            expected["process"] = name(device.process);
+            expected["is_worker"] = json!(is_worker);
+            expected["worker"] = json!(idle.map(|idle| name(idle.worker)));
+            expected["engine"] = json!(idle.and_then(|idle| idle.engine).map(name));
+            expected["idle_ns"] = json!(device.wall_ns - device.busy_ns);
+            expected["launches"] = json!(device.launch_delay.n);
             if device.launch_delay.n > 0 {
                 for figure in ["mean", "p50", "p90", "p99", "max"] {
-                    let ns = of["launch_delay"][format!("{figure}_ns")].clone();
-                    of[format!("launch_delay_{figure}_ns")] = ns;
+                    let ns = expected["launch_delay"][format!("{figure}_ns")].clone();
+                    expected[format!("launch_delay_{figure}_ns")] = ns;
                 }
             }
-            let is_its =
-                |row: &Value| row["process"] == of["process"] && row["is_worker"] == is_worker;
+            let is_device = |row: &Value| {
+                row["process"] == expected["process"] && row["is_worker"] == is_worker
+            };
             let others = ["busy_percent", "engine_upid", "host", "upid", "worker_upid"];
-            has_members(row(&rows[table], is_its), &of, &others, columns);
+            has_members(row(&rows[table], is_device), &expected, &others, columns);
         }
     }
     idle_agrees(rows, report);
 }
 
-/// Checks why devices were idle, each interval, and the longest gaps.
+/// Checks the causes of idle time, each interval, and the longest gaps.
 fn idle_agrees(rows: &Rows, report: &RunReport) {
     let mut found: BTreeMap<(String, String), i64> = BTreeMap::new();
     let (mut expected, mut intervals) = (found.clone(), found.clone());
@@ -240,12 +253,12 @@ fn idle_agrees(rows: &Rows, report: &RunReport) {
         (key, gap.start_ns, [gap.dur_ns, gap.cause_ns])
     });
     assert_eq!(gaps.collect::<Vec<_>>(), longest.collect::<Vec<_>>());
-    // Intervals fill their gap, one after the other.
-    let is_of_gap = |one: &Value, next: &Value| {
+    // The intervals of a gap fill it without interruption.
+    let is_same_gap = |one: &Value, next: &Value| {
         let keys = ["upid", "gap_start_ns"];
         keys.iter().all(|key| one[*key] == next[*key])
     };
-    for gap in rows["every interval"].chunk_by(is_of_gap) {
+    for gap in rows["every interval"].chunk_by(is_same_gap) {
         let mut end_ns = gap[0]["gap_start_ns"].as_i64().unwrap();
         for row in gap {
             assert_eq!(row["start_ns"], end_ns, "{row}");
@@ -253,30 +266,30 @@ fn idle_agrees(rows: &Rows, report: &RunReport) {
         }
     }
     for gap in &report.long_gaps {
-        let of_gap = rows["every interval"].iter().filter(|row| {
+        let intervals = rows["every interval"].iter().filter(|row| {
             row["process"] == name(gap).as_str() && row["gap_start_ns"] == gap.start_ns
         });
-        let sum_ns: i64 = of_gap.map(|row| ns(&row["dur_us"])).sum();
+        let sum_ns: i64 = intervals.map(|row| ns(&row["dur_us"])).sum();
         assert_eq!(sum_ns, gap.dur_ns, "{gap:?}");
     }
 }
 
 /// Checks what engines put into their steps, and the longest steps of workers.
 fn steps_agree(rows: &Rows, report: &RunReport) {
-    let engines = report.batching.iter().filter(|of| of.steps > 0);
+    let engines = report.batching.iter().filter(|batching| batching.steps > 0);
     assert_eq!(rows["batching"].len(), engines.clone().count());
-    for of in engines {
-        let name = report.recorded.process_name(of.process);
+    for batching in engines {
+        let name = report.recorded.process_name(batching.process);
         let found = row(&rows["batching"], |row| row["process"] == name.as_str());
         let others = ["decode_step_us", "mixed_step_us", "process"];
-        has_members(found, &to_value(of).unwrap(), &others, 5);
+        has_members(found, &to_value(batching).unwrap(), &others, 5);
         for (key, expected) in [
-            ("decode_step_us", of.decode_step_ns),
-            ("mixed_step_us", of.mixed_step_ns),
+            ("decode_step_us", batching.decode_step_ns),
+            ("mixed_step_us", batching.mixed_step_ns),
         ] {
             let is_none = found[key].is_null() && expected == 0.0;
             let is_same = is_none || near(&found[key], expected / 1e3);
-            assert!(is_same, "{found} {of:?}");
+            assert!(is_same, "{found} {batching:?}");
         }
     }
     let steps = rows["steps"].iter().map(|row| {
@@ -293,7 +306,7 @@ fn steps_agree(rows: &Rows, report: &RunReport) {
     assert_eq!(steps.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
 
-/// Checks the events of each process, and what was lost.
+/// Checks the events of each process, and the losses.
 fn recorded_agrees(rows: &Rows, report: &RunReport) {
     let processes = &report.recorded.processes;
     let found = rows["recorded"].iter().map(|row| row["events"].as_u64());
@@ -307,13 +320,13 @@ fn recorded_agrees(rows: &Rows, report: &RunReport) {
         *lost.entry((loss.pid, &loss.cause)).or_default() += loss.events;
     }
     let found = rows["losses"].iter().map(|row| {
-        let of = (row["pid"].as_i64().unwrap(), row["cause"].as_str().unwrap());
-        (of, row["events"].as_u64().unwrap())
+        let key = (row["pid"].as_i64().unwrap(), row["cause"].as_str().unwrap());
+        (key, row["events"].as_u64().unwrap())
     });
     assert_eq!(found.collect::<BTreeMap<_, _>>(), lost);
 }
 
-/// Checks everything that a report says in SQL.
+/// Checks all figures that a report and the statements have in common.
 pub(super) fn all_agree(rows: &Rows, report: &RunReport) {
     requests_agree(rows, report);
     names_agree(rows, report);
@@ -322,7 +335,7 @@ pub(super) fn all_agree(rows: &Rows, report: &RunReport) {
     recorded_agrees(rows, report);
 }
 
-/// Checks the figures of requests that a live reader shows.
+/// Checks the request figures of a live reader.
 pub(super) fn live_agrees(live: &LiveStats, report: &RunReport) {
     assert_eq!(live.mixed, report.requests.mixed);
     let [served, reported] = [to_value(&live.requests), to_value(&report.requests)];
@@ -331,11 +344,11 @@ pub(super) fn live_agrees(live: &LiveStats, report: &RunReport) {
         assert_eq!(served[key], reported[key], "{key}");
     }
     for key in "ttft engine_ttft tpot itl e2e queue prefill decode".split(' ') {
-        let (live, of) = (&served[key], &reported[key]);
-        let n = of["n"].as_f64().unwrap();
-        let sum_ns = n * of["mean_ns"].as_f64().unwrap();
+        let (live, expected) = (&served[key], &reported[key]);
+        let n = expected["n"].as_f64().unwrap();
+        let sum_ns = n * expected["mean_ns"].as_f64().unwrap();
         let off = (live["sum_ns"].as_f64().unwrap() - sum_ns).abs();
-        let is_same = live["n"] == of["n"] && off <= 1e-3 * n;
-        assert!(is_same, "{key}: {live} {of}");
+        let is_same = live["n"] == expected["n"] && off <= 1e-3 * n;
+        assert!(is_same, "{key}: {live} {expected}");
     }
 }

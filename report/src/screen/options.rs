@@ -1,17 +1,17 @@
-//! Style of a screen: colours, and the commands that it names.
+//! Options of a screen: its colours, and the run in the commands that it shows.
 
 use anstyle::{AnsiColor, Style};
 
-/// The style of a screen.
+/// Options of a screen.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Look<'a> {
-    /// True on a terminal that shows colours.
+pub struct ScreenOptions<'a> {
+    /// True on a terminal that supports colours.
     pub is_styled: bool,
-    /// The run as one word of a shell, for commands that the screen names; `None` if no command can name it.
+    /// Argument that names the run in commands on the screen, quoted for a shell. `None` if no argument can name it.
     pub run: Option<&'a str>,
 }
 
-impl Look<'_> {
+impl ScreenOptions<'_> {
     pub(super) fn bold(self, text: &str) -> String {
         self.styled(Style::new().bold(), text)
     }

@@ -1,4 +1,4 @@
-//! What the events of one chunk say.
+//! Records of the events in one chunk.
 
 use super::device_slice::{DeviceSlice, LaunchEnd};
 use super::edge::{Edge, EdgeKind, number};
@@ -8,12 +8,12 @@ use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
 use super::reasons::Reasons;
 use super::request_moment::{
-    OfProcess, RequestEvent, RequestMoment, RequestToken, arg, ids, is_instant, moment,
+    ProcessRun, RequestEvent, RequestMoment, RequestToken, arg, ids, is_instant, moment,
     request_key, rounded_ns,
 };
 use super::request_output::{Pauses, RequestOutput, outputs};
 use super::settings_record::settings;
-use super::slice_record::{MOST_OPEN, OpenSpan, SliceRecord, row};
+use super::slice_record::{MOST_OPEN, OpenSpan, SliceRecord, track_id};
 use super::step_record::{StepRecord, StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::{Activity, RowKind};
@@ -25,76 +25,76 @@ use trace_merge::collective::Collective;
 use trace_merge::events::{Devices, EventUse, PlacedEvent, TraceThread, Work};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The category of a graph's replay on a device (FORMAT.md §2).
+/// Category of a graph replay on a device (FORMAT.md §2).
 const REPLAY: &str = "graph";
 
-/// Spans in which an engine starts. A server is ready when the last one of them ends.
-const STARTS: [&str; 3] = ["AsyncLLM.__init__", "LLMEngine.__init__", "LLM.__init__"];
+/// Spans in which an engine starts up. A server is ready when the last one of them ends.
+const START_UPS: [&str; 3] = ["AsyncLLM.__init__", "LLMEngine.__init__", "LLM.__init__"];
 
-/// What a chunk is read with.
+/// Information about the run that is needed to read a chunk.
 pub(crate) struct ChunkContext<'a> {
     pub(crate) threads: &'a [TraceThread],
     pub(crate) names_by: NamesBy,
     pub(crate) devices: &'a Devices,
-    /// The number of each process's run. Beyond the last one it is 0.
+    /// The number of each process's run. Processes beyond its end belong to run 0.
     pub(crate) runs: &'a [u64],
     pub(crate) parts: RunParts,
 }
 
-/// What was found in a chunk.
+/// Records of one chunk.
 #[derive(Default)]
-pub(crate) struct ChunkFacts {
+pub(crate) struct ChunkRecords {
     pub(crate) keys: NameKeys,
-    /// With the chunk's own numbers of keys.
+    /// Slices, with the chunk's own key numbers.
     pub(crate) slices: Vec<SliceRecord>,
     pub(crate) on_devices: Vec<DeviceSlice>,
     pub(crate) launch_ends: Vec<LaunchEnd>,
     pub(crate) edges: Vec<Edge>,
-    /// The keys of spans without an end.
+    /// Keys of spans without an end.
     pub(crate) unfinished: Vec<u32>,
-    /// The same spans, the first ones.
+    /// The first [`MOST_OPEN`] spans without an end.
     pub(crate) open: Vec<OpenSpan>,
-    /// With the chunk's own numbers of reasons.
+    /// Events of requests, with the chunk's own reason numbers.
     pub(crate) moments: Vec<RequestMoment>,
     pub(crate) reasons: Reasons,
     pub(crate) tokens: Vec<RequestToken>,
     pub(crate) outputs: Vec<RequestOutput>,
     pub(crate) pauses: Pauses,
-    /// The ids of the requests, by hash.
+    /// Request ids by hash.
     pub(crate) requests: HashMap<u64, String>,
     pub(crate) process_ids: ProcessIds,
-    /// With the chunk's own numbers of keys.
+    /// Steps, with the chunk's own key numbers.
     pub(crate) steps: Vec<StepRecord>,
     pub(crate) step_tokens: Vec<StepTokens>,
     pub(crate) speculations: Vec<StepSpeculation>,
-    /// Ends of the spans in which engines start.
+    /// End times of the spans in which engines start up.
     pub(crate) ready: Vec<i64>,
-    /// With the hashes of their blocks.
+    /// Prompts with the hashes of their blocks.
     pub(crate) prompts: Vec<(Prompt, Vec<u64>)>,
-    /// Settings of engines, with the number of the process.
+    /// Settings of engines, each with its process number.
     pub(crate) settings: Vec<(usize, BTreeMap<String, Value>)>,
     pub(crate) event_times: EventTimes,
 }
 
-impl ChunkFacts {
-    /// Takes an event.
-    pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
+impl ChunkRecords {
+    /// Adds an event.
+    pub(crate) fn add_event(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let process = context.threads[event.thread].process;
-        self.take_times(context, event, process);
+        self.add_times(context, event, process);
         match event.phase {
             Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
-                self.take_slice(context, event, process);
+                self.add_slice(context, event, process);
             }
-            Phase::Counter => self.take_counts(event, process),
+            Phase::Counter => self.add_counts(event, process),
             Phase::Instant
             | Phase::LegacyInstant
             | Phase::AsyncInstant
             | Phase::End
             | Phase::AsyncEnd => {
-                self.take_moments(context, event, &event.name(), process);
+                self.add_moments(context, event, &event.name(), process);
             }
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
-                let end = LaunchEnd::of_arrow(context.devices, event, process);
+                let end = LaunchEnd::from_flow(context.devices, event, process);
                 self.launch_ends.extend(end);
             }
             Phase::Metadata if event.name() == ENGINE_SETTINGS => {
@@ -104,39 +104,40 @@ impl ChunkFacts {
         }
     }
 
-    /// Adds the times at which the process certainly ran. Async work may begin before its process knows of it, as a request does in the kernel.
-    fn take_times(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
+    /// Adds the times at which the process certainly ran. The start of async work is not such a time, because a request
+    /// can wait in the kernel before its process receives it.
+    fn add_times(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (parts, process) = (context.parts, number(process));
         let is_async = context.threads[event.thread].is_lane || event.phase == Phase::AsyncBegin;
         if !is_async {
-            self.event_times.take(parts, process, event.ts_ns);
+            self.event_times.add(parts, process, event.ts_ns);
         }
         if let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) {
-            self.event_times.take(parts, process, end_ns);
+            self.event_times.add(parts, process, end_ns);
         }
     }
 
-    fn take_moments(
+    fn add_moments(
         &mut self,
         context: &ChunkContext<'_>,
         event: &PlacedEvent<'_>,
         name: &str,
         process: usize,
     ) {
-        let of_process = OfProcess {
+        let process_run = ProcessRun {
             process: number(process),
             run: context.runs.get(process).copied().unwrap_or(0),
         };
         if name == prompt_blocks::NAME && is_instant(event.phase) {
-            let prompt = prompt_blocks::prompt(event, of_process);
+            let prompt = prompt_blocks::prompt(event, process_run);
             return self.prompts.extend(prompt);
         }
-        let found = moment(event, name, of_process.process, &mut self.reasons);
+        let found = moment(event, name, process_run.process, &mut self.reasons);
         let Some((moment, ids)) = found else {
             return;
         };
         for id in ids {
-            let request = request_key(&id, of_process.run);
+            let request = request_key(&id, process_run.run);
             self.requests.entry(request).or_insert(id);
             match moment {
                 RequestEvent::Moment(moment) => {
@@ -147,17 +148,20 @@ impl ChunkFacts {
         }
     }
 
-    /// How many requests a scheduler has, and how full its cache is.
-    fn take_counts(&mut self, event: &PlacedEvent<'_>, process: usize) {
-        let of = |name| arg::<f64>(event, name);
+    /// Adds the numbers of requests in a scheduler, and the use of its KV cache.
+    fn add_counts(&mut self, event: &PlacedEvent<'_>, process: usize) {
+        let series = |name| arg::<f64>(event, name);
         let counts = match &*event.name() {
             "requests" => vec![
-                (EdgeKind::Running, of("running")),
-                (EdgeKind::Waiting, of("waiting")),
+                (EdgeKind::Running, series("running")),
+                (EdgeKind::Waiting, series("waiting")),
             ],
-            "kv_cache" => vec![(EdgeKind::KvUsed, of("used_percent").map(|of| 10.0 * of))],
+            "kv_cache" => vec![(
+                EdgeKind::KvUsed,
+                series("used_percent").map(|percent| 10.0 * percent),
+            )],
             "kv_blocks" => {
-                let blocks = of("used").zip(of("free"));
+                let blocks = series("used").zip(series("free"));
                 let share = |(used, free)| 1e3 * used / (used + free);
                 vec![(EdgeKind::KvUsed, blocks.map(share))]
             }
@@ -173,9 +177,9 @@ impl ChunkFacts {
         }
     }
 
-    fn take_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
+    fn add_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (name, category) = (event.name(), event.category());
-        self.take_moments(context, event, &name, process);
+        self.add_moments(context, event, &name, process);
         let listed = outputs(event, &name, number(process), &mut self.pauses);
         self.outputs.extend(listed);
         let event_use = context.devices.event_use(event, process, &category);
@@ -190,16 +194,16 @@ impl ChunkFacts {
         let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) else {
             self.unfinished.push(key);
             if self.open.len() < MOST_OPEN {
-                self.open.push(OpenSpan::of(event, &name, process));
+                self.open.push(OpenSpan::from_event(event, &name, process));
             }
             return;
         };
         let end_ns = end_ns.max(event.ts_ns);
-        if STARTS.contains(&&*name) {
+        if START_UPS.contains(&&*name) {
             self.ready.push(end_ns);
         }
         self.slices.push(SliceRecord {
-            row: row(event, process),
+            track: track_id(event, process),
             start_ns: event.ts_ns,
             end_ns: Reverse(end_ns),
             key,
@@ -208,35 +212,35 @@ impl ChunkFacts {
         match (event_use, row_kind) {
             (EventUse::Work(work), _) => {
                 let device = context.devices.device(process).unwrap_or(process);
-                self.take_work(event, work, (device, end_ns), (&name, key));
-                let ends = LaunchEnd::of_args(context.devices, event, process, None);
+                self.add_work(event, work, (device, end_ns), (&name, key));
+                let ends = LaunchEnd::from_args(context.devices, event, process, None);
                 self.launch_ends.extend(ends);
             }
             (EventUse::Region, _) => {}
-            (EventUse::Host, RowKind::Async) => self.take_batch(event, process, end_ns, key),
+            (EventUse::Host, RowKind::Async) => self.add_batch(event, process, end_ns, key),
             (EventUse::Host, _) => {
                 let span = (process, end_ns, key);
-                self.take_launch(context.devices, event, span);
-                self.take_activity(context.devices, event, span);
+                self.add_launch(context.devices, event, span);
+                self.add_activity(context.devices, event, span);
             }
         }
     }
 
-    /// Takes a span in which a process may launch work.
-    fn take_launch(
+    /// Adds a span in which a process may launch work.
+    fn add_launch(
         &mut self,
         devices: &Devices,
         event: &PlacedEvent<'_>,
         (process, end_ns, key): (usize, i64, u32),
     ) {
-        let key = self.keys.of(key);
+        let key = self.keys.get(key);
         let may_launch = devices.may_launch(process, &key.category);
         if devices.has_device(process) && key.is_launch {
             self.edge(event.ts_ns, EdgeKind::Launch, process);
         }
         if may_launch {
             let dur_ns = Some(end_ns - event.ts_ns);
-            let ends = LaunchEnd::of_args(devices, event, process, dur_ns);
+            let ends = LaunchEnd::from_args(devices, event, process, dur_ns);
             self.launch_ends.extend(ends);
         }
     }
@@ -264,14 +268,14 @@ impl ChunkFacts {
             }
         }
         let thread_name = || {
-            let is_of_thread = context.names_by == NamesBy::Thread;
-            is_of_thread.then(|| thread.label())
+            let is_by_thread = context.names_by == NamesBy::Thread;
+            is_by_thread.then(|| thread.label())
         };
         let keys = &mut self.keys;
         keys.number(place, row_kind, name, || group.or_else(thread_name))
     }
 
-    fn take_work(
+    fn add_work(
         &mut self,
         event: &PlacedEvent<'_>,
         work: Work,
@@ -280,7 +284,7 @@ impl ChunkFacts {
     ) {
         let (queue_us, launch_us) = (arg(event, "queue_us"), arg(event, "host_wall_us"));
         let dur_ns = end_ns - event.ts_ns;
-        let key = self.keys.of(key);
+        let key = self.keys.get(key);
         let is_collective = matches!(work, Work::Collective | Work::CollectivePart);
         let is_communication = is_collective || key.is_communication;
         let times = (event.ts_ns, end_ns);
@@ -299,23 +303,24 @@ impl ChunkFacts {
         self.on_devices.push(slice);
     }
 
-    /// Takes async work if it is a batch that an engine has given to its workers.
-    fn take_batch(&mut self, event: &PlacedEvent<'_>, process: usize, end_ns: i64, key: u32) {
-        if self.keys.of(key).activity == Some(Activity::Batch) && end_ns > event.ts_ns {
+    /// Adds async work if it is a batch that an engine has handed to its workers.
+    fn add_batch(&mut self, event: &PlacedEvent<'_>, process: usize, end_ns: i64, key: u32) {
+        if self.keys.get(key).activity == Some(Activity::Batch) && end_ns > event.ts_ns {
             self.edge(event.ts_ns, EdgeKind::Begin(Activity::Batch), process);
             self.edge(end_ns, EdgeKind::End(Activity::Batch), process);
         }
     }
 
-    /// Takes what a process does. The steps of a runner, a worker without a device, stand for the work of one.
-    fn take_activity(
+    /// Adds an activity of a process. A worker without a recorded device is a runner; its steps are used in place of
+    /// device work.
+    fn add_activity(
         &mut self,
         devices: &Devices,
         event: &PlacedEvent<'_>,
         (process, end_ns, key): (usize, i64, u32),
     ) {
-        let key_of = self.keys.of(key);
-        let ids = if key_of.tells_requests {
+        let name_key = self.keys.get(key);
+        let ids = if name_key.names_requests {
             ids(event)
         } else {
             Vec::new()
@@ -323,11 +328,11 @@ impl ChunkFacts {
         for id in &ids {
             self.process_ids.add(process, xxh3_64(id.as_bytes()));
         }
-        let is_one = |of: &Activity| *of != Activity::Batch && end_ns > event.ts_ns;
-        let Some(activity) = key_of.activity.filter(is_one) else {
+        let is_counted = |activity: &Activity| *activity != Activity::Batch && end_ns > event.ts_ns;
+        let Some(activity) = name_key.activity.filter(is_counted) else {
             return;
         };
-        let hand_over = key_of.hand_over;
+        let hand_over = name_key.hand_over;
         self.edge(event.ts_ns, EdgeKind::Begin(activity), process);
         self.edge(end_ns, EdgeKind::End(activity), process);
         if let Some(hand_over) = hand_over {
@@ -335,11 +340,12 @@ impl ChunkFacts {
         }
         let times = (event.ts_ns, end_ns);
         if activity == Activity::Step {
-            let mut step = StepRecord::of_span(number(process), row(event, process), times, key);
+            let mut step =
+                StepRecord::from_span(number(process), track_id(event, process), times, key);
             step.requests = number(ids.len());
             self.steps.push(step);
         }
-        // Kineto shows threads of the host that it does not know under a GPU.
+        // Kineto assigns host threads that it does not know to a GPU.
         let is_runner = !devices.has_device(process) && devices.device(process).is_none();
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
             let slice = DeviceSlice::new(number(process), times, number(event.thread));
@@ -352,7 +358,7 @@ impl ChunkFacts {
     }
 }
 
-/// A count of a counter.
+/// Returns the value of a counter's series.
 fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
     arg(event, series).and_then(rounded).map(u64::from)
 }
