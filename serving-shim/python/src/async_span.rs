@@ -1,4 +1,4 @@
-//! [`AsyncSpan`] and [`Request`]: spans with a lane of their own, begun here and ended anywhere.
+//! [`AsyncSpan`] and [`Request`]: spans on their own lane, which any thread or task may end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,40 +16,40 @@ use crate::{lane, names, start, value};
 /// Name and category of a request's span.
 const REQUEST: &str = "request";
 
-/// A span under way on a lane of its own. Any thread or task may end it::
+/// An open span on a lane of its own. Any thread or task may end it::
 ///
 ///     work = sa_profile.async_span("work", lane="loader")
 ///     work.instant("halfway", bytes=2048)
 ///     work.end(bytes=4096)
 #[pyclass(frozen, subclass, module = "sa_profile")]
 pub(crate) struct AsyncSpan {
-    /// None once it has ended.
+    /// `None` after the span has ended.
     span: Mutex<Option<Recorded>>,
 }
 
 #[pymethods]
 impl AsyncSpan {
-    /// Adds args, any keywords.
+    /// Adds args, given as keywords.
     #[pyo3(signature = (**args))]
     fn arg(&self, args: Option<&Bound<'_, PyDict>>) {
-        let text = Scratch::of(args); // before the lock: it may run code
+        let text = Scratch::of(args); // before locking, because encoding may run Python code
         if let Some(span) = self.lock().as_mut() {
             span.raw(&text.0);
         }
     }
 
-    /// Ends it, with more args, any keywords; a second time does nothing.
+    /// Ends the span and adds args, given as keywords. A second call does nothing.
     #[pyo3(signature = (**args))]
     fn end(&self, args: Option<&Bound<'_, PyDict>>) {
         self.end_with(&Scratch::of(args).0);
     }
 
-    /// An instant on the span's row, of now or of another time.
+    /// Records an instant on the span's track, now or at a given time.
     ///
     /// Arguments:
     ///     name: what happened.
     ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    ///     ts_ns: when, in ns of `CLOCK_MONOTONIC`; now by default.
+    ///     ts_ns: the time, in ns of `CLOCK_MONOTONIC`, by default now.
     ///     args: any other keywords.
     #[pyo3(
         signature = (name, /, *, cat=None, level=None, ts_ns=None, **args),
@@ -72,7 +72,7 @@ impl AsyncSpan {
         })
     }
 
-    /// Whether it is being recorded: worth computing costly args for.
+    /// Returns true if the span is recorded, so that costly args are worth computing.
     fn is_recording(&self) -> bool {
         self.lock().as_ref().is_some_and(Recorded::is_recording)
     }
@@ -104,7 +104,7 @@ impl AsyncSpan {
         }
     }
 
-    /// Ends it with the args in `text`.
+    /// Ends the span with the args in `text`.
     pub(crate) fn end_with(&self, text: &[u8]) {
         let ended = self.lock().take();
         if let Some(mut span) = ended {
@@ -112,14 +112,14 @@ impl AsyncSpan {
         }
     }
 
-    /// Returns its row, for what lasted since `start_ns`, if that is recorded and fits there.
+    /// Returns the span's track for an event that began at `start_ns`, if the span is recorded and the event fits there.
     pub(crate) fn row_since(&self, start_ns: u64) -> Option<Track> {
         self.lock()
             .as_ref()
             .and_then(|span| span.row_since(start_ns))
     }
 
-    /// An instant on its row; once it has ended, on that of the running code. Where that has none, the instant is of now.
+    /// Writes an instant on the span's track or, after the span has ended, on the track of the running code. On a thread's own track, `ts_ns` is ignored and the time is now.
     pub(crate) fn write_instant(
         &self,
         name: &Bound<'_, PyAny>,
@@ -148,26 +148,26 @@ impl AsyncSpan {
     }
 }
 
-/// A request under way: an async span whose events carry its id::
+/// An open request: an async span whose events carry the request's id::
 ///
 ///     request = sa_profile.request("cmpl-1", prompt_tokens=12)
 ///     request.instant("first_token")
 ///     request.end(reason="stop")
 #[pyclass(frozen, extends = AsyncSpan, module = "sa_profile")]
 pub(crate) struct Request {
-    /// The id, as text.
+    /// The request id, as text.
     #[pyo3(get)]
     request_id: Py<PyString>,
 }
 
 #[pymethods]
 impl Request {
-    /// An instant of the request, on its row.
+    /// Records an instant of the request, on its track.
     ///
     /// Arguments:
     ///     name: what happened.
     ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    ///     ts_ns: when, in ns of `CLOCK_MONOTONIC`; now by default.
+    ///     ts_ns: the time, in ns of `CLOCK_MONOTONIC`, by default now.
     ///     args: any other keywords.
     #[pyo3(
         signature = (name, /, *, cat=None, level=None, ts_ns=None, **args),
@@ -204,7 +204,7 @@ fn push_request(
     }
 }
 
-/// Begins a span on this lane, or on one of its own.
+/// Opens a span on this lane, or on its own lane.
 pub(crate) fn open(
     name: &Bound<'_, PyAny>,
     (category, level): (&str, Level),
@@ -220,12 +220,12 @@ pub(crate) fn open(
     Ok(event.open_on_lane(None, lane, event.unkept_texts().as_ref()))
 }
 
-/// Begins a span on a lane of its own, which any thread or task may end.
+/// Opens a span on its own lane. Any thread or task may end it.
 ///
 /// Arguments:
 ///     name: what takes the time.
 ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-///     lane: the name of the row, which gets " (async)" added: a text, an int or a UUID. Spans of one lane that overlap get a row each.
+///     lane: name of the lane, to which " (async)" is added: a str, an int or a UUID. If spans of one lane overlap, each gets a track.
 ///     args: any other keywords.
 ///
 /// An example::
@@ -253,10 +253,10 @@ pub(crate) fn async_span(
     Ok(AsyncSpan::of(span))
 }
 
-/// Begins the span of a request, on a lane of its own, which any thread or task may end.
+/// Opens the span of a request on its own lane. Any thread or task may end it.
 ///
 /// Arguments:
-///     request_id: a text, an int or a UUID; the span and its instants carry it as text.
+///     request_id: a str, an int or a UUID. The span and its instants carry it as text.
 ///     name: of the span, `"request"` by default.
 ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
 ///     args: any other keywords.

@@ -1,14 +1,14 @@
-//! A value that attached threads share, under the lock that they hold already.
+//! A value that attached threads share, protected by the GIL.
 
 use std::cell::RefCell;
 
 use pyo3::prelude::*;
 
-/// A value behind the interpreter's lock: to take another one would cost a tenth of a call that records nothing.
+/// A value protected by the GIL, which the caller holds anyway. A further lock would add a tenth to the cost of a call that records nothing.
 pub(crate) struct Attached<T>(RefCell<T>);
 
-// SAFETY: the value and its flag are touched in `with` alone, by an attached thread. The module asks for the interpreter's lock and for one interpreter, so there is one such
-// thread at a time; where `act` lets another one in, the flag stands.
+// SAFETY: the value and the flag are only accessed in `with`, by a thread attached to the interpreter. The module requires the GIL and supports one interpreter, so only one
+// thread is attached at a time. If `act` releases the GIL, the flag is still set.
 unsafe impl<T: Send> Sync for Attached<T> {}
 
 impl<T> Attached<T> {
@@ -16,7 +16,7 @@ impl<T> Attached<T> {
         Attached(RefCell::new(value))
     }
 
-    /// What `act` makes of the value; `None` while another `act` is at it.
+    /// Calls `act` with the value and returns its result. Returns `None` while another call of `act` is running.
     pub(crate) fn with<R>(&self, _py: Python<'_>, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0
             .try_borrow_mut()

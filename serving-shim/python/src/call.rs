@@ -1,4 +1,4 @@
-//! The arguments of calls that are more than a text or a dict, and what is said of calls that nothing can be done with.
+//! Arguments of calls, such as ids and integers, and warnings about misused calls.
 
 pub(crate) mod id;
 pub(crate) mod misuse;

@@ -1,4 +1,4 @@
-//! What the environment asks for, as the recorder understands it; without starting the recorder, which would make files.
+//! The recording that the environment asks for. Reading it does not start the recorder, which would create files.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -6,7 +6,7 @@ use sa_recorder::{Config, Keep, Level, host};
 
 use crate::names;
 
-/// The configuration that a process started with these variables has, or None where nothing asks for recording.
+/// Returns the configuration of a process started with these variables, or None if they do not ask for recording.
 #[pyfunction]
 pub(crate) fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     let Some(config) = Config::from_lookup(host::variable) else {

@@ -1,13 +1,13 @@
-//! One recorder for a process that imports the package under several names. Each copy of the package brings a copy of this library, with
-//! statics of its own. The first one that is imported offers what it has, and the others pass that on.
+//! Makes all copies of the package in a process share one recorder. If the package is imported under several names, each copy loads a copy of this library with
+//! its own statics. The first copy publishes its module in `sys`, and the others take over the contents of that module.
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Where in `sys` the first one stands.
+/// Attribute of `sys` that holds the first copy.
 const FIRST: &str = "_sa_profile_extension";
-/// Another version may mean something else by the same names.
+/// Version of this copy. In another version, the same names may mean something else.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Replaces this module's contents with those of the first copy in the process. Returns false if the process has no copy of this version.
@@ -23,7 +23,7 @@ pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     let own = module.dict();
     let offered = first.getattr("__dict__")?.cast_into::<PyDict>()?;
     for (name, value) in offered.iter() {
-        let is_of_module = name.to_string().starts_with("__"); // its own name, spec and file
+        let is_of_module = name.to_string().starts_with("__"); // the module's own name, spec and file
         if !is_of_module || !own.contains(&name)? {
             own.set_item(name, value)?;
         }
@@ -31,12 +31,12 @@ pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// Offers the module to others of the process.
+/// Publishes this module for other copies in the process.
 pub(crate) fn offer(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", VERSION)?;
     let sys = module.py().import(intern!(module.py(), "sys"))?;
     match sys.hasattr(FIRST)? {
-        true => Ok(()), // of another version
+        true => Ok(()), // a copy of another version
         false => sys.setattr(FIRST, module),
     }
 }

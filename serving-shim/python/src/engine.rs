@@ -1,4 +1,4 @@
-//! What hooks into an engine ask of its objects in each step, without code of Python for each request or token.
+//! Reads an engine's objects in each step for the hooks, without running Python code for each request or token.
 
 pub(crate) mod front;
 pub(crate) mod http;

@@ -1,4 +1,4 @@
-//! One event as a call describes it, and how it is written.
+//! An event as a call describes it, and how it is written.
 
 use pyo3::prelude::*;
 use sa_recorder::{Args, AsyncSpan, Level, Recorder, SpanGuard, Track, site_counter, site_instant};
@@ -53,7 +53,7 @@ impl<'a, 'py> Event<'a, 'py> {
         guard
     }
 
-    /// Opens a span on a lane, given its texts if they are not kept. Runs nothing of Python.
+    /// Opens a span on a lane. `texts` are needed if the names are not interned. Runs no Python code.
     pub(crate) fn open_on_lane(
         &self,
         parent: Option<&AsyncSpan>,
@@ -70,7 +70,7 @@ impl<'a, 'py> Event<'a, 'py> {
         }
     }
 
-    /// Category and name, if they are not kept.
+    /// Returns category and name if they are not interned.
     pub(crate) fn unkept_texts(&self) -> Option<(String, String)> {
         matches!(self.named, Named::Unkept(_)).then(|| self.texts())
     }
@@ -85,14 +85,14 @@ impl<'a, 'py> Event<'a, 'py> {
         Recorder::get().instant(self.level(), &category, &name, &args);
     }
 
-    /// Writes an instant on a row.
+    /// Writes an instant on a track.
     pub(crate) fn instant_on_row(&self, row: Track, ts_ns: u64) {
         let (category, name) = self.texts();
         let args = Args::from_text(self.args.to_vec());
         row.instant(self.level(), &category, &name, ts_ns, &args);
     }
 
-    /// Writes a counter; the args are its series.
+    /// Writes a counter, whose series are the args.
     pub(crate) fn counter(&self) {
         if let Named::Site(site) = self.named {
             return site_counter(site, |args| args.raw(self.args));
@@ -101,7 +101,7 @@ impl<'a, 'py> Event<'a, 'py> {
         Recorder::get().counter(self.level(), &self.texts().1, &args);
     }
 
-    /// Category and name.
+    /// Returns category and name.
     pub(crate) fn texts(&self) -> (String, String) {
         let category = names::category_text(self.category).unwrap_or_default();
         let name = names::text("name", self.name).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the interpreter does without a call of ours: imports, garbage collections, and what its threads run.
+//! Records what the interpreter does by itself: imports, garbage collections, and what its threads run.
 
 pub(crate) mod calls;
 pub(crate) mod garbage;
@@ -13,8 +13,8 @@ use sa_recorder::{Args, Level, duration};
 use crate::session::is_to_begin;
 use crate::start;
 
-/// Records a span of the interpreter's own work on the calling thread, with the time at which it began and how long it took. It is never the first event: which process is the run's main
-/// one is for the program to decide.
+/// Records a span of the interpreter's own work on the calling thread, from its start time and its duration. It is never a process's first event, because the program decides which process
+/// becomes the run's main one.
 fn record_span(
     py: Python<'_>,
     name: &str,

@@ -1,5 +1,5 @@
-//! Which spans are open on which lane. A span begins and ends on the lane of the code that runs: the asyncio task, else the thread. What is known of an open span lies here and not in its
-//! object, so that threads, tasks and recursion may share one.
+//! The spans that are open on each lane. A span begins and ends on the lane of the running code: the asyncio task if there is one, otherwise the thread. The state of an open span is stored
+//! here and not in its object, so that threads, tasks and recursion can share an object.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,23 +13,23 @@ use crate::call::misuse;
 use crate::event::Event;
 use crate::{start, task, tasks};
 
-/// Who opened a span: the address of its object, [`BEGUN`] for a call without one.
+/// Identifies what opened a span: the address of its object, or [`BEGUN`] for a call without an object.
 pub(crate) type Owner = usize;
-/// The owner of spans that a call began.
+/// Owner of spans that were opened by `begin`.
 pub(crate) const BEGUN: Owner = 0;
-/// How often [`BEGUN`] spans began that nobody remembers.
+/// Number of unrecorded [`BEGUN`] spans that are not on any lane.
 pub(crate) static BEGUN_MISSED: Missed = Missed::new(0);
 
-/// How often an owner's spans began unrecorded where nothing recorded was open: nobody remembers them, and their ends must end nothing.
+/// Number of an owner's spans that began unrecorded while no recorded span was open. They are not on any lane, and their ends must not end other spans.
 pub(crate) type Missed = AtomicU32;
 
-/// The spans open on one thread outside of tasks.
+/// Spans that are open on one thread, outside of tasks.
 #[derive(Default)]
 struct ThreadLane(Vec<(Owner, SpanGuard)>);
 
 impl Drop for ThreadLane {
     fn drop(&mut self) {
-        // The thread ends with spans open: the recorder shows them as unfinished.
+        // The thread has ended, so these spans stay open and the recorder shows them as unfinished.
         self.0.drain(..).for_each(std::mem::forget);
     }
 }
@@ -37,9 +37,9 @@ impl Drop for ThreadLane {
 /// How a span ends.
 #[derive(Clone, Copy)]
 pub(crate) struct End<'a> {
-    /// Args beside those it has.
+    /// Args to add to the span's.
     pub(crate) args: &'a [u8],
-    /// By the recorder's clock; `None` for now.
+    /// End time by the recorder's clock, or `None` for now.
     pub(crate) ns: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
     }
 }
 
-/// Leaves the args from byte `kept` on out of the line of the span that this owner has just opened: they are known while it is open. In a task all of them are in its line.
+/// Leaves args from byte `kept` on out of the line of the span that this owner has just opened, so that they are only visible while it is open. Has no effect in a task, where the line contains all args.
 pub(crate) fn keep_args(owner: Owner, kept: usize) {
     with_thread(|lane| {
         if let Some((_, guard)) = lane.last_mut().filter(|(of, _)| *of == owner) {
@@ -73,7 +73,7 @@ pub(crate) fn keep_args(owner: Owner, kept: usize) {
     });
 }
 
-/// Remembers a span that is not recorded above one that is, so that each end finds its beginning; whether there was one.
+/// Adds an unrecorded span on top of a recorded one, so that each end finds its beginning. Returns false if no recorded span is open.
 fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     if tasks::are_open()
         && let Some(task) = task::current(py)
@@ -90,12 +90,12 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     remembered.unwrap_or(false)
 }
 
-/// Ends the innermost span of this owner on the lane of the running code now, with more args.
+/// Ends the innermost span of this owner on the lane of the running code now, and adds args.
 pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
     exit_at(py, owner, missed, End { args, ns: None });
 }
 
-/// Ends the innermost span of this owner on the lane of the running code. One that was opened in another task is found there: an async generator may be
+/// Ends the innermost span of this owner on the lane of the running code. If the span was opened in another task, it is found there: an async generator may be
 /// closed from anywhere.
 pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) {
     if exit_here(py, owner, missed, end) {
@@ -108,9 +108,9 @@ pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_
     }
 }
 
-/// The same for code that cannot have begun elsewhere, or not at all; whether there was one.
+/// Does the same for code whose span is on the current lane or does not exist. Returns true if there was a span.
 pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) -> bool {
-    // Most ends, recorded or not, need not ask which task runs: the answer would change nothing.
+    // Most ends, recorded or not, skip the question which task is running, because the answer would change nothing.
     if !tasks::are_open() && (missed.load(Ordering::Relaxed) == 0 || !is_open_on_thread(owner)) {
         return exit_thread(owner, end) || take_missed(missed);
     }
@@ -125,7 +125,7 @@ pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<
     }
 }
 
-/// Says that nothing was begun, unless nothing is recorded, or the begun one may have been the parent's.
+/// Warns about an end without a begin, unless nothing is recorded or the parent process may have opened the span.
 #[cold]
 fn end_without_begin(py: Python<'_>) {
     if Recorder::get().levels() != Levels::NONE && !tasks::were_forgotten() {
@@ -133,7 +133,7 @@ fn end_without_begin(py: Python<'_>) {
     }
 }
 
-/// Whether this may be the code of a task that is gone: its coroutine is closed amid whatever code runs.
+/// Returns true if this may be code of a task that no longer exists: its coroutine is closed while other code runs.
 fn is_of_gone(py: Python<'_>) -> bool {
     tasks::are_gone() && is_closing(py)
 }
@@ -145,7 +145,7 @@ fn is_closing(py: Python<'_>) -> bool {
         std::ptr::null_mut(),
         std::ptr::null_mut(),
     );
-    // SAFETY: the thread is attached; the pointers are to places for new references or null.
+    // SAFETY: the thread is attached. The pointers are to places for new references or null.
     unsafe { ffi::PyErr_GetExcInfo(&raw mut kind, &raw mut value, &raw mut traceback) };
     let [kind, _value, _traceback] = [kind, value, traceback].map(|object| {
         // SAFETY: a new reference, or null.
@@ -154,7 +154,7 @@ fn is_closing(py: Python<'_>) -> bool {
     kind.is_some_and(|kind| kind.is(py.get_type::<PyGeneratorExit>()))
 }
 
-/// The row of the task that runs, if it has one, for what lasted since `start_ns`.
+/// Returns the track of the running task, if it has one, for an event that began at `start_ns`.
 pub(crate) fn task_row(py: Python<'_>, start_ns: u64) -> Option<Track> {
     if !tasks::are_open() {
         return None;
@@ -162,7 +162,7 @@ pub(crate) fn task_row(py: Python<'_>, start_ns: u64) -> Option<Track> {
     tasks::row_since(&task::current(py)?, start_ns)
 }
 
-/// Whether the end is that of a span nobody remembers.
+/// Decrements the count if it is not 0. Returns true if it did, because the end then belongs to a span that is on no lane.
 fn take_missed(missed: &Missed) -> bool {
     let one_less = |count: u32| count.checked_sub(1);
     let taken = missed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
@@ -179,14 +179,14 @@ fn exit_thread(owner: Owner, end: End<'_>) -> bool {
         return false;
     };
     if end.args.is_empty() && end.ns.is_none() {
-        drop(guard); // now
+        drop(guard); // ends it now
     } else {
         guard.end_with(end.ns.unwrap_or_else(now_ns), end.args);
     }
     true
 }
 
-/// The innermost span of this owner that is open on the thread, which it is no more.
+/// Removes and returns the innermost span of this owner that is open on the thread.
 fn take_thread(owner: Owner) -> Option<SpanGuard> {
     let taken = with_thread(|lane| {
         let at = position(lane, owner)?;
@@ -213,12 +213,12 @@ pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
     });
 }
 
-/// Where the innermost span of an owner stands; mostly it is the last.
+/// Returns the index of an owner's innermost span, which is usually the last span.
 pub(crate) fn position<T>(lane: &[(Owner, T)], owner: Owner) -> Option<usize> {
     lane.iter().rposition(|(other, _)| *other == owner)
 }
 
-/// `None` where the thread has ended, or from what is being done with its spans.
+/// Calls `act` with the thread's spans. Returns `None` if the thread has ended, or if `act` is running already.
 fn with_thread<R>(act: impl FnOnce(&mut Vec<(Owner, SpanGuard)>) -> R) -> Option<R> {
     THREAD
         .try_with(|lane| Some(act(&mut lane.try_borrow_mut().ok()?.0)))

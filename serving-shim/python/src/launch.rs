@@ -1,4 +1,4 @@
-//! Launches of kernels, timed on the host and on the device.
+//! Kernel launches, timed on the host and on the device.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -11,12 +11,12 @@ use crate::call::whole;
 use crate::point::text_of;
 use crate::{names, start, value};
 
-/// Launches under way on a thread: a launch is begun and ended by one.
+/// A launch in progress on a thread. The same thread begins and ends a launch.
 struct Open {
     owner: usize,
-    /// Of which process: what a fork copied is the parent's.
+    /// Identifies the process, because a launch that a fork copied belongs to the parent.
     generation: u32,
-    /// Left as it is when its thread ends without it: then nothing may be asked of the device's runtime any more.
+    /// Not dropped if the thread ends during the launch, because the device's runtime must not be called any more at that point.
     timed: ManuallyDrop<Timed>,
 }
 
@@ -24,7 +24,7 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The launch that a `with` block makes into a stream: what `launch_timed` returns.
+/// Times the launch in a `with` block. Returned by `launch_timed`.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Launch {
     name: String,
@@ -58,7 +58,7 @@ impl Launch {
         slf
     }
 
-    /// An exception in the block counts as a launch that failed.
+    /// Ends the launch. An exception in the block counts as a failed launch.
     #[pyo3(signature = (kind=None, value=None, traceback=None, /))]
     fn __exit__(
         slf: &Bound<'_, Self>,
@@ -89,12 +89,12 @@ fn add_args(timed: &mut Timed, args: &Bound<'_, PyDict>) {
     }
 }
 
-/// Times the launch that a `with` block makes: on the host, and between two events in the stream.
+/// Times the launch in a `with` block: on the host, and between two events in the stream.
 ///
 /// Arguments:
-///     name: the kernel.
-///     stream: the address of the stream, 0 for the default one.
-///     grid: blocks of the launch, 0 if that is not known.
+///     name: the kernel's name.
+///     stream: the address of the stream, or 0 for the default stream.
+///     grid: the number of blocks of the launch, or 0 if it is unknown.
 ///     args: any other keywords.
 ///
 /// An example::
@@ -120,12 +120,12 @@ pub(crate) fn launch_timed(
     })
 }
 
-/// Records a launch whose runtime has measured both wall times itself.
+/// Records a launch whose wall times the runtime has measured itself.
 ///
 /// Arguments:
-///     name: the kernel.
-///     host_wall_ns, device_wall_ns: how long it took on the host and on the device, in ns.
-///     host_start_ns: when it began on the host, in ns of `CLOCK_MONOTONIC`; by default it ends now.
+///     name: the kernel's name.
+///     host_wall_ns, device_wall_ns: its duration on the host and on the device, in ns.
+///     host_start_ns: its start on the host, in ns of `CLOCK_MONOTONIC`. By default it ends now.
 ///     device: the number of the device.
 ///     args: any other keywords.
 ///

@@ -1,10 +1,10 @@
-//! The extension of the Python package `sa_profile`: the recorder for Python.
+//! The native extension of the Python package `sa_profile`: the recorder for Python.
 //!
-//! **Data flow.** A call's keywords become JSON text at once (`scratch`, `value`). Its name finds the text that all events of that name share (`names`).
-//! A span begins and ends on the lane of the running code (`lane`), which is the thread or the asyncio task (`task`, `tasks`). The recorder does the
+//! **Data flow.** A call's keywords are encoded to JSON text at once (`scratch`, `value`). All events of one name share an interned text (`names`).
+//! A span begins and ends on the lane of the running code (`lane`): the thread or the asyncio task (`task`, `tasks`). The recorder does the
 //! rest.
 //!
-//! **Locks.** No code of Python runs while a lock of ours is held, since it could come back here. The interpreter's own lock is held throughout,
+//! **Locks.** No Python code runs while one of our locks is held, because it could call back into this library. The GIL is held throughout,
 //! except while files are written.
 #![expect(
     unsafe_code,
@@ -36,7 +36,7 @@ mod value;
 
 use pyo3::pymodule;
 
-// `attached` stands on it.
+// `attached` relies on the GIL.
 #[pymodule(gil_used = true)]
 mod _sa_profile {
     use pyo3::prelude::*;
@@ -95,12 +95,12 @@ mod _sa_profile {
         task::name_coroutines,
     };
 
-    /// Makes the module offer what the first one of the process does, if there is one.
+    /// Makes the module share the contents of the process's first copy, if there is one.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         if !copies::adopt(module)? {
             crate::session::note_variables();
-            // Drop-in modules: each copy of the package adds its own.
+            // Modules of the drop-in: each copy of the package adds its own.
             module.add("recorders", PyList::empty(module.py()))?;
             copies::offer(module)?;
         }

@@ -1,4 +1,4 @@
-//! The merge: for the drop-in profiler lines as they stand, else the trace that `trace-merge` makes.
+//! Merging: verbatim lines for the drop-in profiler, or the same trace that `trace-merge` writes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use trace_merge::{Error, Mode, Options, Output, Runs};
 
-/// Merges the fragments of a folder; the number of events in the trace. The interpreter's lock is not held meanwhile.
+/// Merges the fragments of a folder without holding the GIL. Returns the number of events in the trace.
 #[pyfunction]
 #[pyo3(signature = (fragments, trace, /))]
 pub(crate) fn merge(py: Python<'_>, fragments: PathBuf, trace: PathBuf) -> PyResult<u64> {
     py.detach(|| merge_into(fragments, &trace)).map_err(raised)
 }
 
-/// Merges run directories, fragments and other traces, into `trace` or the run directory's `trace.json`; the report as JSON and in words.
+/// Merges run directories, fragments and other traces into `trace`, by default the run directory's `trace.json`. Returns the report as JSON and as text.
 #[pyfunction]
 #[pyo3(signature = (paths, trace, /))]
 pub(crate) fn merge_report(
@@ -50,7 +50,7 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
-/// The error as Python's own functions raise it, with its number and path.
+/// Converts an error to the exception that Python's own functions raise, with its number and path.
 fn raised_of_file(path: &Path, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => PyOSError::new_err((number, error.to_string(), path.to_owned())),

@@ -1,4 +1,4 @@
-//! Level, category and name of events, as a call names them → what the recorder pastes into a line.
+//! Converts the level, category and name of a call to the recorder's interned texts.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,18 @@ use sa_recorder::{Level, Site};
 
 use crate::attached::Attached;
 
-/// Names that were used last, by the identity of their objects: those of one call site are the same each time.
+/// Number of recently used names that are cached by the identity of their objects. The objects of one call site are the same each time.
 const REMEMBERED: usize = 512;
 
-/// Category of events that name none.
+/// Category of events without a category.
 pub(crate) const DEFAULT_CATEGORY: &str = "e2e";
 
-/// What events of one name share.
+/// The interned text of events with the same name, or their level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Named {
-    /// Its text is made.
+    /// Interned text.
     Site(&'static Site),
-    /// There were too many names to keep them all.
+    /// Not interned, because there were too many names.
     Unkept(Level),
 }
 
@@ -56,7 +56,7 @@ impl Remembered {
 static RECENT: Attached<[Option<Remembered>; REMEMBERED]> =
     Attached::new([const { None }; REMEMBERED]);
 
-/// What is known of events of this name.
+/// Returns the interned text for events of this name.
 pub(crate) fn named(
     level: Level,
     category: Option<&Bound<'_, PyAny>>,
@@ -73,7 +73,7 @@ pub(crate) fn named(
     }
 }
 
-/// Where a name is remembered.
+/// Returns the index of a name in the cache.
 fn place(name: &Bound<'_, PyAny>) -> usize {
     (name.as_ptr().addr() >> 4) % REMEMBERED
 }
@@ -95,16 +95,16 @@ fn look_up(
         site,
     };
     let replaced = RECENT.with(name.py(), |recent| recent[place(name)].replace(remembered));
-    drop(replaced); // after the look: dropping an object may run code
+    drop(replaced); // outside `with`, because dropping an object may run code
     Ok(Named::Site(site))
 }
 
-/// The category's text, by default that of the level `e2e`.
+/// Returns the text of a category, by default `e2e`.
 pub(crate) fn category_text(category: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     self::category(category, DEFAULT_CATEGORY).map(Cow::into_owned)
 }
 
-/// The text of a str.
+/// Returns the text of a str argument.
 pub(crate) fn text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let string = object.cast::<PyString>().map_err(|_| {
         let found = object.get_type();
@@ -113,7 +113,7 @@ pub(crate) fn text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow
     Ok(string.to_string_lossy())
 }
 
-/// The text of a category that may be left out.
+/// Returns the text of an optional category.
 pub(crate) fn category<'a>(
     category: Option<&'a Bound<'_, PyAny>>,
     default: &'static str,
@@ -121,12 +121,12 @@ pub(crate) fn category<'a>(
     category.map_or(Ok(Cow::Borrowed(default)), |category| text("cat", category))
 }
 
-/// The level that an argument names, by default `e2e`.
+/// Returns the level that an argument names, by default `e2e`.
 pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
     word.map_or(Ok(Level::E2e), |word| level_of(&text("level", word)?))
 }
 
-/// The level of this name.
+/// Parses the name of a level.
 pub(crate) fn level_of(word: &str) -> PyResult<Level> {
     let levels = [Level::E2e, Level::Kernel, Level::Verbose];
     let is_named = |level: &Level| word.trim().eq_ignore_ascii_case(level_name(*level));
@@ -138,7 +138,7 @@ pub(crate) fn level_of(word: &str) -> PyResult<Level> {
     }
 }
 
-/// The level's name.
+/// Returns the name of a level.
 pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::E2e => "e2e",

@@ -1,4 +1,4 @@
-//! Events without an extent of their own: instants, counters, flows, and spans told afterwards.
+//! Events without an open state: instants, counters, flows, and spans that are recorded afterwards.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -12,10 +12,10 @@ use crate::event::Event;
 use crate::scratch::Scratch;
 use crate::{lane, names, start, value};
 
-/// As the start of what takes no time: it fits on any row.
+/// Start time for events without a duration. It fits on any track.
 pub(crate) const NOW: u64 = u64::MAX;
 
-/// A point in time, on the row of the running code.
+/// Records an instant on the track of the running code.
 ///
 /// Arguments:
 ///     name: what happened.
@@ -45,7 +45,7 @@ pub(crate) fn instant(
     Ok(())
 }
 
-/// Writes an instant on the row of the running code.
+/// Writes an instant on the track of the running code.
 pub(crate) fn tell_instant(event: &Event<'_, '_>) {
     match lane::task_row(event.py(), NOW) {
         Some(row) => event.instant_on_row(row, now_ns()),
@@ -53,12 +53,12 @@ pub(crate) fn tell_instant(event: &Event<'_, '_>) {
     }
 }
 
-/// Numbers over time, drawn as a graph.
+/// Records numbers over time, which viewers draw as a graph.
 ///
 /// Arguments:
 ///     name: what is counted.
 ///     level: level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-///     series: a number for each keyword; a truth counts as 0 or 1. What is not a finite number is left out and counted, and stderr gets one line about it.
+///     series: a number for each keyword. A bool counts as 0 or 1. A value that is not a finite number is left out and counted, and stderr gets one line about it.
 ///
 /// An example::
 ///
@@ -91,7 +91,7 @@ pub(crate) fn push_series(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bo
     }
 }
 
-/// Writes a counter with these series, if there are any.
+/// Writes a counter with these series. Without series it writes nothing.
 pub(crate) fn tell_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8]) -> PyResult<()> {
     if series.is_empty() {
         return Ok(());
@@ -102,15 +102,15 @@ pub(crate) fn tell_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8])
     Ok(())
 }
 
-/// An event of a flow: an arrow from the span that encloses its start to those around its steps and its end.
+/// Records an event of a flow: an arrow from the span around its start to the spans around its steps and its end.
 ///
 /// Arguments:
-///     name: what the arrow is called.
-///     id: which arrow it is. A text or a UUID means the same in every process, an int from 0 to 2**64 - 1 only in this one.
+///     name: name of the arrow.
+///     id: identifies the arrow. A str or a UUID is the same arrow in every process, an int from 0 to 2**64 - 1 only in this process.
 ///     phase: `"start"`, `"step"` or `"end"`.
 ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-///     global_: whether an int means the same in every process too.
-///     ts_ns: when, in ns of `CLOCK_MONOTONIC`; now by default.
+///     global_: true if an int is the same arrow in every process too.
+///     ts_ns: the time, in ns of `CLOCK_MONOTONIC`, by default now.
 ///
 /// An example::
 ///
@@ -150,7 +150,7 @@ pub(crate) fn flow(
     Ok(())
 }
 
-/// Writes an event of a flow on the row of the running code.
+/// Writes an event of a flow on the track of the running code.
 pub(crate) fn tell_flow(
     py: Python<'_>,
     level: Level,
@@ -170,7 +170,7 @@ pub(crate) fn tell_flow(
     }
 }
 
-/// The phase of this name.
+/// Parses the name of a phase.
 pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     match &*names::text("phase", phase)? {
         "start" => Ok(FlowPhase::Start),
@@ -182,7 +182,7 @@ pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     }
 }
 
-/// A text stands for the same flow in every process, and so does a UUID.
+/// Converts an object to a flow id. A text or a UUID is the same flow in every process.
 pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     let number = match id::of("id", id)? {
         Id::Text(text) => return Ok(FlowId::of(&text.to_string_lossy())),
@@ -200,12 +200,12 @@ pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     })
 }
 
-/// A span that has ended already, on the row of the running code.
+/// Records a span that has already ended, on the track of the running code.
 ///
 /// Arguments:
 ///     name: what took the time.
-///     dur_ns: how long, in ns; below 0 counts as 0.
-///     start_ns: when it began, in ns of `CLOCK_MONOTONIC`; by default it ends now.
+///     dur_ns: its duration in ns. Values below 0 count as 0.
+///     start_ns: its start, in ns of `CLOCK_MONOTONIC`. By default it ends now.
 ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
 ///     args: any other keywords.
 ///
@@ -238,7 +238,7 @@ pub(crate) fn duration(
     Ok(())
 }
 
-/// A span that has ended, on the row of the calling thread, whatever task runs on it.
+/// Records a span that has already ended on the calling thread's track, even if a task is running on the thread.
 #[pyfunction]
 #[pyo3(signature = (name, cat, start_ns, dur_ns, args, /))]
 pub(crate) fn thread_duration(
@@ -256,7 +256,7 @@ pub(crate) fn thread_duration(
     }
 }
 
-/// Writes a span that has ended on the row of the running code.
+/// Writes a span that has already ended on the track of the running code.
 pub(crate) fn tell_duration(
     py: Python<'_>,
     level: Level,
@@ -273,7 +273,7 @@ pub(crate) fn tell_duration(
     }
 }
 
-/// The args that a dict holds.
+/// Encodes the args in a dict.
 pub(crate) fn text_of(dict: Option<&Bound<'_, PyDict>>) -> Args {
     Args::from_text(std::mem::take(&mut Scratch::of(dict).0))
 }

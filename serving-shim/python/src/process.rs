@@ -1,4 +1,4 @@
-//! What belongs to the process: its names, its run, bringing everything into the fragment.
+//! Functions about the process: its names, its run and its fragment.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use crate::point::text_of;
 use crate::task::modules;
 use crate::{names, session, start, tasks};
 
-/// Names the process in the trace; a later name renames it.
+/// Sets the name of the process in the trace. A later call renames it.
 ///
 /// Arguments:
 ///     name: the name.
@@ -24,7 +24,7 @@ use crate::{names, session, start, tasks};
 #[pyo3(signature = (name, /))]
 pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     let text = names::text("name", name)?;
-    // One that is paused has a name too: `sa-profile status` shows it.
+    // A paused process has a name too, which `sa-profile status` shows.
     if Recorder::get().levels() != Levels::NONE || Recorder::get().fragment().is_some() {
         start::mark_named();
         start::prepare_thread(name.py());
@@ -42,7 +42,7 @@ pub(crate) fn engine_settings(settings: &Bound<'_, PyDict>) {
     }
 }
 
-/// Names the calling thread in the trace. A thread that Python started has its name there already.
+/// Sets the name of the calling thread in the trace. A thread that Python started already has its Python name there.
 ///
 /// Arguments:
 ///     name: the name.
@@ -61,7 +61,7 @@ pub(crate) fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether anything is recorded, or events of a level. To ask starts nothing.
+/// Returns true if anything is recorded, or events of this level. The call starts nothing.
 #[pyfunction]
 #[pyo3(signature = (level=None))]
 pub(crate) fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
@@ -72,7 +72,7 @@ pub(crate) fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     }
 }
 
-/// The levels that are recorded, of `"e2e"`, `"kernel"` and `"verbose"`.
+/// Returns the set of recorded levels, out of `"e2e"`, `"kernel"` and `"verbose"`.
 ///
 /// An example::
 ///
@@ -84,7 +84,7 @@ pub(crate) fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
     PyFrozenSet::new(py, on.map(names::level_name))
 }
 
-/// The time as events have it: ns of `CLOCK_MONOTONIC`.
+/// Returns the current time as events have it: in ns of `CLOCK_MONOTONIC`.
 ///
 /// An example::
 ///
@@ -96,7 +96,7 @@ pub(crate) fn now_ns() -> u64 {
     sa_recorder::now_ns()
 }
 
-/// Brings everything recorded so far into the fragment. The recorder does that by itself four times a second.
+/// Writes everything recorded so far to the fragment. The recorder does that by itself four times a second.
 ///
 /// An example::
 ///
@@ -107,7 +107,7 @@ pub(crate) fn flush(py: Python<'_>) {
     py.detach(|| Recorder::get().flush());
 }
 
-/// Events lost so far in this process.
+/// Returns the number of events lost so far in this process.
 ///
 /// An example::
 ///
@@ -118,7 +118,7 @@ pub(crate) fn dropped() -> u64 {
     Recorder::get().dropped()
 }
 
-/// Whether this is the main process of its run.
+/// Returns true if this is the main process of its run.
 ///
 /// An example::
 ///
@@ -129,7 +129,7 @@ pub(crate) fn is_main() -> bool {
     Recorder::get().is_main()
 }
 
-/// The id of the run that this process records into; None if it records nothing.
+/// Returns the id of the run that this process records into, or None if it records nothing.
 ///
 /// An example::
 ///
@@ -139,7 +139,7 @@ pub(crate) fn run() -> Option<String> {
     Recorder::get().run()
 }
 
-/// The run directory; None if this process records nothing.
+/// Returns the run directory, or None if this process records nothing.
 ///
 /// An example::
 ///
@@ -149,7 +149,7 @@ pub(crate) fn directory() -> Option<PathBuf> {
     Recorder::get().directory()
 }
 
-/// Where the merged trace belongs; None if this process records nothing.
+/// Returns the path for the merged trace, or None if this process records nothing.
 ///
 /// An example::
 ///
@@ -159,7 +159,7 @@ pub(crate) fn trace() -> Option<PathBuf> {
     Recorder::get().trace()
 }
 
-/// The path of this process's fragment; None if it records nothing.
+/// Returns the path of this process's fragment, or None if it records nothing.
 ///
 /// An example::
 ///
@@ -170,30 +170,30 @@ pub(crate) fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()
 }
 
-/// Starts a recorder that begins switched off, so that it can be switched on; any other begins with the first event.
+/// Starts the recorder if it begins switched off, so that it can be switched on. Otherwise the first event starts it.
 #[pyfunction]
 pub(crate) fn attach(py: Python<'_>) {
     if Recorder::get().levels() == Levels::NONE {
-        py.detach(|| Recorder::get().is_enabled()); // the look starts it
+        py.detach(|| Recorder::get().is_enabled()); // asking starts it
     }
 }
 
-/// The variables by which child processes find the run that this process will begin with its first event, or has begun.
+/// Returns the variables through which child processes find the run that this process has begun, or will begin with its first event.
 #[pyfunction]
 pub(crate) fn announce() -> HashMap<&'static str, OsString> {
     Recorder::get().announce().into_iter().collect()
 }
 
-/// What the child of a fork does first.
+/// Updates the state of the extension in the child of a fork.
 #[pyfunction]
 pub(crate) fn after_fork_in_child(py: Python<'_>) {
     tasks::forget();
     start::note_fork(py);
     start::prepare_again();
-    let _ = watch_multiprocessing(py); // what is in the ring is safe in any case
+    let _ = watch_multiprocessing(py); // on failure, the merge still recovers the ring
 }
 
-/// Has a child of multiprocessing finish its recording: it ends by `os._exit`, which runs no exit handler. What is in the ring then only the merge sees.
+/// Makes a child of multiprocessing finish its recording. It exits with `os._exit`, which runs no exit handlers, and events in the ring would be visible only after a merge.
 fn watch_multiprocessing(py: Python<'_>) -> PyResult<()> {
     let util = modules(py).and_then(|modules| modules.get_item("multiprocessing.util").ok()?);
     let Some(util) = util else {
@@ -204,7 +204,7 @@ fn watch_multiprocessing(py: Python<'_>) -> PyResult<()> {
         .map(drop)
 }
 
-/// What multiprocessing calls in its child once it has forgotten what its parent wanted to do last.
+/// Registers the end of the recording. multiprocessing calls this in a child after it has dropped the parent's finalizers.
 #[pyfunction]
 fn in_child_of_multiprocessing(watch: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = watch.py();

@@ -1,4 +1,4 @@
-//! Events of the drop-in profiler, whose args are a dict.
+//! Events of the drop-in profiler, whose args are in a dict.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -9,17 +9,17 @@ use crate::point::{tell_duration, tell_instant, text_of};
 use crate::scratch::Scratch;
 use crate::{names, start};
 
-/// Args of an event that has the member `args` though nothing is in it: the recorder writes it where there is any text.
+/// Args of an event that has the member `args` but nothing in it. The recorder writes the member if there is any text.
 pub(crate) const NO_ARGS: &[u8] = b" ";
 
-/// Makes an event have the member `args`.
+/// Makes an event have the member `args`, even if it is empty.
 pub(crate) fn keep_member(args: &mut Vec<u8>) {
     if args.is_empty() {
         args.extend_from_slice(NO_ARGS);
     }
 }
 
-/// An instant.
+/// Records an instant.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, /))]
 pub(crate) fn dict_instant<'py>(
@@ -39,7 +39,7 @@ pub(crate) fn dict_instant<'py>(
     Ok(())
 }
 
-/// A span that has ended already; by default just now.
+/// Records a span that has already ended, by default just now.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, dur_ns, start_ns, args, /))]
 pub(crate) fn dict_duration(
@@ -62,7 +62,7 @@ pub(crate) fn dict_duration(
     Ok(())
 }
 
-/// A record about the process, or about the thread of this id.
+/// Records metadata about the process, or about the thread with this id.
 #[pyfunction]
 #[pyo3(signature = (name, tid, args, /))]
 pub(crate) fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {

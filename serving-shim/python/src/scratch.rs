@@ -1,4 +1,4 @@
-//! The text that args are encoded into: one buffer for each thread, so that a call that only passes them on allocates nothing.
+//! Buffers for encoded args: one per thread, so that a call that only encodes them allocates nothing.
 
 use std::cell::Cell;
 
@@ -11,10 +11,10 @@ thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A buffer that grew over this is not kept.
+/// Maximum capacity of a buffer that is reused.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 
-/// An empty text for the time of one call. A call within the call gets a buffer of its own.
+/// An empty buffer for the duration of one call. A nested call gets its own buffer.
 pub(crate) struct Scratch(pub(crate) Vec<u8>);
 
 impl Scratch {
@@ -22,7 +22,7 @@ impl Scratch {
         Scratch(BUFFER.try_with(Cell::take).unwrap_or_default())
     }
 
-    /// Returns the args that a dict holds, as text.
+    /// Encodes the args in a dict.
     pub(crate) fn of(args: Option<&Bound<'_, PyDict>>) -> Scratch {
         let mut text = Scratch::take();
         if let Some(args) = args {
@@ -37,7 +37,7 @@ impl Drop for Scratch {
         let mut buffer = std::mem::take(&mut self.0);
         if buffer.capacity() <= MAX_KEPT_BYTES {
             buffer.clear();
-            let _ = BUFFER.try_with(|kept| kept.set(buffer)); // a thread that ends keeps none
+            let _ = BUFFER.try_with(|kept| kept.set(buffer)); // fails if the thread is ending
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Recording that Python begins and ends: which recording is under way, and what child processes must know of it.
+//! Recordings that Python starts and stops: the state of the current one, and the variables for child processes.
 
 mod plain;
 
@@ -13,25 +13,25 @@ use sa_recorder::{Config, Level, Levels, Recorder, host};
 use crate::interpreter::sampling;
 use crate::{names, start};
 
-/// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
+/// Number of the current session. It increases when a recording starts and when one ends. A fork does not change it, because the child continues its parent's recording.
 static SESSION: AtomicU64 = AtomicU64::new(1);
-/// Python has begun a recording, here or in the process that forked this one.
+/// True once Python has started a recording, here or in the process that forked this one.
 static IS_BEGUN: AtomicBool = AtomicBool::new(false);
-/// The last recording has ended.
+/// True once the last recording has ended.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The environment has asked for recording since the package was imported.
+/// True if the environment asked for recording when the package was imported.
 static WAS_ASKED: AtomicBool = AtomicBool::new(false);
-/// Whether anything asks for recording, once somebody has looked.
+/// Result of the check whether anything asks for recording.
 static ASKED: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const UNASKED: u8 = 1;
 const IS_ASKED: u8 = 2;
 
-/// The variables that turn recording on by being there, for the drop-in.
+/// Variables that turn recording on for the drop-in if they are set.
 const ASKING: [&str; 3] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL"];
 
-/// Whether nothing asks for recording: no variable, and no call before this one. Then nothing will be recorded before such a call.
+/// Returns true if nothing asks for recording: no variable, and no earlier call. Nothing will then be recorded before such a call.
 #[inline]
 pub(crate) fn is_unasked() -> bool {
     match ASKED.load(Ordering::Relaxed) {
@@ -40,7 +40,7 @@ pub(crate) fn is_unasked() -> bool {
     }
 }
 
-/// The answer holds once the recorder has looked as well, which the first event has it do: until then a program may set variables.
+/// Checks the variables. The answer is final only after the recorder has checked them too, at the first event. Until then a program may still set variables.
 #[cold]
 fn look_for_variables() -> bool {
     if sa_recorder::__wants(Level::E2e) {
@@ -52,7 +52,7 @@ fn look_for_variables() -> bool {
     !is_asked
 }
 
-/// Ends what is recorded and begins what these variables ask for, as if they were the environment; its number, and what was wrong, if anything.
+/// Ends the current recording and starts the one that these variables ask for, in place of the environment. Returns its number, and an error message if it failed.
 #[pyfunction]
 #[pyo3(signature = (variables, name, /))]
 pub(crate) fn start_with(
@@ -63,7 +63,7 @@ pub(crate) fn start_with(
     let name = names::text("name", name)?;
     start::mark_named();
     ASKED.store(IS_ASKED, Ordering::Relaxed);
-    close(py); // of the recording that this one follows
+    close(py); // ends the previous recording
     let started =
         py.detach(|| Recorder::start_named(&name, |name| variables.get(name).cloned()).map(drop));
     let error = started.err().map(|error| error.to_string());
@@ -77,12 +77,12 @@ pub(crate) fn start_with(
     Ok((number, error))
 }
 
-/// Ends recording in this process, for good; what was recorded is in the fragment then.
+/// Ends recording in this process for good. The fragment then contains everything that was recorded.
 ///
 /// An example::
 ///
 ///     sa_profile.finish()
-///     os._exit(0)  # runs nothing that would have done it
+///     os._exit(0)  # runs no exit handlers, which would have finished the recording
 #[pyfunction]
 pub(crate) fn finish(py: Python<'_>) {
     HAS_ENDED.store(true, Ordering::Relaxed);
@@ -91,7 +91,7 @@ pub(crate) fn finish(py: Python<'_>) {
     py.detach(|| Recorder::get().finish());
 }
 
-/// Ends recording in this process, and leaves nothing in its fragment but lines that are objects.
+/// Ends recording in this process, and removes all lines that are not JSON objects from its fragment.
 #[pyfunction]
 pub(crate) fn close(py: Python<'_>) {
     let fragment = recording();
@@ -101,44 +101,44 @@ pub(crate) fn close(py: Python<'_>) {
     }
 }
 
-/// The number of the recording under way.
+/// Returns the number of the current session.
 #[pyfunction]
 pub(crate) fn session() -> u64 {
     SESSION.load(Ordering::Relaxed)
 }
 
-/// The path of the fragment of the recording under way; in the child of a fork it begins with the question.
+/// Returns the path of the current recording's fragment. In the child of a fork, the call starts the recording.
 #[pyfunction]
 pub(crate) fn recording() -> Option<PathBuf> {
     is_under_way().then(|| Recorder::get().fragment()).flatten()
 }
 
-/// Whether a recording is under way, here or in the process that forked this one; starts nothing.
+/// Returns true if a recording is under way, here or in the process that forked this one. Starts nothing.
 #[pyfunction]
 pub(crate) fn is_under_way() -> bool {
     let is_there = IS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
     is_there && !HAS_ENDED.load(Ordering::Relaxed)
 }
 
-/// The variables by which child processes find the run; none before anything was recorded.
+/// Returns the variables through which child processes find the run. The map is empty before the first event.
 #[pyfunction]
 pub(crate) fn exports() -> HashMap<&'static str, OsString> {
     Recorder::get().exports().into_iter().collect()
 }
 
-/// A run id that nothing has.
+/// Returns a new, unique run id.
 #[pyfunction]
 pub(crate) fn new_run_id() -> String {
     sa_recorder::new_run_id()
 }
 
-/// Whether this program has rights that its caller lacks: then nothing that the environment says of recording counts.
+/// Returns true if this program has rights that its caller lacks. It then ignores the environment's settings for recording.
 #[pyfunction]
 pub(crate) fn is_privileged() -> bool {
     host::is_privileged()
 }
 
-/// Whether a variable that turns recording on is there, be it empty, and nothing is being recorded yet, nor to begin switched off, nor refused.
+/// Returns true if a variable that turns recording on is set, even to an empty text, and recording has neither started nor failed nor is to start switched off.
 #[pyfunction]
 pub(crate) fn is_to_begin() -> bool {
     let [directory, others @ ..] = ASKING.map(host::variable);
@@ -148,15 +148,15 @@ pub(crate) fn is_to_begin() -> bool {
     is_asked && !is_under_way() && !config().is_some_and(|config| config.paused || has_failed())
 }
 
-/// Whether the recorder could not begin, given that the environment asks for levels and none has begun: until it begins those are on. Where a
-/// program has set the variables since it imported the package, the recorder may have looked before, and the drop-in begins all the same.
+/// Returns true if the recorder failed to start although the environment asks for levels. Until it starts, these levels are on. If a program has set the variables after
+/// importing the package, the recorder may have checked them before, and the drop-in starts anyway.
 fn has_failed() -> bool {
     WAS_ASKED.load(Ordering::Relaxed)
         && !HAS_ENDED.load(Ordering::Relaxed)
         && Recorder::get().levels() == Levels::NONE
 }
 
-/// Notes whether the environment asks for recording now, as the package is imported.
+/// Stores whether the environment asks for recording when the package is imported.
 pub(crate) fn note_variables() {
     let was_asked = Config::from_lookup(host::variable).is_some();
     WAS_ASKED.store(was_asked, Ordering::Relaxed);

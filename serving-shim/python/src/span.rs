@@ -1,4 +1,4 @@
-//! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
+//! [`Span`]: a call site's reusable span, as a context manager and decorator.
 
 pub(crate) mod nothing;
 pub(crate) mod off;
@@ -18,9 +18,9 @@ use crate::profile::{self, NO_ARGS};
 use crate::scratch::Scratch;
 use crate::{session, tasks};
 
-/// A span that can be opened again and again, by threads, tasks and recursion at once.
+/// A span that can be opened repeatedly, and by threads, tasks and recursion at once.
 ///
-/// It holds no times: they stand on the row of the code that runs::
+/// It stores no times. They are stored with the running thread or task::
 ///
 ///     STEP = sa_profile.span("step", cat="engine")
 ///     with STEP:
@@ -30,7 +30,7 @@ pub(crate) struct Span {
     named: Named,
     name: Py<PyAny>,
     category: Option<Py<PyAny>>,
-    /// Args as text. Most spans have so few that the object holds them.
+    /// Encoded args. Most spans have so few that they fit inside the object.
     args: SmallVec<[u8; 64]>,
     /// Args that are read when the span ends.
     dict: Option<Py<PyDict>>,
@@ -57,7 +57,7 @@ impl Span {
         Span::exit(slf, kind);
     }
 
-    /// Makes a function that runs within the span.
+    /// Wraps a function so that it runs within the span.
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
         function: Bound<'py, PyAny>,
@@ -68,14 +68,14 @@ impl Span {
         within.bind(slf.py()).call1((slf, function))
     }
 
-    /// Adds args, any keywords, to the innermost open occurrence of the span in this task or thread.
+    /// Adds args, given as keywords, to the innermost open occurrence of the span in this task or thread.
     #[pyo3(signature = (**args))]
     fn arg(slf: &Bound<'_, Self>, args: Option<&Bound<'_, PyDict>>) {
         let text = Scratch::of(args);
         lane::add_args(slf.py(), slf.as_ptr().addr(), &text.0);
     }
 
-    /// What takes the time.
+    /// Name of the span.
     #[getter]
     fn name(&self, py: Python<'_>) -> Py<PyAny> {
         self.name.clone_ref(py)
@@ -104,7 +104,7 @@ impl Span {
 }
 
 impl Span {
-    /// Makes a span without args.
+    /// Creates a span without args.
     fn new(
         level: Level,
         category: Option<&Bound<'_, PyAny>>,
@@ -121,7 +121,7 @@ impl Span {
         })
     }
 
-    /// Opens it on the lane of the running code.
+    /// Opens the span on the lane of the running code.
     pub(crate) fn enter(slf: &Bound<'_, Self>) {
         let (span, py) = (slf.get(), slf.py());
         let event = Event {
@@ -133,7 +133,7 @@ impl Span {
         lane::enter(&event, slf.as_ptr().addr(), &span.missed);
     }
 
-    /// Ends it on the lane of the running code, with the type of the exception that ended it, if one did.
+    /// Ends the span on the lane of the running code, with the type of the exception that ended it, if there was one.
     pub(crate) fn exit(slf: &Bound<'_, Self>, kind: Option<&Bound<'_, PyAny>>) {
         let span = slf.get();
         let owner = slf.as_ptr().addr();
@@ -152,8 +152,8 @@ impl Span {
         lane::exit(slf.py(), owner, &span.missed, &args.0);
     }
 
-    /// Ends it by an exception that is being raised. Where that closes the coroutine of a task that is gone, nothing else says so. A coroutine that is cancelled before its
-    /// first step has no span.
+    /// Ends the span because an exception is being raised. If the exception closes the coroutine of a task that no longer exists, this is the only notification. A coroutine that is
+    /// cancelled before its first step has no span.
     pub(crate) fn exit_unwound(slf: &Bound<'_, Self>, kind: &Bound<'_, PyAny>, is_closed: bool) {
         let (span, owner) = (slf.get(), slf.as_ptr().addr());
         let mut args = Scratch::take();
@@ -168,17 +168,17 @@ impl Span {
     }
 }
 
-/// What makes a function that runs within a span.
+/// Function of the package that wraps a function in a span.
 static DECORATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Takes the package's part of decorating: the kinds of functions are Python's.
+/// Sets the function that wraps a function in a span. It is written in Python, which knows the kinds of functions.
 #[pyfunction]
 #[pyo3(signature = (within, /))]
 pub(crate) fn set_decorator(py: Python<'_>, within: Py<PyAny>) {
     let _ = DECORATOR.set(py, within); // the package may be imported under a second name
 }
 
-/// What ended a span early.
+/// Appends the arg `error`: the type of the exception that ended a span.
 pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
     let name = kind.getattr(intern!(kind.py(), "__name__"));
     let name = name
@@ -191,7 +191,7 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
     sa_recorder::Value::write(&name, args);
 }
 
-/// A span whose args are a dict that is read when it ends.
+/// Creates a span whose args are a dict that is read when it ends.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, is_drop_in, /))]
 pub(crate) fn dict_span(
@@ -208,12 +208,12 @@ pub(crate) fn dict_span(
     })
 }
 
-/// A span: a context manager and decorator, reusable by threads, tasks and recursion at once.
+/// Creates a span: a context manager and decorator that threads, tasks and recursion can share.
 ///
 /// Arguments:
 ///     name: what takes the time.
 ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-///     args: any other keywords; they are read now.
+///     args: any other keywords. They are encoded now.
 ///
 /// An example::
 ///
@@ -240,12 +240,12 @@ pub(crate) fn span(
     Ok(span)
 }
 
-/// Begins a span that `end` ends, for code that has no block.
+/// Begins a span that `end` ends, for code without a block.
 ///
 /// Arguments:
 ///     name: what takes the time.
 ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-///     args: any other keywords; they are read now.
+///     args: any other keywords. They are encoded now.
 ///
 /// An example::
 ///
@@ -269,10 +269,10 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// Ends the innermost span that `begin` began in this task or thread. If there is none, stderr gets one line about it.
+/// Ends the innermost span that `begin` opened in this task or thread. If no such span is open, stderr gets one line about it.
 ///
 /// Arguments:
-///     args: any keywords, as more args of the span.
+///     args: any keywords, added to the span's args.
 ///
 /// An example::
 ///

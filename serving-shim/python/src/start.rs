@@ -1,4 +1,4 @@
-//! What a thread does before its first event: it takes its name from Python, and its process that of multiprocessing.
+//! Prepares a thread for its first event: sets its name from Python, and the process's name from multiprocessing.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -9,32 +9,32 @@ use sa_recorder::Recorder;
 
 use crate::task::modules;
 
-/// Goes up when what threads have prepared holds no more: after a fork, and when recording begins anew.
+/// Increases when threads must prepare again: after a fork, and when a new recording starts.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
 thread_local! {
     static PREPARED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The process that has a name from the program, or from multiprocessing.
+/// Pid of the process if it has been named by the program or by multiprocessing.
 static NAMED: AtomicU32 = AtomicU32::new(0);
 
-/// The program names its process: what multiprocessing calls it does not matter then.
+/// Records that the program has named its process, so that its name in multiprocessing is not used.
 pub(crate) fn mark_named() {
     NAMED.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// Prepares the calling thread unless it is.
+/// Prepares the calling thread, unless it is prepared.
 #[inline]
 pub(crate) fn prepare_thread(py: Python<'_>) {
     let generation = generation();
     if PREPARED.get() != generation {
-        PREPARED.set(generation); // before: what follows may record
+        PREPARED.set(generation); // first, because preparing may record events
         prepare(py);
     }
 }
 
-/// Which process and recording this is, as a number that never repeats in a process or its children.
+/// Returns a number that identifies this process and recording. It never repeats in a process or its children.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
@@ -44,7 +44,7 @@ pub(crate) fn prepare_again() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// An error on the way costs a name.
+/// Names the thread and the process. On errors, a name is missing.
 #[cold]
 fn prepare(py: Python<'_>) {
     let Some(modules) = modules(py) else {
@@ -62,28 +62,28 @@ fn prepare(py: Python<'_>) {
     mark_named();
 }
 
-/// Address of the object that multiprocessing had for the process that forked this one; 0 without a fork.
+/// Address of the object that described the parent process in multiprocessing, or 0 if this process was not forked.
 static PARENTS_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes that this process was forked a moment ago, before multiprocessing makes it a process of its own.
+/// Records that this process was just forked, before multiprocessing creates an object for it.
 pub(crate) fn note_fork(py: Python<'_>) {
     let object = modules(py).and_then(current_process);
     let address = object.map_or(0, |object| object.as_ptr().addr());
     PARENTS_OBJECT.store(address, Ordering::Relaxed);
 }
 
-/// Returns the name of a process that multiprocessing started; `None` in a child that such a process forked itself. Attributes alone are read: a property is code
-/// of Python.
+/// Returns the name of a process that multiprocessing started, or `None` in a child that such a process forked itself. Reads only plain attributes, because a property would run Python
+/// code.
 pub(crate) fn name_of_child(modules: &Bound<'_, PyDict>) -> Option<String> {
     let process = current_process(modules)?;
     if process.as_ptr().addr() == PARENTS_OBJECT.load(Ordering::Relaxed) {
         return None;
     }
-    attribute(&process, "_parent_pid").filter(|pid| !pid.is_none())?; // else the main process
+    attribute(&process, "_parent_pid").filter(|pid| !pid.is_none())?; // the main process has none
     attribute(&process, "_name")?.extract().ok()
 }
 
-/// Returns what multiprocessing has for this process, if it is imported.
+/// Returns multiprocessing's object for this process, if the module is imported.
 fn current_process<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
     let module = modules.get_item(PyString::intern(modules.py(), "multiprocessing.process"));
     attribute(&module.ok()??, "_current_process")
@@ -93,10 +93,10 @@ fn attribute<'py>(of: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny
     of.getattr(PyString::intern(of.py(), name)).ok()
 }
 
-/// The name of a thread that Python started; any other keeps the one it has.
+/// Returns the name of a thread that Python started. Other threads keep their names.
 fn thread_name(modules: &Bound<'_, PyDict>) -> PyResult<Option<String>> {
     let Some(threading) = modules.get_item("threading")? else {
-        return Ok(Some("MainThread".to_owned())); // nobody can have started another
+        return Ok(Some("MainThread".to_owned())); // no other thread can have been started
     };
     let id = threading.call_method0("get_ident")?;
     let thread = threading.getattr("_active")?.call_method1("get", (id,))?;

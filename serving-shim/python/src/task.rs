@@ -1,4 +1,4 @@
-//! Which asyncio task runs on the calling thread, asked as cheaply as Python lets us.
+//! Finds the asyncio task that runs on the calling thread, as cheaply as Python allows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,26 +7,26 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-/// asyncio was imported by the program: before that nothing runs in a task.
+/// True once the program has imported asyncio. Before that, nothing runs in a task.
 static IMPORTED: AtomicBool = AtomicBool::new(false);
-/// The modules the program has imported.
+/// `sys.modules`.
 static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static ASYNCIO: PyOnceLock<Asyncio> = PyOnceLock::new();
 
-/// What asyncio tells of the running task.
+/// Functions and data of asyncio that lead to the running task.
 struct Asyncio {
     running_loop: Py<PyAny>,
     current: Current,
 }
 
 enum Current {
-    /// A function of a loop, in C since Python 3.12.
+    /// A function of an event loop, written in C since Python 3.12.
     Function(Py<PyAny>),
-    /// The dict of loops that Python 3.10 and 3.11 keep; asking by function takes four times as long there.
+    /// The dict by event loop that Python 3.10 and 3.11 keep, because calling the function takes four times as long there.
     Dict(Py<PyDict>),
 }
 
-/// The task that runs on the calling thread.
+/// Returns the task that runs on the calling thread.
 pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     if !IMPORTED.load(Ordering::Relaxed) && !look_for_asyncio(py) {
         return None;
@@ -45,13 +45,13 @@ pub(crate) fn running_loop(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     asyncio(py)?.running_loop(py)
 }
 
-/// What is remembered of asyncio, once the program has imported all of it. Nothing is imported here, and nothing waits: this may be a span within the import.
+/// Returns the remembered parts of asyncio, once the program has completely imported it. It imports nothing and waits for nothing, because this may be a span within the import.
 fn asyncio(py: Python<'_>) -> Option<&Asyncio> {
     if let Some(known) = ASYNCIO.get(py) {
         return Some(known);
     }
     let found = Asyncio::find(py)?;
-    let _ = ASYNCIO.set(py, found); // another thread may have been first
+    let _ = ASYNCIO.set(py, found); // another thread may have been faster
     ASYNCIO.get(py)
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
     Some(modules.ok()?.bind(py))
 }
 
-/// A module that the program has imported, if its body has ended.
+/// Returns a module that the program has imported, if its body has finished.
 fn whole<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     let py = name.py();
     let module = modules(py)?.get_item(name).ok()??;
@@ -83,7 +83,7 @@ fn whole<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
 
 impl Asyncio {
     fn running_loop<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let running = self.running_loop.bind(py).call0().ok()?; // an error here is nobody's
+        let running = self.running_loop.bind(py).call0().ok()?; // errors are ignored
         (!running.is_none()).then_some(running)
     }
 
@@ -104,16 +104,16 @@ impl Asyncio {
     }
 }
 
-/// Rows have the name of the task's coroutine too.
+/// True if tracks of tasks are also named after the task's coroutine.
 static NAMES_COROUTINES: AtomicBool = AtomicBool::new(false);
 
-/// Has the rows of tasks named by the task and its coroutine, from now on.
+/// Makes the tracks of tasks have the names of the task and its coroutine, from now on.
 #[pyfunction]
 pub(crate) fn name_coroutines() {
     NAMES_COROUTINES.store(true, Ordering::Relaxed);
 }
 
-/// What the row of a task is called.
+/// Returns the name for the track of a task.
 pub(crate) fn row_name(task: &Bound<'_, PyAny>) -> String {
     let mut name = name(task);
     if NAMES_COROUTINES.load(Ordering::Relaxed) {
@@ -126,7 +126,7 @@ pub(crate) fn row_name(task: &Bound<'_, PyAny>) -> String {
     name
 }
 
-/// The name of a task's coroutine; nothing where it has none.
+/// Returns the name of a task's coroutine, or an empty text if it has none.
 pub(crate) fn coroutine_name(task: &Bound<'_, PyAny>) -> String {
     let coroutine = task.call_method0(intern!(task.py(), "get_coro"));
     let name = coroutine.and_then(|coroutine| coroutine.getattr("__qualname__"));
@@ -134,14 +134,14 @@ pub(crate) fn coroutine_name(task: &Bound<'_, PyAny>) -> String {
     name.unwrap_or_default()
 }
 
-/// The name of a task.
+/// Returns the name of a task.
 fn name(task: &Bound<'_, PyAny>) -> String {
     let name = task.call_method0(intern!(task.py(), "get_name"));
     let name = name.and_then(|name| name.extract::<String>());
     name.unwrap_or_default()
 }
 
-/// Whether a task has ended.
+/// Returns true if a task has ended.
 pub(crate) fn is_done(task: &Bound<'_, PyAny>) -> bool {
     let done = task.call_method0(intern!(task.py(), "done"));
     done.and_then(|done| done.extract()).unwrap_or(true)

@@ -1,4 +1,4 @@
-//! The spans open in asyncio tasks: each task with open spans has a lane, on which they nest.
+//! The spans that are open in asyncio tasks. Each task with open spans has a lane, on which they nest.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,18 +14,18 @@ use crate::event::Event;
 use crate::lane::{End, Owner, position};
 use crate::task;
 
-/// Spans open in tasks, those that are not recorded included.
+/// Number of spans open in tasks, including unrecorded ones.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
-/// No code of Python runs while this is held: it could come back here.
+/// No Python code may run while this is locked, because it could call back into this module.
 static LANES: LazyLock<Mutex<Lanes>> = LazyLock::new(Mutex::default);
-/// What Python calls when a task with open spans goes.
+/// Function that Python calls when a task with open spans is freed.
 static ON_GONE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 #[derive(Default)]
 struct Lanes {
-    /// By the address of the task, which is there as long as its lane stands here.
+    /// Lanes by the address of their task, which exists as long as its lane is in this map.
     of_tasks: HashMap<usize, Lane>,
-    /// Those of tasks that went with spans open. Their coroutines are closed after that and end them, but for one that somebody else keeps.
+    /// Lanes of tasks that were freed with open spans. Python closes their coroutines afterwards, which ends the spans, unless something else keeps a coroutine alive.
     of_gone: Vec<Lane>,
 }
 
@@ -34,10 +34,10 @@ struct Lane {
     open: Vec<(Owner, AsyncSpan)>,
 }
 
-/// A task with open spans. It is held weakly: one that its program has dropped is not kept alive by its spans.
+/// A task with open spans. The reference is weak, so that open spans do not keep a task alive that its program has dropped.
 enum Holder {
     Weak(Py<PyWeakrefReference>),
-    /// Of a kind that no weak reference may point to.
+    /// For a kind of task that does not support weak references.
     Strong(Py<PyAny>),
 }
 
@@ -72,7 +72,7 @@ impl Holder {
     }
 }
 
-/// A task goes that has spans open. Its coroutine is closed after this.
+/// Handles the end of a task with open spans. Its coroutine is closed after this.
 #[pyfunction]
 fn gone(reference: &Bound<'_, PyAny>) {
     let is_its = |lane: &Lane| match &lane.task {
@@ -89,20 +89,20 @@ fn gone(reference: &Bound<'_, PyAny>) {
     }
 }
 
-/// Tasks that are gone and have open spans.
+/// Number of freed tasks that have open spans.
 static GONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether any task is gone that has open spans.
+/// Returns true if any freed task has open spans.
 pub(crate) fn are_gone() -> bool {
     GONE.load(Ordering::Relaxed) > 0
 }
 
-/// Whether any task has open spans.
+/// Returns true if any task has open spans.
 pub(crate) fn are_open() -> bool {
     OPEN.load(Ordering::Relaxed) > 0
 }
 
-/// Opens a span on the lane of a task, which begins with it if it is the first one.
+/// Opens a span on the lane of a task. Creates the lane if this is its first span.
 pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner) {
     let key = task.as_ptr().addr();
     let of_lane = |lane: &Lane| parent(lane).is_some();
@@ -110,16 +110,16 @@ pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner
     let name = (is_inner != Some(true)).then(|| task::row_name(task));
     let texts = event.unkept_texts();
     let mut made = is_inner.is_none().then(|| Lane::of(task));
-    // What ran of Python meanwhile may have opened spans in this task, or ended all of them.
+    // Python code that ran meanwhile may have opened spans in this task, or ended all of them.
     while !push(key, &mut made, owner, |parent| {
         event.open_on_lane(parent, name.as_deref(), texts.as_ref())
     }) {
         made = Some(Lane::of(task));
     }
-    drop(made); // after the lock: it may run code
+    drop(made); // after unlocking, because it may run code
 }
 
-/// Opens a span on the lane of a task, which `made` begins if there is none; whether there is one now.
+/// Opens a span on the lane of a task. If the task has no lane, it gets the one in `made`. Returns false if there is no lane.
 fn push(
     key: usize,
     made: &mut Option<Lane>,
@@ -140,20 +140,20 @@ fn push(
     true
 }
 
-/// Whether a span of this owner is open in the task.
+/// Returns true if a span of this owner is open in the task.
 pub(crate) fn has(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let lanes = lanes();
     let lane = lanes.of_tasks.get(&task.as_ptr().addr());
     lane.is_some_and(|lane| position(&lane.open, owner).is_some())
 }
 
-/// The innermost span of a lane that is recorded.
+/// Returns the innermost recorded span of a lane.
 fn parent(lane: &Lane) -> Option<&AsyncSpan> {
     let mut spans = lane.open.iter().rev().map(|(_, span)| span);
     spans.find(|span| span.is_recording())
 }
 
-/// Remembers a span that is not recorded above one that is; whether there was one.
+/// Adds an unrecorded span on top of a task's other spans. Returns false if the task has none.
 pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let mut lanes = lanes();
     let Some(lane) = lanes.of_tasks.get_mut(&task.as_ptr().addr()) else {
@@ -164,24 +164,24 @@ pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     true
 }
 
-/// The parent had spans open in tasks when it forked this process.
+/// True if the parent had spans open in tasks when it forked this process.
 static FORGOTTEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether spans were open in tasks that are forgotten here.
+/// Returns true if this process forgot spans of its parent that were open in tasks.
 pub(crate) fn were_forgotten() -> bool {
     FORGOTTEN.load(Ordering::Relaxed)
 }
 
-/// Forgets all of them: in the child of a fork they are the parent's.
+/// Forgets all open spans in the child of a fork, because they belong to the parent.
 pub(crate) fn forget() {
     let lanes = std::mem::take(&mut *lanes());
     FORGOTTEN.fetch_or(are_open(), Ordering::Relaxed);
     OPEN.store(0, Ordering::Relaxed);
     GONE.store(0, Ordering::Relaxed);
-    drop(lanes); // after the lock: dropping an object may run code
+    drop(lanes); // after unlocking, because dropping an object may run code
 }
 
-/// Ends the innermost span of this owner in a task; whether there was one.
+/// Ends the innermost span of this owner in a task. Returns false if no such span is open.
 pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, end: End<'_>) -> bool {
     exit_key(task.as_ptr().addr(), owner, end)
 }
@@ -197,7 +197,7 @@ fn exit_key(key: usize, owner: Owner, end: End<'_>) -> bool {
     let is_empty = lane.open.is_empty();
     let ended = is_empty.then(|| lanes.of_tasks.remove(&key)).flatten();
     drop(lanes);
-    drop(ended); // after the lock: it may run code
+    drop(ended); // after unlocking, because it may run code
     true
 }
 
@@ -209,7 +209,7 @@ impl Lane {
         }
     }
 
-    /// Adds args to the innermost span of this owner; whether there was one.
+    /// Adds args to the innermost span of this owner. Returns false if no such span is open.
     fn add_args(&mut self, owner: Owner, args: &[u8]) -> bool {
         let at = position(&self.open, owner);
         if let Some(at) = at {
@@ -218,7 +218,7 @@ impl Lane {
         at.is_some()
     }
 
-    /// Ends the innermost span of this owner; whether there was one.
+    /// Ends the innermost span of this owner. Returns false if no such span is open.
     fn end(&mut self, owner: Owner, end: End<'_>) -> bool {
         let Some(at) = position(&self.open, owner) else {
             return false;
@@ -235,7 +235,7 @@ impl Lane {
     }
 }
 
-/// Ends a span of this owner wherever it is: first in a task that has ended or is gone, which cannot end it itself.
+/// Ends a span of this owner in any task. It prefers a task that has ended or was freed, because that cannot end the span itself.
 pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
@@ -256,7 +256,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     }
 }
 
-/// Ends a span of this owner in the task that went last and has one; whether there was one.
+/// Ends a span of this owner in the most recently freed task that has one. Returns false if no such span is open.
 pub(crate) fn exit_gone(owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
     let gone = lanes.of_gone.iter_mut().rev();
@@ -269,25 +269,25 @@ pub(crate) fn exit_gone(owner: Owner, end: End<'_>) -> bool {
     lanes.of_gone = left;
     GONE.store(lanes.of_gone.len(), Ordering::Relaxed);
     drop(lanes);
-    drop::<Vec<Lane>>(ended); // after the lock: dropping an object may run code
+    drop::<Vec<Lane>>(ended); // after unlocking, because dropping an object may run code
     true
 }
 
-/// The row of a task's innermost span, for what lasted since `start_ns`.
+/// Returns the track of a task's innermost span, for an event that began at `start_ns`.
 pub(crate) fn row_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
     let lane = lanes.of_tasks.get(&task.as_ptr().addr())?;
     parent(lane)?.row_since(start_ns)
 }
 
-/// Adds args to the innermost open span of this owner in the task that went last and has one; whether there was one.
+/// Adds args to the innermost open span of this owner in the most recently freed task that has one. Returns false if no such span is open.
 pub(crate) fn add_args_gone(owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let mut gone = lanes.of_gone.iter_mut().rev();
     gone.any(|lane| lane.add_args(owner, args))
 }
 
-/// Adds args to the innermost open span of this owner in a task; whether there was one.
+/// Adds args to the innermost open span of this owner in a task. Returns false if no such span is open.
 pub(crate) fn add_args(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let lane = lanes.of_tasks.get_mut(&task.as_ptr().addr());

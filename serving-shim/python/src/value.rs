@@ -1,5 +1,5 @@
-//! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
-//! copied from a device.
+//! Encodes Python objects as JSON text for args. Numbers, texts, lists and dicts become their JSON counterparts, and UUIDs become texts. Any other object is recorded as the name of its
+//! type: it is never printed or copied from a device.
 
 mod key;
 
@@ -15,24 +15,24 @@ use smallvec::SmallVec;
 use crate::call::id;
 use crate::value::key::{KEYS, Keys};
 
-/// How deep lists and dicts are followed.
+/// Maximum depth of nested lists and dicts.
 const MAX_DEPTH: u32 = 8;
-/// Most elements of a list or dict that are kept.
+/// Maximum number of recorded elements of a list or dict.
 const MAX_ELEMENTS: usize = 1024;
-/// Where the args of an event are this long, what follows is left out: lists of lists multiply, and one may hold itself.
+/// Length of an event's args from which the rest is left out, because nested lists multiply, and a list may contain itself.
 const MAX_BYTES: usize = 128 << 10;
-/// Most pairs that are appended without a copy of the dict: that many stay below all bounds.
+/// Maximum number of pairs that are appended without a copy of the dict. So few cannot exceed any other limit.
 const MAX_PLAIN: usize = 32;
-/// Room for some args, so that the text does not grow in small steps.
+/// Initial capacity, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 96;
-/// Stands for something that is left out.
+/// Stands for values that are left out.
 const LEFT_OUT: &str = "…";
 
-/// The JSON text of a value, which is written as it is where the value is an arg of an event. Classes that extend this one keep what it was made of.
+/// The JSON text of a value, which is copied into an event's args. Subclasses store the value that it was made from.
 #[pyclass(frozen, subclass, module = "sa_profile")]
 pub(crate) struct EncodedValue(pub(crate) Vec<u8>);
 
-/// A value whose text is made.
+/// A value that is already encoded.
 pub(crate) struct Encoded(Vec<u8>);
 
 impl Encoded {
@@ -61,7 +61,7 @@ pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_,
     write_whole(text, value);
 }
 
-/// The same for a key that is text.
+/// Appends `"key":value` for a key that is a Rust text.
 pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>) {
     begin(text);
     key.write(text);
@@ -69,7 +69,7 @@ pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>
     write_whole(text, value);
 }
 
-/// The same for a value that is not Python's.
+/// Appends `"key":value` for a key and a value that are not Python objects.
 pub(crate) fn push_native(text: &mut Vec<u8>, key: &str, value: &(impl Value + ?Sized)) {
     begin(text);
     key.write(text);
@@ -77,7 +77,7 @@ pub(crate) fn push_native(text: &mut Vec<u8>, key: &str, value: &(impl Value + ?
     value.write(text);
 }
 
-/// Appends a series of a counter. Returns true if its value is a finite number or a truth; the recorder leaves out any other.
+/// Appends a series of a counter. Returns true if its value is a finite number or a bool. The recorder leaves out all others.
 pub(crate) fn push_series(
     text: &mut Vec<u8>,
     key: &Bound<'_, PyAny>,
@@ -99,7 +99,7 @@ fn begin(text: &mut Vec<u8>) {
     }
 }
 
-/// Appends what a dict holds.
+/// Appends all pairs of a dict.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
     let plain = KEYS.with(dict.py(), |keys| push_plain(keys, text, dict));
     let done = plain.unwrap_or(0);
@@ -114,8 +114,8 @@ pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
     }
 }
 
-/// Appends the first texts and numbers of a small dict, up to one that is neither, and returns how many there were. No code of Python runs, so the dict stays as it is, and need not be
-/// copied. After an error, whose object may have had garbage collected, nothing of the dict is looked at.
+/// Appends the leading texts and numbers of a small dict, up to the first other value, and returns how many there were. No Python code runs, so the dict cannot change, and need not be
+/// copied. After an error, whose object may have triggered the garbage collector, the dict is not accessed again.
 fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> usize {
     if dict.len() > MAX_PLAIN {
         return 0;
@@ -125,10 +125,10 @@ fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> 
     }
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
     let mut done = 0;
-    // SAFETY: the dict is alive and unchanged since the last turn; the pointers are to places for borrowed references.
+    // SAFETY: the dict is alive and unchanged since the last iteration. The pointers are to places for borrowed references.
     while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0
     {
-        // SAFETY: the dict holds it.
+        // SAFETY: the dict keeps it alive.
         let key = unsafe { Borrowed::from_ptr(dict.py(), key) };
         // SAFETY: as above.
         let value = unsafe { Borrowed::from_ptr(dict.py(), value) };
@@ -145,7 +145,7 @@ fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> 
     done
 }
 
-/// The same for a list of texts, numbers and the like; whether it is written whole.
+/// Writes a list of texts, numbers and other plain values. Returns false if the list contains others or is too long, which leaves a part of it in the text.
 pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> bool {
     if list.len() > MAX_ELEMENTS {
         return false;
@@ -163,19 +163,19 @@ pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> 
     true
 }
 
-/// Appends the value of an argument as JSON, and counts it if something of it is left out.
+/// Appends the value of an argument as JSON, and counts the argument if something in it is left out.
 fn write_whole(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     if write(text, value, 0) {
         note_cut();
     }
 }
 
-/// Appends a value as JSON; most are of these types and not of a subclass. Returns true if elements of it are left out; texts count by themselves.
+/// Appends a value as JSON. Most values have exactly one of these types. Returns true if elements are left out. Texts that are cut are counted elsewhere.
 fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) -> bool {
     !write_plain(text, value) && write_any(text, value, depth)
 }
 
-/// The same for a text, a number, a truth, `None`, or a value whose text is made: no code of Python runs. Whether it is one. A text with lone surrogates is none.
+/// Appends a text, a number, a bool, `None`, or an encoded value, without running Python code. Returns false for all other values, including texts with lone surrogates.
 fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
     if let Ok(number) = value.cast_exact::<PyInt>() {
         let Some(number) = small_int(number) else {
@@ -226,19 +226,19 @@ fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) -> bool {
 fn write_string(text: &mut Vec<u8>, string: &Bound<'_, PyString>) {
     match string.to_str() {
         Ok(string) => string.write(text),
-        Err(_) => string.to_string_lossy().write(text), // lone surrogates
+        Err(_) => string.to_string_lossy().write(text), // it contains lone surrogates
     }
 }
 
-/// A number of 64 bits with a sign. No exception is made where it is none.
+/// Returns the number if it fits into 64 bits with a sign. Creates no exception if it does not.
 fn small_int(number: &Bound<'_, PyInt>) -> Option<i64> {
     let mut overflow = 0;
-    // SAFETY: an int, which is alive, and a place for a number.
+    // SAFETY: the object is an int and alive, and the pointer is to a place for a number.
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
     (overflow == 0).then_some(value)
 }
 
-/// A number as far as 64 bits go; a larger one as text, since viewers read doubles.
+/// Appends a number of up to 64 bits. A larger one is written as text, because viewers read numbers as doubles.
 fn write_int(text: &mut Vec<u8>, number: &Bound<'_, PyInt>) {
     if let Some(number) = small_int(number) {
         number.write(text);
@@ -287,8 +287,8 @@ fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) -> bool 
     is_cut
 }
 
-/// Writes elements with commas between them, until the text is too long. Returns how many of `len` were left out, with a comma written for them, or `None` if all were written; and
-/// whether something of an element was left out.
+/// Writes elements separated by commas until the text is too long. Returns how many of `len` were left out, with a comma for them, or `None` if all were written. Also returns whether
+/// something inside an element was left out.
 fn write_each<T>(
     text: &mut Vec<u8>,
     items: impl Iterator<Item = T>,
@@ -316,12 +316,12 @@ fn write_each<T>(
 /// A key and its value.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// The items of a dict that are written. A copy: another thread may change the dict while a value is looked at. None does while it is copied, which runs no code of Python.
+/// Returns the items of a dict to write. They are copied, because another thread may change the dict while a value is encoded. Copying runs no Python code, so the dict cannot change meanwhile.
 fn pairs<'py>(dict: &Bound<'py, PyDict>) -> SmallVec<[Pair<'py>; 8]> {
     dict.iter().take(MAX_ELEMENTS).collect()
 }
 
-/// Keys are texts in JSON: any other is written as its value's text.
+/// Writes a key. JSON keys are texts, so a key of another type is written as the text of its value.
 fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
     if let Ok(key) = key.cast_exact::<PyString>() {
         return write_string(text, key);
@@ -333,7 +333,7 @@ fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
         .write(text);
 }
 
-/// A number of numpy is a number, a UUID its text; of anything else the type's name.
+/// Writes any other object: a numpy number as a number, a UUID as its text, and anything else as the name of its type.
 fn write_other(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     let kind = value.get_type();
     let module = kind.module();

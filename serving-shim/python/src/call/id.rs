@@ -1,17 +1,17 @@
-//! Ids of requests, flows and lanes: texts, ints and UUIDs.
+//! Ids of requests, flows and lanes: str, int and UUID objects.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
-/// An id as an event has it.
+/// An id in the form that events use.
 pub(crate) enum Id<'py> {
     Text(Bound<'py, PyString>),
     Number(Bound<'py, PyInt>),
 }
 
-/// The id that an object stands for. What most ids are is asked first: to ask for `__index__` takes long where there is none.
+/// Converts an object to an id. The common types are checked first, because a failed lookup of `__index__` is slow.
 pub(crate) fn of<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(Id::Text(text.clone()));
@@ -31,7 +31,7 @@ pub(crate) fn of<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>> {
     )))
 }
 
-/// The id as text. An int and a UUID are what `str` makes of them.
+/// Converts an object to an id as text. The text of an int or a UUID is the result of `str`.
 pub(crate) fn text<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     match of(what, id)? {
         Id::Text(text) => Ok(text),
@@ -39,7 +39,7 @@ pub(crate) fn text<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     }
 }
 
-/// The int of an object's `__index__`, as numpy's have it. What that raises passes, but for a `TypeError`, which objects without one raise.
+/// Returns the result of an object's `__index__`, which numpy's integers have. A `TypeError` means that there is no such method. All other errors are passed on.
 fn index<'py>(id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
     // SAFETY: the object is alive.
     let number = unsafe { ffi::PyNumber_Index(id.as_ptr()) };
@@ -51,7 +51,7 @@ fn index<'py>(id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
     }
 }
 
-/// Whether it is a UUID; the module `uuid` is not imported for the question.
+/// Returns true if the object is a UUID. Does not import the module `uuid`.
 pub(crate) fn is_uuid(object: &Bound<'_, PyAny>) -> bool {
     let kind = object.get_type();
     let module = kind.module();

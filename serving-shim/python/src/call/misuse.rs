@@ -1,4 +1,4 @@
-//! Calls that nothing can be done with: stderr gets a line about the first of each kind, and the program goes on.
+//! Warnings about calls that cannot record anything: one line on stderr for the first of each kind. The program continues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,7 +43,7 @@ pub(crate) fn end_without_begin(py: Python<'_>) {
     }
 }
 
-/// Writes a line to `sys.stderr`, which may be closed.
+/// Writes a line to `sys.stderr`, unless it is closed.
 fn say(py: Python<'_>, text: &str) {
     let line = format!("sa_profile: {}\n", visible(text));
     let write = || -> PyResult<()> {
@@ -54,17 +54,17 @@ fn say(py: Python<'_>, text: &str) {
         }
         Ok(())
     };
-    let _ = write(); // it is only words
+    let _ = write(); // the message is not essential
 }
 
-/// Has the package say, once, that a function that the hooks call has failed. Returns what is no `Exception`, as of a signal: that is the host's.
+/// Reports, once, that a function called by the hooks has failed. Returns errors other than `Exception`, such as `KeyboardInterrupt`, because those are for the host.
 #[cold]
 pub(crate) fn failed(py: Python<'_>, function: &str, error: PyErr) -> PyResult<()> {
     if !error.is_instance_of::<PyException>(py) {
         return Err(error);
     }
     if let Ok(warnings) = py.import("sa_profile._hooks.warnings") {
-        let _ = warnings.call_method1("failed", (function, error)); // it is only words
+        let _ = warnings.call_method1("failed", (function, error)); // the message is not essential
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Whole numbers of a call, as times and sizes are.
+//! Integer arguments, such as times and sizes.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// A type of numbers, and which it has.
+/// An integer type and its range.
 pub(crate) trait Bounded: TryFrom<i128> {
     const LEAST: i128;
     const MOST: i128;
@@ -19,7 +19,7 @@ macro_rules! bounded {
 }
 bounded!(u32 u64 i64 usize);
 
-/// The number of an argument. PyO3's own errors name the argument in a note, which Python 3.10 has not.
+/// Converts an integer argument. PyO3 would name the argument in an exception note, but Python 3.10 does not support notes.
 pub(crate) fn of<T: Bounded>(what: &str, number: &Bound<'_, PyAny>) -> PyResult<T> {
     let found = number.extract::<i128>().ok();
     found
@@ -27,7 +27,7 @@ pub(crate) fn of<T: Bounded>(what: &str, number: &Bound<'_, PyAny>) -> PyResult<
         .ok_or_else(|| refused::<T>(what, number))
 }
 
-/// The number of an argument that may be left out.
+/// Converts an optional integer argument.
 pub(crate) fn optional<T: Bounded>(
     what: &str,
     number: Option<&Bound<'_, PyAny>>,

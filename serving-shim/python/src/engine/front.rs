@@ -33,11 +33,11 @@ pub(crate) struct FrontRequests {
     #[pyo3(get)]
     open: Py<PyDict>,
     outputs: Outputs,
-    /// Names a finish reason as the API calls it.
+    /// Function that returns the API's name for a finish reason.
     reason: Py<PyAny>,
-    /// Finish reasons and their names.
+    /// Finish reasons and their names, as far as they have occurred.
     reasons: Attached<Vec<(Py<PyAny>, Py<PyAny>)>>,
-    /// A step came while recording was off, and none was recorded since.
+    /// True if a step came while recording was off, and no step has been recorded since.
     has_skipped: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct FrontRequest {
 #[pyclass(frozen, module = "sa_profile")]
 struct Admission {
     front: Py<FrontRequests>,
-    /// The id. `None` if the request was open before, so that this is another chunk of a streamed input.
+    /// The request's id, or `None` if the request was already open, so that this is a further chunk of a streamed input.
     request_id: Option<Py<PyAny>>,
     began_ns: u64,
     span: Option<Py<OpenSpan>>,
@@ -66,15 +66,15 @@ struct Admission {
 struct FrontStep {
     front: Py<FrontRequests>,
     outputs: Py<PyAny>,
-    /// When vLLM says that the outputs came.
+    /// Time at which vLLM received the outputs.
     ts_ns: u64,
     began_ns: u64,
-    /// For [`step_ended`].
+    /// Result of `step_began`, for [`step_ended`].
     since: i64,
     span: Py<OpenSpan>,
 }
 
-/// Returns an attribute, if it is there and not `None`.
+/// Returns an attribute if it exists and is not `None`.
 fn attribute<'py>(
     of: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
@@ -86,7 +86,7 @@ fn is_recording() -> bool {
     Recorder::get().levels() != Levels::NONE
 }
 
-/// Opens a span of the API server on the row of the running code.
+/// Opens a span of the API server on the track of the running code.
 fn open<'py>(name: &Bound<'py, PyString>, args: &[u8]) -> PyResult<Bound<'py, OpenSpan>> {
     let category = Some(intern!(name.py(), "serving").as_any());
     OpenSpan::open(&Event::new(Level::E2e, category, name, args)?)
@@ -106,8 +106,8 @@ impl FrontRequests {
         }
     }
 
-    /// Begins to wait for a request's outputs, and starts its flow. For an observer of the call that admits it. If a client wants several answers, each is a request, and `parent` is what the
-    /// client asked for. `exchange` is the HTTP request that it comes from.
+    /// Starts to wait for a request's outputs, and starts the request's flow. Returns the function to call when the observed call ends. If a client wants several answers, each is a request, and
+    /// `parent` is the client's own request. `exchange` is the HTTP request that it comes from.
     #[pyo3(signature = (new, parent, exchange, /))]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
@@ -120,7 +120,7 @@ impl FrontRequests {
         }
         let py = slf.py();
         let new = Admitted::of(new, parent)?;
-        // An arrow starts in a span: the HTTP request's, otherwise this one.
+        // A flow arrow starts in a span: the one of the HTTP request if there is one, otherwise this one.
         let has_span = exchange.is_none() || sa_recorder::__wants(Level::Verbose);
         let span = has_span.then(|| new.open_span()).transpose()?;
         let began_ns = now_ns();
@@ -142,7 +142,7 @@ impl FrontRequests {
         Ok(Some(leave))
     }
 
-    /// Begins to look at a step's outputs, for an observer of the call that handles them.
+    /// Starts to observe a call that handles a step's outputs. Returns the function to call when it ends.
     #[pyo3(signature = (outputs, engine_stamp, statistics, /))]
     fn step<'py>(
         slf: &Bound<'py, Self>,
@@ -151,13 +151,13 @@ impl FrontRequests {
         statistics: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, front) = (slf.py(), slf.get());
-        // A request's previous output may be missing in the first step that is recorded after others were not. The time since the last recorded one is no time between tokens there.
+        // The first step recorded after a pause may follow outputs that were not recorded. The time since the last recorded step is then not a time between tokens.
         let is_off = !sa_recorder::__wants(Level::E2e);
         let is_after_pause = front.has_skipped.swap(is_off, Ordering::Relaxed) && !is_off;
         if front.open.bind(py).is_empty() && !is_recording() {
             return Ok(None);
         }
-        // Its metrics count what a step brought at this time.
+        // vLLM's metrics use this time for the step's outputs.
         let stamp = match statistics.is_none() {
             true => None,
             false => attribute(statistics, intern!(py, "iteration_timestamp"))?,
@@ -167,7 +167,7 @@ impl FrontRequests {
         let since = step_began(py);
         let mut text = Scratch::take();
         push(&mut text.0, "outputs", &outputs.len()?);
-        // When the engine had them: what vLLM's time between tokens is the difference of. By the clock of the engine's host, so no time of this trace.
+        // Time at which the engine sent the outputs, from which vLLM computes its time between tokens. It is from the clock of the engine's host, so it is no time of this trace.
         if let Some(ns) = stamps::of_monotonic(engine_stamp) {
             push(&mut text.0, "engine_ts_ns", &ns);
         }
@@ -187,7 +187,7 @@ impl FrontRequests {
         Ok(Some(leave))
     }
 
-    /// Ends a request, if it is open, at this time: its flow ends in the span that began last before that. `error` is the type of the exception that ended it.
+    /// Ends a request, if it is open, at this time. Its flow ends in the last span that began before. `error` is the type of the exception that ended the request.
     #[pyo3(signature = (request_id, reason, ts_ns, error=None, /))]
     fn end(
         &self,
@@ -202,7 +202,7 @@ impl FrontRequests {
         }
     }
 
-    /// The function is one of the package, whose modules lead back here: without this, nothing of it would be freed at the end of the program.
+    /// Traverses the Python objects. `reason` is a function of the package, whose modules refer back to this object. Without this, none of them would be freed when the program ends.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.open)?;
         visit.call(&self.reason)
@@ -210,7 +210,7 @@ impl FrontRequests {
 }
 
 impl FrontRequests {
-    /// Returns the request, which is open no more, or `None` if it was not.
+    /// Removes and returns an open request.
     fn take<'py>(
         &self,
         request_id: &Bound<'py, PyAny>,
@@ -225,9 +225,9 @@ impl FrontRequests {
         Ok(Some(request.cast_into()?))
     }
 
-    /// Returns the name of a finish reason.
+    /// Returns the API's name for a finish reason.
     fn reason_name<'py>(&self, reason: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        /// More than any version has.
+        /// More reasons than any version has.
         const MOST: usize = 16;
         let py = reason.py();
         let known = self.reasons.with(py, |reasons| {
@@ -250,7 +250,7 @@ impl FrontRequests {
 }
 
 impl FrontRequest {
-    /// Writes an instant of the request at this time.
+    /// Records an instant of the request at this time.
     fn instant(
         &self,
         name: &Bound<'_, PyString>,
@@ -267,13 +267,13 @@ impl FrontRequest {
         })
     }
 
-    /// Notes the first token.
+    /// Records the first token.
     fn first_token(&self, output: &Bound<'_, PyAny>, ts_ns: u64) -> PyResult<()> {
         let py = output.py();
         self.instant(intern!(py, "request.first_token"), ts_ns, None)?;
         let cached = match attribute(output, intern!(py, "prefill_stats"))? {
             Some(stats) => Some(stats.getattr(intern!(py, "num_cached_tokens"))?),
-            None => output.getattr_opt(intern!(py, "num_cached_tokens"))?, // older versions: each output has it
+            None => output.getattr_opt(intern!(py, "num_cached_tokens"))?, // older versions have it in each output
         };
         if let Some(cached) = cached {
             self.cached_tokens
@@ -313,7 +313,7 @@ impl FrontRequest {
 
 #[pymethods]
 impl Admission {
-    /// Ends the call. A request that was refused is open no more.
+    /// Ends the observed call. A request that vLLM refused is no longer open.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -334,7 +334,7 @@ impl Admission {
 
 #[pymethods]
 impl FrontStep {
-    /// Ends the call: counts the outputs for their requests.
+    /// Ends the observed call and counts the outputs for their requests.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -352,7 +352,7 @@ impl FrontStep {
 }
 
 impl FrontStep {
-    /// Counts the outputs, and ends the requests whose last output has come. Appends args that describe the outputs.
+    /// Counts the outputs and ends the requests that are complete. Appends args that describe the outputs.
     fn count(&self, result: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
         let py = result.py();
         let front = self.front.get();
@@ -363,7 +363,7 @@ impl FrontStep {
                 self.look(output, tokens)
             })?;
         text.extend_from_slice(&described);
-        // Requests that a stop text has ended.
+        // Requests that ended because of a stop text.
         if let Some(stopped) = attribute(result, intern!(py, "reqs_to_abort"))? {
             let reason = intern!(py, "stop").as_any();
             for request_id in stopped.try_iter()? {
@@ -373,7 +373,7 @@ impl FrontStep {
         Ok(())
     }
 
-    /// Looks at an output that is the first of its request, or its last.
+    /// Handles an output that is the first or the last one of its request.
     fn look(&self, output: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
         let py = output.py();
         let front = self.front.get();
@@ -395,7 +395,7 @@ impl FrontStep {
         Ok(())
     }
 
-    /// Ends a request whose last output has come.
+    /// Ends a request after its last output.
     fn answered(&self, request_id: &Bound<'_, PyAny>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
         let Some(request) = self.front.get().take(request_id)? else {
             return Ok(());

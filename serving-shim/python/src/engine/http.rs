@@ -1,4 +1,4 @@
-//! HTTP requests of an engine's server: when each arrived, and its exchange with the application.
+//! HTTP requests of an engine's server: arrival times, and exchanges with the application.
 
 mod arrival;
 mod awake;
@@ -16,9 +16,9 @@ use crate::attached::Attached;
 use arrival::Arrivals;
 use awake::ThisThread;
 
-/// Key of a request's ASGI scope: when its first byte came, and how far off that may be.
+/// Key in a request's ASGI scope: time of its first byte, and the uncertainty of that time.
 const RECEIVED: &str = "sa_profile.received";
-/// Key of a request's ASGI scope: when the last part of its answer was sent.
+/// Key in a request's ASGI scope: time at which the last part of its answer was sent.
 const ANSWERED: &str = "sa_profile.answered_ns";
 
 static ARRIVALS: Attached<Option<Arrivals<ThisThread>>> = Attached::new(None);
@@ -29,17 +29,17 @@ fn with_arrivals<R>(py: Python<'_>, act: impl FnOnce(&mut Arrivals<ThisThread>) 
     })
 }
 
-/// Notes that the event loop's thread begins to work on a step's outputs. Returns what [`step_ended`] wants.
+/// Records that the event loop's thread starts to work on a step's outputs. Returns the value to pass to [`step_ended`].
 pub(crate) fn step_began(py: Python<'_>) -> i64 {
     with_arrivals(py, Arrivals::step_began).unwrap_or(0)
 }
 
-/// Notes that it has done so.
+/// Records that the event loop's thread has finished a step's outputs.
 pub(crate) fn step_ended(py: Python<'_>, since: i64) {
     with_arrivals(py, |arrivals| arrivals.step_ended(since));
 }
 
-/// Observes that a server's protocol has read the first byte of a request.
+/// Observes a server's protocol reading the first byte of a request. Returns the function to call when that call ends.
 #[pyfunction]
 #[pyo3(signature = (protocol, *_args))]
 pub(crate) fn message_begin<'py>(
@@ -70,7 +70,7 @@ pub(crate) fn message_begin<'py>(
         .map(Some)
 }
 
-/// Returns when the last answer of this connection was sent.
+/// Returns the time at which the previous answer on this connection was sent.
 fn answered_ns(protocol: &Bound<'_, PyAny>) -> Option<i64> {
     let py = protocol.py();
     let scope = protocol.getattr_opt(intern!(py, "scope")).ok()??;
@@ -78,7 +78,7 @@ fn answered_ns(protocol: &Bound<'_, PyAny>) -> Option<i64> {
     scope.get_item(intern!(py, ANSWERED)).ok()??.extract().ok()
 }
 
-/// Returns the descriptor of a protocol's connection, if it has one.
+/// Returns the file descriptor of a protocol's connection, if it has one.
 fn descriptor(protocol: &Bound<'_, PyAny>) -> Option<i32> {
     let py = protocol.py();
     let transport = protocol.getattr_opt(intern!(py, "transport")).ok()??;
@@ -92,7 +92,7 @@ fn descriptor(protocol: &Bound<'_, PyAny>) -> Option<i32> {
     descriptor.extract().ok()
 }
 
-/// When a request arrived, until its protocol has a scope for it.
+/// Arrival time of a request, until its protocol has a scope to store it in.
 #[pyclass(frozen, module = "sa_profile")]
 struct Received {
     protocol: Py<PyAny>,
@@ -117,7 +117,7 @@ pub(crate) fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// The value of a key, if this is a dict that has it.
+/// Returns the value of a key, or `None` if the object does not have it.
 fn item<'py>(of: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     let Ok(dict) = of.cast::<PyDict>() else {
         return of.get_item(key).ok();

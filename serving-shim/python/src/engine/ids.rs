@@ -1,4 +1,4 @@
-//! The ids of a step's requests as an arg: most steps have those of the one before.
+//! The ids of a step's requests as an arg. Most steps have the same requests as the step before.
 
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use crate::value::EncodedValue;
 use crate::value::write_plain_list;
 
-/// Some ids, whose text is made.
+/// Request ids and their encoded text.
 #[pyclass(frozen, extends = EncodedValue, module = "sa_profile")]
 pub(crate) struct Ids {
     ids: Vec<Py<PyAny>>,
@@ -18,11 +18,11 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Whether these are the keys of a dict, the same objects in the same order.
+    /// Returns true if these are the keys of a dict: the same objects in the same order.
     fn are_of(&self, counts: &Bound<'_, PyDict>) -> bool {
         let (mut at, mut key) = (0, null_mut());
         let mut is_next = |id: &Py<PyAny>| {
-            // SAFETY: the dict is alive, and no code of Python runs meanwhile; the pointers are to places for a borrowed reference and for a position.
+            // SAFETY: the dict is alive, and no Python code runs meanwhile. The pointers are to places for a borrowed reference and a position.
             let is_there =
                 unsafe { ffi::PyDict_Next(counts.as_ptr(), &raw mut at, &raw mut key, null_mut()) };
             is_there != 0 && id.as_ptr() == key
@@ -30,13 +30,13 @@ impl Ids {
         counts.len() == self.ids.len() && self.ids.iter().all(&mut is_next)
     }
 
-    /// Whether all of these requests are known to have an output. They keep it while they are in each step: one whose outputs are taken back comes again as a new one.
+    /// Returns a flag that is set if all of these requests are known to have an output. A request in each step keeps its outputs: if they are discarded, it returns as a new request.
     pub(crate) fn have_outputs(&self) -> &AtomicBool {
         &self.have_outputs
     }
 }
 
-/// The keys of a mapping, as an arg of events: `before`, if those are the same ones. A list where they are not texts, or very many.
+/// Returns the keys of a mapping as an arg of events. If they are the same as in `before`, returns that. Returns a list if the keys are not texts or if there are very many.
 pub(crate) fn ids_of<'py>(
     counts: &Bound<'py, PyAny>,
     before: &Bound<'py, PyAny>,

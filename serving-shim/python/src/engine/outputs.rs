@@ -1,4 +1,4 @@
-//! What the steps of an engine bring, counted by request: no code of Python runs for a token of which nothing is told.
+//! Counts the output tokens of an engine's steps by request. For a token that causes no event, no Python code runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,10 +10,10 @@ use sa_recorder::Value;
 
 use crate::attached::Attached;
 
-/// The number of the last [`Tally`].
+/// Number of the last [`Tally`].
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// What a request has got so far. What else is known of it stands in the classes of Python that extend this one.
+/// A request's output counts. Python classes extend it with other data of the request.
 #[pyclass(frozen, subclass, module = "sa_profile")]
 pub(crate) struct Tally {
     number: u64,
@@ -33,25 +33,25 @@ impl Tally {
         }
     }
 
-    /// A number that no other request of this process has, even if it has the same id.
+    /// Number of this request. No other request of this process has it, even one with the same id.
     #[getter]
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// How many tokens.
+    /// Number of output tokens.
     #[getter]
     pub(crate) fn output_tokens(&self) -> u64 {
         self.tokens.load(Ordering::Relaxed)
     }
 
-    /// In how many steps.
+    /// Number of steps that produced output tokens.
     #[getter]
     fn output_steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Counts what a step has brought.
+    /// Adds the tokens of a step.
     #[pyo3(signature = (tokens, /))]
     pub(crate) fn add(&self, tokens: usize) {
         if tokens > 0 {
@@ -62,7 +62,7 @@ impl Tally {
 }
 
 impl Tally {
-    /// Counts what a step has brought, unless that has the request's first token; whether it was counted.
+    /// Adds the tokens of a step, unless they include the request's first token. Returns true if it has added them.
     fn count_usual(&self, tokens: usize) -> bool {
         let is_usual = tokens == 0 || self.output_tokens() > 0;
         if is_usual {
@@ -72,20 +72,20 @@ impl Tally {
     }
 }
 
-/// Counts the outputs of steps for their requests, which are known by their ids.
+/// Counts the outputs of steps for their requests, which are found by their ids.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Outputs {
-    /// Of each place among the outputs of a step the request that was there last: mostly it is there again, and need not be looked for.
+    /// The request at each position of the last step's outputs. It is usually at the same position again, which saves a lookup.
     last: Attached<LastStep>,
 }
 
-/// Looks at an output that is not counted, and its number of tokens.
+/// Handles an output that is not simply counted, with its number of tokens.
 type Look<'a> = dyn FnMut(&Bound<'_, PyAny>, usize) -> PyResult<()> + 'a;
 
 #[derive(Default)]
 struct LastStep {
     places: Vec<Place>,
-    /// How often a request was forgotten. The places of a count during which that happened are not kept.
+    /// Number of times a request was forgotten. If that happens during a count, its positions are not stored.
     forgotten: u64,
 }
 
@@ -95,18 +95,18 @@ struct Place {
 }
 
 impl Place {
-    /// Whether this is its id: the same object, or, as what came by a message, the same text.
+    /// Returns true if this is the request's id: the same object, or the same text, because ids from messages are new objects.
     fn is_of(&self, request_id: &Bound<'_, PyAny>) -> bool {
         let ours = self.request_id.bind(request_id.py());
         ours.is(request_id) || are_same_text(ours, request_id)
     }
 }
 
-/// Whether both are texts, and the same one. Nobody else's code runs.
+/// Returns true if both objects are equal texts. Runs no other code.
 fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     let are_texts =
         one.is_exact_instance_of::<PyString>() && other.is_exact_instance_of::<PyString>();
-    // SAFETY: both are alive, and texts, of which the comparison cannot fail.
+    // SAFETY: both objects are alive and texts, so the comparison cannot fail.
     are_texts && unsafe { ffi::PyUnicode_Compare(one.as_ptr(), other.as_ptr()) } == 0
 }
 
@@ -119,8 +119,8 @@ impl Outputs {
         }
     }
 
-    /// Counts the outputs of a step; returns how many tokens there are in all. An output that is the first of its request, or the last, or of one that is not known, is not counted for
-    /// it: `look` is called with it and its number of tokens. With `looks_at_all` it is called with each.
+    /// Counts the outputs of a step and returns their total number of tokens. An output is not counted for its request if it is the request's first or last one, or if the request is
+    /// unknown. Instead, `look` is called with it and its number of tokens. With `looks_at_all`, `look` is called for each output.
     #[pyo3(signature = (outputs, known, look, looks_at_all=false, /))]
     fn count(
         &self,
@@ -134,7 +134,7 @@ impl Outputs {
         self.count_each(outputs, known, &mut look, looks_at_all, |_, _| {})
     }
 
-    /// A request is known no more.
+    /// Drops the stored positions, because a request was removed.
     pub(crate) fn forget(&self, py: Python<'_>) {
         let forget = |last: &mut LastStep| {
             last.forgotten += 1;
@@ -145,8 +145,8 @@ impl Outputs {
 }
 
 impl Outputs {
-    /// Counts the outputs of a step as `count` does, and returns the text of args that describe them: how many tokens there are in all, and the number of each request that got an output. The
-    /// tokens of each output are left out where every request got one.
+    /// Counts the outputs of a step like `count`, and returns the text of args that describe them: the total number of tokens, and the number of each request that got an output. If every
+    /// request got one token, the tokens of each output are left out.
     pub(crate) fn describe(
         &self,
         outputs: &Bound<'_, PyAny>,
@@ -201,7 +201,7 @@ impl Outputs {
                 && request.is_some_and(|request| request.count_usual(tokens));
             if !is_counted {
                 look(&output, tokens)?;
-                places.clear(); // it may have taken a request away
+                places.clear(); // `look` may have removed a request
             }
         }
         let keep = |last: &mut LastStep| {
@@ -210,12 +210,12 @@ impl Outputs {
             }
         };
         self.last.with(py, keep);
-        drop(places); // after the look: dropping an object may run code
+        drop(places); // outside `with`, because dropping an object may run code
         Ok(all_tokens)
     }
 }
 
-/// Returns the request of an output, which is mostly the one that was at the same place in the step before.
+/// Returns the request of an output. It is usually the one at the same position in the step before.
 fn find_request<'py>(
     output: &Bound<'py, PyAny>,
     known: &Bound<'py, PyDict>,

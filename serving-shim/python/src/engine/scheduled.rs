@@ -1,4 +1,4 @@
-//! [`Scheduled`]: what vLLM's `SchedulerOutput` has of each step.
+//! [`Scheduled`]: the members of vLLM's `SchedulerOutput` that are read in each step.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -10,9 +10,9 @@ use sa_recorder::FlowId;
 
 use crate::engine::ids::Ids;
 
-/// The members that are looked at in each step.
+/// The scheduler's decisions for a step.
 pub(crate) struct Scheduled<'py> {
-    /// Tokens by request.
+    /// Number of tokens by request id.
     pub(crate) counts: Bound<'py, PyAny>,
     pub(crate) requests: u64,
     pub(crate) tokens: u64,
@@ -37,7 +37,7 @@ impl<'py> Scheduled<'py> {
         })
     }
 
-    /// Whether each request decodes one token. `ids` are theirs.
+    /// Returns true if each request decodes one token. `ids` are the ids of the step's requests.
     pub(crate) fn decodes_only(&self, ids: &Bound<'_, PyAny>) -> PyResult<bool> {
         let known = ids.cast_exact::<Ids>().ok();
         let known = known.map(|ids| ids.get().have_outputs());
@@ -49,7 +49,7 @@ impl<'py> Scheduled<'py> {
         Ok(decode)
     }
 
-    /// Whether nobody begins, or begins again, and each request computes one token.
+    /// Returns true if no request starts or resumes and each request computes one token.
     fn go_on(&self) -> PyResult<bool> {
         if self.tokens != self.requests || self.has_new {
             return Ok(false);
@@ -59,19 +59,19 @@ impl<'py> Scheduled<'py> {
         Ok(resumed.is_some_and(|resumed| resumed.len().is_ok_and(|count| count == 0)))
     }
 
-    /// How many outputs each of the requests that go on has; none before 0.10.
+    /// Returns the number of outputs of each continuing request, or `None` before 0.10.
     fn outputs(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.cached
             .getattr_opt(intern!(self.cached.py(), "num_output_tokens"))
     }
 
-    /// Whether all requests of a step that goes on have an output.
+    /// Returns true if all continuing requests have an output.
     fn have_outputs(&self) -> PyResult<bool> {
         let outputs = self.outputs()?;
         Ok(outputs.is_some_and(|outputs| outputs.cast().is_ok_and(are_positive)))
     }
 
-    /// How many these requests are, and how many tokens they have in the step.
+    /// Returns the number of these requests, and their number of tokens in the step.
     pub(crate) fn sum(&self, requests: &Bound<'py, PyAny>) -> PyResult<(u64, u64)> {
         let (mut count, mut tokens) = (0, 0);
         for request_id in requests.try_iter()? {
@@ -81,7 +81,7 @@ impl<'py> Scheduled<'py> {
         Ok((count, tokens))
     }
 
-    /// A name for the step that engine and workers find on their own; none for an empty one.
+    /// Returns a flow id for the step that the engine and the workers can each compute, or `None` for an empty step.
     pub(crate) fn flow(&self) -> PyResult<Option<FlowId>> {
         if self.tokens == 0 {
             return Ok(None);
@@ -92,11 +92,11 @@ impl<'py> Scheduled<'py> {
         Ok(Some(FlowId::of(&name)))
     }
 
-    /// Appends what its first request is, and how far it has come.
+    /// Appends the id of the step's first request, and how far it has been computed.
     fn push_first(&self, name: &mut String) -> PyResult<()> {
         let py = self.cached.py();
         let (id, computed) = (intern!(py, "req_id"), intern!(py, "num_computed_tokens"));
-        let in_list = self.cached.cast::<PyList>(); // before 0.10
+        let in_list = self.cached.cast::<PyList>(); // before 0.10: one object per request
         if self.has_new || in_list.is_ok() {
             let first = match in_list {
                 Ok(cached) if !self.has_new => cached.get_item(0)?,
@@ -120,7 +120,7 @@ impl<'py> Scheduled<'py> {
     }
 }
 
-/// Appends what `str` makes of it; most are texts and small numbers.
+/// Appends an object's `str`. Most parts are texts and small numbers.
 fn push(name: &mut String, part: &Bound<'_, PyAny>) -> PyResult<()> {
     let number = part.cast_exact::<PyInt>().ok();
     if let Some(number) = number.and_then(|number| number.extract().ok()) {
@@ -133,10 +133,10 @@ fn push(name: &mut String, part: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 fn push_number(name: &mut String, number: u64) {
-    let _ = write!(name, "{number}"); // a text has room
+    let _ = write!(name, "{number}"); // writing to a string cannot fail
 }
 
-/// Whether all of these are ints over 0.
+/// Returns true if all of these are ints above 0.
 fn are_positive(numbers: &Bound<'_, PyList>) -> bool {
     let mut numbers = numbers.iter();
     numbers.all(|number| number.extract::<i64>().is_ok_and(|number| number > 0))

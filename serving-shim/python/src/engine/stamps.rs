@@ -1,4 +1,4 @@
-//! vLLM's own stamps as times of the recorder, which counts `CLOCK_MONOTONIC` as `time.monotonic` does.
+//! Converts vLLM's stamps to times of the recorder, which uses `CLOCK_MONOTONIC` like `time.monotonic`.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 use sa_recorder::now_ns;
 
-/// A wall clock that is set back must not place a request before the server's start.
+/// Maximum age of a stamp. A wall clock that was set back must not place a request before the server's start.
 const OLDEST_S: f64 = 3600.0;
 
 /// Returns the time of a `time.monotonic` stamp, or `None` for anything else.
@@ -22,7 +22,7 @@ pub(crate) fn of_monotonic(seconds: &Bound<'_, PyAny>) -> Option<u64> {
     (0.0 < seconds && seconds < 1e9).then_some((seconds * 1e9) as u64)
 }
 
-/// Returns the time of a `time.time` stamp. Returns `None` for anything else, and for a time in the future or over an hour ago.
+/// Returns the time of a `time.time` stamp, or `None` for anything else, for a time in the future and for one over an hour ago.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

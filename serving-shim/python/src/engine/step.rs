@@ -1,4 +1,4 @@
-//! [`Step`]: what a step of vLLM computes, as its `SchedulerOutput` says, which the engine and each worker have.
+//! [`Step`]: what a step of vLLM computes, read from its `SchedulerOutput`. The engine and each worker have one.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,28 +16,28 @@ use crate::span::open::OpenSpan;
 use crate::value::push_native as push;
 use crate::{lane, value};
 
-/// One step, or batch, with its facts.
+/// One step, or batch, and its args.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Step {
-    /// Held: its address names the step.
+    /// Kept alive, because its address identifies the step.
     _output: Py<PyAny>,
-    /// In the engine, where steps are counted.
+    /// Number of the step, in the engine, which counts them.
     number: Option<u64>,
-    /// The ids of its requests, as an arg.
+    /// Ids of its requests, as an arg.
     #[pyo3(get)]
     request_ids: Py<PyAny>,
     decodes_only: bool,
     counts: Counts,
     flow: Option<FlowId>,
-    /// The span of the call that gives it to the workers.
+    /// The span of the call that passes the step to the workers.
     call: Attached<Option<Py<OpenSpan>>>,
     /// The span of a step that the workers compute while the engine does something else.
     under_way: Attached<Option<AsyncSpan>>,
 }
 
-/// Requests and tokens of a step, by kind.
+/// Numbers of requests and tokens of a step, by kind.
 struct Counts {
-    /// As vLLM has them.
+    /// Total that vLLM reports.
     tokens: u64,
     prefill_requests: u64,
     prefill_tokens: u64,
@@ -54,7 +54,7 @@ impl Counts {
     }
 }
 
-/// Opens a span on the row of the running code.
+/// Opens a span on the track of the running code.
 fn open<'py>(
     name: &Bound<'py, PyAny>,
     category: &Bound<'py, PyAny>,
@@ -65,7 +65,7 @@ fn open<'py>(
 
 #[pymethods]
 impl Step {
-    /// The step of a scheduler output. `before` are the ids of the step before it. `prefill` finds the ids of the requests that prefill; it is asked where there may be any.
+    /// Creates the step of a scheduler output. `before` are the request ids of the step before it. `prefill` returns the ids of the requests that prefill, and is called only if there may be any.
     #[new]
     #[pyo3(signature = (output, before, prefill, number=None, /))]
     fn new(
@@ -99,20 +99,20 @@ impl Step {
         })
     }
 
-    /// Its number in the engine.
+    /// The step's number in the engine.
     #[getter]
     fn number(&self) -> Option<u64> {
         self.number
     }
 
-    /// Whether each of its requests decodes one token: nobody begins, or begins again, and all of them have an output. An output of the scheduler that does not say so in today's
-    /// way is none of these.
+    /// True if each of the step's requests decodes one token: no request starts or resumes, and all of them have an output. False for scheduler outputs of older versions that do not
+    /// contain this information.
     #[getter]
     fn decodes_only(&self) -> bool {
         self.decodes_only
     }
 
-    /// Opens a span with its facts.
+    /// Opens a span with the step's args.
     #[pyo3(signature = (name, category, /))]
     fn open_span<'py>(
         slf: &Bound<'py, Self>,
@@ -124,15 +124,15 @@ impl Step {
         open(name, category, &text.0)
     }
 
-    /// An event of the arrow from the engine's call to the workers, and back to the engine. No id of it is sent: in the scheduler's output, which both have, a request does not come twice
-    /// as far with as many tokens.
+    /// Records an event of the flow from the engine's call to the workers and back. Its id need not be sent, because both sides compute it from the scheduler's output: no request occurs twice
+    /// with the same progress and the same number of tokens.
     #[pyo3(signature = (phase, /))]
     fn flow(&self, phase: &Bound<'_, PyAny>) -> PyResult<()> {
         self.tell_flow(phase.py(), flow_phase(phase)?);
         Ok(())
     }
 
-    /// Opens a span of a call that is a part of it. Its facts are known while it is open alone: in lines they stand once.
+    /// Opens the span of a call that is a part of the step. The step's args are shown only while it is open, because the step's own span records them.
     #[pyo3(signature = (name, category, /))]
     fn open_part<'py>(
         slf: &Bound<'py, Self>,
@@ -142,7 +142,7 @@ impl Step {
         Step::open_with(slf, name, category, |_| 0)
     }
 
-    /// Opens the span of the call that gives it to the workers, where the arrow starts; returns what to do at the call's end. The ids of its requests are known while it is open alone.
+    /// Opens the span of the call that passes the step to the workers, where the flow starts. Returns the function to call at its end. The request ids are shown only while it is open.
     #[pyo3(signature = (name, category, /))]
     fn open_call<'py>(
         slf: &Bound<'py, Self>,
@@ -155,11 +155,11 @@ impl Step {
         let before = step
             .call
             .with(slf.py(), |call| call.replace(opened.unbind()));
-        drop(before); // after the look: dropping an object may run code
+        drop(before); // outside `with`, because dropping an object may run code
         slf.getattr(intern!(slf.py(), "leave"))
     }
 
-    /// The end of that call. Where it has returned a Future, the workers compute the step while the engine goes on.
+    /// Ends the span of that call. If the call returned a Future, the workers compute the step while the engine continues.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -172,7 +172,7 @@ impl Step {
         Ok(())
     }
 
-    /// It is back, or lost; with more args, any keywords.
+    /// Ends the step, which has come back or was lost, and adds args, given as keywords.
     #[pyo3(signature = (**args))]
     fn end(&self, py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
         let args = text_of(args);
@@ -183,7 +183,7 @@ impl Step {
 }
 
 impl Step {
-    /// The workers compute it from now on, and the engine does not wait for them.
+    /// Opens the span of a step that the workers compute while the engine does not wait for them.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
         let mut text = Scratch::take();
         self.push_batch(&mut text.0);
@@ -191,11 +191,11 @@ impl Step {
         let (name, of) = (intern!(py, "batch"), ("executor", Level::E2e));
         let span = async_span::open(name, of, Some("batches"), &text.0)?;
         let before = self.under_way.with(py, |kept| kept.replace(span));
-        drop(before); // after the look, as above
+        drop(before); // outside `with`, as above
         Ok(())
     }
 
-    /// Opens a span with its facts, of which so many bytes stand in its line as `kept` says of the length of those before the ids.
+    /// Opens a span with the step's args. Its line contains the first `kept(n)` bytes of them, where `n` is the length of the args before the ids.
     fn open_with<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyAny>,
@@ -211,7 +211,7 @@ impl Step {
         Ok(opened)
     }
 
-    /// Its facts but for the ids of its requests.
+    /// Appends the step's args except for the request ids.
     fn push_shape(&self, text: &mut Vec<u8>) {
         push(text, "tokens", &self.counts.tokens);
         self.push_batch(text);
@@ -232,7 +232,7 @@ impl Step {
         }
     }
 
-    /// Appends its facts as args.
+    /// Appends the step's args.
     pub(crate) fn push_facts(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
         step.push_shape(text);
@@ -244,7 +244,7 @@ impl Step {
     }
 }
 
-/// Tells the queues and the cache of a scheduler that has taken what a step brought, and what was in that step.
+/// Records counters after a scheduler has handled a step's results: its queues, its cache, and the tokens of the step.
 #[pyfunction]
 #[pyo3(signature = (running, waiting, used_percent, step, /))]
 pub(crate) fn count_step(

@@ -1,7 +1,7 @@
-//! Calls of functions as the interpreter tells them (`sys.monitoring`, Python 3.12 on): spans for functions of the program, which stay what they are.
+//! Spans for calls that `sys.monitoring` reports (Python 3.12 or later). The program's functions stay unchanged.
 //!
-//! **Data flow.** The first start of each code object comes here. `judge`, a function of Python, says whether it shall have spans, and has its end told too. The starts of all other code are
-//! switched off then, each for itself, so they cost nothing more.
+//! **Data flow.** The first call of each code object is reported here. `judge`, a Python function, decides whether it gets spans, and then also enables the event for its end. The event for
+//! the start of any other code object is disabled for that object, so further calls cost nothing.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,31 +16,31 @@ use crate::attached::Attached;
 use crate::interpreter::lives;
 use crate::span::Span;
 
-/// What is known of a code object.
+/// A code object that plays a part here.
 struct Known {
-    /// Keeps the address.
+    /// Kept alive, so that no other object gets its address.
     _code: Py<PyAny>,
     part: Part,
 }
 
-/// What a code object is here.
+/// The uses of a code object.
 #[derive(Default)]
 struct Part {
-    /// The span of each of its calls.
+    /// Span for each of its calls.
     span: Option<Py<Span>>,
-    /// It returns a new task.
+    /// True if it returns a new task.
     makes_tasks: bool,
-    /// It is the coroutine of a task.
+    /// True if it is the coroutine of a task.
     is_root: bool,
 }
 
 static KNOWN: LazyLock<Attached<HashMap<usize, Known>>> =
     LazyLock::new(|| Attached::new(HashMap::new()));
 static JUDGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-/// What a callback returns to be called there no more.
+/// Return value of a callback that disables its event.
 static DISABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// What is known of a code object, if anything is.
+/// Returns what a code object is used for, if anything.
 fn look(py: Python<'_>, code: *mut ffi::PyObject) -> Option<Part> {
     let known = KNOWN.with(py, |known| {
         let part = &known.get(&code.addr())?.part;
@@ -64,44 +64,44 @@ fn change(code: &Bound<'_, PyAny>, change: impl FnOnce(&mut Part)) {
     });
 }
 
-/// Whether it is known as the coroutine of a task.
+/// Returns true if the code object is registered as the coroutine of a task.
 pub(super) fn is_root(code: &Bound<'_, PyAny>) -> bool {
     look(code.py(), code.as_ptr()).is_some_and(|part| part.is_root)
 }
 
-/// Gives each call of this code the span.
+/// Records each call of this code object with the span.
 #[pyfunction]
 #[pyo3(signature = (code, span, /))]
 pub(crate) fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
-    // Of two threads that judge it at once, one has given it already, and opened it.
+    // If two threads decide about it at once, one has set a span already, and opened it.
     change(code, |part| {
         part.span.get_or_insert(span);
     });
 }
 
-/// Shows the tasks that this code returns.
+/// Records the tasks that this code object returns.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
 pub(crate) fn watch_task_maker(code: &Bound<'_, PyAny>) {
     change(code, |part| part.makes_tasks = true);
 }
 
-/// Ends the life of a task with this code, which is its coroutine's.
+/// Registers the code of a task's coroutine, so that the end of the coroutine ends the task's span.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
 pub(crate) fn watch_root(code: &Bound<'_, PyAny>) {
     change(code, |part| part.is_root = true);
 }
 
-/// Takes what judges code, `judge(code, module)`, which returns whether it is tracked, and what a callback returns to be called no more.
+/// Sets the function `judge(code, module)`, which returns true if a code object is tracked, and the return value that disables a callback's event.
 #[pyfunction]
 #[pyo3(signature = (judge, disable, /))]
 pub(crate) fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
-    let _ = JUDGE.set(py, judge); // once in a process
+    let _ = JUDGE.set(py, judge); // only once per process
     let _ = DISABLE.set(py, disable);
 }
 
-/// Opens the span of a function that starts: a callback of `sys.monitoring`.
+/// Opens the span of a function that starts. Callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, /), text_signature = "(code, offset, /)")]
 pub(crate) fn function_started(
@@ -109,7 +109,7 @@ pub(crate) fn function_started(
     _offset: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let py = code.py();
-    // What is known as a task's coroutine alone is still to be judged.
+    // Code that is only known as a task's coroutine has not been judged yet.
     let known = look(py, code.as_ptr());
     if let Some(part) = known.filter(|part| part.span.is_some()) {
         enter(py, part);
@@ -123,7 +123,7 @@ pub(crate) fn function_started(
     Ok(py.None())
 }
 
-/// Passes on what somebody sent to this thread while Python ran for us, such as `KeyboardInterrupt`. Errors of our own are no host's.
+/// Passes on exceptions that were sent to this thread while our Python code ran, such as `KeyboardInterrupt`. Our own errors are not the host's concern.
 fn sent<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
     result.or_else(|error| {
         let is_ours = error.is_instance_of::<PyException>(py);
@@ -149,7 +149,7 @@ fn judge(code: &Bound<'_, PyAny>) -> PyResult<bool> {
     };
     // SAFETY: the thread is attached.
     let globals = unsafe { ffi::PyEval_GetGlobals() };
-    // SAFETY: borrowed from the frame that starts, which lives as long as this call; or null.
+    // SAFETY: borrowed from the starting frame, which outlives this call, or null.
     let globals = unsafe { Borrowed::from_ptr_or_opt(py, globals) };
     let globals = globals.and_then(|globals| globals.cast_exact::<PyDict>().ok());
     let module = globals.and_then(|globals| globals.get_item(intern!(py, "__name__")).ok()?);
@@ -161,7 +161,7 @@ fn disabled(py: Python<'_>) -> Py<PyAny> {
     disable.unwrap_or_else(|| py.None())
 }
 
-/// Ends the span of a function that returns: a callback of `sys.monitoring`.
+/// Ends the span of a function that returns. Callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, result, /), text_signature = "(code, offset, result, /)")]
 pub(crate) fn function_returned(
@@ -178,14 +178,14 @@ pub(crate) fn function_returned(
             lives::end(py, None, false);
         }
         if part.makes_tasks {
-            // An error here is nobody's: the task is of a kind that has no such coroutine.
+            // Ignore errors here: they mean that a task of this kind has no Python coroutine.
             sent(py, lives::begin(result))?;
         }
     }
     Ok(())
 }
 
-/// Ends the span of a function that an exception leaves: a callback of `sys.monitoring`.
+/// Ends the span of a function that ends with an exception. Callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, error, /), text_signature = "(code, offset, error, /)")]
 pub(crate) fn function_unwound(

@@ -1,4 +1,4 @@
-//! Garbage collections as spans, where they take long enough to be felt.
+//! Records long garbage collections as spans.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use sa_recorder::{Args, Level, now_ns};
 use super::record_span;
 use crate::value;
 
-/// A callback for `gc.callbacks`, which tells the collections that take so many ns or more. Only one collection runs at a time.
+/// A callback for `gc.callbacks` that records collections of at least `shortest_ns`. Only one collection runs at a time.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Collections {
     shortest_ns: u64,
@@ -37,7 +37,7 @@ impl Collections {
         let began_ns = self.began_ns.swap(0, Ordering::Relaxed);
         let took_ns = now_ns().saturating_sub(began_ns);
         if began_ns != 0 && took_ns >= self.shortest_ns {
-            // It stops the thread, not only the task that happens to run.
+            // On the thread's track, because a collection stops the thread and not only the current task.
             let times = (began_ns, took_ns);
             record_span(info.py(), "gc.collect", times, || facts_of(info));
         }

@@ -1,5 +1,5 @@
-//! Imports as spans, where they take long enough to be felt, and calls for those who wait for a module. The interpreter's machinery calls two functions for each
-//! module that is not there yet; ours stand in their places. Finders, loaders and specs stay what they are.
+//! Records long imports as spans, and calls listeners when a module has been imported. The import system calls two functions for each module that is not yet
+//! imported, and this module replaces both. Finders, loaders and specs stay unchanged.
 
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::intern;
@@ -10,10 +10,10 @@ use sa_recorder::{Args, now_ns};
 
 use super::record_span;
 
-/// Shorter ones are not told: a start has thousands.
+/// Minimum duration of a recorded import. A start of a program has thousands of shorter ones.
 const SHORTEST_NS: u64 = 1_000_000;
 
-/// The function that finds and loads a module, with a span around what takes its time.
+/// Replaces the function that finds and loads a module, and records a span if that takes long.
 #[pyclass(frozen)]
 struct FindAndLoad {
     original: Py<PyAny>,
@@ -41,11 +41,11 @@ impl FindAndLoad {
     }
 }
 
-/// The function that loads a module whose spec is found, once and under the module's lock. Those who wait for modules are called under that lock too.
+/// Replaces the function that loads a module from its spec, once and under the module's lock. The listeners are called under that lock too.
 #[pyclass(frozen)]
 struct LoadUnlocked {
     original: Py<PyAny>,
-    /// Called with the name of each module that was loaded, and the module.
+    /// Functions to call with the name of each loaded module, and the module.
     listeners: Py<PyList>,
 }
 
@@ -54,9 +54,9 @@ impl LoadUnlocked {
     #[pyo3(signature = (spec, /))]
     fn __call__<'py>(&self, spec: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let module = self.original.bind(spec.py()).call1((spec,))?;
-        // Other threads ask a module's spec whether they are to wait. No code of Python runs between the end of the load and here.
+        // Other threads check this flag in the module's spec to find out whether to wait. No Python code runs between the end of the load and this line.
         let is_initializing = intern!(spec.py(), "_initializing");
-        let _ = spec.setattr(is_initializing, true); // a spec that takes nothing: threads do not wait, as without us
+        let _ = spec.setattr(is_initializing, true); // if the spec refuses, threads do not wait, as without this hook
         let told = self.tell_all(spec, &module);
         let _ = spec.setattr(is_initializing, false); // as above
         match told {
@@ -64,7 +64,7 @@ impl LoadUnlocked {
                 error.write_unraisable(spec.py(), Some(&module));
             }
             Err(interrupt) => {
-                // The module is loaded. What its importer would do next it does not do then.
+                // The module is loaded, but its importer will not do the next step of the import.
                 let _ = bind_to_parent(&module);
                 return Err(interrupt);
             }
@@ -96,7 +96,7 @@ fn bind_to_parent(module: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Records imports that take a ms or more from now on; a second call does nothing.
+/// Records imports that take a millisecond or more from now on. A second call does nothing.
 #[pyfunction]
 pub(crate) fn watch_imports(py: Python<'_>) -> PyResult<()> {
     let name = intern!(py, "_find_and_load");
@@ -115,7 +115,7 @@ pub(crate) fn tell_imports(listener: &Bound<'_, PyAny>) -> PyResult<()> {
     ours.get().listeners.bind(py).append(listener)
 }
 
-/// Our function in the place of one of importlib's, which it takes unless it has it.
+/// Replaces a function of importlib by one of ours, which gets the original. Returns the existing one if it was already replaced.
 fn in_place<'py, T>(
     name: &Bound<'py, PyString>,
     make: impl FnOnce(Py<PyAny>) -> T,

@@ -1,4 +1,4 @@
-//! The lives of asyncio tasks, as spans on the tasks' rows: from when a task is made until its coroutine has ended. What is recorded in the task lies within.
+//! Records the lifetimes of asyncio tasks as spans on their tracks, from the creation of a task until its coroutine ends. Spans recorded in the task are inside.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -12,19 +12,19 @@ use crate::lane::{End, Owner};
 use crate::span::push_error;
 use crate::{start, task, tasks};
 
-/// The owner of these spans: an address that no object has.
+/// The owner of these spans. No object has this address.
 const LIFE: Owner = 1;
-/// Has the end of a code object told.
+/// Function that enables the event for the end of a code object.
 static WATCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Takes a function of a code object that has its end told.
+/// Sets the function that enables the event for the end of a code object.
 #[pyfunction]
 #[pyo3(signature = (watch, /))]
 pub(crate) fn set_root_watch(py: Python<'_>, watch: Py<PyAny>) {
     let _ = WATCH.set(py, watch); // once in a process
 }
 
-/// A task was made. One that has ended already, as an eager one may have, has no row.
+/// Opens the span of a new task. A task that has already ended, as an eager one may have, gets no track.
 pub(super) fn begin(task: &Bound<'_, PyAny>) -> PyResult<()> {
     if sa_recorder::__wants(Level::E2e) && !task::is_done(task) && !tasks::has(task, LIFE) {
         begin_of(task)
@@ -50,7 +50,7 @@ fn begin_of(task: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// A coroutine ends that may be the one of the running task.
+/// Ends the span of the running task, if the coroutine that ends is the task's own.
 pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: bool) {
     if !tasks::are_open() {
         return;
@@ -67,7 +67,7 @@ pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: b
         Some(task) if is_running(&task) => {
             tasks::exit(&task, LIFE, end);
         }
-        // It is closed with its task, amid whatever code runs.
+        // The coroutine is closed together with its task, while other code runs.
         _ if is_closed && tasks::are_gone() => {
             tasks::exit_gone(LIFE, end);
         }
@@ -75,12 +75,12 @@ pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: b
     }
 }
 
-/// Whether the innermost frame is that of the task's own coroutine.
+/// Returns true if the innermost frame belongs to the task's own coroutine.
 fn is_running(task: &Bound<'_, PyAny>) -> bool {
     let py = task.py();
     let coroutine = task.call_method0(intern!(py, "get_coro"));
     let frame = coroutine.and_then(|coroutine| coroutine.getattr(intern!(py, "cr_frame")));
-    // SAFETY: the thread is attached; what it returns is not used as an object.
+    // SAFETY: the thread is attached. The result is only compared, not used as an object.
     let running = unsafe { ffi::PyEval_GetFrame() };
     frame.is_ok_and(|frame| frame.as_ptr() == running.cast())
 }

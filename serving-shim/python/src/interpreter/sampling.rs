@@ -1,12 +1,12 @@
-//! Samples of what Python runs: every few ms the stacks of all threads, as slices on rows of their own. It is for programs without a line of ours.
+//! Samples of what Python runs: the stacks of all threads, every few milliseconds, as slices on separate tracks. For programs that do not use the package.
 //!
-//! **Data flow.** `thread` wakes, takes the interpreter's lock for one look (`look`: stacks as frames that `codes` knows), gives it back, and hands what it saw
-//! to `rows`. There a frame is a slice from the first sample that has it to the first one that does not.
+//! **Data flow.** `thread` wakes up, holds the GIL while it takes one sample (`look`: stacks of frames that `codes` describes), releases it, and passes the sample
+//! to `rows`. There a frame becomes a slice, from the first sample that contains it to the first one that does not.
 //!
-//! **What it costs the host.** The lock, for as long as a look takes. After two long looks in a row the thread sleeps fifty times as long as the shorter one took.
-//! Where nothing is recorded it does not look.
+//! **Cost for the host.** The GIL, for as long as it takes to read a sample. After two long samples in a row, the thread sleeps fifty times as long as the shorter one took.
+//! While nothing is recorded, it takes no samples.
 //!
-//! **Forks.** No thread of ours may run while the host forks. Several of its threads may fork at once, so the thread begins again after the last of these forks.
+//! **Forks.** The sampling thread must not run while the host forks. Several threads of the host may fork at once, so it starts again after the last of these forks.
 
 mod codes;
 mod look;
@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use sa_recorder::host;
 
-/// How long the end of a process waits for the thread: its file system may hang.
+/// Maximum time that the end of a process waits for the thread, because its file system may hang.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it looks whether the thread has ended.
+/// Interval of checks whether the thread has ended.
 const MOMENT: Duration = Duration::from_micros(200);
 
-/// What to do, as the process was told at its start.
+/// The settings of sampling, fixed when the process starts.
 #[derive(Debug)]
 struct Settings {
     interval: Duration,
@@ -35,14 +35,14 @@ struct Settings {
 
 /// A thread that samples, or has been asked to end.
 struct Running {
-    /// The process it runs in: the child of a fork has none of its parent's threads.
+    /// The process of the thread. A forked child has none of its parent's threads.
     pid: u32,
     thread: host::Thread,
     state: Arc<State>,
 }
 
 impl Running {
-    /// Asks the thread to end; what tells when it is gone. `None` if it is not of this process.
+    /// Asks the thread to end. Returns the state that shows when it is gone, or `None` if it belongs to another process.
     fn end(&self) -> Option<Arc<State>> {
         self.state.shall_end.store(true, Ordering::Release);
         self.thread.unpark();
@@ -58,25 +58,25 @@ impl Running {
     }
 }
 
-/// What this process wants sampled, and what does it.
+/// The state of sampling in this process.
 struct Sampling {
     is_wanted: bool,
-    /// Forks under way.
+    /// Number of forks in progress.
     forks: u32,
     running: Option<Running>,
 }
 
-/// How a thread and whoever ends it agree.
+/// State that the sampling thread shares with the thread that ends it.
 #[derive(Debug, Default)]
 struct State {
     shall_end: AtomicBool,
     has_ended: AtomicBool,
-    /// The kernel's id of the thread, once it runs.
+    /// Kernel id of the thread, once it runs.
     tid: AtomicU32,
 }
 
 impl State {
-    /// Whether the thread is gone for the kernel too, which the host may ask: Python does at a fork.
+    /// Returns true if the thread is also gone for the kernel. The host may check that: Python does when it forks.
     fn is_gone(&self) -> bool {
         let tid = self.tid.load(Ordering::Relaxed);
         self.has_ended.load(Ordering::Acquire)
@@ -85,7 +85,7 @@ impl State {
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
-/// Locked for a moment, by threads that have the interpreter's lock: no fork finds it taken.
+/// Locked only briefly, by threads that hold the GIL, so that it is never locked during a fork.
 static SAMPLING: Mutex<Sampling> = Mutex::new(Sampling {
     is_wanted: false,
     forks: 0,
@@ -97,7 +97,7 @@ fn sampling() -> MutexGuard<'static, Sampling> {
 }
 
 impl Sampling {
-    /// Starts the thread if there shall be one and is none.
+    /// Starts the thread if it should run and does not.
     fn start(&mut self) -> std::io::Result<()> {
         let is_there = self.running.as_ref().is_some_and(Running::samples);
         match SETTINGS.get() {
@@ -110,10 +110,10 @@ impl Sampling {
     }
 }
 
-/// Samples this process from now on, every so many ns, and gives it this name in the trace.
+/// Starts to sample this process at this interval, and sets its name in the trace.
 ///
 /// # Errors
-/// Why there is no thread for it.
+/// Returns an error if the thread cannot be created.
 #[pyfunction]
 #[pyo3(signature = (interval_ns, process_name, /))]
 pub(crate) fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult<()> {
@@ -127,28 +127,28 @@ pub(crate) fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult
     Ok(sampling.start()?)
 }
 
-/// Writes what the stacks hold, and samples no more until [`sample_again`].
+/// Writes what is on the stacks, and stops sampling until [`sample_again`].
 #[pyfunction]
 pub(crate) fn end_sampling(py: Python<'_>) {
     sampling().is_wanted = false;
     end_thread(py);
 }
 
-/// Samples again if this process, or the one that forked it, was told to.
+/// Starts sampling again if this process, or the one that forked it, was sampled.
 pub(crate) fn sample_again() {
     let mut sampling = sampling();
     sampling.is_wanted = true;
-    let _ = sampling.start(); // where there was one there may be none now: only samples are missing
+    let _ = sampling.start(); // without a thread, only samples are missing
 }
 
-/// What a thread does before it forks.
+/// Ends the sampling thread before a fork.
 #[pyfunction]
 pub(crate) fn before_fork(py: Python<'_>) {
     sampling().forks += 1;
     end_thread(py);
 }
 
-/// What the thread that forked does then.
+/// Starts the sampling thread again in the parent after a fork.
 #[pyfunction]
 pub(crate) fn after_fork_in_parent() {
     let mut sampling = sampling();
@@ -156,7 +156,7 @@ pub(crate) fn after_fork_in_parent() {
     let _ = sampling.start(); // as above
 }
 
-/// What the child does: forks of its parent's other threads are not under way in it.
+/// Starts the sampling thread in the child of a fork. Forks by the parent's other threads are not in progress there.
 #[pyfunction]
 pub(crate) fn sample_in_child() {
     let mut sampling = sampling();
@@ -164,7 +164,7 @@ pub(crate) fn sample_in_child() {
     let _ = sampling.start(); // as above
 }
 
-/// Ends the thread, and waits until it is gone, whoever asked first.
+/// Ends the sampling thread, and waits until it is gone, even if another thread asked it to end.
 fn end_thread(py: Python<'_>) {
     let ending = sampling().running.as_ref().and_then(Running::end);
     if let Some(state) = ending {

@@ -1,7 +1,7 @@
-//! A fragment without its empty lines, for readers that take every line for an object.
+//! Removes empty lines from a fragment, for readers that expect an object on every line.
 //!
-//! The recorder puts empty lines between blocks, so that they lie in the file as in memory. Once recording has ended, nobody writes the file
-//! any more. A file without them replaces it in one step, so a reader has the one or the other.
+//! The recorder puts empty lines between blocks, so that a block has the same layout in the file as in memory. After recording has ended, nobody writes the file
+//! any more. A file without empty lines then replaces it atomically, so a reader gets either the old or the new one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 
 use sa_format::stem_and_segment;
 
-/// Bytes read and written at a time.
+/// Number of bytes read and written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Removes the empty lines from all segments of a fragment whose recorder has ended; what cannot be replaced stays as it is.
+/// Removes the empty lines from all segments of a fragment whose recorder has ended. Segments that cannot be replaced stay unchanged.
 pub(crate) fn without_empty_lines(fragment: &Path) {
     let name = fragment.file_name().and_then(|name| name.to_str());
     let Some((stem, _)) = name.and_then(stem_and_segment) else {
         return;
     };
     if fragment.with_file_name(format!("{stem}.ring")).exists() {
-        return; // something is left in it: the merge puts them together, and appends to the fragment
+        return; // the ring still contains events: the merge recovers them and appends them to the fragment
     }
     for segment in segments(fragment, stem) {
-        let _ = replace(&segment); // it stays what it was
+        let _ = replace(&segment); // on failure it stays unchanged
     }
 }
 
-/// The segments that are there: the first ones may have been removed.
+/// Returns the existing segments. The first ones may have been removed.
 fn segments(fragment: &Path, stem: &str) -> Vec<PathBuf> {
     let folder = fragment.parent().unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -45,11 +45,11 @@ fn replace(path: &Path) -> io::Result<()> {
     let draft = draft_of(path);
     let made = write_lines(file, &draft, there.mode()).and_then(|()| fs::rename(&draft, path));
     made.inspect_err(|_| {
-        let _ = fs::remove_file(&draft); // it may not have been made
+        let _ = fs::remove_file(&draft); // it may not exist
     })
 }
 
-/// A name beside the fragment that no reader takes for one.
+/// Returns a name next to the fragment that readers do not treat as a fragment.
 fn draft_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))

@@ -1,4 +1,4 @@
-//! [`Nothing`]: a span that is not recorded, one object for all of them.
+//! [`Nothing`]: replaces every span that is not recorded.
 
 use pyo3::prelude::*;
 
@@ -25,7 +25,7 @@ impl Nothing {
         let _ = (kind, value, traceback);
     }
 
-    /// Leaves a function as it is.
+    /// Returns the function unchanged.
     #[pyo3(signature = (function, /))]
     fn __call__(&self, function: Py<PyAny>) -> Py<PyAny> {
         function

@@ -1,4 +1,4 @@
-//! Functions that say whether a level is off. They have no argument, because a call without one is the cheapest that Python has.
+//! Functions that return true if a level is off. They take no argument, because that makes the cheapest call in Python.
 
 use pyo3::prelude::*;
 use sa_recorder::Level;

@@ -1,4 +1,4 @@
-//! [`OpenSpan`]: a span that begins and ends in two functions, as observers of other people's calls need it.
+//! [`OpenSpan`]: a span that one function opens and another one closes. Observers of other code's calls need it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,24 +13,24 @@ use crate::scratch::Scratch;
 use crate::span::push_error;
 use crate::{names, value};
 
-/// A span that is open since it was made. Only the thread, or task, that opened it may close it.
+/// A span that is open from its creation. Only the thread or task that created it may close it.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct OpenSpan {
     missed: Missed,
-    /// When what it is around ended, by the recorder's clock; 0 if nobody said so.
+    /// End time of the observed call by the recorder's clock, or 0 if it was not set.
     ended_ns: AtomicU64,
 }
 
 #[pymethods]
 impl OpenSpan {
-    /// What the span is around has ended: what is gathered from now on until `close` is no part of it. Returns the time.
+    /// Sets the end of the observed call to now and returns it. Work between this and `close` is not part of the span.
     pub(crate) fn returned(&self) -> u64 {
         let ended_ns = now_ns();
         self.ended_ns.store(ended_ns, Ordering::Relaxed);
         ended_ns
     }
 
-    /// Ends the span with the facts of a step and with these args; with the type of the exception that ended it, if one did.
+    /// Ends the span, with a step's args, with further args, and with the type of the exception that ended it, if there was one.
     #[pyo3(signature = (error=None, args=None, step=None, /))]
     pub(crate) fn close(
         slf: &Bound<'_, Self>,
@@ -48,7 +48,7 @@ impl OpenSpan {
         OpenSpan::close_with(slf, error, &mut text.0);
     }
 
-    /// The end of an observer that has nothing more to say.
+    /// Ends the span, for an observer that has no further args.
     #[pyo3(signature = (result, error, /))]
     fn leave(slf: &Bound<'_, Self>, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) {
         let _ = result;
@@ -57,7 +57,7 @@ impl OpenSpan {
 }
 
 impl OpenSpan {
-    /// Ends the span with the args in `text`, and with the type of the exception that ended it, if one did.
+    /// Ends the span with the args in `text`, and with the type of the exception that ended it, if there was one.
     pub(crate) fn close_with(
         slf: &Bound<'_, Self>,
         error: Option<&Bound<'_, PyAny>>,
@@ -76,7 +76,7 @@ impl OpenSpan {
         lane::exit_at(slf.py(), slf.as_ptr().addr(), &open.missed, end);
     }
 
-    /// Opens one for this event.
+    /// Opens a span for this event.
     pub(crate) fn open<'py>(event: &Event<'_, 'py>) -> PyResult<Bound<'py, OpenSpan>> {
         let open = OpenSpan {
             missed: Missed::new(0),

@@ -1,4 +1,4 @@
-//! Keys of args as they are written: those of one call site are the same objects each time.
+//! Encoded keys of args, cached because a call site's keys are the same objects each time.
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -6,21 +6,21 @@ use sa_recorder::Value;
 
 use crate::attached::Attached;
 
-/// How many keys are remembered, those that were used last.
+/// Number of cached keys, the most recently used ones.
 const REMEMBERED: usize = 256;
-/// Most bytes of one that is. It is copied as a whole, so that its length need not be asked.
+/// Maximum length of a cached key in bytes. The whole buffer is copied, so that the length does not matter.
 const MOST_BYTES: usize = 32;
 
-/// A key whose text is made.
+/// A key and its encoded text.
 pub(super) struct Known {
     key: Py<PyString>,
     /// `,"key":`
     text: [u8; 1 + MOST_BYTES],
-    /// Without the comma.
+    /// Length without the leading comma.
     len: usize,
 }
 
-/// By the identity of their objects.
+/// Cached keys, by the identity of their objects.
 pub(super) type Keys = [Option<Known>; REMEMBERED];
 
 pub(super) static KEYS: Attached<Keys> = Attached::new([const { None }; REMEMBERED]);
@@ -38,7 +38,7 @@ impl Known {
         })
     }
 
-    /// Appends it, with a comma before it unless the text is empty.
+    /// Appends the key, with a comma before it unless the text is empty.
     #[inline]
     fn push(&self, text: &mut Vec<u8>) {
         let skipped = usize::from(text.is_empty());
@@ -50,7 +50,7 @@ impl Known {
     }
 }
 
-/// Appends a key and a colon, with a comma before them unless the text is empty. A key with lone surrogates is none: whether it was appended.
+/// Appends a key and a colon, with a comma before them unless the text is empty. Returns false for a key with lone surrogates.
 #[inline]
 pub(super) fn push(keys: &mut Keys, text: &mut Vec<u8>, key: &Bound<'_, PyString>) -> bool {
     let place = &mut keys[(key.as_ptr().addr() >> 4) % REMEMBERED];
@@ -73,7 +73,7 @@ fn push_new(place: &mut Option<Known>, text: &mut Vec<u8>, key: &Bound<'_, PyStr
     name.write(text);
     text.push(b':');
     if let Some(known) = Known::of(key, &text[from..]) {
-        *place = Some(known); // dropping the text before runs no code
+        *place = Some(known); // dropping the previous key runs no code
     }
     true
 }

@@ -1,4 +1,4 @@
-//! A request that an API server begins to wait for, as vLLM has it.
+//! A request that an API server starts to wait for, read from vLLM's object.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::value::{self, push_native as push};
 
-/// A request as vLLM has it when it begins to wait for it.
+/// A request that vLLM starts to wait for.
 pub(super) struct Admitted<'a, 'py> {
     new: &'a Bound<'py, PyAny>,
     parent: Option<&'a Bound<'py, PyAny>>,
@@ -34,7 +34,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
     ) -> PyResult<Admitted<'a, 'py>> {
         let py = new.py();
         let request_id = new.getattr(intern!(py, "request_id"))?;
-        // Without an internal id, vLLM derives the ids of several answers from the id that the client asked for.
+        // Without internal ids, vLLM derives the ids of several answers from the id of the client's request.
         let mut external_id = attribute(new, intern!(py, "external_req_id"))?;
         if !is_true(external_id.as_ref())
             && let Some(parent) = parent
@@ -71,7 +71,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         }
     }
 
-    /// Records the time from vLLM's own stamp of the arrival up to now: its templates, its tokeniser with the wait for it, and its checks. Its TTFT and E2E begin there.
+    /// Records the time from vLLM's own arrival stamp until now: templates, tokeniser (including the wait for it) and checks. vLLM's TTFT and E2E latency start at that stamp.
     pub(super) fn record_preprocessing(&self, exchange: Option<&Bound<'_, Exchange>>) {
         const NAME: &str = "request.preprocess";
         let py = self.py();
@@ -97,7 +97,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         }
     }
 
-    /// Opens the request's span, and adds it to the open ones.
+    /// Opens the request's span and adds the request to the open ones.
     pub(super) fn begin(&self, open: &Bound<'py, PyDict>) -> PyResult<()> {
         let py = self.py();
         let tally = Tally::new(0);
@@ -122,7 +122,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         open.set_item(&self.request_id, Bound::new(py, (request, tally))?)
     }
 
-    /// Appends what the client asked for apart from its prompt, as far as it matters to how its request is served.
+    /// Appends what the client asked for besides its prompt, as far as it affects how the request is served.
     fn push_asked(&self, text: &mut Vec<u8>) -> PyResult<()> {
         let py = self.py();
         let params = attribute(self.new, intern!(py, "sampling_params"))?;
@@ -133,7 +133,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         }
         self.push_samples(text)?;
         if let Some(params) = &params {
-            // An attribute that is missing costs an exception.
+            // Looking up a missing attribute creates an exception.
             let structured = match params.getattr_opt(intern!(py, "structured_outputs"))? {
                 Some(structured) => Some(structured),
                 None => params.getattr_opt(intern!(py, "guided_decoding"))?, // older versions
@@ -154,7 +154,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         Ok(())
     }
 
-    /// Appends how many answers the client wants, if that is more than one.
+    /// Appends the number of answers that the client wants, if it is more than one.
     fn push_samples(&self, text: &mut Vec<u8>) -> PyResult<()> {
         let py = self.py();
         if let Some(parent) = self.parent
@@ -167,7 +167,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         Ok(())
     }
 
-    /// Starts the arrow of the request.
+    /// Starts the request's flow arrow.
     pub(super) fn link(&self, exchange: Option<&Bound<'py, Exchange>>) -> PyResult<()> {
         let py = self.py();
         let id = || flow_id(&self.request_id, false);

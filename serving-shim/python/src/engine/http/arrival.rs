@@ -1,51 +1,51 @@
-//! When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
+//! Estimates when the newest data on a connection arrived. While the event loop is busy it reads no data, so only the kernel knows.
 //!
-//! The kernel counts the time since then in ticks of 1 to 10 ms. Where the times of its ticks are known, they tell in which tick the data
-//! came. Of that tick, the part counts in which the event loop's thread may have been awake, and which is not before the end of the
-//! connection's last answer. The middle of that part is the best guess.
+//! The kernel counts the time since then in ticks of 1 to 10 ms. If the times of its ticks are known, the count shows during which tick the data
+//! arrived. Within that tick, the event loop's thread must have been awake, and the connection's previous answer complete. The
+//! estimate is the middle of the remaining range.
 
 use super::awake::{Awake, Thread};
 use super::clock::{Kernel, tick_length_ns};
 use super::silence::tcp_silence;
 use super::ticks::Ticks;
 
-/// Longest time for which data can be unread. A larger count is ignored.
+/// Maximum plausible time for which data can be unread. A larger count is ignored.
 const LONGEST_NS: i64 = 600_000_000_000;
 /// Maximum time from a thread's wake-up until it runs.
 const JUST_NS: i64 = 1_000_000;
 
-/// When data came, by the monotonic clock, and how far off that may be.
+/// Arrival time of data, by the monotonic clock, and its uncertainty.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) ns: i64,
     pub(crate) uncertainty_ns: i64,
 }
 
-/// The kernel's counts for a connection with unread data.
+/// State of a connection with unread data, from the kernel.
 pub(crate) struct Unread {
     pub(crate) now_ns: i64,
     /// Time of the last tick, if it is known.
     pub(crate) tick_ns: Option<i64>,
-    /// The length of a tick.
+    /// Length of a tick.
     pub(crate) length_ns: i64,
-    /// How long nobody has read, in whole ticks.
+    /// Time since the newest data arrived, in whole ticks.
     pub(crate) unread_ns: i64,
 }
 
-/// The state of the reading thread, and how late ticks are.
+/// State of the reading thread, and delays of ticks.
 #[derive(Default)]
 pub(crate) struct Reader {
-    /// For how long at most it was awake.
+    /// Maximum time for which the thread has been awake.
     pub(crate) awake_ns: i64,
     /// Time of the connection's last answer, or 0 if there was none.
     pub(crate) answered_ns: i64,
-    /// How late ticks may be.
+    /// Maximum delay of ticks.
     pub(crate) late_ns: i64,
-    /// How late ticks are on average.
+    /// Average delay of ticks.
     pub(crate) lag_ns: i64,
 }
 
-/// Returns the best guess of when the data came.
+/// Returns the best estimate of when the data arrived.
 pub(crate) fn placed(unread: &Unread, reader: &Reader) -> Arrival {
     let (now_ns, length_ns) = (unread.now_ns, unread.length_ns);
     if unread.unread_ns > LONGEST_NS || length_ns <= 0 {
@@ -53,14 +53,14 @@ pub(crate) fn placed(unread: &Unread, reader: &Reader) -> Arrival {
     }
     let ticks = whole_ticks(unread.unread_ns, length_ns);
     let Some(tick_ns) = unread.tick_ns else {
-        // One tick may mean that no time has passed, and mostly does.
+        // A count of one tick usually means that hardly any time has passed.
         let ago_ns = if ticks > 1 { ticks * length_ns } else { 0 };
         return at(now_ns - ago_ns, length_ns);
     };
     let mut began_ns = tick_ns - ticks * length_ns;
     let ended_ns = now_ns.min(began_ns + length_ns);
     let woke_ns = now_ns - reader.awake_ns;
-    // Otherwise the thread slept next to unread data, for example while it waited for a lock. Then its wake-up tells nothing.
+    // Otherwise the thread slept although there was unread data, for example while it waited for a lock. Its wake-up then says nothing about the data.
     if woke_ns <= ended_ns + JUST_NS {
         began_ns = began_ns.max(woke_ns.min(ended_ns));
     }
@@ -68,7 +68,7 @@ pub(crate) fn placed(unread: &Unread, reader: &Reader) -> Arrival {
     if reader.answered_ns <= ended_ns {
         began_ns = began_ns.max(reader.answered_ns);
     }
-    // Data that comes while the next tick is late counts for the tick before. Data since the last tick may have come just now.
+    // Data that arrives while the next tick is late counts for the tick before. Data since the last tick may have arrived just now.
     let latest_ns = match ticks {
         0 => now_ns,
         _ => now_ns.min(ended_ns + reader.late_ns),
@@ -87,7 +87,7 @@ fn whole_ticks(ns: i64, length_ns: i64) -> i64 {
     ticks + i64::from(2 * rest_ns > length_ns || (2 * rest_ns == length_ns && ticks % 2 == 1))
 }
 
-/// Finds out when requests arrived, for the event loop's thread.
+/// Estimates when requests arrived, for the event loop's thread.
 pub(crate) struct Arrivals<T> {
     ticks: Ticks<Kernel>,
     awake: Awake<T>,
@@ -101,7 +101,7 @@ impl<T: Thread> Arrivals<T> {
         }
     }
 
-    /// Returns when the newest data of a connection came: never after `now_ns`, and most likely after its last answer.
+    /// Returns when the newest data on a connection arrived: never after `now_ns`, and most likely after its last answer.
     pub(crate) fn arrival(&mut self, descriptor: i32, now_ns: i64, answered_ns: i64) -> Arrival {
         let since = self.ticks.glance();
         let awake_ns = self.awake.most_ns();
@@ -109,7 +109,7 @@ impl<T: Thread> Arrivals<T> {
         let Some(unread_ms) = silence.unread_ms else {
             return at(now_ns, 0);
         };
-        // Since now the thread may have waited for a core, and there may have been ticks.
+        // The thread may have waited for a core since `now_ns` was read, and ticks may have passed.
         let tick_ns = self.ticks.last_ns(silence.coarse_ns, silence.asked_ns);
         self.ticks.was_newest(silence.coarse_ns, silence.asked_ns);
         let unread = Unread {
@@ -129,19 +129,19 @@ impl<T: Thread> Arrivals<T> {
         found
     }
 
-    /// Notes that an answer is complete: the next request of its connection may come at once.
+    /// Records that an answer is complete. The next request on its connection may arrive at any time from now on.
     pub(crate) fn answered(&mut self) {
         self.awake.most_ns();
     }
 
-    /// Notes that the thread begins to work on a step's outputs. Returns what [`Arrivals::step_ended`] wants.
+    /// Records that the thread starts to work on a step's outputs. Returns the value to pass to [`Arrivals::step_ended`].
     pub(crate) fn step_began(&mut self) -> i64 {
         let since = self.ticks.glance();
         self.awake.look_again();
         since
     }
 
-    /// Notes that it has done so.
+    /// Records that the thread has finished a step's outputs.
     pub(crate) fn step_ended(&mut self, since: i64) {
         self.ticks.worked_often(since);
     }
@@ -160,7 +160,7 @@ mod tests {
     use super::super::clock::Clocks;
     use super::*;
 
-    /// A client's end of a connection, and the server's.
+    /// Returns both ends of a connection: the client's and the server's.
     fn connect() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -175,7 +175,7 @@ mod tests {
         assert!(server.read(&mut [0; 100]).unwrap() > 0);
     }
 
-    /// Works for this many ticks.
+    /// Keeps the thread busy for this many ticks, as a period of work.
     fn work(arrivals: &mut Arrivals<ThisThread>, ticks: f64) {
         let since = arrivals.ticks.glance();
         wait(arrivals.ticks.length_ns(), ticks);
@@ -207,22 +207,22 @@ mod tests {
         let ns = |ms: f64| (ms * 1e6).round() as i64;
         let tick = Some(100.0);
         for (now, tick, unread, awake, answered, expected, uncertainty) in [
-            (103.0, tick, 0.0, 0.2, 0.0, 102.9, 0.1), // came in this tick, and woke the reader
+            (103.0, tick, 0.0, 0.2, 0.0, 102.9, 0.1), // arrived in this tick and woke the reader
             (103.0, tick, 0.0, 2.0, 0.0, 102.0, 1.0), // in this tick, while the reader was busy
             (103.0, tick, 0.0, 50.0, 0.0, 101.5, 1.5),
-            (100.5, tick, 4.0, 0.2, 0.0, 100.0, 0.0), // in the last one, which has just ended
+            (100.5, tick, 4.0, 0.2, 0.0, 100.0, 0.0), // in the previous tick, which has just ended
             (100.5, tick, 4.0, 2.5, 0.0, 99.0, 1.0),
-            (103.0, tick, 4.0, 50.0, 0.0, 98.0, 2.0), // in the last one, and the reader was busy since
+            (103.0, tick, 4.0, 50.0, 0.0, 98.0, 2.0), // in the previous tick; the reader has been busy since
             (103.0, tick, 4.0, 5.0, 0.0, 99.0, 1.0),
             (103.0, tick, 40.0, 50.0, 0.0, 62.0, 2.0),
             (103.0, tick, 40.0, 40.0, 0.0, 63.5, 0.5),
-            (103.0, tick, 40.0, 1.0, 0.0, 62.0, 2.0), // the reader slept, but not for want of data
+            (103.0, tick, 40.0, 1.0, 0.0, 62.0, 2.0), // the reader slept, but not because there was no data
             (103.0, tick, 0.0, 50.0, 102.0, 102.5, 0.5), // in this tick, after the last answer
             (103.0, tick, 4.0, 50.0, 99.0, 99.5, 0.5),
-            (103.0, tick, 4.0, 50.0, 102.0, 98.0, 2.0), // the client has not waited for the answer
+            (103.0, tick, 4.0, 50.0, 102.0, 98.0, 2.0), // the client did not wait for the answer
             (103.0, tick, 39.0, 50.0, 0.0, 62.0, 2.0),  // a millisecond was cut off
-            (103.0, tick, 700_000_000.0, 50.0, 0.0, 103.0, 0.0), // nonsense
-            (103.0, None, 4.0, 0.2, 0.0, 103.0, 4.0),   // nobody knows when it ticks
+            (103.0, tick, 700_000_000.0, 50.0, 0.0, 103.0, 0.0), // not plausible
+            (103.0, None, 4.0, 0.2, 0.0, 103.0, 4.0),   // the times of ticks are unknown
             (103.0, None, 8.0, 50.0, 0.0, 95.0, 4.0),
         ] {
             let unread = Unread {
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Requests are read at once, by a thread that is taken off its core between its clock and the kernel's answer.
+    /// The thread reads requests at once, but loses its core between its own clock and the kernel's answer.
     #[test]
     fn a_reader_that_waits_for_a_core_places_no_request_too_early() {
         let mut arrivals = Arrivals::new(ThisThread);
@@ -256,7 +256,7 @@ mod tests {
             let sent_ns = Kernel.now_ns();
             ask(&client);
             let now_ns = Kernel.now_ns();
-            wait(length_ns, 2.0); // another thread has the core
+            wait(length_ns, 2.0); // as if another thread had the core
             let found = arrivals.arrival(server.as_raw_fd(), now_ns, 0);
             let latest_ns = found.ns + found.uncertainty_ns;
             assert!(turn < 20 || latest_ns >= sent_ns, "{found:?} {sent_ns}");

@@ -1,4 +1,4 @@
-//! For how long the event loop's thread may have been awake: data that came before that would have been read at once.
+//! Measures for how long the event loop's thread may have been awake. Data that arrived earlier would have been read at once.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -10,28 +10,28 @@ use sa_recorder::host;
 
 use super::clock::{Clocks, Kernel, read_ns};
 
-/// The result if nothing is known about the time before.
+/// Result if nothing is known about the time before.
 pub(crate) const ALWAYS_NS: i64 = 1 << 62;
 /// Maximum time that may be missing from a thread's CPU time before the kernel is asked how long the thread waited for a core.
 const BRIEF_NS: i64 = 50_000;
-/// Starts with how long the thread had a core as of the last tick, and how long it waited for one.
+/// File that begins with two times of the thread: on a core as of the last tick, and waiting for one.
 const COUNTS: &str = "/proc/thread-self/schedstat";
 
-/// The kernel's counts for the calling thread.
+/// Counts that the kernel has for the calling thread.
 pub(crate) trait Thread {
-    /// Returns its id.
+    /// Returns the thread id.
     fn id(&self) -> u32;
-    /// Returns how often it has waited for something other than a core.
+    /// Returns how often the thread has waited for something other than a core.
     fn sleeps(&self) -> Result<i64>;
-    /// Returns its CPU time.
+    /// Returns the thread's CPU time.
     fn used_ns(&self) -> i64;
-    /// Returns for how long it has waited for a core.
+    /// Returns for how long the thread has waited for a core.
     fn delayed_ns(&self) -> Result<i64>;
-    /// Returns the time.
+    /// Returns the current time.
     fn now_ns(&self) -> i64;
 }
 
-/// The period in which one thread did not sleep.
+/// The period for which one thread has not slept.
 pub(crate) struct Awake<T> {
     thread: T,
     last: Option<Look>,
@@ -43,7 +43,7 @@ struct Look {
     id: u32,
     sleeps: i64,
     used_ns: i64,
-    /// Time in which it ran or waited for a core.
+    /// Time for which the thread ran or waited for a core.
     active_ns: i64,
     now_ns: i64,
 }
@@ -57,8 +57,8 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Returns the longest that the calling thread may have been awake by now, or [`ALWAYS_NS`] if that is not known. The period may have begun as early as
-    /// the last call before it: frequent calls make the result smaller.
+    /// Returns the longest time for which the calling thread may have been awake, or [`ALWAYS_NS`] if that is unknown. The period may have begun at any time since the
+    /// previous call, so frequent calls give smaller results.
     pub(crate) fn most_ns(&mut self) -> i64 {
         let Ok(sleeps) = self.thread.sleeps() else {
             return self.lose();
@@ -72,8 +72,8 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Does the same where nobody asks how long, at less cost: begins a new period if the thread has slept. One that goes on has no new look, so that the next
-    /// one begins with it.
+    /// Does the same at less cost, without a result: starts a new period if the thread has slept. If it has not slept, this takes no new reading, so that the next one still covers
+    /// the whole period.
     pub(crate) fn look_again(&mut self) {
         match self.thread.sleeps() {
             Ok(sleeps) if self.goes_on(sleeps) => {}
@@ -83,13 +83,13 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Returns true if the thread did not sleep since the last look.
+    /// Returns true if the thread has not slept since the last reading.
     fn goes_on(&self, sleeps: i64) -> bool {
         let last = self.last.as_ref();
         last.is_some_and(|last| last.sleeps == sleeps && last.id == self.thread.id())
     }
 
-    /// Adds the time since the last look to a period without a sleep, if the thread had a core for nearly all of it. Returns false if it did not.
+    /// Extends the period by the time since the last reading, if the thread had a core for nearly all of that time. Returns false if it did not.
     fn prolong(&mut self) -> bool {
         let (used_ns, now_ns) = (self.thread.used_ns(), self.thread.now_ns());
         let Some(last) = &mut self.last else {
@@ -121,7 +121,7 @@ impl<T: Thread> Awake<T> {
             Some(last) if last.id == look.id => {
                 let since_ns = look.active_ns - last.active_ns;
                 let has_slept = last.sleeps != look.sleeps;
-                // A new period began after the last look.
+                // If it slept, the new period began after the last reading.
                 let before_ns = if has_slept { 0 } else { self.most_ns };
                 ALWAYS_NS.min(before_ns + since_ns)
             }
@@ -139,11 +139,11 @@ impl<T: Thread> Awake<T> {
 }
 
 thread_local! {
-    /// It stays open, because opening it takes ten times as long as reading it.
+    /// The open file. Opening it takes ten times as long as reading it.
     static COUNTS_FILE: RefCell<Option<CountsFile>> = const { RefCell::new(None) };
 }
 
-/// The kernel's counts of one thread, as an open file. The host may have closed its descriptor and use the number for a file of its own.
+/// The kernel's counts for one thread, as an open file. The host may close its descriptor and reuse the number for its own file.
 struct CountsFile {
     tid: u32,
     /// Device and inode.
@@ -161,7 +161,7 @@ impl CountsFile {
         })
     }
 
-    /// Returns true if the descriptor is still the one that was opened.
+    /// Returns true if the descriptor still refers to the file that was opened.
     fn is_ours(&self) -> bool {
         identity(&self.file).is_ok_and(|identity| identity == self.identity)
     }
@@ -175,7 +175,7 @@ impl CountsFile {
 impl Drop for CountsFile {
     fn drop(&mut self) {
         if self.is_ours() {
-            // SAFETY: it is dropped here alone, and not used afterwards.
+            // SAFETY: the file is dropped only here and not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.file) };
         }
     }
@@ -195,9 +195,9 @@ impl Thread for ThisThread {
     }
 
     fn sleeps(&self) -> Result<i64> {
-        // SAFETY: numbers, for which zeros are good.
+        // SAFETY: the structure consists of integers, for which zeros are valid.
         let mut usage: libc::rusage = unsafe { zeroed() };
-        // SAFETY: the place is the call's own.
+        // SAFETY: the kernel writes one `rusage`, for which there is room.
         let done = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
         match done {
             0 => Ok(usage.ru_nvcsw),
@@ -214,7 +214,7 @@ impl Thread for ThisThread {
         let read = COUNTS_FILE.try_with(|kept| -> Result<usize> {
             let mut kept = kept.borrow_mut();
             if !kept.as_ref().is_some_and(CountsFile::is_current) {
-                *kept = None; // closes it before another one is opened
+                *kept = None; // close this file before opening another one
             }
             let counts = match &mut *kept {
                 Some(counts) => counts,
@@ -222,7 +222,7 @@ impl Thread for ThisThread {
             };
             counts.file.read_at(&mut text, 0)
         });
-        let len = read.map_err(Error::other)??; // a thread that ends has no place for the file any more
+        let len = read.map_err(Error::other)??; // a thread that is ending can no longer store the file
         let text = str::from_utf8(&text[..len]).unwrap_or_default();
         let delayed = text.split_ascii_whitespace().nth(1);
         let delayed = delayed.and_then(|number| number.parse().ok());
@@ -243,14 +243,14 @@ mod tests {
 
     use super::*;
 
-    /// The counts that a kernel keeps of a thread.
+    /// A fake kernel's counts for a thread.
     #[derive(Default)]
     struct Counts {
         id: Cell<u32>,
         used_ns: Cell<i64>,
         delayed_ns: Cell<i64>,
         sleeps: Cell<i64>,
-        /// How often the expensive count was read.
+        /// Number of times that the expensive count was read.
         asked: Cell<i64>,
         is_unknown: Cell<bool>,
     }
@@ -300,10 +300,10 @@ mod tests {
     #[test]
     fn a_period_goes_on_until_the_thread_sleeps() {
         let long_ns = BRIEF_NS + 1;
-        let begin: Step = ((0, 0, 0), ALWAYS_NS); // nothing is known of the time before
+        let begin: Step = ((0, 0, 0), ALWAYS_NS); // nothing is known about the time before
         let cases: [(&str, i64, &[Step]); 3] = [
             (
-                "a look is no sleep: unread data has been there as long as before",
+                "a reading is not a sleep: unread data has been there as long as before",
                 3,
                 &[
                     begin,
@@ -314,7 +314,7 @@ mod tests {
                 ],
             ),
             (
-                "a long wait for a core is no part of the next period",
+                "a long wait for a core is not part of the next period",
                 4,
                 &[
                     begin,
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(awake.most_ns(), ALWAYS_NS);
         counts.is_unknown.set(false);
         counts.delayed_ns.set(900);
-        assert_eq!(awake.most_ns(), ALWAYS_NS); // nobody knows when it began
+        assert_eq!(awake.most_ns(), ALWAYS_NS); // it is not known when the period began
         counts.went_on(4, 0, 1);
         assert_eq!(awake.most_ns(), 4);
         for id in [1, 0] {
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(descriptors().len(), before);
     }
 
-    /// The host closes a descriptor that it does not know, and gets its number for a file of its own.
+    /// The host closes a descriptor that it does not know, and gets the same number for its own file.
     #[test]
     fn a_descriptor_that_the_host_took_is_neither_read_nor_closed() {
         let Ok(first_ns) = ThisThread.delayed_ns() else {
@@ -394,20 +394,20 @@ mod tests {
         let path = std::env::temp_dir().join(format!("sa-own-{}", std::process::id()));
         std::fs::write(&path, "1 99999999999999 3\n").unwrap();
         let own = File::open(&path).unwrap();
-        // SAFETY: both numbers are open.
+        // SAFETY: both descriptors are open.
         assert_eq!(unsafe { libc::dup2(own.as_raw_fd(), number) }, number);
         let second_ns = ThisThread.delayed_ns().unwrap();
         assert!((first_ns..99_999_999_999_999).contains(&second_ns));
         assert!(descriptors().iter().all(|other| *other != number));
-        // SAFETY: the child makes one read and ends.
+        // SAFETY: the child reads one file and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let status = i32::from(ThisThread.delayed_ns().is_err());
-            // SAFETY: nothing of the parent is to be finished here.
+            // SAFETY: the child must not run the parent's exit handlers.
             unsafe { libc::_exit(status) };
         }
         let mut status = 1;
-        // SAFETY: the place is the test's own.
+        // SAFETY: the kernel writes one status, for which there is room.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0);
         let link = read_link(format!("/proc/self/fd/{number}")).unwrap();

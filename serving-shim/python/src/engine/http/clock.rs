@@ -4,9 +4,9 @@ use std::mem::MaybeUninit;
 
 /// Two clocks that count nanoseconds from the same moment.
 pub(crate) trait Clocks {
-    /// Reads the clock that changes with each tick of the kernel. Returns 0 where a sandbox does not have it.
+    /// Reads the clock that changes with each tick of the kernel. Returns 0 if a sandbox does not support it.
     fn coarse_ns(&self) -> i64;
-    /// Reads the exact clock, which is the recorder's.
+    /// Reads the exact clock, which the recorder uses.
     fn now_ns(&self) -> i64;
 }
 
@@ -23,13 +23,13 @@ impl Clocks for Kernel {
     }
 }
 
-/// Returns how long a tick of the kernel is, or 0 where a sandbox does not have the coarse clock.
+/// Returns the length of a kernel tick, or 0 if a sandbox does not support the coarse clock.
 pub(crate) fn tick_length_ns() -> i64 {
     // SAFETY: the kernel writes one `timespec`, for which there is room.
     time_ns(|time| unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, time) })
 }
 
-/// Reads a clock. Returns 0 where a sandbox does not have it.
+/// Reads a clock. Returns 0 if a sandbox does not support it.
 pub(crate) fn read_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: the kernel writes one `timespec`, for which there is room.
     time_ns(|time| unsafe { libc::clock_gettime(clock, time) })
@@ -40,7 +40,7 @@ fn time_ns(read: impl FnOnce(*mut libc::timespec) -> libc::c_int) -> i64 {
     if read(time.as_mut_ptr()) != 0 {
         return 0;
     }
-    // SAFETY: numbers, for which zeros are valid too.
+    // SAFETY: the structure consists of integers, for which zeros are valid too.
     let time = unsafe { time.assume_init() };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

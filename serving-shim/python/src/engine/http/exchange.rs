@@ -1,8 +1,8 @@
 //! [`Exchange`]: a request that an ASGI application answers, from its arrival to the end of its answer.
 //!
-//! Under load a request waits for the event loop before the application gets it. That time is the arg `waited_us` of its
-//! span, within `uncertainty_us`. It is part of `elapsed_us` of its first chunk and of `answered_us`, which is when the
-//! last part of the answer was sent.
+//! Under load a request waits for the event loop before the application gets it. The arg `waited_us` of its span is that time, with an
+//! error of at most `uncertainty_us`. The times `elapsed_us` of its first chunk and `answered_us`, when the last part of the answer was
+//! sent, include it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -25,15 +25,15 @@ use crate::span::push_error;
 use crate::value::push_native as push;
 use crate::{start, task, tasks, value};
 
-/// Key of a request's ASGI scope: the request has its span. A server may be hooked, and its application have a middleware of ours.
+/// Key in a request's ASGI scope, set once the request has a span. A server may be hooked and its application may also use our middleware.
 const HAS_SPAN: &str = "sa_profile.has_span";
 const CATEGORY: &str = "http";
 const ROW: &str = "http requests";
-/// Category of what belongs to the request of an engine.
+/// Category of events that belong to an engine's request.
 const REQUEST: &str = "request";
-/// Answers from this status on refuse the request.
+/// Lowest status that refuses a request.
 const REFUSED: i64 = 400;
-/// Answers from this status on say that the server failed.
+/// Lowest status that means a failure of the server.
 const FAILED: i64 = 500;
 /// Maximum bytes of a refusal that are read.
 const LONGEST_BYTES: usize = 16_384;
@@ -50,13 +50,13 @@ pub(crate) struct Exchange {
     /// When the application got the request.
     #[pyo3(get)]
     began_ns: u64,
-    /// Level `verbose` is recorded.
+    /// True if level `verbose` is recorded.
     #[pyo3(get)]
     is_detailed: bool,
-    /// It has found its route.
+    /// True once the request has found its route.
     is_routed: AtomicBool,
     received_ns: i64,
-    /// `None` if the protocol did not report when it came.
+    /// `None` if the protocol did not report the arrival.
     uncertainty_ns: Option<i64>,
     scope: Py<PyDict>,
     send: Py<PyAny>,
@@ -64,11 +64,11 @@ pub(crate) struct Exchange {
     answer: Attached<Answer>,
 }
 
-/// The row of a request's span.
+/// The track of a request's span.
 enum Row {
-    /// On a row that it shares with earlier and later requests. A row for each task costs several times as much.
+    /// A track that the request shares with earlier and later ones. A track for each task costs several times as much.
     Shared(AsyncSpan),
-    /// On the row of its task, so that spans of the application are shown within it.
+    /// The task's track, so that spans of the application are shown inside the request's span.
     Task(Option<Py<PyAny>>, Py<OpenSpan>),
 }
 
@@ -78,16 +78,16 @@ struct Answer {
     status: Option<i64>,
     /// The text of an answer that refuses the request.
     refusal: Option<Vec<u8>>,
-    /// Requests of the engine that the request became, by their internal and their external ids.
+    /// Ids of the engine's requests that this request became: internal and external ones.
     request_ids: Vec<Py<PyAny>>,
     external_ids: Vec<Py<PyAny>>,
     has_begun: bool,
     ended_ns: Option<u64>,
-    /// When the client went away before the end of its answer.
+    /// Time at which the client disconnected before the end of its answer.
     left_ns: Option<u64>,
 }
 
-/// Begins the exchange of a request: opens its span. Returns `None` if nothing is recorded, or if the request has a span.
+/// Starts the exchange of a request and opens its span. Returns `None` if nothing is recorded or the request already has a span.
 #[pyfunction]
 #[pyo3(signature = (scope, send, holds_spans, /))]
 pub(crate) fn begin_exchange<'py>(
@@ -136,7 +136,7 @@ fn is_text(object: &Bound<'_, PyAny>, text: &str) -> bool {
     object.is_ok_and(|object| object.to_str().is_ok_and(|object| object == text))
 }
 
-/// Opens the span of a request.
+/// Opens the span of a request, on its task's track or on a shared one.
 fn open_row(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResult<Row> {
     let py = scope.py();
     let mut text = Scratch::take();
@@ -163,7 +163,7 @@ fn open_row(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResul
     ))
 }
 
-/// Returns a header of the request by its name in lower case.
+/// Returns a header of the request, by its lower-case name.
 fn header(scope: &Bound<'_, PyDict>, name: &[u8]) -> Option<String> {
     let headers = scope.get_item(intern!(scope.py(), "headers")).ok()??;
     for header in headers.try_iter().ok()? {
@@ -198,12 +198,12 @@ fn push_ids(text: &mut Vec<u8>, py: Python<'_>, key: &str, ids: &[Py<PyAny>]) {
 
 #[pymethods]
 impl Exchange {
-    /// Notes that the request has found its route. Returns false if it had.
+    /// Records that the request has found its route. Returns false if that was already recorded.
     fn route(&self) -> bool {
         !self.is_routed.swap(true, Ordering::Relaxed)
     }
 
-    /// Sends a part of the answer: the `send` that the application gets.
+    /// Sends a part of the answer. The application calls this as its `send`.
     #[pyo3(signature = (message, /))]
     fn send<'py>(
         slf: &Bound<'py, Self>,
@@ -215,7 +215,7 @@ impl Exchange {
         slf.get().send.bind(slf.py()).call1((message,))
     }
 
-    /// Notes what the server says of the client.
+    /// Handles a message from the server to the application, which may say that the client has disconnected.
     #[pyo3(signature = (message, /))]
     fn heard(&self, message: &Bound<'_, PyAny>) {
         let py = message.py();
@@ -229,7 +229,7 @@ impl Exchange {
         }
     }
 
-    /// Records that the first part of the answer has left. It was handed over at this time, and leaves the process at the end of that turn of the event loop.
+    /// Records that the first part of the answer has been sent. The application passed it on at `handed_over_ns`, and it leaves the process at the end of that turn of the event loop.
     #[pyo3(signature = (handed_over_ns, /))]
     fn first_chunk_left(&self, py: Python<'_>, handed_over_ns: u64) -> PyResult<()> {
         if !sa_recorder::__wants(Level::E2e) {
@@ -247,7 +247,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Ends the exchange: closes its span, with the type of the exception that ended it, if one did. `reason` makes args of the text of a refusal.
+    /// Ends the exchange and closes its span, with the type of the exception that ended it, if there was one. `reason` turns the text of a refusal into args.
     #[pyo3(signature = (error, reason, /))]
     fn end(&self, error: Option<&Bound<'_, PyAny>>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = reason.py();
@@ -273,7 +273,7 @@ impl Exchange {
         done
     }
 
-    /// An application may keep its `send` in the scope, for example in a request object.
+    /// Traverses the Python objects. An application may store its `send` in the scope, for example in a request object, which forms a cycle.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.scope)?;
         visit.call(&self.send)?;
@@ -284,7 +284,7 @@ impl Exchange {
     }
 }
 
-/// Appends the args that say why a request was refused. The exception that ended it says more than the type of its error.
+/// Appends the args that explain a refusal. If an exception ended the request, its type is more useful than the `error` in the answer.
 fn push_reason(text: &mut Vec<u8>, args: &Bound<'_, PyAny>, has_error: bool) {
     let Ok(args) = args.cast::<PyDict>() else {
         return;
@@ -305,12 +305,12 @@ impl Exchange {
         ids.unwrap_or_default()
     }
 
-    /// Notes a part of the answer that goes out.
+    /// Records that a part of the answer is being sent.
     fn sent(slf: &Bound<'_, Self>, message: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, exchange) = (slf.py(), slf.get());
         let more = item(message, intern!(py, "more_body"));
         let has_more = more.is_some_and(|more| more.is_truthy().unwrap_or(false));
-        // The middle parts of a good answer are only passed on.
+        // The middle parts of a successful answer are passed on without a closer look.
         let streams = |answer: &mut Answer| answer.has_begun && answer.refusal.is_none();
         if has_more && exchange.answer.with(py, streams) == Some(true) {
             return Ok(());
@@ -368,7 +368,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Notes that the HTTP request has become a request of the engine, whose arrow starts in the span of the HTTP request, whichever task runs. Returns false if it cannot start there.
+    /// Adds an engine's request that the HTTP request has become. Its flow arrow starts in the span of the HTTP request, even if another task runs. Returns false if it cannot start there.
     pub(crate) fn add(
         &self,
         request_id: &Bound<'_, PyAny>,
@@ -392,7 +392,7 @@ impl Exchange {
         }))
     }
 
-    /// Writes an event since `start_ns` to the row of the HTTP request, whichever task runs. Returns false if it does not fit there, or is not recorded.
+    /// Writes an event that began at `start_ns` to the track of the HTTP request, even if another task runs. Returns false if it does not fit there or is not recorded.
     pub(crate) fn write(&self, py: Python<'_>, start_ns: u64, event: impl FnOnce(Track)) -> bool {
         let row = match &self.row {
             Row::Shared(span) => span.row_since(start_ns),
@@ -407,7 +407,7 @@ impl Exchange {
         row.map(event).is_some()
     }
 
-    /// Appends what is known at its end.
+    /// Appends the args that are known at the end of the exchange.
     fn push_args(&self, py: Python<'_>, text: &mut Vec<u8>) {
         let known = self.answer.with(py, |answer| {
             (answer.status, answer.ended_ns, answer.left_ns)
@@ -441,7 +441,7 @@ impl Exchange {
         }
         if status.is_some_and(|status| status >= FAILED) {
             push(text, "reason", "error");
-            // A POST that never reached the engine is a request all the same. A GET, such as one of /health, is not.
+            // A POST that never reached the engine still counts as a request. A GET, for example of /health, does not.
             let method = item(self.scope.bind(py), intern!(py, "method"));
             if ids.is_empty() && method.is_some_and(|method| is_text(&method, "POST")) {
                 let id = format!("http-{}-{}", std::process::id(), self.number);
@@ -451,7 +451,7 @@ impl Exchange {
     }
 }
 
-/// Returns the bytes of a body, whichever type it has.
+/// Returns the bytes of a body of any supported type.
 fn bytes(body: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(body) = body.cast::<PyBytes>() {
         return Ok(body.as_bytes().to_vec());

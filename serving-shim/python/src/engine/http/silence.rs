@@ -1,4 +1,4 @@
-//! For how long a TCP connection has received nothing, as the kernel counts it.
+//! Asks the kernel for how long a TCP connection has received nothing.
 
 use std::mem::{MaybeUninit, offset_of, size_of};
 
@@ -7,17 +7,17 @@ use super::clock::Clocks;
 /// Maximum number of attempts if the clock ticks during one.
 const TRIES: u32 = 3;
 
-/// For how long a connection had received nothing.
+/// The time for which a connection has received nothing.
 pub(crate) struct Silence {
-    /// The coarse clock. The kernel counts from the tick that it shows.
+    /// Value of the coarse clock. The kernel counts up to the tick that this clock shows.
     pub(crate) coarse_ns: i64,
-    /// When the kernel was asked.
+    /// Time at which the kernel was asked.
     pub(crate) asked_ns: i64,
-    /// In milliseconds; `None` if the descriptor is not a TCP socket.
+    /// Time since the last data in milliseconds, or `None` if the descriptor is not a TCP socket.
     pub(crate) unread_ms: Option<u32>,
 }
 
-/// Asks the kernel, again if the coarse clock changes meanwhile.
+/// Asks the kernel, and asks again if the coarse clock changes meanwhile.
 pub(crate) fn tcp_silence(clocks: &impl Clocks, descriptor: i32) -> Silence {
     let mut tries = 1;
     loop {
@@ -36,7 +36,7 @@ pub(crate) fn tcp_silence(clocks: &impl Clocks, descriptor: i32) -> Silence {
 fn last_data_received_ms(descriptor: i32) -> Option<u32> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut len = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).ok()?;
-    // SAFETY: the place has `len` bytes, and the kernel writes no more.
+    // SAFETY: there is room for `len` bytes, and the kernel writes no more.
     let done = unsafe {
         libc::getsockopt(
             descriptor,
@@ -46,7 +46,7 @@ fn last_data_received_ms(descriptor: i32) -> Option<u32> {
             &raw mut len,
         )
     };
-    // SAFETY: numbers, for which zeros are good.
+    // SAFETY: the structure consists of integers, for which zeros are valid.
     let info = unsafe { info.assume_init() };
     (done == 0 && has_last_data(len)).then_some(info.tcpi_last_data_recv)
 }

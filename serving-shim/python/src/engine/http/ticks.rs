@@ -1,35 +1,35 @@
-//! When the kernel last ticked, learned from its coarse clock while a thread works.
+//! Learns from the kernel's coarse clock, while a thread works, when the kernel ticks.
 //!
-//! The coarse clock changes with each tick. It stays a constant distance behind the exact clock, which a clock correction
-//! moves by a few microseconds a second. A thread that sees it change between two readings, and ran all the time, has
-//! measured an upper bound of that distance.
+//! The coarse clock changes with each tick. It lags the exact clock by a constant distance, apart from clock corrections of a few
+//! microseconds per second. If a thread sees it change between two readings and ran all the time in between, it has measured an upper
+//! bound of that distance.
 //!
-//! Ticks may come late, for example on a virtual machine that has lost a core. Then the coarse clock is older than a tick
-//! is long.
+//! Ticks may come late, for example on a virtual machine that has lost a core. The coarse clock is then older than the length of a
+//! tick.
 
 use super::clock::Clocks;
 
-/// Number of observed changes from which the smallest distance counts.
+/// Number of observed changes after which the smallest distance is used.
 const ENOUGH: i64 = 8;
-/// A tick that is late by less than this part of a tick is on time.
+/// Divisor of a tick's length. A tick that is late by less than the result is on time.
 const PUNCTUAL: i64 = 16;
-/// Length of a period of observations. Those of the previous period count too.
+/// Length of a period of observations. The observations of the previous period are used too.
 const FRESH_NS: i64 = 5_000_000_000;
 
-/// An estimate of when the kernel ticks, and how late.
+/// An estimate of when the kernel ticks, and of how late ticks are.
 pub(crate) struct Ticks<C> {
     clocks: C,
     length_ns: i64,
     began_ns: i64,
     current: Observed,
-    /// Observations of the period before the current one.
+    /// Observations in the period before the current one.
     previous: Observed,
-    /// Sum of the ages of the coarse clock, and how many there are.
+    /// Sum of the observed ages of the coarse clock, and their number.
     ages_ns: i64,
     ages: i64,
 }
 
-/// Distances between the two clocks that were seen in one period.
+/// Distances between the two clocks that were observed in one period.
 #[derive(Clone, Copy)]
 struct Observed {
     least_ns: i64,
@@ -48,7 +48,7 @@ impl Observed {
 }
 
 impl<C: Clocks> Ticks<C> {
-    /// Creates one for ticks of this length, which is 0 on a machine without a coarse clock.
+    /// Creates an estimate for ticks of this length, which is 0 on a machine without a coarse clock.
     pub(crate) fn new(length_ns: i64, clocks: C) -> Ticks<C> {
         Ticks {
             length_ns,
@@ -66,19 +66,19 @@ impl<C: Clocks> Ticks<C> {
         self.length_ns
     }
 
-    /// Reads the coarse clock, at the beginning of a period of work.
+    /// Reads the coarse clock at the beginning of a period of work.
     pub(crate) fn glance(&self) -> i64 {
         self.clocks.coarse_ns()
     }
 
-    /// Ends a period of work that began with this glance.
+    /// Ends a period of work. `since` is the coarse clock at its beginning.
     pub(crate) fn worked(&mut self, since: i64) {
         let (coarse_ns, now_ns) = (self.glance(), self.clocks.now_ns());
         self.see(since, coarse_ns, now_ns);
         self.was_newest(coarse_ns, now_ns);
     }
 
-    /// Does the same for frequent periods, at less cost. It does not measure the age of the clock, which it would only see right after a tick.
+    /// Does the same for frequent periods, at less cost. It does not measure the clock's age, because that would only happen right after ticks.
     pub(crate) fn worked_often(&mut self, since: i64) {
         let coarse_ns = self.glance();
         if coarse_ns != since {
@@ -94,7 +94,7 @@ impl<C: Clocks> Ticks<C> {
         }
     }
 
-    /// Learns the clock's age at this time, if the glance is still the newest.
+    /// Records the clock's age at this time, if the coarse clock still has the same value.
     pub(crate) fn was_newest(&mut self, coarse_ns: i64, now_ns: i64) {
         if self.glance() == coarse_ns {
             let age_ns = now_ns - coarse_ns;
@@ -104,7 +104,7 @@ impl<C: Clocks> Ticks<C> {
         }
     }
 
-    /// Returns how late ticks are on average: by this much the clock was older, on average, than half a tick. 0 if none was seen to be late.
+    /// Returns the average delay of ticks: the average age of the clock, beyond half a tick. Returns 0 if no tick was observed to be late.
     pub(crate) fn lag_ns(&self) -> i64 {
         if self.late_ns() < self.length_ns || self.ages < ENOUGH {
             return 0;
@@ -112,7 +112,7 @@ impl<C: Clocks> Ticks<C> {
         (self.ages_ns / self.ages - self.least_ns() - self.length_ns / 2).max(0)
     }
 
-    /// Returns how late ticks may be. All are late by a little. If some were seen to be later, others that nobody saw may be later still, by up to a tick beyond the next whole one.
+    /// Returns the maximum delay of ticks. All ticks are slightly late. If some were observed to be later, unobserved ones may be later still: up to a tick beyond the next whole tick.
     pub(crate) fn late_ns(&self) -> i64 {
         let oldest_ns = self.current.oldest_ns.max(self.previous.oldest_ns);
         let seen_ns = oldest_ns - self.least_ns() - self.length_ns;
@@ -124,7 +124,7 @@ impl<C: Clocks> Ticks<C> {
         little_ns + (1 + whole) * self.length_ns
     }
 
-    /// Returns when the tick was at which this glance was the newest, or `None` while that is not known. It was not after `now_ns`, and neither was the glance.
+    /// Returns the time of the last tick, given the coarse clock's latest value, or `None` while that is unknown. Neither the tick nor that reading was after `now_ns`.
     pub(crate) fn last_ns(&mut self, coarse_ns: i64, now_ns: i64) -> Option<i64> {
         self.turn(now_ns);
         let changes = self.current.changes + self.previous.changes;
@@ -135,7 +135,7 @@ impl<C: Clocks> Ticks<C> {
         self.current.least_ns.min(self.previous.least_ns)
     }
 
-    /// Forgets observations that are too old.
+    /// Drops observations that are too old.
     fn turn(&mut self, now_ns: i64) {
         let age_ns = now_ns - self.began_ns;
         if age_ns <= FRESH_NS {
@@ -166,7 +166,7 @@ mod tests {
 
     const START_NS: i64 = 123_456_789;
 
-    /// Returns numbers that look random, and are the same each time: from 0 to below their argument.
+    /// Returns a generator of reproducible pseudo-random numbers, from 0 up to but excluding its argument.
     fn random() -> impl FnMut(f64) -> i64 {
         let mut state: u64 = 5;
         move |below| {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// A clock that a test moves, and a coarse clock that is computed from it.
+    /// A clock that a test sets, and a coarse clock computed from it.
     struct Moved<'a, F> {
         now_ns: &'a Cell<i64>,
         coarse: F,
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Ticks are at whole multiples of their length, and the coarse clock is behind by a constant distance.
+    /// Checks that ticks are learned if they are at multiples of their length and the coarse clock lags by a constant distance.
     fn learned(length_ns: i64, stretch: f64) {
         let (mut random, clock) = (random(), Cell::new(START_NS));
         let distance_ns = length_ns * 7 / 10;
@@ -215,7 +215,7 @@ mod tests {
         }
         off.sort_unstable();
         assert!(off.len() > 500, "{length_ns} {stretch}: {}", off.len());
-        // One in a hundred may be a whole tick off, at its beginning.
+        // One in a hundred may be off by a whole tick, if it is at the beginning of a tick.
         let most = off[off.len() * 99 / 100];
         assert!(most < length_ns / 8, "{length_ns} {stretch}: {most}");
         step(3 * FRESH_NS);
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Every seventh tick comes late by this many ticks, and so do those in between.
+    /// Checks the delays if every seventh tick is late by this many ticks. Ticks that would come before it then come with it.
     fn late(late: f64, whole: i64) {
         let length_ns = 4_000_000;
         let (mut random, clock) = (random(), Cell::new(START_NS));
@@ -250,7 +250,7 @@ mod tests {
         }
         let punctual_ns = length_ns / PUNCTUAL;
         assert_eq!(ticks.late_ns(), whole * length_ns + punctual_ns, "{late}");
-        // One tick in seven is late by all of it, and the next ones by what is left of it.
+        // One tick in seven is late by the full delay, and the next ones by what is left of it.
         let shares = (0..7).map(|at| (late - f64::from(at)).max(0.0));
         let lag = if whole > 0 {
             shares.sum::<f64>() / 7.0

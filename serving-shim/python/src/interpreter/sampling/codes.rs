@@ -1,4 +1,4 @@
-//! Code objects → what a slice says of them. Each is asked once.
+//! Descriptions of code objects for slices. Each object is described once.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,27 +7,27 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use sa_recorder::Args;
 
-/// Code that is remembered, at most: programs may make code without end.
+/// Maximum number of code objects that are remembered, because a program may create any number of them.
 const MOST: usize = 1 << 14;
-/// What the file names of the interpreter's own frozen modules begin with: those that import and start are left out, as tracebacks do.
+/// Prefix of the file names of the interpreter's frozen modules, which import modules and start programs. Slices leave them out, as tracebacks do.
 const FROZEN: &str = "<frozen ";
-/// The code of a module's body.
+/// Name of the code of a module's body.
 const MODULE: &str = "<module>";
 
 /// A function, or a module's body, as slices show it.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) name: String,
-    /// Where it is defined.
+    /// File and line of its definition.
     pub(super) args: Args,
 }
 
-/// What is known of code. An object that is remembered is kept alive, so that its address means it alone.
+/// Descriptions of code objects. Each remembered object is kept alive, so that no other object gets its address.
 #[derive(Default)]
 pub(super) struct Codes(HashMap<usize, (Py<PyAny>, Option<Rc<Function>>)>);
 
 impl Codes {
-    /// What the code of a frame is; `None` where slices leave it out.
+    /// Returns the description of a frame's code, or `None` if slices leave it out.
     pub(super) fn function(
         &mut self,
         frame: &Bound<'_, PyAny>,
@@ -69,7 +69,7 @@ fn describe(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<Optio
     Ok(Some(Function { name, args }))
 }
 
-/// The name of the module that a frame's code belongs to.
+/// Returns the name of the module that a frame's code belongs to.
 fn module_of(frame: &Bound<'_, PyAny>) -> Option<String> {
     let py = frame.py();
     let globals = frame.getattr(PyString::intern(py, "f_globals")).ok()?;

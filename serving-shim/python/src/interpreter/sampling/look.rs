@@ -1,7 +1,7 @@
-//! One look at what all threads of the interpreter run, with its lock held. Nothing of Python runs meanwhile, not even the garbage collector: finalizers would find
-//! themselves on our thread.
+//! Takes one sample of what all threads of the interpreter run, while holding the GIL. No Python code runs meanwhile, not even the garbage collector, whose finalizers would run
+//! on the sampling thread.
 //!
-//! Texts are interned at each look: pyo3's `intern!` gives the lock away when it makes one, and the host might find its collector off.
+//! Names are interned for each sample: pyo3's `intern!` releases the GIL when it creates a text, and the host might then find its garbage collector disabled.
 
 use std::rc::Rc;
 
@@ -15,37 +15,37 @@ use super::codes::{Codes, Function};
 use crate::interpreter::several::is_alone;
 use crate::start;
 
-/// The deepest stack that is walked.
+/// Maximum depth to which a stack is walked.
 const DEEPEST: usize = 4096;
-/// Frames of a stack that are shown, from the outermost on: viewers hold no more than 512 slices within each other.
+/// Maximum number of frames shown per stack, starting at the outermost. Viewers support at most 512 nested slices.
 const SHOWN: usize = 256;
 
-/// What was seen of all threads at one time.
+/// The stacks of all threads at one time.
 pub(super) struct Sample {
     pub(super) at_ns: u64,
     pub(super) threads: Vec<ThreadSample>,
-    /// The name that multiprocessing gave this process.
+    /// Name that multiprocessing gave this process.
     pub(super) process_name: Option<String>,
 }
 
-/// What was seen of one thread.
+/// The stack of one thread.
 pub(super) struct ThreadSample {
-    /// As `threading.get_ident()` gives it; another thread may have it later.
+    /// The thread's `threading.get_ident()`. Another thread may get the same one later.
     pub(super) ident: u64,
-    /// The kernel's id, 0 if it is not known.
+    /// Kernel id, or 0 if it is unknown.
     pub(super) native_id: u64,
     pub(super) name: Option<String>,
-    /// From the outermost frame on.
+    /// Functions, starting at the outermost frame.
     pub(super) stack: Vec<Rc<Function>>,
 }
 
-/// Looks at all threads, or none beside other interpreters: theirs may have locks of their own. `is_known` says of an ident and a kernel's id whether the thread's name is.
+/// Samples all threads, or none if there are other interpreters, which may have their own GIL. `is_known` returns true if the name of the thread with this ident and kernel id is known.
 pub(super) fn look(
     py: Python<'_>,
     codes: &mut Codes,
     is_known: impl Fn(u64, u64) -> bool,
 ) -> PyResult<Sample> {
-    // What is made once gives the lock away meanwhile: before the collector is off.
+    // Creating these objects may release the GIL, so it comes before the garbage collector is disabled.
     let (modules, current_frames) = interpreter(py)?;
     if !is_alone(py) {
         return Ok(Sample {
@@ -87,7 +87,7 @@ pub(super) fn look(
     })
 }
 
-/// `sys.modules` and `sys._current_frames`. They are asked for once: an import is code of Python where the host has replaced `__import__`.
+/// Returns `sys.modules` and `sys._current_frames`. They are looked up only once, because an import runs Python code if the host has replaced `__import__`.
 fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny>)> {
     static FOUND: PyOnceLock<(Py<PyDict>, Py<PyAny>)> = PyOnceLock::new();
     let (modules, frames) = FOUND.get_or_try_init(py, || {
@@ -98,14 +98,14 @@ fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
     Ok((modules.bind(py), frames.bind(py)))
 }
 
-/// The threads that the module `threading` knows, by their idents. Attributes alone are read of them: a property is code of Python.
+/// Returns the threads that the module `threading` knows, by ident. Only plain attributes of them are read, because a property would run Python code.
 fn active_threads<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
     let py = modules.py();
     let threading = modules.get_item(PyString::intern(py, "threading")).ok()??;
     threading.getattr(PyString::intern(py, "_active")).ok()
 }
 
-/// The functions of a stack from its innermost frame, the outermost first.
+/// Returns the functions of a stack, the outermost first.
 fn stack_of(
     codes: &mut Codes,
     innermost: Bound<'_, PyAny>,
@@ -129,18 +129,18 @@ fn stack_of(
 }
 
 fn code_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: `sys._current_frames` and `f_back` give frames and nothing else.
+    // SAFETY: `sys._current_frames` and `f_back` return only frames.
     let code = unsafe { ffi::PyFrame_GetCode(frame.as_ptr().cast()) };
     // SAFETY: a new reference, which is never null for a frame.
     unsafe { Bound::from_owned_ptr_or_opt(frame.py(), code.cast()) }
 }
 
-/// Whether garbage is collected by whoever allocates. From Python 3.12 on only threads that run code of Python collect.
+/// Returns true if any thread that allocates may run the garbage collector. From Python 3.12 on, only threads that run Python code do.
 fn collects_anywhere(py: Python<'_>) -> bool {
     py.version_info() < (3, 12)
 }
 
-/// While it lives, no garbage is collected by what this thread allocates. An audit hook of the host runs meanwhile, and sees it.
+/// Keeps the garbage collector disabled while it exists. An audit hook of the host may run meanwhile and notice.
 struct Uncollected<'py> {
     py: Python<'py>,
     was_on: bool,

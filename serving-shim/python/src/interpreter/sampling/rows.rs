@@ -1,7 +1,7 @@
-//! Samples → slices: a row for each thread, on which equal neighbours are one slice.
+//! Turns samples into slices: each thread has a track, on which equal frames in successive samples become one slice.
 //!
-//! A slice is written when its frame has left the stack. What stays is written in pieces of a second. So a kill, a window of the trace and a bound on its size
-//! lose a second of the outer frames, and not all of them.
+//! A slice is written when its frame has left the stack. Frames that stay are written in pieces of one second. So after a kill, in a window of the trace or with a limit on its
+//! size, only a second of the outer frames is missing.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,18 +13,18 @@ use super::look::{Sample, ThreadSample};
 
 /// Category of the slices.
 const CATEGORY: &str = "samples";
-/// The first row: above the lanes of async spans, which are taken from below, and below the tracks. Readers show it among the lanes.
+/// Number of the first track. It is above the lanes of async spans, which are numbered from below, and below the recorder's other tracks. Readers show it among the lanes.
 const FIRST_ROW: u32 = (1 << 28) - (1 << 20);
-/// Rows of one process that threads of different names have for themselves; afterwards they are used again.
+/// Number of tracks per process that threads with different names do not share. Beyond it, tracks are reused.
 const OWN_ROWS: u32 = 256;
-/// Rows of one process at most.
+/// Maximum number of tracks per process.
 const MOST_ROWS: u32 = 4096;
-/// The longest piece.
+/// Maximum length of a piece.
 const PIECE_NS: u64 = 1_000_000_000;
-/// How often a row's name is told: an old segment of the fragment may be gone, with the name in it.
+/// Interval at which a track's name is written again, because an old segment of the fragment, with the name in it, may be deleted.
 const NAME_NS: u64 = 10_000_000_000;
 
-/// The rows of the threads that live, and those that are free again.
+/// The tracks of live threads, and unused tracks.
 #[derive(Default)]
 pub(super) struct Rows {
     of_threads: HashMap<u64, Row>,
@@ -48,13 +48,13 @@ struct Open {
 }
 
 impl Rows {
-    /// Whether this is the thread that has the row of this ident.
+    /// Returns true if the thread with this ident and kernel id has a track.
     pub(super) fn knows(&self, ident: u64, native_id: u64) -> bool {
         let row = self.of_threads.get(&ident);
         row.is_some_and(|row| row.native_id == native_id)
     }
 
-    /// Takes a sample. Threads that it does not have are over.
+    /// Adds a sample. Threads that are missing from it have ended.
     pub(super) fn take(&mut self, sample: Sample) {
         let at_ns = sample.at_ns;
         let mut before = std::mem::take(&mut self.of_threads);
@@ -77,17 +77,17 @@ impl Rows {
             .extend(before.into_values().map(|row| row.ended(at_ns)));
     }
 
-    /// Writes what is on the stacks, and forgets the threads.
+    /// Writes what is on the stacks, and drops the threads.
     pub(super) fn end(&mut self, at_ns: u64) {
         let rows = self.of_threads.drain();
         self.free.extend(rows.map(|(_, row)| row.ended(at_ns)));
     }
 
-    /// A free row of this name, a new one, or any free one. `None` where there are too many threads.
+    /// Returns an unused track of the same name, a new one, or any unused one. Returns `None` if there are too many threads.
     fn row_for(&mut self, thread: &ThreadSample) -> Option<Row> {
         let thread_name = match &thread.name {
             Some(name) => name.clone(),
-            None if self.made == 0 => "MainThread".to_owned(), // nobody imported `threading`
+            None if self.made == 0 => "MainThread".to_owned(), // the module `threading` is not imported
             None => format!("thread {}", thread.ident),
         };
         let alike = self
@@ -136,7 +136,7 @@ impl Row {
         }
     }
 
-    /// Ends the slices of frames that are gone, and begins those of new ones.
+    /// Ends the slices of frames that have left the stack, and starts slices for new frames.
     fn update(&mut self, stack: &[Rc<Function>], at_ns: u64) {
         let pairs = self.open.iter().zip(stack);
         let same = pairs.take_while(|(open, function)| Rc::ptr_eq(&open.function, function));
@@ -146,7 +146,7 @@ impl Row {
         }
         self.close_from(kept, at_ns);
         for function in stack.iter().skip(kept) {
-            // A ns later than the one around it: viewers take the first of two that begin at one time for the outer one.
+            // One ns later than the outer frame: of two slices that begin at the same time, viewers treat the first as the outer one.
             let since_ns = at_ns + self.open.len() as u64;
             self.open.push(Open {
                 function: Rc::clone(function),

@@ -1,4 +1,4 @@
-//! The thread that samples: when it looks, and for how long it may.
+//! The sampling thread: when it takes samples, and how much time it may use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,18 +12,18 @@ use super::codes::Codes;
 use super::look::{Sample, look};
 use super::rows::Rows;
 
-/// Looks take one part of so many of the time, at most.
+/// Divisor of the thread's share of time: samples take at most one part in this many.
 const SHARE: u64 = 50;
-/// Who had the interpreter's lock for so long was in one call of a library, which had begun before it was asked for the lock.
+/// Wait for the GIL from which a sample counts as late. Another thread then held it during one call of a library, which had begun before the wait.
 const LONG_NS: u64 = 10_000_000;
 
-/// What the thread knows.
+/// State of the sampling thread.
 struct Sampler {
     codes: Codes,
     rows: Rows,
 }
 
-/// Samples until it shall end, and writes what the stacks hold then.
+/// Samples until asked to end, then writes what is on the stacks.
 pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
     let mut sampler = Sampler {
         codes: Codes::default(),
@@ -42,17 +42,17 @@ pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
             0
         };
         let now_ns = now_ns();
-        // The shorter one of two: on a busy machine a look may be long only because its thread had no core.
+        // The shorter of two, because on a busy machine a sample may take long only because this thread had no core.
         due_ns = (due_ns + interval_ns).max(now_ns + held_ns.min(before_ns) * SHARE);
         before_ns = held_ns;
         wait_until(due_ns, shall_end);
     }
     sampler.rows.end(now_ns());
     let codes = sampler.codes;
-    let _ = Python::try_attach(|_| drop(codes)); // without an interpreter its objects are gone
+    let _ = Python::try_attach(|_| drop(codes)); // without an interpreter, the objects no longer exist
 }
 
-/// Other threads of ours may be woken for nothing.
+/// Sleeps until the time is due. Threads may wake up for no reason.
 fn wait_until(due_ns: u64, shall_end: &AtomicBool) {
     while !shall_end.load(Ordering::Acquire) {
         let left_ns = due_ns.saturating_sub(now_ns());
@@ -64,7 +64,7 @@ fn wait_until(due_ns: u64, shall_end: &AtomicBool) {
 }
 
 impl Sampler {
-    /// Takes one sample; for how many ns it had the interpreter's lock.
+    /// Takes one sample. Returns for how many ns it held the GIL.
     fn sample(&mut self) -> u64 {
         let asked_ns = now_ns();
         let rows = &self.rows;
@@ -95,14 +95,14 @@ impl Sampler {
     }
 }
 
-/// The last name that sampling gave this process, or the one that forked it.
+/// The last name that sampling gave this process, or the process that forked it.
 static LAST_NAME: Mutex<String> = Mutex::new(String::new());
 
 fn last_name() -> MutexGuard<'static, String> {
     LAST_NAME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Names the process, unless sampling has done so already: it may have given itself another name since, and a forked child is called after its parent.
+/// Names the process, unless sampling has already given it this name. It may have got another name since, and a forked child is named after its parent.
 fn name_process(name: &str) {
     let recorder = Recorder::get();
     let is_there = recorder.levels() != Levels::NONE || recorder.fragment().is_some();
