@@ -1,6 +1,6 @@
-"""Records what a Python process does, for one trace of all processes of an LLM server.
+"""Records what a Python process does. The recordings of all processes of an LLM server merge into one trace.
 
-Set ``SA_PROFILE_DIR`` before the program starts; afterwards ``trace-merge $SA_PROFILE_DIR`` makes ``trace.json``, for Perfetto::
+Set ``SA_PROFILE_DIR`` before the program starts. Afterwards ``trace-merge $SA_PROFILE_DIR`` writes ``trace.json``, for Perfetto::
 
     import sa_profile
 
@@ -8,16 +8,16 @@ Set ``SA_PROFILE_DIR`` before the program starts; afterwards ``trace-merge $SA_P
     with STEP:
         sa_profile.instant("scheduled", requests=3)
 
-A notebook or a test records without a variable::
+A notebook or a test can record without a variable::
 
     with sa_profile.recording("trace.json"):
         run()
 
 Nothing is recorded, and no file written, unless one of ``SA_PROFILE_DIR``, ``SA_PROFILE_OUTPUT`` and ``SA_PROFILE_LEVEL`` is set, or the program calls :func:`start` or
-:class:`recording`. Events have a name; ``cat``, a category by which a trace can be filtered; ``level``, one of ``"e2e"``, ``"kernel"`` and ``"verbose"``, of which
-``SA_PROFILE_LEVEL`` says those that are recorded; and args, the other keywords of a call. Times are ns of ``CLOCK_MONOTONIC``, as :func:`now_ns` and ``time.monotonic_ns()``.
+:class:`recording`. Each event has a name, a category and a level. A trace can be filtered by the category, ``cat``. The level is ``"e2e"``, ``"kernel"`` or ``"verbose"``, and
+``SA_PROFILE_LEVEL`` lists the levels to record. All other keywords of a call become the event's args. Times are ns of ``CLOCK_MONOTONIC``, like :func:`now_ns` and ``time.monotonic_ns()``.
 
-What :mod:`sa_profile.compat` has can be taken from here too.
+The names in :mod:`sa_profile.compat` can be imported from this package too.
 """
 
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ from .recorder import is_enabled
 from ._tables import Tables, tables
 from ._track import track
 
-from ._merge_report import MergeReport, merge  # after the module `merge` of the drop-in, whose name it takes
+from ._merge_report import MergeReport, merge  # after the drop-in's module `merge`: the function replaces it as the attribute `merge`
 
 if TYPE_CHECKING:
     from .compat import (
@@ -129,7 +129,7 @@ __all__ = [
     "track",
 ]
 
-# Programs that use the drop-in find its functions under the name of its module.
+# Programs that use the drop-in import these functions from its module `merge`, which the function of that name hides.
 vars(merge).update({name: getattr(_merge, name) for name in _merge.__all__})
 
 

@@ -1,4 +1,4 @@
-"""``python -m sa_profile``: what a process started here would record, and which parts there are. Makes no file."""
+"""``python -m sa_profile`` prints what a process started here would record and which parts are installed. It writes no file."""
 
 from . import _configuration, _installed_parts
 from ._stderr import visible

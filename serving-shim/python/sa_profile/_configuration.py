@@ -1,4 +1,4 @@
-"""What the environment asks for, and what a process started with it would do: the recorder itself is not started."""
+"""Describes what the environment asks for and what a process started with it would record. Does not start the recorder."""
 
 import json
 import os
@@ -18,7 +18,7 @@ _MIB = 1 << 20
 
 
 def variables() -> list[Row]:
-    """Every variable of ours that was set when this process started; importing the package adds those that tell children of the run."""
+    """Returns each SA_PROFILE_ variable from the start of this process. Importing the package adds further ones for child processes."""
     ours = sorted(entry.partition("=") for entry in _environment() if entry.startswith("SA_PROFILE_"))
     return [(name, repr(value)) for name, _, value in ours] or [("(none)", "no SA_PROFILE_ variable is set")]
 
@@ -31,7 +31,7 @@ def _environment() -> list[str]:
 
 
 def recording() -> Iterator[Row]:
-    """Whether a process started with these variables records, and where."""
+    """Yields whether, where and how a process started with these variables would record."""
     found = _sa_profile.configuration()
     if found is None:
         yield "recording", _unasked()
@@ -68,7 +68,7 @@ def _role(found: "Configuration", run: dict[str, Any] | None) -> str:
     named, main_pid = found["run"], found["main_pid"]
     if named and main_pid is None:
         return f"joins {named}, which SA_PROFILE_RUN names"
-    if named and main_pid != os.getpid():  # ours: the run that this process has announced
+    if named and main_pid != os.getpid():  # otherwise it is the run that this process has announced
         return f"joins {named} of process {main_pid} (SA_PROFILE_RUN, SA_PROFILE_MAIN_PID) while that one or another of the run is there"
     if run:
         return f"joins {run['run']} of process {run['main_pid']}, which is there"
@@ -76,7 +76,7 @@ def _role(found: "Configuration", run: dict[str, Any] | None) -> str:
 
 
 def _live_run(directory: Path) -> dict[str, Any] | None:
-    """The run of this directory whose main process lives."""
+    """Returns the run of this directory if its main process is alive."""
     run = _read(directory / "run")
     if run is None or not {"run", "main_pid", "start_time"} <= run.keys():
         return None
@@ -97,7 +97,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _start_time(pid: object) -> int | None:
-    """When a process was started, in clock ticks since boot."""
+    """Returns the start time of a process, in clock ticks since boot."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(stat.rpartition(")")[2].split()[19])

@@ -1,13 +1,13 @@
-"""Tracked generators: what they yield, take and raise passes through unchanged."""
+"""Wrappers for tracked generators. Yielded items, sent values and exceptions pass through unchanged."""
 
 from ._likeness import like
 
-# The flag of `types.coroutine`: its generators can be awaited.
+# The flag that `types.coroutine` sets on generators that can be awaited.
 _ITERABLE_COROUTINE = 0x100
 
 
 def wrap_generator(function, tracked):
-    """Makes a generator function whose generators have a span each."""
+    """Wraps a generator function so that each generator has a span."""
 
     @like(function)
     def generator(*args, **kwargs):
@@ -40,7 +40,7 @@ def wrap_generator(function, tracked):
 
 
 def wrap_async_generator(function, tracked):
-    """Makes an async generator function whose generators have a span each."""
+    """Wraps an async generator function so that each generator has a span."""
 
     @like(function)
     async def generator(*args, **kwargs):
@@ -70,7 +70,7 @@ def wrap_async_generator(function, tracked):
 
 
 class _Items:
-    """The span of one generator, and how many items it has yielded."""
+    """The span of one generator, and the number of items it has yielded."""
 
     def __init__(self, tracked, args, kwargs):
         self._tracked = tracked
@@ -88,7 +88,7 @@ class _Items:
         self._span.end(items=self._count, **args)
 
     def close(self):
-        """The consumer has closed it before it ended."""
+        """Ends the span of a generator that its consumer closed early."""
         self.end(closed=True)
 
     def fail(self, error):

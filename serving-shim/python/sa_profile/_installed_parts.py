@@ -1,4 +1,4 @@
-"""Which parts of the project are here, and which would be active in a process started with this environment."""
+"""Describes which parts of the project are installed, and which would be active in a process started with this environment."""
 
 import os
 import sys
@@ -14,13 +14,13 @@ _PRELOAD = "libsa_profile_preload.so"
 _RUNTIMES = ("libacl_rt.so", "libascendcl.so")
 _TOOLKIT_VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 _TOOLKITS = ("/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann", "/usr/local/Ascend/latest")
-# Where users of the pypto-serving profiler put the package.
+# Where users of the pypto-serving profiler install the package.
 _DROP_INS = ("python/profile", "pypto_serving/tools/profile")
 _PLUGINS = "vllm.general_plugins"
 
 
 def parts() -> Iterator[Row]:
-    """Each part, and whether it is there."""
+    """Yields each part and its state."""
     yield "package", f"{_version('sa-profile') or 'not installed: a folder of sources or a copy'}, {Path(__file__).parent}"
     yield "extension", f"loaded, {_sa_profile.__file__}"
     yield "preload library", _preload()
@@ -49,7 +49,7 @@ def _preload() -> str:
 
 
 def _mapped(name: str) -> str | None:
-    """The path of a library that this process has mapped."""
+    """Returns the path of a library that this process has mapped."""
     try:
         lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -59,16 +59,16 @@ def _mapped(name: str) -> str | None:
 
 
 def _device_runtime() -> str:
-    """What would time launches. Nothing is opened: CANN writes files of its own when it is."""
+    """Describes the runtime that would time launches. Opens no library, because opening CANN's makes it write files."""
     words = [word.strip() for word in environment().get("SA_PROFILE_DEVICE", "").lower().split(",")]
     choice = next((word for word in reversed(words) if word in ("auto", "ascend", "off", "sim")), "")
     if choice == "off":
         return "none: SA_PROFILE_DEVICE=off"
     if choice == "sim":
-        return "sim: SA_PROFILE_DEVICE=sim, the simulator, which is no part of this package"
+        return "sim: SA_PROFILE_DEVICE=sim, the simulator, which is not part of this package"
     found = next((path for path in _runtime_paths() if path.is_file()), None)
     if found is None:
-        return "none: launches are recorded on the host alone, for no libacl_rt.so or libascendcl.so is where CANN puts them"
+        return "none: launches are recorded on the host only, because neither libacl_rt.so nor libascendcl.so is where CANN installs it"
     return f"ascend: {found}"
 
 
@@ -96,7 +96,7 @@ def _vllm_plugin() -> str:
 
 
 def _drop_in() -> str:
-    """Where the search path has this package, or one that forwards to it, in the place of the pypto-serving profiler."""
+    """Describes whether the search path has this package, or one that forwards to it, in place of the pypto-serving profiler."""
     for folder in map(Path, sys.path):
         for place in _DROP_INS:
             if _is_ours(folder / place):

@@ -1,4 +1,4 @@
-"""What makes a wrapper look like the function in it. `functools` has the same, but what imports no module of Python works in every program: a file of it may have that name."""
+"""Makes a wrapper look like the function it wraps. Unlike `functools`, this imports no standard module: a file of the program may have the same name as one."""
 
 import sys
 
@@ -13,7 +13,7 @@ _TAKEN = (
 
 
 def like(function):
-    """A decorator that gives a wrapper what the function is known by."""
+    """Returns a decorator that copies the function's name, docs and attributes to a wrapper."""
 
     def dress(wrapper):
         for name in _TAKEN:

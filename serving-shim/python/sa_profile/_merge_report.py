@@ -1,4 +1,4 @@
-"""The trace of a run, merged as ``trace-merge`` does, and what the merge says of it."""
+"""Merges a run into a trace, like ``trace-merge``, and returns the report."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ _Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class MergeReport:
-    """What a merge did. ``print(report)`` shows it as ``trace-merge`` does.
+    """The result of a merge. ``print(report)`` prints the text that ``trace-merge`` prints.
 
-    ``members`` is all that ``trace-merge --report json`` prints; the other attributes are those of its members that most need. Times in it are ns from the start of the trace.
+    ``members`` contains everything that ``trace-merge --report json`` prints. The other attributes are its most important members. Times in it are ns from the start of the trace.
     """
 
-    #: The trace.
+    #: Path of the trace.
     output: Path
-    #: Events that came from the inputs, metadata included.
+    #: Number of events from the inputs, including metadata.
     events_total: int
-    #: Events that recorders lost.
+    #: Number of events that recorders lost.
     lost_events: int
-    #: Damaged places in the inputs.
+    #: Number of damaged places in the inputs.
     damage_total: int
-    #: Spans without an end: open when their process was killed, or still.
+    #: Number of spans without an end. They were open when their process was killed, or are still open.
     unfinished_spans: int
-    #: A dict for each process of the trace: ``name``, ``pid``, ``events`` and so on.
+    #: A dict for each process in the trace, with ``name``, ``pid``, ``events`` and more.
     processes: list[dict[str, Any]]
     #: The whole report.
     members: dict[str, Any] = field(repr=False)
-    #: The report in words.
+    #: The report as text.
     text: str = field(repr=False)
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was lost or damaged, and each process could record."""
+        """True if nothing was lost or damaged and every process was able to record."""
         return not (self.damage_total or self.lost_events or self.members["refused_processes"])
 
     def __str__(self) -> str:
@@ -47,13 +47,13 @@ class MergeReport:
 
 
 def merge(*paths: _Path, output: _Path | None = None) -> MergeReport:
-    """Makes one trace for Perfetto of all processes of a run; other threads go on meanwhile.
+    """Merges all processes of a run into one trace for Perfetto. Other threads continue meanwhile.
 
     Arguments:
-        paths: run directories, fragments, and traces of other profilers. By default the directory that this process records into, or has recorded into.
-        output: the trace, by default ``trace.json`` in the run directory. It takes the place of an earlier one when it is whole.
+        paths: run directories, fragments, and traces of other profilers. By default the directory that this process records, or has recorded, into.
+        output: the path of the trace, by default ``trace.json`` in the run directory. The new trace replaces an earlier one once it is complete.
 
-    What this process has recorded so far is in it, and its recording goes on. An OSError says why there is no trace: nothing was recorded, or it cannot be written::
+    The trace includes what this process has recorded so far, and its recording continues. Raises an OSError if nothing was recorded or if the trace cannot be written::
 
         report = sa_profile.merge("profile_out")
         print(report.output, report.events_total, [process["name"] for process in report.processes])
@@ -65,7 +65,7 @@ def merge(*paths: _Path, output: _Path | None = None) -> MergeReport:
 
 
 def report_of(paths: list[str], output: _Path | None) -> MergeReport:
-    """Merges the paths."""
+    """Merges the paths and returns the report."""
     text, words = _sa_profile.merge_report(paths, None if output is None else os.fspath(output))
     members = json.loads(text)
     main = ("events_total", "lost_events", "damage_total", "unfinished_spans", "processes")
@@ -75,7 +75,7 @@ def report_of(paths: list[str], output: _Path | None) -> MergeReport:
 
 
 def _own(output: _Path | None) -> tuple[tuple[_Path, ...], _Path | None]:
-    """The fragments of this process's run, and its trace."""
+    """Returns the directory of this process's fragments, and the path of its trace."""
     fragment, trace = _sa_profile.fragment(), _sa_profile.trace()
     if fragment is None:
         raise FileNotFoundError("nothing to merge: this process has recorded nothing; name a run directory")

@@ -1,4 +1,4 @@
-"""What the wheel brings besides Python: the library for ``LD_PRELOAD``, and library and header for C and C++."""
+"""Paths of the native files in the wheel: the library for ``LD_PRELOAD``, and a library and header for C and C++."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def preload_path() -> Path:
-    """The library for ``LD_PRELOAD``, which records what an unmodified process asks of its NPUs.
+    """Returns the path of the library for ``LD_PRELOAD``, which records an unmodified process's work on its NPUs.
 
     An example::
 
@@ -16,7 +16,7 @@ def preload_path() -> Path:
 
 
 def library_path() -> Path:
-    """The recorder for C and C++, ``libsa_profile.so``: link with ``-L`` and ``-Wl,-rpath,`` of its folder, and ``-lsa_profile``.
+    """Returns the path of the recorder for C and C++, ``libsa_profile.so``. Link with ``-lsa_profile``, and pass its folder to ``-L`` and ``-Wl,-rpath,``.
 
     An example::
 
@@ -27,7 +27,7 @@ def library_path() -> Path:
 
 
 def include_path() -> Path:
-    """The folder with ``sa_profile.h``, for ``-I``.
+    """Returns the path of the folder with ``sa_profile.h``, for ``-I``.
 
     An example::
 

@@ -1,4 +1,4 @@
-"""Recording that a notebook, a test or a script begins and ends itself, whatever the environment asks for."""
+"""Recordings that a notebook, a test or a script starts and stops itself, independently of the environment."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _Path = str | os.PathLike[str]
 _Levels = str | Iterable[str] | None
 
 
-# What a recording puts its own in the place of.
+# The variables that a recording replaces while it lasts.
 _VARIABLES = (DIR, OUTPUT, LEVEL, START, RUN, MAIN_PID)
 
 
 class _Surroundings:
-    """What a recording changes for as long as it lasts: variables, so that child processes record there too, and the drop-in's recorders."""
+    """The state that a recording replaces while it lasts: variables, so that child processes record into it too, and the drop-in's recorders."""
 
     def __init__(self) -> None:
         self._variables = {name: os.environ.get(name) for name in _VARIABLES}
         self._recorders = {module: module.installed() for module in _sa_profile.recorders}
 
     def put_back(self, stand_ins: list[ProfileRecorder]) -> None:
-        """Has them as they were; a recorder that the program has put there meanwhile stays. A copy of the package that was imported later had none."""
+        """Restores the earlier state, except for recorders that the program has replaced in the meantime. A copy of the package that was imported later had no recorder."""
         _set(self._variables)
         for module, stand_in in zip(_sa_profile.recorders, stand_ins):
             module.put_back(stand_in, self._recorders.get(module, recorder.NONE))
 
 
 class _Begun:
-    """A recording that was begun here. Threads may have several of them under way, of which the process records the last."""
+    """A recording started here. Several threads may have recordings, but the process records only into the last one."""
 
     under_way: ClassVar[list[_Begun]] = []
 
@@ -67,7 +67,7 @@ class _Begun:
             self._own = _Surroundings()
 
     def end(self) -> MergeReport | None:
-        """Ends it, unless something else has, and merges what it recorded. Nothing if there is no trace, which is said."""
+        """Stops the recording, unless something else has, and merges it. Returns None if there is no trace, after a message on stderr."""
         with _session.lock:
             self.under_way.remove(self)
             surroundings = self.under_way[-1]._own if self.under_way else self._base
@@ -77,7 +77,7 @@ class _Begun:
         try:
             return report_of([os.fspath(self.config.fragments_dir)], self.config.trace_file)
         except OSError as error:
-            say(error)  # the fragments are there, and the program goes on
+            say(error)  # the fragments are still there, and the program continues
             return None
 
 
@@ -85,13 +85,13 @@ _begun: _Begun | None = None
 
 
 def start(directory: _Path = DEFAULT_OUTPUT, *, levels: _Levels = None) -> bool:
-    """Begins to record into a directory, until :func:`stop`. Child processes that start meanwhile record there too.
+    """Starts recording into a directory, until :func:`stop`. Child processes that start in the meantime record there too.
 
     Arguments:
-        directory: the run directory, or the path of the trace if its suffix is ``.json``; its fragments lie in ``….json.fragments`` then.
-        levels: ``"e2e"``, ``"kernel"``, ``"verbose"``, several of them with commas between or as a list; ``e2e,kernel`` by default.
+        directory: the run directory, or the path of the trace if it ends in ``.json``. Its fragments are then in ``….json.fragments``.
+        levels: one or more of ``"e2e"``, ``"kernel"`` and ``"verbose"``, as a comma-separated text or a list. The default is ``e2e,kernel``.
 
-    Returns whether it records; if not, a line on stderr says why. What was recorded before ends, since a process has one recording at a time::
+    Returns false if it cannot record, after a message on stderr. A process has one recording at a time, so an earlier one ends::
 
         sa_profile.start("profile_out")
         run()
@@ -105,12 +105,12 @@ def start(directory: _Path = DEFAULT_OUTPUT, *, levels: _Levels = None) -> bool:
         return False
     before, _begun = _begun, begun
     if before is not None:
-        before.end()  # another thread has begun it meanwhile
+        before.end()  # another thread started it in the meantime
     return True
 
 
 def stop() -> MergeReport | None:
-    """Ends what :func:`start` began, and merges it. Returns the report; None if nothing was begun, or if there is no trace, which a line on stderr says::
+    """Stops the recording that :func:`start` started, and merges it. Returns the report, or None if there is no recording or no trace. If there is no trace, a message on stderr says why::
 
         sa_profile.start("profile_out")
         report = sa_profile.stop()
@@ -121,9 +121,9 @@ def stop() -> MergeReport | None:
 
 
 class recording:
-    """Records what happens in a ``with`` block, and merges it into a trace; takes what :func:`start` takes.
+    """Records a ``with`` block and merges it into a trace. ``levels`` is the same as for :func:`start`, and so is ``output`` as its ``directory``.
 
-    ``report`` is that of the merge, after the block; None if there is no trace, which a line on stderr says. The block's own errors pass::
+    After the block, ``report`` is the report of the merge, or None if there is no trace. In that case a message on stderr says why. Exceptions of the block are raised as usual::
 
         with sa_profile.recording("trace.json") as recorded:
             run()
@@ -154,18 +154,18 @@ class recording:
 
 
 def _config(output: _Path, levels: _Levels) -> ProfileConfig:
-    # Absolute: the program may go to another folder before the end.
+    # Absolute, because the program may change its working directory before the end.
     return create_profile_config(enabled=True, output=os.path.abspath(output), levels=levels)
 
 
 def _asking(config: ProfileConfig) -> dict[str, str]:
-    """The place and the levels as variables. The run is told there when it has begun."""
+    """Returns the variables that ask for this recording. The run's own variables are added once it has started."""
     place = config.output.absolute()
     return {OUTPUT if config.output == config.trace_file else DIR: str(place), LEVEL: ",".join(sorted(config.levels))}
 
 
 def _process_name() -> str:
-    """What the drop-in's recorder calls this process, or what it is called where nobody names it."""
+    """Returns the process name from the drop-in's recorder, or the default name."""
     profiler, pid = recorder.installed()
     return _session.default_name() if profiler is None or pid != os.getpid() else profiler.process_name
 

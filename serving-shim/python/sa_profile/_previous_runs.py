@@ -1,4 +1,4 @@
-"""Moves the fragments of earlier runs into ``previous/``: nothing that was recorded is deleted by the next run."""
+"""Moves the fragments of earlier runs to ``previous/``, so that a new run deletes nothing that was recorded."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SEGMENT = re.compile(r"(trace\..+?)(\.s\d+)?\.jsonl")
 
 
 def move_to_previous(fragments_dir: Path) -> None:
-    """Moves ``trace.*.jsonl`` and their rings, but for those that a live process writes; nothing else is touched. What cannot be moved stays."""
+    """Moves ``trace.*.jsonl`` and their rings, except for those of live processes. Touches nothing else. Files that cannot be moved stay in place."""
     try:
         fragments_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         fragments = sorted(fragments_dir.glob("trace.*.jsonl"))
     except OSError:
-        return  # the recorder says what is wrong with the directory
+        return  # the recorder will report what is wrong with the directory
     live = {_stem(path) for path in fragments if _is_owned(path)}
     for path in fragments:
         if _stem(path) not in live:
@@ -34,17 +34,17 @@ def _previous(fragments_dir: Path) -> Path:
 
 
 def _stem(path: Path) -> str:
-    """The name that the segments of a fragment and its ring share."""
+    """Returns the part of the name that a fragment's segments and its ring share."""
     match = _SEGMENT.fullmatch(path.name)
     return match[1] if match else path.name
 
 
 def _is_owned(path: Path) -> bool:
-    """Whether a recorder holds the fragment's lock."""
+    """Returns true if a recorder holds the fragment's lock."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return True  # a link, or another user's: not ours to touch
+        return True  # a link, or another user's file: leave it alone
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
@@ -55,7 +55,7 @@ def _is_owned(path: Path) -> bool:
 
 
 def _run(path: Path) -> str:
-    """The run id in the fragment's first line."""
+    """Returns the run id in the fragment's first line, or ``unknown``."""
     try:
         with open(path, "rb") as file:
             header = json.loads(file.readline(65536))
@@ -67,8 +67,8 @@ def _run(path: Path) -> str:
 
 
 def _move(path: Path, target: Path) -> None:
-    """Works from the folders' descriptors: nothing that is put in a folder's place meanwhile is followed."""
-    names = [f"{_stem(path)}.ring", path.name]  # the ring first: one that is left alone looks like that of a fragment somebody removed
+    """Moves a fragment and its ring. It uses descriptors of the folders, so a link that replaces a folder meanwhile is not followed."""
+    names = [f"{_stem(path)}.ring", path.name]  # the ring first: a ring without a fragment would look as if somebody had removed the fragment
     try:
         with ExitStack() as opened:
             folder = opened.enter_context(_folder(os.fspath(target.parent.parent)))
@@ -79,12 +79,12 @@ def _move(path: Path, target: Path) -> None:
                 if _is_file(name, fragments):
                     os.rename(name, _free(run, name), src_dir_fd=fragments, dst_dir_fd=run)
     except OSError:
-        pass  # it stays, and the trace has it
+        pass  # the file stays in place, and the trace includes it
 
 
 @contextmanager
 def _folder(name: str, made_in: int | None = None) -> Iterator[int]:
-    """The descriptor of a folder; one that may have to be made is refused if it is a link or another user's."""
+    """Opens a folder and yields its descriptor. A folder that may have to be created is refused if it is a link or belongs to another user."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if made_in is not None:
         with suppress(FileExistsError):
@@ -107,7 +107,7 @@ def _is_file(name: str, folder: int) -> bool:
 
 
 def _free(folder: int, name: str) -> str:
-    """The name, or one like it that nothing has."""
+    """Returns the name, or a similar one that does not exist in the folder."""
     stem, _, kind = name.rpartition(".")
     free, number = name, 1
     while _is_taken(folder, free):

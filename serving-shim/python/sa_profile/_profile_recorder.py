@@ -1,4 +1,4 @@
-"""A recorder as pypto-serving's profiler has it: :class:`ProfileRecorder`."""
+"""Provides :class:`ProfileRecorder`, the recorder of pypto-serving's profiler."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from . import _sa_profile, _session
 from .env import LEVELS, ProfileConfig
 
-# A span that is not recorded.
+# Stands for a span that is not recorded.
 NOTHING = _sa_profile.Nothing()
 
 
 class ProfileRecorder:
-    """Records into the place of a configuration. The process has one recording at a time: a recorder for another place ends that of the one before."""
+    """Records into the directory of a configuration. A process has one recording at a time: a recorder for another directory ends the previous recording."""
 
     def __init__(self, config: ProfileConfig, *, process_name: str | None = None, initially_active: bool = True):
         self.config = config
-        self.enabled = config.enabled  # False: it never records, not even after start()
+        self.enabled = config.enabled  # if False it never records, not even after start()
         self.pid = os.getpid()
         self.process_name = process_name or _session.default_name()
         self._levels = config.levels
@@ -32,17 +32,17 @@ class ProfileRecorder:
 
     @property
     def active(self) -> bool:
-        """Whether it records now."""
+        """True while it records."""
         return self._session == _sa_profile.session()
 
     def start(self) -> bool:
-        """Begins to record, after a stop in a new run: the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
+        """Starts recording. After a stop this begins a new run, and the earlier one moves to ``previous/``. Returns false if it was already recording or cannot record."""
         if self.active:
             return False
         return self._begin(anew=self._has_begun)
 
     def stop(self) -> bool:
-        """Ends recording: the fragment is plain lines then. Returns whether it did; a second call does nothing."""
+        """Stops recording. The fragment then consists of plain JSON lines. Returns false if it was not recording."""
         if not self.active:
             return False
         self._session = 0
@@ -50,17 +50,17 @@ class ProfileRecorder:
         return True
 
     def close(self) -> bool:
-        """Ends recording, as :meth:`stop`."""
+        """Stops recording, like :meth:`stop`."""
         return self.stop()
 
     def includes(self, level: str) -> bool:
-        """Whether events of a level are recorded now."""
+        """Returns true if events of this level are currently recorded."""
         return self._session == _sa_profile.session() and (level in self._levels or "verbose" in self._levels)
 
     def span(
         self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
     ) -> _sa_profile.Span | _sa_profile.Nothing:
-        """A span: a context manager. ``args`` is read when it ends, so that what is put in meanwhile is recorded."""
+        """Returns a span, as a context manager. ``args`` is read when the span ends, so it may be changed until then."""
         if not self.includes(level):
             return NOTHING
         try:
@@ -69,7 +69,7 @@ class ProfileRecorder:
             return _sa_profile.dict_span(_text(name), _text(cat), _level(level), _dict(args), True)
 
     def instant(self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
-        """An instant."""
+        """Records an instant."""
         if self.includes(level):
             try:
                 _sa_profile.dict_instant(name, cat, level, args)
@@ -86,14 +86,14 @@ class ProfileRecorder:
         args: dict[str, Any] | None = None,
         ts_us: float | None = None,
     ) -> None:
-        """A span that has ended: in whole µs, and just now unless ``ts_us`` says when it began."""
+        """Records a span that has already ended. Its length is in whole µs. It ends now, unless ``ts_us`` is its start."""
         if self.includes(level):
             dur_ns = max(0, int(dur_us)) * 1000
             start_ns = None if ts_us is None else max(0, int(ts_us)) * 1000
             _sa_profile.dict_duration(_text(name), _text(cat), _level(level), dur_ns, start_ns, _dict(args))
 
     def metadata(self, name: str, value: Any, *, tid: int | None = None) -> None:
-        """A record about the process, or about a thread of this ``threading.get_ident()``: ``process_name``, ``thread_name`` or any other."""
+        """Records metadata about the process, or about the thread with this ``threading.get_ident()``: ``process_name``, ``thread_name`` or any other name."""
         if not self.active:
             return
         if name == "process_name" and tid is None:
@@ -133,12 +133,12 @@ def _dict(args: Any) -> dict[str, Any] | None:
 
 
 def _level(level: str) -> str:
-    """A level that the recorder knows: all others are recorded with ``verbose``, and asked for with it."""
+    """Returns the level if the recorder has it. All others are recorded at ``verbose``."""
     return level if level in LEVELS else "verbose"
 
 
 def _kernel_tid(tid: int | None) -> int | None:
-    """The id that events of a thread have."""
+    """Returns the thread id that events of a thread carry."""
     threads = (thread for thread in threading.enumerate() if thread.ident == tid)
     thread = next(threads, None)
     return tid if thread is None else thread.native_id

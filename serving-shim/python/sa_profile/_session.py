@@ -1,4 +1,4 @@
-"""The recording behind profilers: the process has one at a time, whichever profiler began it, and under whichever name the package was imported."""
+"""The recording that profilers share. A process has one recording at a time, even if it has several profilers or copies of the package."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from . import _sa_profile
 from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
 from ._stderr import say
 
-# The run id that this process put into its environment; one that anybody else put there groups processes.
+# The run id that this process put into its environment. An id that somebody else put there groups processes.
 _exported_run: str | None = None
-# The variables by which child processes know the run that the first event of this process will begin.
+# Variables that tell child processes about the run that this process's first event will begin.
 announced: dict[str, str] = {}
-# Held by who begins a recording, or makes what begins one: two at once would begin two.
+# Held while a recording starts, and while a profiler that may start one is created, so that only one recording starts.
 lock = threading.RLock()
 
 
 def _after_fork_in_child() -> None:
     global lock
-    lock = threading.RLock()  # a thread of the parent may have held the other one
+    lock = threading.RLock()  # a thread of the parent may have held the old one
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
-    """Records as the configuration says; returns the number of the recording, 0 if nothing can be recorded.
+    """Starts recording with this configuration. Returns the number of the recording, or 0 if recording is impossible.
 
-    ``anew`` begins a new run in the main process, and joins the run of that in any other. Else a recording that is under way there goes on, and so does the run of the last one.
+    With ``anew``, the main process begins a new run, and any other process joins the main process's run. Without it, a recording already under way in the same directory continues,
+    or else the run of the last recording there.
     """
     with lock:
         if not anew and is_under_way(config):
@@ -45,14 +46,14 @@ def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
 
 
 def default_name() -> str:
-    """What this process is called where nobody names it: as multiprocessing does, or after its script."""
+    """Returns the default name of this process: the one from multiprocessing, or else the name of its script."""
     if not is_main_process():
         return sys.modules["multiprocessing.process"].current_process().name
     return Path(sys.argv[0] if getattr(sys, "argv", None) else "").stem or "python"
 
 
 def watch() -> None:
-    """Has child processes belong to this one's run, whoever records first, and forked ones take care of themselves."""
+    """Makes child processes join the run of this process, whichever process records first, and updates the recorder after forks."""
     global announced
     announced = _sa_profile.announce()
     os.environ.update(announced)
@@ -60,39 +61,39 @@ def watch() -> None:
 
 
 def is_main_process() -> bool:
-    """Whether multiprocessing did not start this process."""
+    """Returns true unless multiprocessing started this process."""
     process = sys.modules.get("multiprocessing.process")
     return process is None or process.parent_process() is None
 
 
 def leads() -> bool:
-    """Whether this process is the one that begins runs."""
+    """Returns true if this process is the one that begins new runs."""
     return is_main_process() and environment().get(MAIN_PID, "") in ("", str(os.getpid()))
 
 
 def is_first() -> bool:
-    """Whether no process has begun a run that this one belongs to, but for one that it has announced itself when the package was imported."""
+    """Returns true if no process has begun a run that this one belongs to. A run that this process announced itself, when the package was imported, does not count."""
     run = announced.get(RUN) if announced.get(MAIN_PID) == str(os.getpid()) else None
     is_announced = run is not None and environment().get(RUN) == run and not _sa_profile.exports()
     return is_main_process() and (is_announced or not environment().get(MAIN_PID))
 
 
 def lead() -> None:
-    """Tells child processes who begins runs."""
+    """Tells child processes that this process begins new runs."""
     os.environ[MAIN_PID] = str(os.getpid())
 
 
 def is_under_way(config: ProfileConfig) -> bool:
-    """Whether what the configuration asks for is being recorded where it says."""
+    """Returns true if the recording that the configuration asks for is under way in its directory."""
     fragment = _sa_profile.recording()
     if fragment is None or fragment.parent != _absolute(config.fragments_dir):
         return False
     on = _sa_profile.levels()
-    return not on or "verbose" in on or config.levels <= on  # none are on while the run is switched off
+    return not on or "verbose" in on or config.levels <= on  # no level is on while the run is switched off
 
 
 def _variables(config: ProfileConfig, anew: bool) -> dict[str, str]:
-    """What the recorder is to find instead of the environment."""
+    """Returns the variables that the recorder reads in place of the environment."""
     env = {name: value for name, value in environment().items() if name.startswith("SA_PROFILE_")}
     for name in (DIR, OUTPUT):
         env.pop(name, None)
@@ -108,7 +109,7 @@ def _variables(config: ProfileConfig, anew: bool) -> dict[str, str]:
 
 
 def _kept_run(config: ProfileConfig, run: str | None, main_pid: str | None) -> str | None:
-    """The run to go on with, without putting aside what is there: that of the last recording if it was in the same place; a new one where somebody else has made the place ready."""
+    """Returns the id of the run to continue without moving existing files: the last run, if it was in the same directory, or a new run if another process has prepared the directory."""
     last = _sa_profile.exports()
     if last and _last_place() == _absolute(config.fragments_dir):
         return last[RUN]
@@ -128,7 +129,7 @@ def _place(config: ProfileConfig) -> dict[str, str]:
         return {DIR: str(fragments.parent)}
     if fragments.name.endswith(".json.fragments"):
         return {OUTPUT: str(fragments.with_suffix(""))}
-    return {DIR: str(fragments)}  # the fragments lie in a folder of it, and the merge finds them there
+    return {DIR: str(fragments)}  # the fragments are in a folder inside it, where the merge finds them
 
 
 def _absolute(path: Path) -> Path:
@@ -136,7 +137,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _export(config: ProfileConfig) -> None:
-    """Lets child processes find the run, from any working directory. A place that the environment does not name is not put there: whoever gave it here gives it to them."""
+    """Sets variables so that child processes find the run from any working directory. The directory itself is exported only if the environment names it; otherwise the caller passes it on."""
     global _exported_run
     exports = _sa_profile.exports()
     if RUN not in exports:

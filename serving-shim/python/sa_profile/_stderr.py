@@ -1,8 +1,8 @@
-"""Messages to people. Text that they quote, such as a path or a name, cannot control the terminal or reverse a line. Writing to stderr never raises."""
+"""Messages to the user. Quoted texts, such as paths or names, cannot control the terminal or reverse a line. Writing to stderr never raises."""
 
 import sys
 
-# Characters that nobody sees, as recorder/format/src/visible.rs lists them; the tests hold both equal.
+# Invisible characters, the same list as in recorder/format/src/visible.rs. A test compares the two.
 HIDDEN = (
     (0x00, 0x1F),
     (0x7F, 0x9F),
@@ -22,12 +22,12 @@ _said: set[str] = set()
 
 
 def visible(text: object) -> str:
-    """The text with each of these characters spelled out, as ``<U+202E>``."""
+    """Returns the text with invisible characters spelled out, such as ``<U+202E>``."""
     return str(text).translate(_SPELLED)
 
 
 def say(text: object, source: str = "sa_profile") -> None:
-    """Says it. stderr may be closed: then it is None, and `print` would take stdout."""
+    """Writes a message to stderr. If stderr is closed, it is None, and `print` would write to stdout."""
     if sys.stderr is None:
         return
     try:
@@ -37,7 +37,7 @@ def say(text: object, source: str = "sa_profile") -> None:
 
 
 def warn_once(text: str, source: str = "sa_profile") -> None:
-    """Says it once in each process."""
+    """Writes a message to stderr, once per process."""
     if text not in _said:
         _said.add(text)
         say(text, source)

@@ -1,4 +1,4 @@
-"""``@track``: a span around each call of a function, coroutine function, generator function or async generator function."""
+"""``@track``: records a span for each call of a function, coroutine function, generator function or async generator function."""
 
 import functools
 import inspect
@@ -24,17 +24,18 @@ def track(
     metadata=None,
     max_chars=_MAX_CHARS,
 ):
-    """Records a span for each call of a function, coroutine, generator or async generator, as ``@track`` or ``@track(cat="engine", inputs=True)``.
+    """Records a span for each call of a function, coroutine, generator or async generator. Use it as ``@track`` or ``@track(cat="engine", inputs=True)``.
 
     Arguments:
-        function: what is decorated.
-        name: of the span, by default the function's with those around it.
-        cat, level: category, and level of detail: ``"e2e"``, ``"kernel"`` or ``"verbose"``.
-        inputs, outputs: whether the arguments and the result (of a generator: the items) are recorded.
-        metadata: a dict of more args.
-        max_chars: most characters of a text in inputs and outputs; of a list or dict there are 16 items, of other objects the type's name.
+        function: the function to decorate.
+        name: name of the span, by default the function's qualified name.
+        cat, level: the category, and the level of detail: ``"e2e"``, ``"kernel"`` or ``"verbose"``.
+        inputs, outputs: whether to record the arguments, and the result (for a generator: the items).
+        metadata: a dict of further args.
+        max_chars: maximum length of a text in inputs and outputs. Lists and dicts are cut to 16 items, and other objects are recorded as the name of their type.
 
-    A generator's span lasts from its first item until it ends, raises or is closed, with an instant for each item; it has a lane of its own, since its consumer's spans come between::
+    The span of a generator lasts from its first item until it ends, raises or is closed, and has an instant for each item. It has its own lane, because spans of its consumer occur
+    in between::
 
         @sa_profile.track(cat="engine", inputs=True, max_chars=100)
         def generate(prompt):
@@ -59,7 +60,7 @@ def track(
 
 
 def within(span, function):
-    """Makes a function that runs within the span: what ``span(function)`` returns."""
+    """Returns a function that runs within the span. ``span(function)`` calls this."""
     _check(function, "decorate")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return _wrap(function, Tracked(span.name, span.cat, span.level))

@@ -1,4 +1,4 @@
-"""Values as args of an event, truncated: what a program passes around may be as large as it likes."""
+"""Truncates values for args of an event, because a program's values may be of any size."""
 
 _MAX_ITEMS = 16
 _MAX_DEPTH = 4
@@ -6,7 +6,7 @@ _MAX_KEY_CHARS = 64
 
 
 def truncate(value, max_chars, depth=0):
-    """The value with texts cut to ``max_chars`` characters, and lists and dicts to 16 items; other objects as they are, which records their type's name."""
+    """Returns the value with texts cut to ``max_chars`` characters, and lists and dicts to 16 items. Other objects are returned unchanged, and recorded as the name of their type."""
     if isinstance(value, str):
         return value if len(value) <= max_chars else f"{value[:max_chars]}…[+{len(value) - max_chars}]"
     if depth >= _MAX_DEPTH:
@@ -21,7 +21,7 @@ def truncate(value, max_chars, depth=0):
 
 def _truncate_dict(value, max_chars, depth):
     items = {}
-    for key, item in list(value.items()):  # another thread may change it meanwhile
+    for key, item in list(value.items()):  # a copy, because another thread may change the dict meanwhile
         if len(items) == _MAX_ITEMS:
             items["…"] = f"+{len(value) - _MAX_ITEMS}"
             break
@@ -30,7 +30,7 @@ def _truncate_dict(value, max_chars, depth):
 
 
 def _key(key):
-    """A key as text: what is none may not be hashable once it is cut."""
+    """Returns a key as text. A key of another type might be unhashable after truncation."""
     if isinstance(key, str):
         return key[:_MAX_KEY_CHARS]
     return str(key) if isinstance(key, (int, float, type(None))) else type(key).__name__

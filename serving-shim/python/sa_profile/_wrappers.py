@@ -1,5 +1,5 @@
-"""Functions that run another one within a span. Each takes the parameters that the other one takes: what is passed on goes through no tuple and no dict, and a call that is not recorded
-costs a question and a call. It needs no module of Python, as `likeness` says."""
+"""Creates functions that run another function within a span. Each has the same parameters as the wrapped function, so no tuple or dict of arguments is built. If nothing is recorded,
+a call costs only a check and a further call. Imports no standard module, for the reason given in `_likeness`."""
 
 from . import _sa_profile
 from ._likeness import like
@@ -15,7 +15,7 @@ _IS_OFF = {
     "kernel": _sa_profile.is_off_kernel,
     "verbose": _sa_profile.is_off_verbose,
 }
-# The words around a call of a function, and of a coroutine function.
+# Keywords for a wrapper of a function, and of a coroutine function.
 _PLAIN = ("", "")
 _COROUTINE = ("async ", "await ")
 _TEMPLATE = """
@@ -30,7 +30,7 @@ def wrap({function}, {span}, {is_off}):
 
 
 def wrap_plain(function, span, is_coroutine):
-    """Makes a function, or a coroutine function, that runs within the span."""
+    """Wraps a function, or a coroutine function, so that it runs within the span."""
     words = _COROUTINE if is_coroutine else _PLAIN
     call = _maker(words, *_passed_on(function))(function, span, _IS_OFF[span.level])
     if isinstance(function, _FUNCTION):
@@ -39,7 +39,7 @@ def wrap_plain(function, span, is_coroutine):
 
 
 def _passed_on(function):
-    """The parameters of a function, and the arguments that pass them on, as source code. Defaults are not in it: the wrapper gets the function's own objects."""
+    """Returns a function's parameters, and the arguments that pass them on, as source code. Defaults are left out: the wrapper gets the function's own objects."""
     if not isinstance(function, _FUNCTION):
         return "*args, **kwargs", "*args, **kwargs"
     code = function.__code__
@@ -56,7 +56,7 @@ def _passed_on(function):
 
 
 def _maker(*key):
-    """What makes the wrapper of a function with these parameters."""
+    """Returns the function that creates wrappers for functions with these parameters."""
     if key not in _makers:
         if len(_makers) == _MOST_MAKERS:
             _makers.clear()
@@ -73,7 +73,7 @@ def _make(words, parameters, arguments):
 
 
 def _free(name, parameters):
-    """A name like this that no parameter has."""
+    """Returns the name, extended until no parameter has it."""
     while name in parameters:
         name += "_"
     return name

@@ -1,4 +1,4 @@
-"""The names of pypto-serving's profiler, which this package stands in for. They can be taken from the package itself as well.
+"""The names of pypto-serving's profiler, which this package can replace. They can also be imported from the package itself.
 
 ::
 

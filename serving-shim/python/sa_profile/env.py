@@ -1,4 +1,4 @@
-"""What the drop-in profiler shall record and where: from the environment or from values, as pypto-serving's profiler reads them."""
+"""Configures what the drop-in profiler records and where, from the environment or from values, by the same rules as pypto-serving's profiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = "SA_PROFILE_START"
 RUN = "SA_PROFILE_RUN"
 MAIN_PID = "SA_PROFILE_MAIN_PID"
 
-# One of them turns recording on by being there.
+# Each of these turns recording on if it is set.
 TURN_ON = (DIR, OUTPUT, LEVEL)
 
 LEVELS = ("e2e", "kernel", "verbose")
@@ -25,19 +25,19 @@ DEFAULT_OUTPUT = "profile_out"
 
 
 def environment() -> Mapping[str, str]:
-    """The environment, as far as it may decide anything: in a program with raised privileges it is the caller's, and nothing in it counts."""
+    """Returns the environment, or an empty mapping in a program with raised privileges, whose caller controls the environment."""
     return {} if _sa_profile.is_privileged() else os.environ
 
 
 def asks_to_record(env: Mapping[str, str] | None = None) -> bool:
-    """Whether the environment asks for recording, also for one that begins paused."""
+    """Returns true if the environment asks for recording, even if recording starts paused."""
     env = environment() if env is None else env
     return any(name in env for name in TURN_ON)
 
 
 @dataclass(frozen=True)
 class ProfileConfig:
-    """Whether to record, what, and into which files."""
+    """The settings of a recording: whether it is enabled, its levels and its files."""
 
     enabled: bool
     output: Path
@@ -46,15 +46,15 @@ class ProfileConfig:
     levels: frozenset[str]
 
     def includes(self, level: str) -> bool:
-        """Whether events of a level are asked for; ``verbose`` asks for all of them."""
+        """Returns true if events of this level are recorded. ``verbose`` includes all levels."""
         return "verbose" in self.levels or level in self.levels
 
 
 def load_profile_config(env: Mapping[str, str] | None = None) -> ProfileConfig:
-    """Reads the variables, by default those of the process.
+    """Reads the configuration from environment variables, by default those of this process.
 
-    ``SA_PROFILE_OUTPUT`` (a directory, or a path with the suffix .json) and ``SA_PROFILE_LEVEL`` turn recording on by being there, empty or not; so does ``SA_PROFILE_DIR``,
-    which names a directory and goes before ``SA_PROFILE_OUTPUT``. A level that there is not is a ValueError.
+    ``SA_PROFILE_OUTPUT`` (a directory, or a path that ends in .json) and ``SA_PROFILE_LEVEL`` turn recording on if they are set, even to an empty text. ``SA_PROFILE_DIR`` does so
+    if it is not empty: it names a directory and takes precedence over ``SA_PROFILE_OUTPUT``. An unknown level raises a ValueError.
     """
     env = environment() if env is None else env
     directory = env.get(DIR, "").strip()
@@ -71,9 +71,9 @@ def create_profile_config(
     output: str | os.PathLike[str] | None = None,
     levels: str | Iterable[str] | None = None,
 ) -> ProfileConfig:
-    """Makes a configuration without looking at the environment. ``levels`` is a comma list or the levels themselves; a level that there is not is a ValueError.
+    """Creates a configuration without reading the environment. ``levels`` is a comma-separated text or an iterable of levels. An unknown level raises a ValueError.
 
-    ``output`` is a directory, or the path of the trace if its suffix is .json; ``profile_out`` by default::
+    ``output`` is a directory, or the path of the trace if it ends in .json. The default is ``profile_out``::
 
         config = create_profile_config(enabled=True, output="profile_out", levels="e2e,kernel")
     """
@@ -97,7 +97,7 @@ def _path(text: str | os.PathLike[str]) -> Path:
     path = Path(text)
     try:
         return path.expanduser()
-    except RuntimeError:  # a user that there is not, or one without a home
+    except RuntimeError:  # there is no such user, or the user has no home
         return path
 
 
@@ -108,5 +108,5 @@ def _levels(text: str, name: str = LEVEL) -> frozenset[str]:
     if unknown:
         raise ValueError(f"{name}: unknown level {', '.join(map(repr, unknown))}, expected {', '.join(LEVELS)}")
     if "verbose" in levels:
-        return frozenset(LEVELS)  # as pypto-serving's profiler has it: verbose asks for all of them
+        return frozenset(LEVELS)  # like pypto-serving's profiler, where verbose includes all levels
     return levels or DEFAULT_LEVELS

@@ -1,4 +1,4 @@
-"""What the drop-in offers under this name: fragments in one trace."""
+"""The drop-in's module for merging the fragments of a run into one trace."""
 
 from . import recorder
 from .recorder import merge_fragments
@@ -7,5 +7,5 @@ __all__ = ["merge_fragments", "merge_profile"]
 
 
 def merge_profile() -> int:
-    """Ends this process's recording and merges the run; returns how many events the trace has, 0 where nothing was to be recorded."""
+    """Stops recording in this process and merges the run. Returns the number of events in the trace, or 0 if profiling is disabled."""
     return recorder.merge_profile()

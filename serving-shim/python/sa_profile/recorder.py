@@ -1,4 +1,4 @@
-"""The drop-in for pypto-serving's profiler: the recorder of the process, and the functions of its call sites."""
+"""The drop-in for pypto-serving's profiler: the recorder of this process, and the functions that call sites use."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ._stderr import say
 
 _profiler: ProfileRecorder | None = None
 _profiler_pid: int | None = None
-# That of this process: to ask the system takes as long as to record an event.
+# The pid of this process. A system call takes as long as recording an event.
 _pid = os.getpid()
-# What configure_profiler() was given: it holds for forked children too.
+# The argument of configure_profiler(). Forked children use it too.
 _configured: ProfileConfig | None = None
 
 
@@ -30,12 +30,12 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-# The directory that was found writable last. One that was not is looked at again.
+# The directory that was last found to be writable. Others are checked again.
 _writable: Path | None = None
 
 
 def get_profiler(*, process_name: str | None = None, initially_active: bool = True) -> ProfileRecorder:
-    """The recorder of this process, made at the first call and again in the child of a fork. Another ``process_name`` renames the process."""
+    """Returns the recorder of this process. Creates it on the first call, and again in the child of a fork. A different ``process_name`` renames the process."""
     profiler = _profiler
     if profiler is None or _profiler_pid != _pid:
         profiler = _make_profiler(process_name, initially_active)
@@ -47,7 +47,7 @@ def get_profiler(*, process_name: str | None = None, initially_active: bool = Tr
 def configure_profiler(
     config: ProfileConfig, *, process_name: str | None = None, initially_active: bool = True
 ) -> ProfileRecorder:
-    """Makes the recorder of this process anew, for a configuration. In the main process what earlier runs left is put aside."""
+    """Replaces the recorder of this process by one for this configuration. In the main process, this moves fragments of earlier runs to ``previous/``."""
     global _configured
     with _session.lock:
         if _profiler is not None and _profiler_pid == _pid:
@@ -58,7 +58,7 @@ def configure_profiler(
 
 
 def start_profile() -> bool:
-    """Begins to record; in the main process a new run, and the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
+    """Starts recording. In the main process this begins a new run, and the earlier one moves to ``previous/``. Returns false if it was recording already or is disabled."""
     profiler = _controlled_profiler()
     with _session.lock:
         if not profiler.enabled or profiler.active:
@@ -71,12 +71,12 @@ def start_profile() -> bool:
 
 
 def stop_profile() -> bool:
-    """Ends recording in this process. Returns whether it did; a second call does nothing."""
+    """Stops recording in this process. Returns false if it was not recording."""
     return _controlled_profiler().stop()
 
 
 def merge_profile() -> int:
-    """Ends this process's recording and merges the run; returns how many events the trace has, 0 where nothing was to be recorded."""
+    """Stops recording in this process and merges the run. Returns the number of events in the trace, or 0 if profiling is disabled."""
     profiler = _controlled_profiler()
     if not profiler.enabled:
         return 0
@@ -84,15 +84,16 @@ def merge_profile() -> int:
     try:
         return merge_fragments(profiler.config.fragments_dir, profiler.config.trace_file)
     except OSError as error:
-        say(error)  # the fragments are there, and the server goes on
+        say(error)  # the fragments are still there, and the server continues
         return 0
 
 
 def merge_fragments(fragments_dir: str | os.PathLike[str], trace_file: str | os.PathLike[str]) -> int:
-    """Merges ``trace.*.jsonl`` in the order of their names; returns how many events the trace has.
+    """Merges ``trace.*.jsonl`` in the order of their names. Returns the number of events in the trace.
 
-    The Rust merge does so without the interpreter's lock: other threads and the event loop's clients go on meanwhile. Lines stand in the trace as they stand in the fragments, those without a time or a process included; what is no JSON object is left out, and counted in the trace's ``otherData``.
-    What killed processes had not written to their fragments yet is there as well. The trace takes the place of an earlier one when it is whole; the fragments stay.
+    The merge runs in Rust without the GIL, so other threads and the event loop continue meanwhile. It copies lines unchanged, even those without a time or a process. Lines that are
+    not JSON objects are left out, and the trace's ``otherData`` counts them. The merge also recovers what killed processes had not yet written to their fragments.
+    The trace replaces an earlier one once it is complete. The fragments are kept.
     """
     trace_file = Path(trace_file)
     trace_file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,18 +101,18 @@ def merge_fragments(fragments_dir: str | os.PathLike[str], trace_file: str | os.
 
 
 def _controlled_profiler() -> ProfileRecorder:
-    """Returns the recorder of this process for a call that starts or stops it.
+    """Returns the recorder of this process, for a call that starts or stops it.
 
-    A recorder made here is active only if the package's own functions are already recording: the call is then about what they began.
+    A recorder created here is active only if the package's own functions are already recording, because the call then refers to that recording.
     """
     return get_profiler(initially_active=_profiler is None and _sa_profile.is_under_way())
 
 
 def is_enabled(level: str | None = None) -> bool:
-    """Whether anything is recorded, or events of a level (``"e2e"``, ``"kernel"``, ``"verbose"``): then costly args are worth computing. To ask starts nothing.
+    """Returns true if anything is recorded, or events of this level (``"e2e"``, ``"kernel"``, ``"verbose"``). Use it before computing costly args. The call starts nothing.
 
-    Before anything was recorded: whether that is asked for, and the place can be written. Without a level, where the process has a profiler (:func:`get_profiler`):
-    whether that is to record, though it may be stopped just now::
+    Before the first event it returns true if recording is requested and its directory can be written. If the process has a profiler (:func:`get_profiler`), a call without a level
+    returns true if that profiler is enabled, even while it is stopped::
 
         if sa_profile.is_enabled("verbose"):
             sa_profile.instant("batch", level="verbose", shapes=shapes())
@@ -124,9 +125,9 @@ def is_enabled(level: str | None = None) -> bool:
 
 
 def _is_place_writable() -> bool:
-    """Whether the place that the environment names can be written."""
+    """Returns true if the directory that the environment names can be written."""
     global _writable
-    found = _sa_profile.configuration()  # None: a variable is there and empty, which turns on the drop-in alone
+    found = _sa_profile.configuration()  # None if a variable is set but empty: that enables only the drop-in
     directory = Path(DEFAULT_OUTPUT if found is None else found["directory"]).absolute()
     if directory != _writable:
         _writable = directory if directory_problem(directory) is None else None
@@ -136,13 +137,13 @@ def _is_place_writable() -> bool:
 def profile_span(
     name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
 ) -> _sa_profile.Span | _sa_profile.Nothing:
-    """A span of the process's recorder: a context manager. ``args`` is read when it ends."""
+    """Returns a span of the process's recorder, as a context manager. ``args`` is read when the span ends."""
     profiler = get_profiler()
     return profiler.span(name, cat=cat, level=level, args=args) if profiler.enabled else NOTHING
 
 
 def profile_instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
-    """An instant of the process's recorder."""
+    """Records an instant with the process's recorder."""
     profiler = get_profiler()
     if profiler.enabled:
         profiler.instant(name, cat=cat, level=level, args=args)
@@ -157,7 +158,7 @@ def profile_duration(
     args: dict[str, Any] | None = None,
     ts_us: float | None = None,
 ) -> None:
-    """A span that has ended, of the process's recorder."""
+    """Records a span that has already ended with the process's recorder."""
     get_profiler().duration(name, dur_us=dur_us, cat=cat, level=level, args=args, ts_us=ts_us)
 
 
@@ -165,11 +166,11 @@ def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileR
     with _session.lock:
         parent = _profiler
         if parent is not None and _profiler_pid == _pid:
-            return parent  # another thread has made it meanwhile
+            return parent  # another thread created it in the meantime
         if _configured is not None and parent is not None and parent.config is _configured:
             return _install(_configured, process_name, initially_active and parent.active, False)
         config = load_profile_config()
-        # Only the first process of a run has no such variable: its children, and what it executes, go on with its run.
+        # Only the first process of a run lacks the variable MAIN_PID. Its children, and programs that it executes, continue its run.
         is_new_run = config.enabled and _session.is_first() and not _session.is_under_way(config)
         return _install(config, process_name, initially_active, is_new_run)
 
@@ -183,28 +184,28 @@ def _install(
     profiler = ProfileRecorder(config, process_name=process_name, initially_active=False)
     if initially_active:
         profiler._begin(anew=is_new_run)
-    _put(Installed(profiler, _pid))  # at last: other threads record as soon as they find it
+    _put(Installed(profiler, _pid))  # last, because other threads record as soon as they find it
     return profiler
 
 
 class Installed(NamedTuple):
-    """The recorder of a process, and whose."""
+    """A recorder and the pid of its process."""
 
     profiler: ProfileRecorder | None
     pid: int | None
 
 
-# Of a process that has made none.
+# For a process without a recorder.
 NONE = Installed(None, None)
 
 
 def installed() -> Installed:
-    """The recorder that is there, be it of the process that forked this one."""
+    """Returns the current recorder. In a forked child it may still be the parent's."""
     return Installed(_profiler, _profiler_pid)
 
 
 def stand_in(config: ProfileConfig, number: int) -> ProfileRecorder:
-    """Makes the recorder of this process anew, for a recording that is under way. It has the name of the one before."""
+    """Replaces the recorder of this process by one for a recording that has already begun. It keeps the process name of the previous recorder."""
     before = _profiler if _profiler_pid == _pid else None
     profiler = ProfileRecorder(config, process_name=before.process_name if before else None, initially_active=False)
     profiler._join(number)
@@ -213,7 +214,7 @@ def stand_in(config: ProfileConfig, number: int) -> ProfileRecorder:
 
 
 def put_back(stand_in: ProfileRecorder, earlier: Installed) -> None:
-    """Puts an earlier recorder in the place of one that stood in for it, unless the program has put another one there."""
+    """Restores the earlier recorder, unless the program has replaced the stand-in by another one."""
     if _profiler is stand_in:
         _put(earlier)
 
@@ -224,7 +225,7 @@ def _put(found: Installed) -> None:
 
 
 def _prepare_run(config: ProfileConfig) -> None:
-    """Makes the place ready for a new run: fragments that are there are put aside, and nothing else is touched."""
+    """Prepares the directory for a new run: moves existing fragments to ``previous/`` and touches nothing else."""
     move_to_previous(config.fragments_dir)
 
 
@@ -232,8 +233,8 @@ def _remove(trace_file: Path) -> None:
     try:
         trace_file.unlink(missing_ok=True)
     except OSError:
-        pass  # the next merge replaces it
+        pass  # the next merge will replace it
 
 
-# Where the package lies under several names, each has a recorder.
+# If the package is imported under several names, each copy has its own recorder.
 _sa_profile.recorders.append(sys.modules[__name__])

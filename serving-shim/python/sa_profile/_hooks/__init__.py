@@ -1,5 +1,5 @@
-"""Hooks into the functions of an engine that nobody edited, whichever engine it is.
+"""Hooks into the functions of an unmodified engine.
 
-`imports` says when a module is there, and `chain` puts an observer around a function. An engine's own hooks stand in a package beside this
-one, and give `warnings` the engine's name. Nothing here knows any engine.
+`imports` calls a function when a module has been imported, and `chain` adds an observer to a function. The hooks of one engine are in another package next to this
+one, which passes the engine's name to `warnings`. Nothing here depends on a particular engine.
 """

@@ -1,6 +1,6 @@
-"""What the interpreter itself tells of calls (`sys.monitoring`, Python 3.12 on). Functions of the program stay what they are, and those that nothing is asked of cost nothing after their first call.
+"""Uses `sys.monitoring` (Python 3.12 or later) to observe calls. The program's functions stay unchanged, and a function that is not tracked costs nothing after its first call.
 
-It needs no module of Python, as `_likeness` says.
+Imports no standard module, for the reason given in `_likeness`.
 """
 
 import sys
@@ -8,14 +8,14 @@ import sys
 from .. import _sa_profile
 from .warnings import warn_once
 
-# The numbers that `sys.monitoring` gives nobody a name for.
+# Tool ids for which `sys.monitoring` defines no name.
 TOOLS = (4, 3)
 COROUTINE = 0x80
 _tool = None
 
 
 def listen():
-    """Has the ends of calls told; whether that is possible here."""
+    """Starts to observe the ends of calls. Returns true if that is possible here."""
     global _tool
     if _tool is None and hasattr(sys, "monitoring"):
         _tool = _take_tool(sys.monitoring)
@@ -31,12 +31,12 @@ def _take_tool(monitoring):
     monitoring.register_callback(tool, events.PY_START, _sa_profile.function_started)
     monitoring.register_callback(tool, events.PY_RETURN, _sa_profile.function_returned)
     monitoring.register_callback(tool, events.PY_UNWIND, _sa_profile.function_unwound)
-    monitoring.set_events(tool, events.PY_UNWIND)  # there is none for a single function
+    monitoring.set_events(tool, events.PY_UNWIND)  # this event cannot be enabled for a single function
     return tool
 
 
 def judge_by(judge):
-    """Asks `judge(code, module)` at the first call of each function, by the name of its module; it gives the name of the function's spans, or nothing."""
+    """Calls `judge(code, module)` on the first call of each function, with the name of its module. It returns the name for the function's spans, or None."""
 
     def watched(code, module):
         try:
@@ -55,8 +55,8 @@ def judge_by(judge):
 
 
 def tell_end(code):
-    """Has the ends of this code's calls told."""
+    """Makes the interpreter report the ends of this code's calls."""
     events = sys.monitoring.events
-    # Without the second one, which nobody is called for, Python 3.13 closes a coroutine that waits and tells nothing.
+    # No callback is registered for PY_RESUME. But without that event, Python 3.13 reports nothing when it closes a suspended coroutine.
     wanted = events.PY_RETURN | events.PY_RESUME if code.co_flags & COROUTINE else events.PY_RETURN
     sys.monitoring.set_local_events(_tool, code, wanted)

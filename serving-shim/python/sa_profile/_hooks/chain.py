@@ -1,13 +1,13 @@
-"""Puts an observer around a function that somebody else calls, without changing what the call does.
+"""Wraps functions with observers, without changing what their calls do.
 
-An observer is a function of the call's arguments that returns what to do at its end, or `None`:
+An observer gets the arguments of a call. It returns a function to run at the end of the call, or `None`:
 
     def observe(*args, **kwargs):
         ...                                # before the call
-        return leave                       # leave(result, error) after it; one of the two is None
+        return leave                       # called after it as leave(result, error); one of the two is None
 
-The wrapped function gets the same arguments, and its caller the same result or exception. An observer that raises is
-reported once and not asked again for that call.
+The wrapped function gets the same arguments, and its caller the same result or exception. If an observer raises an exception, that is
+reported once, and the call continues without it.
 """
 
 import functools
@@ -20,18 +20,18 @@ MARK = "_sa_profile_chained"
 
 
 def inside(function, span):
-    """The function within a span that has nothing to say of the call."""
+    """Wraps a function in a span that needs no arguments or results of the call."""
     chained = span(function)
     setattr(chained, MARK, True)
     return chained
 
 
 def around(function, observe):
-    """The function with an observer around each call."""
+    """Wraps a function so that an observer sees each call."""
 
     @functools.wraps(function)
     def chained(*args, **kwargs):
-        # Without a call of `quietly`: these are the calls of each step.
+        # Written out instead of using `quietly`, because this runs in each step.
         try:
             leave = observe(*args, **kwargs)
         except Exception as error:
@@ -54,11 +54,11 @@ def around(function, observe):
 
 
 def around_coroutine(function, observe):
-    """The same for a coroutine function: the observer's end is when the coroutine's is, also by cancellation."""
+    """Wraps a coroutine function. The observed call ends with the coroutine, even if it is cancelled."""
 
     @functools.wraps(function)
     async def chained(*args, **kwargs):
-        # Without a call of `quietly`: these are the calls of each request.
+        # Written out instead of using `quietly`, because this runs for each request.
         try:
             leave = observe(*args, **kwargs)
         except Exception as error:
@@ -81,22 +81,22 @@ def around_coroutine(function, observe):
 
 
 def is_chained(function):
-    """Whether the function, or the one a bound method has, came from here."""
+    """Returns true if the function, or the function of a bound method, is already wrapped."""
     return getattr(function, MARK, False)
 
 
 def chain_if_there(owner, name, observe, wrap=None):
-    """The same as `chain` for what some versions have and others do not: nothing is said where it is missing."""
+    """Does what `chain` does, but without a warning if the function is missing, as it is in some versions."""
     return callable(getattr(owner, name, None)) and chain(owner, name, observe, wrap)
 
 
-_details = []  # arguments of the chains that wait for level verbose
+_details = []  # arguments of chains that wait for level `verbose`
 
 
 def chain_in_detail(owner, name, observe, wrap=None):
-    """Does what `chain_if_there` does once level `verbose` is recorded, for an observer that records at that level only. Until then the function is not wrapped.
+    """Does what `chain_if_there` does, but only once level `verbose` is recorded. It is for observers that record only at that level; until then the function stays unwrapped.
 
-    Callers must look the function up for each call: a reference that somebody took before goes to the function itself.
+    Callers must look up the function for each call: a reference taken earlier refers to the unwrapped function.
     """
     if owner is not None:
         _details.append((owner, name, observe, wrap))
@@ -104,7 +104,7 @@ def chain_in_detail(owner, name, observe, wrap=None):
 
 
 def chain_details():
-    """Wraps the functions that wait for level `verbose`, if it is recorded now. It is cheap enough to be called for each request."""
+    """Wraps the functions that wait for level `verbose`, if it is now recorded. It is cheap enough to call for each request."""
     if _details and is_enabled("verbose"):
         waiting = _details.copy()
         _details.clear()
@@ -113,9 +113,9 @@ def chain_details():
 
 
 def chain(owner, name, observe, wrap=None):
-    """Wraps `owner.name`, a function of a module, a method of a class or an attribute of an instance. False if it is missing or already wrapped.
+    """Wraps `owner.name`: a function of a module, a method of a class or an attribute of an instance. Returns False if it is missing or already wrapped.
 
-    Coroutine functions are found by themselves. `wrap` is for what only returns a coroutine, and `inside` for a span instead of an observer.
+    Coroutine functions are detected. Pass `wrap` for a plain function that returns a coroutine, or pass `inside` to wrap it in a span instead of adding an observer.
     """
     named = owner if inspect.isclass(owner) or inspect.ismodule(owner) else type(owner)
     label = f"{named.__name__}.{name}"
@@ -146,7 +146,7 @@ def _is_static(owner, found):
 
 
 def argument(args, kwargs, position, name, default=None):
-    """An argument of a call that may have come by position or by name."""
+    """Returns an argument of a call, which may have been passed by position or by name."""
     if name in kwargs:
         return kwargs[name]
     return args[position] if len(args) > position else default

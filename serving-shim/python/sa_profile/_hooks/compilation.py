@@ -1,4 +1,4 @@
-"""Compilations of `torch.compile` and of Triton as spans: a step that meets a new shape may wait for one."""
+"""Records compilations by `torch.compile` and Triton as spans, because a step that meets a new shape may wait for one."""
 
 from .. import now_ns, span
 from .._sa_profile import is_enabled, is_to_begin, thread_duration
@@ -7,7 +7,7 @@ from .warnings import quietly, warn_once
 
 
 class Compilations:
-    """What torch's own callbacks say: one that begins within another is a part of it. Up to 2.7 torch calls them without arguments."""
+    """Handles torch's own callbacks, which count nested compilations as one. Up to version 2.7, torch passes no arguments."""
 
     def __init__(self):
         self._began_ns = 0
@@ -23,7 +23,7 @@ class Compilations:
 
     def _end(self, *args):
         began_ns, self._began_ns = self._began_ns, 0
-        if began_ns and not is_to_begin():  # which process is the run's main one is for the server to decide
+        if began_ns and not is_to_begin():  # not as the first event, because that would make this process the run's main one
             thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, _facts(*args))
 
 
@@ -32,7 +32,7 @@ def _facts(args=None, *_more):
 
 
 def hook_triton(module):
-    """Hooks `triton.compiler`, whose function every kernel asks once for each kind of arguments; what the disk has is loaded."""
+    """Hooks `triton.compiler.compile`, which each kernel calls once per combination of argument types. Kernels cached on disk are loaded from there."""
     chain_if_there(module, "compile", span("triton.compile", cat="compile"), inside)
 
 

@@ -1,4 +1,4 @@
-"""Switches recording in all processes of the run, by the file that each of them obeys (FORMAT.md §6)."""
+"""Switches recording on or off in all processes of the run, through a control file that each of them reads (FORMAT.md §6)."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from .warnings import warn_once
 
 
 def switch(cause):
-    """Stores the control that every process of the run obeys. False, and a word on stderr, if that is not possible."""
+    """Writes the control file that every process of the run reads. Returns False, after a message on stderr, if that is impossible."""
     folder, name = directory(), run()
     if folder is None or name is None:
         warn_once(f"recording is not configured, so /{cause}_profile does not switch it")
@@ -27,7 +27,7 @@ def switch(cause):
 
 
 def _store(path, text):
-    """Under another name first: a reader shall never see half of it."""
+    """Writes a file under a temporary name and renames it, so that a reader never sees a part of it."""
     whole = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
     descriptor = os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

@@ -1,7 +1,7 @@
-"""Runs a function when a module has been imported, so that a plugin itself imports nothing of its engine.
+"""Calls a function when a module has been imported, so that a plugin need not import modules of its engine itself.
 
-Plugins are loaded before most of the engine is. Importing its modules then would change the order in which they come, and
-platforms replace classes between two such imports.
+Plugins are loaded before most of the engine. Importing its modules at that point would change the order of the imports, and
+platforms replace classes between two of them.
 """
 
 import sys
@@ -15,9 +15,9 @@ _is_told = False
 
 
 def when_imported(name, hook):
-    """Calls `hook(module)` now if the module is imported, else directly after it is, before any thread goes on that imports it. What the hook raises is only reported.
+    """Calls `hook(module)` now if the module is imported. Otherwise calls it directly after the import, before any importing thread continues. An exception of the hook is only reported.
 
-    A module that is loaded otherwise, as by `module_from_spec` and `exec_module`, is none that is imported. One that `LazyLoader` loads is told of before its body runs.
+    A module that is loaded in another way, for example with `module_from_spec` and `exec_module`, does not count as imported. For a module that `LazyLoader` loads, the hook is called before its body runs.
     """
     _hooks.setdefault(name, []).append(hook)
     _listen()
@@ -27,7 +27,7 @@ def when_imported(name, hook):
 
 
 def when_any_is_imported(hook):
-    """Calls `hook(name, module)` for each module, as `when_imported` does for one. It may see a module twice."""
+    """Calls `hook(name, module)` for every module, like `when_imported` does for one. It may be called twice for a module."""
     for name, module in list(sys.modules.items()):
         if not _is_under_way(module):
             quietly(hook, name, module)
@@ -36,10 +36,10 @@ def when_any_is_imported(hook):
 
 
 def _is_under_way(module):
-    """Whether the module's body still runs, as the interpreter itself asks."""
+    """Returns true if the module's body is still running, by the flag that the interpreter itself uses."""
     try:
         return getattr(getattr(module, "__spec__", None), "_initializing", False)
-    except Exception:  # an object that a program put there, which may do anything
+    except Exception:  # an object that the program put there, whose attributes may raise anything
         return False
 
 

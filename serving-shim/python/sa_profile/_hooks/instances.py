@@ -1,7 +1,7 @@
-"""What is known of objects that somebody else made, kept outside of them.
+"""Attaches data to objects of an engine, and hooks for them, without changing the objects.
 
-Up to Python 3.12, an attribute more of an object, or one look into its `__dict__`, makes Python look all of its attributes and methods up in a slower way: an
-engine does that for each request of a step.
+Up to Python 3.12, a further attribute of an object, or one access to its `__dict__`, makes Python use a slower lookup for all of its attributes and methods. An
+engine looks them up for each request of a step.
 """
 
 import weakref
@@ -10,19 +10,19 @@ from .chain import chain
 
 
 class Known(dict):
-    """What is known of each of these objects, by `id`, as long as it lives. What is kept must not hold the object."""
+    """Data of other objects, by their `id`, as long as they are alive. The data must not refer to its object."""
 
     def keep(self, instance, found):
-        """Keeps it, and returns it. Raises `TypeError` for an object that has no weak references: another one may have its `id` later."""
+        """Stores the data of an object and returns it. Raises `TypeError` for an object that does not support weak references, because another object could get its `id` later."""
         weakref.finalize(instance, self.pop, id(instance), None).atexit = False
         self[id(instance)] = found
         return found
 
 
 def chain_class(instance, name, observe):
-    """Puts an observer around a method of the object's class, whatever class that is; it is called with the object, as with all others of the class.
+    """Wraps a method of the object's class, whatever class that is. The observer is also called for all other objects of the class, with the object as first argument.
 
-    Where the object has an attribute of its own in the place of the method, that one is wrapped.
+    If the object has an attribute that replaces the method, that attribute is wrapped instead.
     """
     function = getattr(instance, name, None)
     if function is None or _is_of_class(instance, name, function):
@@ -32,6 +32,6 @@ def chain_class(instance, name, observe):
 
 
 def _is_of_class(instance, name, function):
-    """Whether it is the class's method, bound to the object: somebody may have bound another one."""
+    """Returns true if it is the class's method, bound to the object. The attribute may be another bound method."""
     method = getattr(function, "__func__", None)
     return method is not None and method is getattr(type(instance), name, None)

@@ -1,11 +1,11 @@
-"""Which hook points a version of an engine has, read from its sources: nothing of it is imported or run."""
+"""Finds which hook points a version of an engine has. It only reads the sources, and imports or runs nothing of the engine."""
 
 import ast
 import zipfile
 
 
 class Sources:
-    """The Python files of one version: a wheel, or a folder in which the package lies."""
+    """The Python files of one version: a wheel, or a folder that contains the package."""
 
     def __init__(self, path):
         self.label = path.name.split("-")[1] if path.suffix == ".whl" else path.name
@@ -20,7 +20,7 @@ class Sources:
         return found.read_text() if found.exists() else None
 
     def tree(self, module):
-        """The module's syntax tree, `None` if there is no such module."""
+        """Returns the module's syntax tree, or `None` if there is no such module."""
         if module not in self._trees:
             base = module.replace(".", "/")
             texts = (self._text(name) for name in (f"{base}.py", f"{base}/__init__.py"))
@@ -29,7 +29,7 @@ class Sources:
         return self._trees[module]
 
     def has(self, module, owner, attribute):
-        """Whether a module, or a class in it, defines a name or imports it from elsewhere."""
+        """Returns true if a module, or a class in it, defines this name or imports it from elsewhere."""
         body = getattr(self.tree(module), "body", ())
         if owner is not None:
             classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name == owner]
@@ -50,7 +50,7 @@ def _names(node):
 
 
 def table(points, versions):
-    """Rows of the table, and how many points are missing in all."""
+    """Returns the rows of the table, and the total number of missing points."""
     rows, missing = [["hook point", *(one.label for one in versions)]], 0
     for module, owner, attribute in points:
         found = [one.has(module, owner, attribute) for one in versions]

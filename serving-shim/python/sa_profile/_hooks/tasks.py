@@ -1,6 +1,6 @@
-"""The lives of asyncio's tasks, as spans on their rows. No factory is set and no function replaced: the interpreter tells what the functions return that make tasks.
+"""Records the lifetimes of asyncio tasks as spans on their tracks. It sets no task factory and replaces no function: `sys.monitoring` reports what the functions that create tasks return.
 
-It needs no module of Python, as `_likeness` says.
+Imports no standard module, for the reason given in `_likeness`.
 """
 
 from .. import _sa_profile
@@ -8,7 +8,7 @@ from . import calls
 from .imports import when_imported
 from .warnings import warn_once
 
-# What makes tasks: the second and third pass on those of loops that are not written in Python, such as uvloop's.
+# Functions that create tasks. The second and third also return tasks of loops that are not written in Python, such as uvloop's.
 MAKERS = (
     ("asyncio.base_events", "BaseEventLoop.create_task"),
     ("asyncio.tasks", "create_task"),
@@ -18,7 +18,7 @@ MAKERS = (
 
 
 def watch():
-    """Shows the tasks that are made from now on."""
+    """Records the tasks that are created from now on."""
     if not calls.listen():
         return warn_once("the lives of asyncio tasks are not shown: expected Python 3.12 or later, with one of sys.monitoring's tools 3 and 4 free")
     _sa_profile.set_root_watch(_watch_root)
@@ -27,7 +27,7 @@ def watch():
 
 
 class _Maker:
-    """A function that makes tasks."""
+    """A function that creates tasks."""
 
     def __init__(self, name):
         self.names = name.split(".")

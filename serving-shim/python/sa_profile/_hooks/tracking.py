@@ -1,8 +1,8 @@
-"""Spans for functions that a variable names, `package.module:Class.method`, where `*` stands for any text.
+"""Records spans for functions that a variable names, as `package.module:Class.method`, where `*` matches any text.
 
-From Python 3.12 on the interpreter tells of their calls (`calls`). Generators, and functions of older Pythons, are wrapped when their module is imported.
+From Python 3.12 on, `calls` observes them with `sys.monitoring`. Generators, and all functions on older Pythons, are wrapped when their module is imported.
 
-It needs no module of Python, as `_likeness` says.
+Imports no standard module, for the reason given in `_likeness`.
 """
 
 import sys
@@ -17,17 +17,17 @@ from .warnings import warn_once
 MARK = "_sa_profile_tracked"
 FUNCTION: type = type(lambda: None)
 MODULE: type = type(sys)
-# Flags of code objects, as `inspect` names them. Bodies of modules and classes are not optimised.
+# Flags of code objects, as `inspect` names them. OPTIMIZED is not set for bodies of modules and classes.
 OPTIMIZED, GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x1, 0x20, 0x80, 0x200
 LOCALS = "<locals>"
-# What imports modules: a span within an import may need one, and would wait for itself.
+# The import system. A span within an import may need to import a module, and would then wait for itself.
 MACHINERY = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
-# This package, under both its names.
+# This package, under all its names.
 OURS = ("sa_profile", "sa_profile_startup", "sitecustomize")
 
 
 def watch(names):
-    """Gives functions spans, by the patterns of their modules and their own."""
+    """Records calls of functions, given as pairs of patterns for the module and the function."""
     is_told = calls.listen()
     if not is_told and hasattr(sys, "monitoring"):
         warn_once("the tools 3 and 4 of sys.monitoring are taken: functions are wrapped, and those of the script have no spans")
@@ -39,14 +39,14 @@ def watch(names):
 
 
 class _Judge:
-    """Which functions have spans that the interpreter tells of."""
+    """Decides which functions have spans that `sys.monitoring` records."""
 
     def __init__(self, every):
         self.every = every
         self.patterns = {}
 
     def span_name(self, code, module):
-        """The name of the spans of a function, if it is meant."""
+        """Returns the name of the function's spans, or None if no pattern matches it."""
         patterns = self.patterns.get(module)
         if patterns is None:
             patterns = self.patterns[module] = [one.functions for one in self.every if one.has_module(module)]
@@ -58,24 +58,24 @@ class _Judge:
 
 
 class Tracking:
-    """The functions of one name."""
+    """The functions that one name of the variable selects."""
 
     def __init__(self, modules, functions, is_told):
         self.modules = modules
         self.functions = functions
         self.is_told = is_told
         self.is_one = "*" not in modules + functions
-        # Python's own modules are meant only by their names: what they do depends on who calls them.
+        # Modules of the standard library are selected only by their full names, because much of a program's other code calls them.
         self.left_out = (*MACHINERY, *OURS) if "*" not in modules else (*MACHINERY, *OURS, *sys.stdlib_module_names)
 
     def has_module(self, name):
-        """Whether the functions of this module may be meant."""
+        """Returns true if the pattern may match functions of this module."""
         return isinstance(name, str) and name.partition(".")[0] not in self.left_out and _matches(self.modules, name)
 
     def wrap_in(self, name, module):
-        """Wraps the functions of a module, and the methods of its classes, that match. One that is named without a `*` shall be there."""
+        """Wraps the matching functions of a module and methods of its classes. Warns if a name without `*` does not exist."""
         if not self.has_module(name) or not _has_members(module) or self.is_told and name == "__main__":
-            return  # of the script the interpreter tells: it has no functions yet
+            return  # sys.monitoring covers the script, which has no functions yet
         count = self._wrap_members("", module, module.__name__)
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
@@ -92,7 +92,7 @@ class Tracking:
         ]
         for name, function in wanted:
             if getattr(function, MARK, False) or self.is_told and not _is_generator(function.__code__):
-                continue  # the module is seen again, or the interpreter tells of it
+                continue  # the module was handled before, or sys.monitoring covers the function
             member = vars(owner)[name]
             tracked = _wrapped(function, Tracked(f"{prefix}{name}", "track", "e2e"))
             setattr(tracked, MARK, True)
@@ -101,13 +101,13 @@ class Tracking:
 
 
 def _has_members(module):
-    """Whether it is a module that may be looked into: another object may do anything then, and a lazy module loads itself."""
+    """Returns true if it is a module whose attributes may be read. Another object could run any code, and a lazy module would load itself."""
     kind = type(module)
     return issubclass(kind, MODULE) and kind.__getattribute__ is MODULE.__getattribute__
 
 
 def _matches(pattern, name):
-    """Whether a name is the pattern, where `*` stands for any text."""
+    """Returns true if the name matches the pattern, where `*` stands for any text."""
     first, *others = pattern.split("*")
     if not others:
         return name == first
@@ -133,7 +133,7 @@ def _wrapped(function, tracked):
 
 
 def _function(member):
-    """The function of a member of a module or class; `None` if it is none of Python's."""
+    """Returns the function of a member of a module or class, or `None` if it is not a Python function."""
     if isinstance(member, (staticmethod, classmethod)):
         member = member.__func__
     return member if isinstance(member, FUNCTION) else None
@@ -144,7 +144,7 @@ def _is_generator(code):
 
 
 def _is_there(name, module):
-    """Whether a module has something of this name, such as a property. What lies within a function cannot be seen."""
+    """Returns true if a module contains this name, for example as a property. Functions inside a function cannot be checked."""
     found = module
     for part in name.partition(f".{LOCALS}")[0].split("."):
         found = getattr(found, "__dict__", {}).get(part)
@@ -152,12 +152,12 @@ def _is_there(name, module):
 
 
 def _is_code_meant(pattern, prefix, name):
-    """Functions within functions are meant only where a name says so."""
+    """Returns true if a pattern selects this code. Functions inside functions are selected only by patterns that say so."""
     return (LOCALS in pattern or LOCALS not in prefix) and _is_meant(pattern, prefix, name)
 
 
 def _is_meant(pattern, prefix, name):
-    """Methods such as `__init__` are meant only by their own name: they may run before there is an object, or after it."""
+    """Returns true if a pattern selects this function. Methods such as `__init__` are selected only by their own name, because they may run before the object exists or after it is gone."""
     if name.startswith("__") and not pattern.endswith(name):
         return False
     return _matches(pattern, prefix + name)

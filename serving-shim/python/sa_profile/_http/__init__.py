@@ -1,6 +1,6 @@
-"""HTTP requests of an engine's server, whichever engine it is.
+"""Records HTTP requests of an engine's server, for any engine.
 
-`uvicorn` hooks the server, `asgi` its application and `endpoint` what FastAPI does there. `refusal` says why a request was refused, `stalls` when the event
-loop did not run. The extension records what every request needs: when it arrived (`message_begin`), and its exchange (`begin_exchange`). Above `_hooks`;
-engines are above this.
+`uvicorn` hooks the server, `asgi` its application and `endpoint` what FastAPI does there. `refusal` finds out why a request was refused, and `stalls` when the event
+loop did not run. The extension does the work that every request needs: its arrival time (`message_begin`), and its exchange (`begin_exchange`). This layer is above
+`_hooks` and below the engines.
 """

@@ -1,4 +1,4 @@
-"""HTTP requests, as a server hands them to an ASGI application. A native exchange records each, from its arrival to the end of the answer."""
+"""HTTP requests that a server passes to an ASGI application. A native object records each exchange, from its arrival to the end of the answer."""
 
 import contextvars
 import os
@@ -11,12 +11,12 @@ from .refusal import reason
 from .stalls import Heartbeat
 
 _current: contextvars.ContextVar[Exchange | None] = contextvars.ContextVar("sa_profile_http", default=None)
-_under_way = set()  # numbers of exchanges, at level verbose
+_under_way = set()  # numbers of open exchanges, at level `verbose`
 _heartbeat = Heartbeat(lambda: bool(_under_way))
 
 
 def _in_child():
-    """What was under way when the process forked is the parent's."""
+    """Forgets the open exchanges after a fork, because they belong to the parent."""
     _under_way.clear()
     _heartbeat.forget()
 
@@ -25,17 +25,17 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 class HttpSpans:
-    """An ASGI application around another one."""
+    """An ASGI application that wraps another one."""
 
     def __init__(self, app, holds_spans=True):
         self.app = app
-        self._holds_spans = holds_spans  # the application opens spans while it handles a request
+        self._holds_spans = holds_spans  # true if the application opens spans while it handles a request
 
     def __getattr__(self, name):
         return getattr(self.app, name)
 
     async def __call__(self, scope, receive, send):
-        # Without calls of `quietly`: each request passes here.
+        # Written out instead of using `quietly`, because every request passes through here.
         try:
             exchange = begin_exchange(scope, send, self._holds_spans)
         except Exception as error:
@@ -61,7 +61,7 @@ class HttpSpans:
 
     @staticmethod
     def _watch(exchange):
-        """Watches the event loop while somebody waits for it."""
+        """Watches the event loop while requests wait for it."""
         _under_way.add(exchange.number)
         _heartbeat.start()
         chain_details()
@@ -76,22 +76,22 @@ class HttpSpans:
         try:
             _current.reset(before)
         except ValueError:
-            pass  # the coroutine is closed from elsewhere, as by the collector
+            pass  # the coroutine was closed from elsewhere, for example by the garbage collector
 
 
-# Returns the exchange that this code works for, or `None`.
+# Returns the exchange that the running code works for, or `None`.
 current = _current.get
 
 
 def routed():
-    """The request has passed the middlewares and found its route, which begins to read it. What runs now is the request's own task, or a child of it."""
+    """Records the time until a request has passed the middlewares and reached its route, which is about to read it. Runs in the request's own task or a child of it."""
     exchange = current()
     if exchange is not None and exchange.route():
-        start_ns = exchange.began_ns + 1  # the request's arrow starts before, in `http.request`
+        start_ns = exchange.began_ns + 1  # after the start of the request's flow arrow, which is in `http.request`
         duration("http.route", cat="http", level="verbose", start_ns=start_ns, dur_ns=now_ns() - start_ns, exchange=exchange.number)
 
 
 def exchange():
-    """The number of the HTTP request that this code works for, as an arg of its spans."""
+    """Returns the number of the HTTP request that the running code works for, as an arg of its spans."""
     found = current()
     return {} if found is None else dict(exchange=found.number)

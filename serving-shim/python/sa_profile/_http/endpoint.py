@@ -1,9 +1,9 @@
-"""What FastAPI does with a request before and after the application's own code: finds its route, reads it, parses it, checks it.
+"""Records what FastAPI does with a request before and after the application's own code: routing, reading, parsing, validation.
 
-All of it runs in the request's own task, so that these spans lie within `http.request`, or in a child of that task where a middleware makes one
-(starlette's `BaseHTTPMiddleware`). There they have a row of their own, and `http.route` stands on the event loop's. The arg `exchange` says whose they are.
+All of it runs in the request's own task, so these spans are inside `http.request`. If a middleware such as starlette's `BaseHTTPMiddleware` creates a child task,
+they are on that task's track, and `http.route` is on the event loop's track. The arg `exchange` identifies the request.
 
-These spans are recorded at level `verbose` only: a span in a coroutine costs a request some microseconds, and no figure of the report needs them.
+These spans are recorded only at level `verbose`: a span in a coroutine costs a request some microseconds, and no figure of the report needs them.
 """
 
 from .._sa_profile import is_enabled, open_span
@@ -24,7 +24,7 @@ def _observe(name, routed=False):
         if not is_enabled("verbose"):
             return None
         if routed:
-            asgi.routed()  # who is the first to want its body is the route that was found
+            asgi.routed()  # the first code that needs the body is the route
         return open_span(name, cat="http", level="verbose", **asgi.exchange()).leave
 
     return observe

@@ -1,17 +1,17 @@
-"""Why a server refused a request, as its answer says."""
+"""Extracts the reason for a refusal from a server's answer."""
 
 import json
 import re
 
 LONGEST_TEXT = 200
-# Validators repeat in their message what they were sent, behind one of these: that is the user's.
+# In front of the rejected input, which some validators repeat in their message. It is user data and must not be recorded.
 INPUT = re.compile(r"""[,{]?\s*(?:(['"])input\1\s*:|input_value\s*=)""")
 
 
 def reason(text):
-    """Returns args of the span of a request that was refused: type of the error, the parameter that is wrong, and the first words of its message.
+    """Returns args for the span of a refused request: type of the error, the invalid parameter, and the beginning of its message.
 
-    `text` is an object with `error`, as of the OpenAI API, or with FastAPI's `detail`.
+    `text` is a JSON object with `error`, like the OpenAI API's, or with FastAPI's `detail`.
     """
     try:
         answer = json.loads(text)
@@ -27,7 +27,7 @@ def reason(text):
 
 
 def _detail(detail):
-    """FastAPI's own: a text, or a list of what is wrong with the request, each with what was sent. Of that the first one's place and message."""
+    """Returns FastAPI's message: a text, or from a list of errors the location and message of the first. The list also contains the rejected input, which is left out."""
     if not isinstance(detail, list):
         return detail
     first = detail[0] if detail and isinstance(detail[0], dict) else {}

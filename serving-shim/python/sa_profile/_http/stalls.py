@@ -1,8 +1,8 @@
-"""Stalls of the event loop: it did not run for so long that everybody who waits for it felt it.
+"""Records stalls of the event loop: periods in which it did not run for so long that all waiting tasks were delayed noticeably.
 
-A timer of the loop itself shows them: it comes late by as long as the loop did not run since it was due. It ticks only while requests are under way, and only at level
-`verbose`: it wakes the event loop a hundred times a second, and on a server with few requests that would cost more than everything else.
-The loop may have stopped right after a tick, so what is shown is the last part of the stall, all but one beat at most.
+A timer of the loop itself detects them: it fires late by the time for which the loop did not run after it was due. The timer runs only while requests are open, and only at level
+`verbose`, because it wakes the event loop a hundred times a second, which would dominate the cost on a server with few requests.
+The loop may have stopped right after a tick, so a span shows the end of a stall and may miss up to one beat of its start.
 """
 
 import asyncio
@@ -12,28 +12,28 @@ from .._sa_profile import is_enabled, thread_duration
 from .._hooks.warnings import quietly
 
 BEAT_NS = 10_000_000
-LATE_NS = 10_000_000  # with the beat before it, a stall of 20 ms is this late at least
+LATE_NS = 10_000_000  # a stall of 20 ms delays the timer by at least this much, because a beat may come right before it
 
 
 class Heartbeat:
-    """The timers of the event loops, of which a process may have several: one for each. `busy` says whether they are still needed."""
+    """Timers of the event loops, one for each loop of the process. `busy` returns true while they are needed."""
 
     def __init__(self, busy):
         self._busy = busy
-        self._loops = set()  # that have a timer
+        self._loops = set()  # loops that have a timer
 
     def start(self):
-        """Begins to beat on the running loop; where it beats already this does nothing."""
+        """Starts the timer of the running loop, unless it has one."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             for one in tuple(self._loops):
-                if one.is_closed():  # amid its last beat
+                if one.is_closed():  # it was closed before its last beat
                     self._loops.discard(one)
             self._loops.add(loop)
             self._next(loop)
 
     def forget(self):
-        """None of the loops runs here: they are those of the process that forked this one."""
+        """Forgets all loops after a fork, because they run in the parent."""
         self._loops.clear()
 
     def _next(self, loop):

@@ -1,4 +1,4 @@
-"""uvicorn, the HTTP server of most engines: its application gets spans, and a request's time begins before the event loop has time for it."""
+"""Hooks uvicorn, the HTTP server of most engines: wraps its application, and records when a request arrived, which is before the event loop handles it."""
 
 from .. import set_process_name
 from .._sa_profile import message_begin
@@ -8,10 +8,10 @@ from .asgi import HttpSpans
 
 
 class ConfigHook:
-    """Hooks the class of `uvicorn.config`. Its application is known once it is loaded, whoever made it."""
+    """Hooks the class of `uvicorn.config`, whose application is known once it is loaded."""
 
     def __init__(self, process_name):
-        self._process_name = process_name  # a function: the title may come after this
+        self._process_name = process_name  # a function, because the process may get its title later
 
     def hook(self, module):
         config = getattr(module, "Config", None)
@@ -21,7 +21,7 @@ class ConfigHook:
             chain(config, "load", self.load)
 
     def load(self, config, *_args, **_kwargs):
-        """The server's application is complete: ours comes around it. From here on the process serves, and is called so."""
+        """Wraps the server's application after it is loaded. From then on the process serves, so it is also named."""
 
         def leave(_result, error):
             app = getattr(config, "loaded_app", None)
@@ -33,7 +33,7 @@ class ConfigHook:
 
 
 def hook_protocol(module):
-    """Hooks the class of `uvicorn.protocols.http.httptools_impl`, which reads requests before the event loop has time for them."""
+    """Hooks the class of `uvicorn.protocols.http.httptools_impl`, which reads requests before the event loop handles them."""
     protocol = getattr(module, "HttpToolsProtocol", None)
     if protocol is not None:
         chain(protocol, "on_message_begin", message_begin)

@@ -1,1 +1,1 @@
-"""The plugin for vLLM, which :mod:`sa_profile.vllm` gives to vLLM: `plugin` says what is hooked when, the others hook a part of vLLM each."""
+"""The plugin for vLLM that :mod:`sa_profile.vllm` registers. `plugin` lists the hooks, and each other module hooks one part of vLLM."""

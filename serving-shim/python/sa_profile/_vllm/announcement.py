@@ -1,28 +1,28 @@
-"""One line in the server's log: whether it records, where, and how to begin where it does not yet."""
+"""Writes one line to the server's log: whether and where it records, and how to start a paused recording."""
 
 from .. import directory, levels, set_process_name
 from .._hooks.chain import argument, chain_if_there
 from .._hooks.warnings import warn_once
 from .names import is_first_child, title
 
-FIRST = (None, "APIServer", "APIServer_0")  # of several API servers, the one that speaks for all
-OF_SUPERVISOR = "APIServer_DP"  # begins the names of a supervisor's servers; on a node that is not the first, those begin at another number
+FIRST = (None, "APIServer", "APIServer_0")  # titles of the one API server that writes the line
+OF_SUPERVISOR = "APIServer_DP"  # prefix of the titles of a supervisor's servers; on nodes other than the first, their numbers do not start at 0
 
 
 def hook(module):
-    """Hooks the class of `vllm.engine.arg_utils` of which each node's main process is made."""
+    """Hooks the class of `vllm.engine.arg_utils` from which each node's main process is built."""
     chain_if_there(getattr(module, "EngineArgs", None), "create_engine_config", configure)
 
 
 def configure(_arguments, *args, **kwargs):
-    """A node without an API server begins here; it has engines or workers only."""
+    """Announces the recording on a node without API servers, which has only engines or workers and starts here."""
     if not argument(args, kwargs, 1, "headless"):
         return None
     return lambda _result, error: announce() if error is None else None
 
 
 def announce():
-    """Says it, once in a server; and gives the process its name, which its first request is too late for."""
+    """Writes the line once per server. Also names the process, because its first request would be too late for that."""
     name = title()
     if name:
         set_process_name(name)

@@ -1,13 +1,13 @@
-"""What a step of vLLM computes: facts of its `SchedulerOutput`, the same in the engine and in each worker."""
+"""Describes what a step of vLLM computes, read from its `SchedulerOutput`. It is the same in the engine and in each worker."""
 
 from typing import NamedTuple
 
 
 def prefill(output):
-    """The ids of a step's requests that prefill.
+    """Returns the ids of a step's requests that prefill.
 
-    A request prefills while it has no output yet, after a preemption, and where it computes more than one token that nobody
-    speculated. All else decodes. Nothing is looked at one by one where each of them computes one token.
+    A request prefills until it has an output, after a preemption, and if it computes more tokens than one plus its draft. All others decode.
+    If each request computes one token, requests are not checked one by one.
     """
     counts = output.num_scheduled_tokens
     prefilling = _prefilling(output, output.scheduled_cached_reqs)
@@ -30,14 +30,14 @@ def _prefilling(output, cached):
 
 
 def entering(output):
-    """The ids of requests that begin, or begin again, to be computed with this step."""
+    """Returns the ids of requests that start or resume with this step."""
     ids = [request.req_id for request in output.scheduled_new_reqs]
     ids.extend(resumed(output))
     return ids
 
 
 def resumed(output):
-    """The ids of requests that were put off and begin again. Before 0.13 there were flags beside the ids; before 0.10, one object for each request."""
+    """Returns the ids of preempted requests that resume. Before 0.13 there were flags next to the ids, and before 0.10 one object per request."""
     cached = output.scheduled_cached_reqs
     found = getattr(cached, "resumed_req_ids", None)
     if found is not None:
@@ -48,19 +48,19 @@ def resumed(output):
 
 
 class Speculation(NamedTuple):
-    """Drafted and accepted tokens of a step. `by_position` has, for each place in a draft, how often its token was accepted."""
+    """Drafted and accepted tokens of a step. `by_position` counts the accepted tokens at each position of a draft."""
 
     drafted: int
     accepted: int
     by_position: list
 
     def args(self):
-        """As args and as series of a counter."""
+        """Returns them as args of a span or series of a counter."""
         return dict(drafted=self.drafted, accepted=self.accepted)
 
 
 def speculation(drafts, model_output):
-    """What a step speculated with these drafts, or `None` where nothing was."""
+    """Returns what a step with these drafts speculated, or `None` if it speculated nothing."""
     sampled = getattr(model_output, "sampled_token_ids", None)
     places = getattr(model_output, "req_id_to_index", None)
     if not sampled or not places:

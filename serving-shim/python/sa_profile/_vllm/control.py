@@ -1,11 +1,11 @@
-"""vLLM's own /start_profile and /stop_profile, where the user enabled them, switch the run's recording too."""
+"""Makes vLLM's own /start_profile and /stop_profile, if the user enabled them, switch the run's recording too."""
 
 from .. import instant
 from .._sa_profile import is_enabled
 from .._hooks.chain import chain
 from .._hooks.control import switch
 
-_ours = False  # recording is on because /start_profile was called
+_ours = False  # true while recording is on because of /start_profile
 
 
 def hook(client):
@@ -15,7 +15,7 @@ def hook(client):
 
 
 def start_profile(*_args, **_kwargs):
-    """Begins recording if it was off, in all processes of the run."""
+    """Starts recording in all processes of the run, if it was off."""
 
     def leave(_result, error):
         global _ours
@@ -30,7 +30,7 @@ def start_profile(*_args, **_kwargs):
 
 
 def stop_profile(*_args, **_kwargs):
-    """Ends what /start_profile began. A recording that was on before goes on."""
+    """Stops the recording that /start_profile started. A recording that was already on continues."""
 
     def leave(_result, error):
         global _ours

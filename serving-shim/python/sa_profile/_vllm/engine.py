@@ -1,4 +1,4 @@
-"""EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
+"""EngineCore: arriving requests and steps. The first call of an engine hooks the objects of that engine, whatever their classes."""
 
 import weakref
 
@@ -13,16 +13,16 @@ from .requests import EngineRequests
 from .scheduler import observe
 from .settings import record_engine
 
-MOST_WAITING = 4096  # that are followed at once; vLLM may also give one up before the engine gets it
+MOST_WAITING = 4096  # requests followed at once; vLLM may also drop one before the engine gets it
 
-_observers = Known()  # by their engines
-# Spans in the engine's input queue, by request id. Not kept in vLLM's request: an attribute more, or a look into its `__dict__`, makes Python look all
-# of its attributes up in a slower way, in each of the scheduler's loops.
+_observers = Known()  # by engine
+# Spans of requests in the engine's input queue, by request id. They are not attributes of vLLM's request: a further attribute, or an access to its `__dict__`,
+# makes Python use a slower lookup for all of its attributes, in each of the scheduler's loops.
 _waiting = {}
 
 
 def hook(module):
-    """Hooks the class of `vllm.v1.engine.core`."""
+    """Hooks the classes of `vllm.v1.engine.core`."""
     core = getattr(module, "EngineCore", None)
     if core is None:
         warn_once("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
@@ -38,12 +38,12 @@ def hook(module):
         chain_if_there(process, name, span(f"EngineCore.{name.lstrip('_')}", cat="engine"), inside)
     if not hasattr(core, "preprocess_add_request"):
         chain_if_there(process, "process_input_sockets", receive)
-    if is_engine():  # vLLM loads its plugins when the construction of the engine has begun
+    if is_engine():  # vLLM loads its plugins after the engine's constructor has started
         begin()
 
 
 class EngineObserver:
-    """What is known of one engine."""
+    """The observers of one engine."""
 
     def __init__(self, engine):
         scheduler = engine.scheduler
@@ -54,12 +54,12 @@ class EngineObserver:
 
 
 def observer(engine):
-    """The engine's observer, made at its first call; False if it could not be made."""
+    """Returns the engine's observer, which is created on the engine's first call. Returns False if that failed."""
     found = _observers.get(id(engine))
     if found is None:
-        _observers.keep(engine, False)  # an engine that cannot be observed is tried once
+        _observers.keep(engine, False)  # try only once if it fails
         found = _observers[id(engine)] = EngineObserver(engine)
-        # A class that has its own step, or one that replaced the method after we wrapped it.
+        # For a class that overrides the step, or that replaced the method after it was wrapped.
         step_fn = getattr(engine, "step_fn", None)
         if step_fn is not None and not is_chained(step_fn):
             named = weakref.ref(engine)
@@ -68,12 +68,12 @@ def observer(engine):
 
 
 def construct(_engine, *_args, **_kwargs):
-    """An engine is made."""
+    """Observes the constructor of an engine."""
     begin()
 
 
 def begin():
-    """One that begins paused must be there to be switched on, by its name."""
+    """Starts the recorder even if it is paused, so that it can be switched on, and names the process."""
     attach()
     name = engine_name()
     if name:
@@ -81,13 +81,13 @@ def begin():
 
 
 def size_cache(_engine, *args, **kwargs):
-    """Records the settings once vLLM has sized the KV cache, because they are final then. The constructor, which calls this, may have started before it could be wrapped."""
+    """Records the settings after vLLM has sized the KV cache, when they are final. The constructor, which calls this, may have started before it could be wrapped."""
     config = argument(args, kwargs, 0, "vllm_config")
     return lambda result, error: record_engine(config, result) if error is None else None
 
 
 def preprocess(_engine, *args, **kwargs):
-    """A thread of its own has read a request, and makes it ready. Then it waits in a queue, at most until the running step ends."""
+    """Observes the thread that reads and prepares requests. The request then waits in a queue, usually until the running step ends."""
     if not is_enabled():
         return None
     request_id = argument(args, kwargs, 0, "request").request_id
@@ -103,24 +103,24 @@ def preprocess(_engine, *args, **kwargs):
 
 
 def receive(engine, *_args, **_kwargs):
-    """Before 0.10, the thread that reads requests: it puts them into the queue as they came."""
+    """Hooks the input queue in versions before 0.10, where the reading thread puts requests into it unprepared."""
     chain_if_there(getattr(engine, "input_queue", None), "put_nowait", put)
 
 
 def _is_received(engine):
-    """Whether its requests wait in a queue before anything else of ours sees them."""
+    """Returns true if the engine's requests wait in a queue before any other hook gets them."""
     return is_chained(getattr(getattr(engine, "input_queue", None), "put_nowait", None))
 
 
 def put(received, *_args, **_kwargs):
-    """A message comes into the queue, a request or another one, behind its kind."""
+    """Observes a message being put into the queue: a pair of its kind and a request or something else."""
     request_id = getattr(received[1], "request_id", None)
     if request_id is not None and is_enabled():
         _wait(request_id)
 
 
 def _wait(request_id):
-    """A request begins to wait in the queue; False if too many do."""
+    """Opens the span of a request that waits in the queue. Returns False if too many requests wait."""
     if len(_waiting) >= MOST_WAITING:
         return False
     _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
@@ -128,7 +128,7 @@ def _wait(request_id):
 
 
 def add_request(engine, *args, **kwargs):
-    """A request reaches the engine."""
+    """Observes the engine receiving a request."""
     wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None) if _waiting else None
     if wait is not None:
         wait.end()
@@ -155,7 +155,7 @@ def add_request(engine, *args, **kwargs):
 
 
 def step(engine, *_args, **_kwargs):
-    """One turn of the engine's loop, with a batch queue or without."""
+    """Observes one iteration of the engine's loop, with or without a batch queue."""
     if not is_enabled():
         return None
     known = _observers.get(id(engine))

@@ -1,4 +1,4 @@
-"""The API server's side: requests that arrive and get their internal ids, outputs that go out."""
+"""The API server's part: requests that arrive and get their internal ids, and outputs that are sent."""
 
 import asyncio
 import weakref
@@ -16,8 +16,8 @@ from .settings import record_server
 RECORD = span("StatLoggerManager.record", cat="serving", level="verbose")
 
 
-_front = FrontRequests(reason)  # only the event loop's thread touches them
-_waits: dict[weakref.ref, object] = {}  # the spans of generators that somebody has
+_front = FrontRequests(reason)  # only the event loop's thread uses it
+_waits: dict[weakref.ref, object] = {}  # spans of generators that are alive
 
 
 def _class(module, name):
@@ -43,7 +43,7 @@ def hook_client(module):
 
 
 def hook_offline(module):
-    """Hooks the class of `vllm.v1.engine.llm_engine`; its requests go through the same processors."""
+    """Hooks the class of `vllm.v1.engine.llm_engine`. Its requests go through the same processors."""
     engine = _class(module, "LLMEngine")
     if engine is not None:
         chain(engine, "__init__", construct)
@@ -55,7 +55,7 @@ def hook_input(module):
 
 
 def hook_older_input(module):
-    """Hooks what it was before 0.13, the class of `vllm.v1.engine.processor`."""
+    """Hooks the class of `vllm.v1.engine.processor`, which `InputProcessor` was before 0.13."""
     _hook_input(getattr(module, "Processor", None))
 
 
@@ -64,7 +64,7 @@ def _hook_input(processor):
 
 
 def hook_statistics(module):
-    """Hooks the class of `vllm.v1.metrics.loggers` that is told of each step before its outputs can be sent."""
+    """Hooks the class of `vllm.v1.metrics.loggers` that records each step before its outputs can be sent."""
     loggers = getattr(module, "StatLoggerManager", None)
     chain_in_detail(loggers, "record", RECORD, inside)
 
@@ -80,8 +80,8 @@ def hook_output(module):
 
 
 def construct(client, *_args, **_kwargs):
-    """The engine is started. It is the run's first event, so that this process is its main one and not a worker."""
-    attach()  # a server that begins paused must be there to be switched on
+    """Observes the start of the engine. This is the run's first event, so that this process, and not a worker, becomes the run's main process."""
+    attach()  # a paused process must already have a recorder, so that it can be switched on
     quietly(announce)
     if not is_enabled():
         return None
@@ -96,14 +96,14 @@ def construct_server(client, *args, **kwargs):
 
 
 def add_request(_client, request_id, *_args, **_kwargs):
-    """A coroutine: the prompt becomes a request and is sent to the engine."""
+    """Observes the coroutine in which a prompt becomes a request and is sent to the engine."""
     if not is_enabled():
         return None
     opened = open_span("AsyncLLM.add_request", cat="serving", level="verbose", external_id=request_id) if is_enabled("verbose") else None
     since = last_number()
 
     def leave(_result, error):
-        if error is not None:  # a client may have sent the id of another request of its own
+        if error is not None:  # only this call's requests, because a client may have sent the id of another request
             _end_all([id for id, one in _front.open.items() if one.external_id == request_id and one.number > since], error)
         if opened is not None:
             opened.close(error)
@@ -112,7 +112,7 @@ def add_request(_client, request_id, *_args, **_kwargs):
 
 
 def generate(_client, *args, **kwargs):
-    """An async generator, at level `verbose`: from its call until nobody waits for it any more, which is when it is given back. So its items, one for each token, pass through nothing of ours."""
+    """Observes an async generator at level `verbose`, from its call until it is freed because nothing waits for it any more. Its items, one per token, pass through no code of ours."""
     if not is_enabled("verbose"):
         return None
     external_id = argument(args, kwargs, 2, "request_id")
@@ -132,21 +132,21 @@ def _left(generator):
 
 
 def _end_all(request_ids, error):
-    """No output and no abort comes for these."""
+    """Ends requests for which no output and no abort will come."""
     why = "abort" if isinstance(error, asyncio.CancelledError) else "error"
     for request_id in request_ids:
         _front.end(request_id, why, now_ns(), type(error).__name__)
 
 
 def admit(_processor, request, _prompt=None, parent_req=None, *_args, **_kwargs):
-    """The process begins to wait for a request's outputs: where its flow starts."""
+    """Observes the process starting to wait for a request's outputs, where its flow starts."""
     if is_enabled("verbose"):
         chain_details()
     return _front.admit(request, parent_req, asgi.current())
 
 
 def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None, iteration_stats=None, *_args, **_kwargs):
-    """A step's outputs are turned to text and handed to those who wait."""
+    """Observes a step's outputs being turned into text and handed to the tasks that wait for them."""
     leave = _front.step(engine_core_outputs, engine_core_timestamp, iteration_stats)
     if leave is None or not is_enabled("verbose"):
         return leave
@@ -164,7 +164,7 @@ def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None,
 
 
 def abort_requests(_processor, *_args, **_kwargs):
-    """Requests are given up: their client has gone, or somebody asked for it."""
+    """Observes requests being aborted, because their client has disconnected or on command."""
     if not _front.open:
         return None
     opened = open_span("OutputProcessor.abort_requests", cat="serving")
@@ -182,7 +182,7 @@ def abort_requests(_processor, *_args, **_kwargs):
 
 
 def propagate_error(_processor, *args, **kwargs):
-    """The engine is dead: all who wait are told."""
+    """Observes the end of all waiting requests after the engine has died."""
     if not _front.open:
         return None
     opened = open_span("OutputProcessor.propagate_error", cat="serving")

@@ -1,4 +1,4 @@
-"""Names: of processes as vLLM titles them (APIServer, EngineCore_DP0, Worker_TP3), and of the flow of a request."""
+"""Names of processes, as vLLM titles them (APIServer, EngineCore_DP0, Worker_TP3), and of the flow of a request."""
 
 import multiprocessing
 import os
@@ -9,7 +9,7 @@ ENGINE = re.compile(r"EngineCore_DP(\d+)\0*$")
 
 
 def title():
-    """What vLLM has set as this process's title, without its prefix; `None` if it has set none."""
+    """Returns the title that vLLM has set for this process, without its prefix, or `None` if it has set none."""
     try:
         import setproctitle
     except ImportError:
@@ -20,33 +20,33 @@ def title():
 
 
 def _child():
-    """The name a parent gave this process, which vLLM does for engine cores; `None` in a process of its own."""
+    """Returns the name that the parent gave this process, as vLLM does for engine cores. Returns `None` in a process that is not a child."""
     process = multiprocessing.current_process()
     return None if process.name == "MainProcess" else process.name
 
 
 def is_first_child():
-    """Whether its parent has created no process before this one. Nothing public says it: a name may be given, and has no number then."""
+    """Returns true if this is the first process that its parent created. No public attribute shows that: the name may be chosen freely, and then has no number."""
     return getattr(multiprocessing.current_process(), "_identity", ())[-1:] == (1,)
 
 
 def is_engine():
-    """Whether vLLM calls this process an engine core."""
+    """Returns true if vLLM titles this process an engine core."""
     return (title() or "").startswith("EngineCore")
 
 
 def engine_name():
-    """Of an engine core's process. An engine in the user's own process leaves its name as it is."""
+    """Returns the name for an engine core's process, or `None` for an engine in the user's own process, which keeps its name."""
     return title() or _child()
 
 
 def api_server_name():
-    """Of a process that serves HTTP."""
+    """Returns the name for a process that serves HTTP."""
     return title() or "APIServer"
 
 
 def worker_name(worker):
-    """Of a worker's process. Ray gives the process its own title, so the ranks must do there."""
+    """Returns the name for a worker's process. Ray sets its own title, so the name is built from the ranks there."""
     name = title()
     if name is None and _child() is None and "RAY_JOB_ID" not in os.environ:
         return None
@@ -59,7 +59,7 @@ def worker_name(worker):
 
 
 def _ranks(worker):
-    """(axis, rank, size) of the data, pipeline and tensor parallel groups, in the order of vLLM's titles."""
+    """Yields (axis, rank, size) of the data, pipeline and tensor parallel groups, in the order of vLLM's titles."""
     parallel = getattr(worker, "parallel_config", None)
     tensor = getattr(parallel, "tensor_parallel_size", 1) or 1
     pipeline = getattr(parallel, "pipeline_parallel_size", 1) or 1
@@ -70,7 +70,7 @@ def _ranks(worker):
 
 
 def _engine_of(worker):
-    """`_DP1` of the worker of one of several engines. vLLM tells a worker of a dense model of no other engine, so the title of its parent must do."""
+    """Returns `_DP1` or the like for a worker of one of several engines. Workers of a dense model do not know of other engines, so this uses the title of the parent process."""
     found = ENGINE.search(_parent_title())
     if found is not None:
         return f"_DP{found[1]}"

@@ -1,4 +1,4 @@
-"""The entry point of the plugin: decides whether to record, and waits for vLLM's modules."""
+"""The entry point of the plugin: decides whether to record, and hooks vLLM's modules when they are imported."""
 
 from ..env import asks_to_record
 from .._hooks.warnings import name_engine, quietly
@@ -7,7 +7,7 @@ _registered = False
 
 
 def register():
-    """Hooks vLLM in this process. vLLM may call it often; nothing happens without a `SA_PROFILE_*` variable."""
+    """Hooks vLLM in this process. vLLM may call it several times. Without a `SA_PROFILE_*` variable it does nothing."""
     global _registered
     if _registered or not asks_to_record():
         return

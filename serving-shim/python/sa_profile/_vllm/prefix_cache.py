@@ -1,4 +1,4 @@
-"""The prefix cache of one engine as a counter: tokens it was asked for and had, and cached hashes that it gave up."""
+"""Records the prefix cache of one engine as a counter: tokens that were looked up and found, and evicted hashes."""
 
 import weakref
 
@@ -6,16 +6,16 @@ from .. import counter
 from .._sa_profile import is_enabled
 from .._hooks.chain import chain_if_there
 
-# By their pools of blocks. The pools' class is hooked: an attribute more of a pool makes Python look all of its attributes up in a slower way, for each block.
+# By block pool. The pool's class is hooked: a further attribute of a pool would make Python use a slower lookup for all of its attributes, for each block.
 _caches = weakref.WeakKeyDictionary()
 
 
 class PrefixCache:
-    """Its counts while recording was on; those of queries and hits are vLLM's own, of which its metrics are made."""
+    """Counts while recording is on. Queries and hits are vLLM's own counts, which its metrics use too."""
 
     def __init__(self, scheduler):
         self.counts = dict(queries=0, hits=0)
-        self._has_changed = False  # since it was told
+        self._has_changed = False  # since the counter was last recorded
         pool = getattr(getattr(scheduler, "kv_cache_manager", None), "block_pool", None)
         if hasattr(getattr(pool, "cached_block_hash_to_block", None), "__len__"):
             self.counts["evictions"] = 0
@@ -27,7 +27,7 @@ class PrefixCache:
                     chain_if_there(type(manager), "_cache_partial_tail_block", giving_up_checkpoint)
 
     def count(self, groups):
-        """Adds what the outputs of a step say of it, and tells the counts if they are others."""
+        """Adds the counts in a step's outputs, and records the counter if it has changed."""
         for group in groups:
             stats = getattr(getattr(group, "scheduler_stats", None), "prefix_cache_stats", None)
             if stats is not None and (stats.queries or stats.hits):
@@ -38,14 +38,14 @@ class PrefixCache:
             counter("prefix_cache", **self.counts)
 
     def add(self, name, count):
-        """Adds to one of them."""
+        """Adds to one of the counts."""
         if count:
             self.counts[name] += count
             self._has_changed = True
 
 
 def giving_up(pool, *_args, **_kwargs):
-    """Blocks are taken, all that a request needs at once. Meanwhile nothing is added to what is cached."""
+    """Observes blocks being allocated, all that a request needs at once. Nothing is added to the cache meanwhile, so its length shows the evictions."""
     cache = _caches.get(pool) if is_enabled() else None
     if cache is None:
         return None
@@ -58,7 +58,7 @@ def giving_up(pool, *_args, **_kwargs):
 
 
 def giving_up_checkpoint(manager, *_args, **_kwargs):
-    """Mamba's manager caches the state that a request has reached, or, past the pool's functions, gives up one that was overwritten."""
+    """Observes Mamba's manager, which caches a request's current state, or evicts an overwritten one without calling the pool's functions."""
     evicted = giving_up(manager.block_pool)
     return evicted and (lambda result, error: evicted(result, error) if result is None else None)
 

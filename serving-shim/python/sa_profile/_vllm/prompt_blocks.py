@@ -1,19 +1,19 @@
-"""The hashes of a prompt's blocks, from which the report learns what prompts have in common. Never its text, its tokens, nor the engine's own hashes."""
+"""Records hashes of a prompt's blocks, from which the report derives what prompts have in common. The prompt's text and tokens, and the engine's own hashes, are never recorded."""
 
 import hashlib
 import os
 
-MOST_BLOCKS = 512  # of a prompt: 8 KiB of text
+MOST_BLOCKS = 512  # of a prompt: 8 KiB of hex text
 HASH_BYTES = 8  # of each hash
-KEY = os.urandom(32)  # never written: who reads a trace can then try no guess of a prompt
+KEY = os.urandom(32)  # never written, so that nobody can use a trace to check guesses of a prompt
 
 
 def record(span, theirs, scheduler, ts_ns):
-    """Records those that vLLM computed for its prefix cache, each under this process's key. They are of full blocks, and each stands for all of the prompt up to its block's end."""
+    """Records the hashes that vLLM computed for its prefix cache, each hashed again with this process's key. There is one per full block, and it covers the prompt up to that block's end."""
     hashes = getattr(theirs, "block_hashes", None)
     block_tokens = getattr(scheduler, "hash_block_size", None) or getattr(scheduler, "block_size", None)
     prompt_tokens = getattr(theirs, "num_prompt_tokens", None)
-    # Another number of hashes than of blocks: they are of blocks of another size.
+    # If there are more or fewer hashes than blocks, they are for blocks of another size.
     if not hashes or not block_tokens or len(hashes) != (prompt_tokens or 0) // block_tokens:
         return
     first = hashes[:MOST_BLOCKS]

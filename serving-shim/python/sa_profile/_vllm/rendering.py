@@ -1,8 +1,8 @@
-"""The way of a request from its HTTP handler to the engine's client: chat template and tokeniser, and where they wait for their pool.
+"""Records a request's way from its HTTP handler to the engine's client: chat template and tokeniser, and the waits for their thread pool.
 
-A handler runs in a task of its own, and what it awaits in further ones. `exchange` of a span is the number of its `http.request`.
+A handler runs in its own task and awaits further ones. The arg `exchange` of a span is the number of its `http.request`.
 
-These spans are recorded at level `verbose` only. Their sum is `request.preprocess`, which is always there.
+These spans are recorded only at level `verbose`. Their sum is `request.preprocess`, which is always recorded.
 """
 
 from .. import span
@@ -10,7 +10,7 @@ from .._sa_profile import is_enabled, open_span
 from .._hooks.chain import chain_if_there, chain_in_detail, inside
 from .._http import asgi
 
-# (module, class, function): the handlers of the API's routes, in today's modules and in those of older versions.
+# Handlers of the API's routes, in current and older modules: (module, class, function).
 HANDLERS = [
     ("vllm.entrypoints.openai.chat_completion.serving", "OpenAIServingChat", "create_chat_completion"),
     ("vllm.entrypoints.openai.completion.serving", "OpenAIServingCompletion", "create_completion"),
@@ -19,7 +19,7 @@ HANDLERS = [
     ("vllm.entrypoints.openai.serving_completion", "OpenAIServingCompletion", "create_completion"),
     ("vllm.entrypoints.openai.serving_responses", "OpenAIServingResponses", "create_responses"),
 ]
-# What makes tokens of a request: with the wait for the pool that does it.
+# Functions that turn a request into tokens, including the wait for the thread pool.
 RENDERERS = [
     ("vllm.renderers.base", "BaseRenderer", "render_chat_async"),
     ("vllm.renderers.base", "BaseRenderer", "render_cmpl_async"),
@@ -28,7 +28,7 @@ RENDERERS = [
     ("vllm.entrypoints.renderer", "CompletionRenderer", "render_prompt"),
     ("vllm.utils.async_utils", "AsyncMicrobatchTokenizer", "__call__"),
 ]
-# What runs on a thread of the pool: (module, class or None for the module itself, function).
+# Functions that run on a thread of the pool: (module, class or None for the module itself, function).
 POOLED = [
     ("vllm.renderers.base", "BaseRenderer", "_tokenize_prompt"),
     ("vllm.renderers.hf", None, "safe_apply_chat_template"),
@@ -37,12 +37,12 @@ POOLED = [
 
 
 def modules():
-    """The modules that have any of them."""
+    """Returns the names of all modules that contain any of these functions."""
     return {module for module, *_ in HANDLERS + RENDERERS + POOLED}
 
 
 def hook(module):
-    """Hooks what one of these modules has: no version has all of them."""
+    """Hooks the functions in one of these modules. No version has all of them."""
     for owner, function, name in _of(module, HANDLERS + RENDERERS):
         chain_in_detail(owner, function, _observe(name))
     for owner, function, name in _of(module, POOLED):
@@ -50,7 +50,7 @@ def hook(module):
 
 
 def _of(module, points):
-    """Who has each function of this module, what it is called there, and the name of its span."""
+    """Yields the owner, the attribute and the span name of each function in this module."""
     for place, owner, function in points:
         if place == module.__name__:
             found = module if owner is None else getattr(module, owner, None)

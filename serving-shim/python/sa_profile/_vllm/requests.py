@@ -1,4 +1,4 @@
-"""The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
+"""The lifecycle of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
 from .. import flow, now_ns, request
 from .._sa_profile import Outputs, Tally, is_enabled, of_monotonic
@@ -9,7 +9,7 @@ from .names import REQUEST
 
 
 class EngineRequest(Tally):
-    """One request that the engine has."""
+    """One request in the engine."""
 
     __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "preemptions")
 
@@ -24,7 +24,7 @@ class EngineRequest(Tally):
         self.preemptions = 0
 
     def counts(self):
-        """What the request came to, as args."""
+        """Returns the request's counts as args."""
         names = ("prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
         return {name: getattr(self, name) for name in names}
 
@@ -41,20 +41,20 @@ class EngineRequests:
         return len(self._open)
 
     def _known(self, request_id):
-        """vLLM's own request."""
+        """Returns vLLM's own request."""
         return getattr(self._scheduler(), "requests", {}).get(request_id)
 
     def arrived(self, new):
-        """The engine is handed the request."""
-        chain_details()  # the level may have been raised since the last one
+        """Opens the span of a request that reaches the engine."""
+        chain_details()  # the level may have been raised since the last request
         prompt_tokens = _prompt_tokens(new)
         if new.request_id in self._open:
-            return  # another chunk of a streamed input
+            return  # a further chunk of a streamed input
         span = request(new.request_id, name="request", cat="request", prompt_tokens=prompt_tokens)
         self._open[new.request_id] = EngineRequest(span, prompt_tokens)
 
     def queued(self, request_id):
-        """The scheduler has the request. It is told once, at vLLM's own time."""
+        """Records that the scheduler has queued the request, once and at vLLM's own time."""
         one = self._open.get(request_id)
         if one is not None and not one.is_queued:
             one.is_queued = True
@@ -66,7 +66,7 @@ class EngineRequests:
 
     def _find(self, request_id):
         one = self._open.get(request_id)
-        if one is None and is_enabled():  # it came while recording was off
+        if one is None and is_enabled():  # it arrived while recording was off
             theirs = self._known(request_id)
             prompt_tokens = getattr(theirs, "num_prompt_tokens", None)
             span = request(request_id, name="request", cat="request", prompt_tokens=prompt_tokens, joined=True)
@@ -74,7 +74,7 @@ class EngineRequests:
         return one
 
     def scheduled(self, output, preempted, began_ns):
-        """A step was made up, from `began_ns` on: who was put off, who begins."""
+        """Records which requests a step preempts, starts and resumes. `began_ns` is when the scheduler started."""
         for request_id in preempted:
             one = self._find(request_id)
             if one is None:
@@ -85,7 +85,7 @@ class EngineRequests:
             one = self._find(new.req_id)
             if one is None:
                 continue
-            if not one.preemptions:  # counted as a cache hit later: what it had computed itself
+            if not one.preemptions:  # after a preemption, the request's own tokens count as cache hits
                 one.cached_tokens = new.num_computed_tokens
             self._begins(new.req_id, one, began_ns, new.num_computed_tokens)
         for request_id in resumed(output):
@@ -102,8 +102,8 @@ class EngineRequests:
         flow(REQUEST, request_id, "step", ts_ns=began_ns)
 
     def produced(self, outputs, stamp):
-        """A step's outputs, before they leave the engine, with vLLM's own time of them; returns how many tokens they have."""
-        ts_ns = None  # most steps have nothing to tell
+        """Counts a step's outputs before they leave the engine, at vLLM's own time. Returns the number of their tokens."""
+        ts_ns = None  # computed only if needed, because most steps record no event here
         verbose = is_enabled("verbose")
 
         def look(output, tokens):
@@ -124,29 +124,29 @@ class EngineRequests:
         return self._outputs.count(outputs, self._open, look, verbose)
 
     def _first(self, one, output, ts_ns):
-        """A request's first token is there."""
+        """Records a request's first token."""
         one.span.instant("request.first_token", ts_ns=ts_ns)
         stats = getattr(output, "prefill_stats", None)
         if stats is not None:
             one.cached_tokens = stats.num_cached_tokens
 
     def finished(self, request_id, why, ts_ns=None):
-        """The request is over. Doubled calls mean nothing."""
+        """Ends the request. Repeated calls do nothing."""
         one = self._take(request_id)
         if one is None:
             return
         counts = one.counts()
         one.span.instant("request.finished", ts_ns=ts_ns, reason=why, **counts)
-        del counts["prompt_tokens"]  # the span has it since it began
+        del counts["prompt_tokens"]  # the span has had it since it began
         one.span.end(reason=why, **counts)
 
     def all_finished(self, why):
-        """So are all of them."""
+        """Ends all requests."""
         for request_id in list(self._open):
             self.finished(request_id, why)
 
     def forget_strangers(self, alive):
-        """Drops those that ended while recording was off."""
+        """Ends requests that finished while recording was off."""
         for request_id in [one for one in self._open if one not in alive]:
             self._take(request_id).span.end(reason="unknown")
 
@@ -156,7 +156,7 @@ class EngineRequests:
 
 
 def _prompt_tokens(new):
-    """Of vLLM's own request, or of the message that it is made of, which engines before 0.10 are handed."""
+    """Returns the prompt length of vLLM's own request, or of the message that describes it, which engines before 0.10 get."""
     if hasattr(new, "num_prompt_tokens"):
         return new.num_prompt_tokens
     prompt = getattr(new, "prompt_token_ids", None)
@@ -164,16 +164,16 @@ def _prompt_tokens(new):
 
 
 def reason(value):
-    """vLLM's reasons and statuses as its API calls them: `stop`, `length`, `abort`, …"""
+    """Returns vLLM's reason or status as its API names it: `stop`, `length`, `abort` and so on."""
     word = str(getattr(value, "name", value)).lower().removeprefix("finished_")
     return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(word, word)
 
 
 def _stamp_of(request, name):
-    """When something first happened to vLLM's own request: `QUEUED`, `SCHEDULED`. `None` where it keeps no stamps (`--disable-log-stats`).
+    """Returns when vLLM's own request first had an event: `QUEUED` or `SCHEDULED`. Returns `None` if vLLM keeps no stamps (`--disable-log-stats`).
 
-    Its stamps become times of the recorder, which counts `CLOCK_MONOTONIC` as `time.monotonic` does. Its metrics come from them, so an event at the same time
-    gives the same figures. A stamp that is none of that, as of an embedder, is `None`: the event stands where the plugin sees it.
+    The result is a time of the recorder, which uses `CLOCK_MONOTONIC` like `time.monotonic`. vLLM computes its metrics from these stamps, so an event at the same time
+    gives the same figures. For a stamp of another kind, for example an embedder's, it returns `None`, and the event gets the time at which the plugin sees it.
     """
     for event in getattr(request, "events", None) or ():
         if getattr(getattr(event, "type", None), "name", None) == name:

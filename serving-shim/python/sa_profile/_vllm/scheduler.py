@@ -1,4 +1,4 @@
-"""The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
+"""The scheduler of one engine: its calls as spans with its decisions as args, and its queues and cache as counters."""
 
 from .. import counter, now_ns
 from .._sa_profile import count_step, is_enabled, open_span
@@ -9,12 +9,12 @@ from . import batch
 from .prefix_cache import PrefixCache
 from .requests import reason
 
-_observers = Known()  # by their schedulers
-_observers_of_managers = Known()  # the same, by their schedulers' managers of blocks
+_observers = Known()  # by scheduler
+_observers_of_managers = Known()  # the same observers, by their schedulers' block managers
 
 
 def observe(scheduler, requests, batches):
-    """Begins to observe a scheduler."""
+    """Hooks a scheduler."""
     known = _observers.keep(scheduler, SchedulerObserver(requests, batches, PrefixCache(scheduler)))
     chain_class(scheduler, "schedule", schedule)
     chain_class(scheduler, "update_from_output", update)
@@ -29,26 +29,26 @@ def _observe_manager(manager, known):
 
 
 def schedule(scheduler, *_args, **_kwargs):
-    """A step is made up. A method that calls that of its base is one call."""
+    """Observes a step being scheduled. A method that calls the same method of its base class counts as one call."""
     known = _observers.get(id(scheduler))
     if known is None or known.freed is not None or not is_enabled():
         return None
     known.opened = open_span("scheduler.schedule", cat="scheduler")
-    # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
+    # Flow events are recorded at the end of the call, but with this time. The viewer attaches them to the last span that began before it.
     known.began_ns = now_ns()
     known.freed, known.updating = {}, False
     return known.scheduled
 
 
 def free(manager, request, *_args, **_kwargs):
-    """A request loses its blocks. While a step is made up that is preemption, which outputs before 0.13 do not tell."""
+    """Observes a request losing its blocks. While a step is being scheduled this is a preemption, which outputs before 0.13 do not report."""
     known = _observers_of_managers.get(id(manager))
     if known is not None and known.freed is not None:
         known.freed[request.request_id] = None
 
 
 def update(scheduler, *args, **kwargs):
-    """What a step brought reaches its requests."""
+    """Observes the results of a step being passed to its requests."""
     known = _observers.get(id(scheduler))
     if known is None or known.updating or not (is_enabled() or known.requests):
         return None
@@ -66,36 +66,36 @@ def update(scheduler, *args, **kwargs):
 
 
 def finish(scheduler, *args, **kwargs):
-    """Requests are over that the scheduler is told of: their clients have gone, say."""
+    """Observes the scheduler finishing requests on command, for example because their clients have disconnected."""
     known = _observers.get(id(scheduler))
     ids = argument(args, kwargs, 0, "request_ids")
     if known is None or not known.requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
         return None
     why = reason(argument(args, kwargs, 1, "finished_status"))
-    # Copied now: the scheduler may take the caller's collection apart.
+    # A copy, because the scheduler may empty the caller's collection.
     ids = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
     return lambda _result, error: known.finished(ids, why, error)
 
 
 class SchedulerObserver:
-    """What is known of a scheduler."""
+    """The state of one scheduler's hooks."""
 
     def __init__(self, requests, batches, prefix_cache):
         self.requests = requests
         self.batches = batches
-        # What one of the two calls has left behind, which a signal has interrupted, the other one clears: a scheduler is in one of them alone.
-        self.opened = None  # the call's span
-        self.began_ns = 0  # when the call that makes up a step began
-        self.freed = None  # as keys, the ids of requests whose blocks were taken in the step that is being made up
-        self.updating = False  # it takes a step's results
+        # A signal may interrupt a call and leave this state behind. The next call of the other kind clears it, because a scheduler is only in one of the two at a time.
+        self.opened = None  # the span of the current call
+        self.began_ns = 0  # when the current call of `schedule` began
+        self.freed = None  # ids of requests that lost their blocks in the step that is being scheduled, as keys
+        self.updating = False  # true while it handles a step's results
         self._prefix_cache = prefix_cache
 
     def scheduled(self, output, error):
-        """The step is made up."""
+        """Ends the span of a scheduled step."""
         opened, freed = self.opened, self.freed
         self.opened = self.freed = None
         if opened is None:
-            return  # a step's results came in between, and the base's method ended the call
+            return  # a step's results were handled in between, and the base class's method has ended the call
         opened.returned()
         made = facts = None
         try:
@@ -114,7 +114,7 @@ class SchedulerObserver:
             opened.close(error, facts, made)
 
     def updated(self, scheduler, opened, result, made, speculated, error):
-        """The step's requests have what it brought."""
+        """Ends the span of a step whose results were passed to its requests."""
         opened.returned()
         self.updating = False
         facts = speculated.args() if speculated else {}
@@ -146,7 +146,7 @@ class SchedulerObserver:
             self.requests.forget_strangers(scheduler.requests)
 
     def finished(self, ids, why, error):
-        """They are over."""
+        """Ends requests that were finished on command."""
         if error is not None:
             return
         if ids is None:

@@ -1,4 +1,4 @@
-"""vLLM's own scopes (`gpu_model_runner: forward`, …) as spans, around whatever profiler the user has chosen for them."""
+"""Records vLLM's own scopes (`gpu_model_runner: forward` and so on) as spans, in addition to any profiler that the user has chosen for them."""
 
 import contextlib
 import functools
@@ -10,12 +10,12 @@ from .._hooks.warnings import quietly, warn_once
 
 FUNCTION = "_PROFILER_FUNC"
 FORWARD = "gpu_model_runner: forward"
-CONTEXTS = ("set_forward_context", "set_ascend_forward_context")  # of vLLM, and of vLLM-Ascend
+CONTEXTS = ("set_forward_context", "set_ascend_forward_context")  # in vLLM and in vLLM-Ascend
 PER_REQUEST = frozenset({"schedule: allocate_slots"})  # once for each request of a step
 
 
 class Scope:
-    """A scope of the user's profiler inside a span of ours."""
+    """A scope of the user's profiler inside one of our spans."""
 
     __slots__ = ("_span", "_theirs")
 
@@ -39,13 +39,13 @@ class Scope:
 
 
 def hook(module):
-    """Puts ours around what `vllm.v1.utils` would use."""
+    """Replaces the function that opens scopes in `vllm.v1.utils`."""
     if not hasattr(module, FUNCTION) or not hasattr(module, "record_function_or_nullcontext"):
         warn_once(f"this vLLM has no vllm.v1.utils.{FUNCTION}: of its own scopes only `{FORWARD}` is shown")
         return
     theirs = getattr(module, FUNCTION)
     if theirs is None:
-        # Let vLLM choose as it would at its first scope: nothing, torch's record_function, or NVTX.
+        # Make vLLM choose now what it would choose at its first scope: nothing, torch's record_function, or NVTX.
         module.record_function_or_nullcontext("sa_profile")
         theirs = getattr(module, FUNCTION)
     if isinstance(getattr(theirs, "__self__", None), Scopes):
@@ -55,9 +55,9 @@ def hook(module):
 
 
 def hook_runner(runner):
-    """Makes the model's scope for a runner of 0.9.1, which has none. The model itself stays as it is: it may be compiled yet, or its code copied.
+    """Records the model's scope for a runner of 0.9.1, which has none. The model itself stays unchanged, because it may still be compiled, or its code copied.
 
-    So the span is around the context that the runner's module enters on the host to call the model.
+    Instead, the span wraps the context that the runner's module enters on the host to call the model.
     """
     if hasattr(sys.modules.get("vllm.v1.utils"), FUNCTION):
         return
@@ -67,7 +67,7 @@ def hook_runner(runner):
 
 
 def within(context, ours):
-    """The context inside a span, where it is entered for requests: without their metadata, it is a warm-up or a transfer of the cache."""
+    """Wraps the context in a span if it is entered for requests. Without their metadata it is a warm-up or a transfer of the cache."""
 
     @functools.wraps(context)
     def chained(*args, **kwargs):
@@ -79,7 +79,7 @@ def within(context, ours):
 
 
 class Scopes(dict):
-    """What opens a scope, by the scope's name."""
+    """Opens scopes, by name."""
 
     def __missing__(self, name):
         ours = quietly(span, name, cat="vllm", level="verbose" if name in PER_REQUEST else "kernel")
@@ -88,7 +88,7 @@ class Scopes(dict):
 
 
 class Spans(Scopes):
-    """Spans alone. A step has a dozen scopes, and nothing of Python runs to open one."""
+    """Opens only spans. A step has a dozen scopes, and opening one runs no Python code."""
 
     @property
     def scope(self):
@@ -96,7 +96,7 @@ class Spans(Scopes):
 
 
 class Chained(Scopes):
-    """Spans around the scopes of a profiler that the user has chosen."""
+    """Opens spans around the scopes of a profiler that the user has chosen."""
 
     def __init__(self, theirs):
         super().__init__()

@@ -1,10 +1,10 @@
-"""The turn of the event loop in which those who waited for a step's outputs make their messages of them and send them.
+"""Measures the turn of the event loop in which the requests that waited for a step's outputs build and send their messages.
 
-`process_outputs` wakes them, and the event loop runs what was woken in the order in which it was. So what is put in the queue before and after the call
-runs directly before the first and directly after the last of them: one span for a step, however many requests it has.
+`process_outputs` wakes their tasks, and the event loop runs callbacks in the order in which they were scheduled. So a callback scheduled before the call and one
+scheduled after it run directly before the first task and directly after the last. This gives one span per step, however many requests it has.
 
-An engine that is called and not served has no such turn, and where its caller runs in a loop (a notebook), that loop waits for all of its steps. So a step
-that finds the turn of another one still to come adds none, and takes that one for none either.
+An engine that is called directly, not served, has no such turn. If its caller runs in an event loop (a notebook), that loop is blocked for all steps. So a step
+that finds the turn of another step still pending adds none, and that turn records no span either.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class SendingTurn:
         loop.call_soon(quietly, self._began)
 
     def woken(self):
-        """All who wait have been woken."""
+        """Schedules the end of the turn, after all waiting tasks have been woken."""
         self.loop.call_soon(quietly, self._ended)
 
     def _began(self):
@@ -39,11 +39,11 @@ class SendingTurn:
             duration("outputs.send", cat="serving", level="verbose", start_ns=self._began_ns, dur_ns=now_ns() - self._began_ns, outputs=self._outputs)
 
 
-_to_come = None  # the last turn, until it begins
+_to_come = None  # the last scheduled turn, until it begins
 
 
 def turn(outputs):
-    """The next turn of the running loop. `None` without a loop, and where that turn is another step's already."""
+    """Schedules the next turn of the running loop. Returns `None` without a loop, or if the next turn belongs to another step."""
     global _to_come
     try:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The settings of the engine, recorded once in each of its processes. Only the names listed here are read: a command line or a path may carry secrets."""
+"""Records the settings of the engine once in each of its processes. It reads only the names listed here, because a command line or a path may contain secrets."""
 
 import enum
 import os
@@ -7,7 +7,7 @@ import sys
 
 from .._sa_profile import engine_settings
 
-MOST_SIZES = 256  # in a list
+MOST_SIZES = 256  # of a list
 LONGEST_TEXT = 64
 # Path of each setting in vLLM's configuration.
 OF_SERVER = {
@@ -48,7 +48,7 @@ def _record(config, paths, **more):
 
 
 def _at(config, path):
-    """Returns the attribute at a path of names; `None` if a part of it is missing or cannot be read."""
+    """Returns the attribute at a dotted path, or `None` if a part of it is missing or cannot be read."""
     for name in path.split("."):
         try:
             config = getattr(config, name, None)
@@ -58,7 +58,7 @@ def _at(config, path):
 
 
 def _value(found):
-    """Returns a setting as the trace has it; `None` for anything other than numbers, short texts and lists of whole numbers."""
+    """Returns a setting as the trace stores it, or `None` for anything other than a number, a short text or a list of integers."""
     if isinstance(found, enum.Enum):
         found = found.name
     if isinstance(found, (list, tuple)):
@@ -94,7 +94,7 @@ def _installed(name):
 
 
 def _cann_version():
-    """Returns the version in the file that CANN's installer leaves; `None` without CANN."""
+    """Returns the version from the file that CANN's installer writes, or `None` without CANN."""
     home = os.environ.get("ASCEND_TOOLKIT_HOME") or os.environ.get("ASCEND_HOME_PATH")
     if not home:
         return None

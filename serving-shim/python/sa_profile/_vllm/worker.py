@@ -1,4 +1,4 @@
-"""The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
+"""The workers: when a step arrives, what the model runner does, and how the output is sent back."""
 
 import functools
 import sys
@@ -16,7 +16,7 @@ OLDER = "vllm.worker.worker_base"
 
 
 def hook(module):
-    """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers. Before 0.13 it was in `OLDER`."""
+    """Hooks the class of `vllm.v1.worker.worker_base` through which every executor calls its workers. Before 0.13 it was in `OLDER`."""
     wrapper = getattr(module, WRAPPER, None)
     if wrapper is None:
         if not hasattr(sys.modules.get(OLDER), WRAPPER):
@@ -31,7 +31,7 @@ def hook_process(module):
     """Hooks the class of `vllm.v1.executor.multiproc_executor`."""
     process = getattr(module, "WorkerProc", None)
     if process is not None:
-        # With async scheduling this waits for the device first.
+        # With async scheduling, this call first waits for the device.
         chain_if_there(process, "enqueue_output", span("WorkerProc.enqueue_output", cat="worker"), inside)
 
 
@@ -39,8 +39,8 @@ class RunnerObserver:
     """Observers of a model runner instance."""
 
     def __init__(self, runner):
-        self.inside = False  # a step's facts stand on the worker's span already
-        self.step = None  # the last one, whose tokens the next call samples
+        self.inside = False  # true inside the worker's span, which already has the step's args
+        self.step = None  # the last step; the next call samples its tokens
         chain(runner, "execute_model", self.execute)
         chain_if_there(runner, "sample_tokens", self.sample)
         scopes.hook_runner(runner)
@@ -65,31 +65,31 @@ class RunnerObserver:
 
 
 def observer(wrapper):
-    """The observer of the wrapper's model runner, made when there is one; False if it could not be made."""
+    """Returns the observer of the wrapper's model runner. It is created once the runner exists. Returns False if that failed."""
     found = wrapper.__dict__.get(ATTRIBUTE)
     worker = wrapper.__dict__.get("worker")
     runner = getattr(worker, "model_runner", None)
     if found is None and runner is not None:
         wrapper.__dict__[ATTRIBUTE] = False
         found = wrapper.__dict__[ATTRIBUTE] = RunnerObserver(runner)
-        if not hasattr(type(wrapper), "execute_model"):  # before 0.13 it hands the call on to the worker
+        if not hasattr(type(wrapper), "execute_model"):  # before 0.13 the wrapper passed the call on to the worker
             chain(worker, "execute_model", functools.partial(execute, wrapper))
         name_process(worker)
     return found
 
 
 def name_process(worker):
-    """Names the process by the worker's ranks; its title has them only once it has met the others."""
+    """Names the process after the worker's ranks. Its title contains them only after it has connected to the other workers."""
     name = worker_name(worker)
     if name:
         set_process_name(name)
 
 
 def open_step(name, output):
-    """A step, and a span over it with its facts, joined to the engine's call and to the requests that begin with it."""
-    step = Step(output, None, batch.prefill)  # no ids of the step before: those came by another message
+    """Opens a span with a step's args, linked to the engine's call and to the requests that start with the step."""
+    step = Step(output, None, batch.prefill)  # the ids of the step before are other objects here, from another message
     entering = () if step.decodes_only else batch.entering(output)
-    # The last that may fail: a span that nobody closes would stay for good.
+    # Last of the calls that may fail, so that no span stays open.
     opened = step.open_span(name, "worker")
     step.flow("step")
     for request_id in entering:
@@ -98,8 +98,8 @@ def open_step(name, output):
 
 
 def init_worker(wrapper, *_args, **_kwargs):
-    """The worker's class is found and made."""
-    attach()  # one that begins paused must be there to be switched on
+    """Observes the construction of the worker."""
+    attach()  # a paused process must already have a recorder, so that it can be switched on
     opened = open_span("WorkerWrapperBase.init_worker", cat="worker")
 
     def leave(_result, error):
@@ -110,7 +110,7 @@ def init_worker(wrapper, *_args, **_kwargs):
 
 
 def initialize(wrapper, *_args, **_kwargs):
-    """The model is loaded: from here on there is a runner, also where Ray calls it past the wrapper."""
+    """Observes the point at which the model is loaded. From here on there is a runner, even if Ray calls it directly."""
     observer(wrapper)
     if not is_enabled():
         return None
@@ -118,7 +118,7 @@ def initialize(wrapper, *_args, **_kwargs):
 
 
 def execute(wrapper, *args, **kwargs):
-    """A step reaches the worker."""
+    """Observes a step that reaches the worker."""
     if not is_enabled():
         return None
     known = observer(wrapper)

@@ -6,7 +6,7 @@
     app = FastAPI()
     app.add_middleware(ProfileMiddleware)
 
-Each request is a span `http.request` with its method, path and status, from when the application got it to the end of its answer.
+Each request is a span `http.request` with its method, path and status. It lasts from when the application gets the request until the end of its answer.
 """
 
 from .._hooks.imports import when_imported
@@ -17,7 +17,7 @@ __all__ = ["ProfileMiddleware"]
 
 
 class ProfileMiddleware(HttpSpans):
-    """An ASGI application that wraps another one and records its HTTP requests. Everything else passes through, and so do requests while nothing is recorded.
+    """An ASGI application that wraps another one and records its HTTP requests. Everything else is passed on unchanged, and so are requests while nothing is recorded.
 
     Arguments:
         app: the application.
@@ -29,7 +29,7 @@ class ProfileMiddleware(HttpSpans):
 
     def __init__(self, app):
         super().__init__(app)
-        # With these hooks a request's span shows how long the request waited for the application. Each of them works once, however often it is asked for.
+        # With these hooks, a request's span shows how long the request waited for the application. Registering a hook again has no effect.
         when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)
         when_imported("fastapi.routing", endpoint.hook_routing)
         when_imported("starlette.requests", endpoint.hook_requests)

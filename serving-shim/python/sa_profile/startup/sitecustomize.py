@@ -1,13 +1,13 @@
-"""Has a program record itself that knows nothing of it: Python imports this module at its start, since ``sa-profile run --python`` put its folder first in ``PYTHONPATH``.
+"""Records a program that does not use the package. Python imports this module when it starts, because ``sa-profile run --python`` puts its folder first in ``PYTHONPATH``.
 
-It leaves no trace in ``sys.path``, and imports nothing that the interpreter has not imported by then: a file of the program may have the name of a module of Python.
-The ``sitecustomize`` that would have been imported without it is imported by it. Pythons that are too old for the rest read it too, from 2.7 on.
+It removes its folder from ``sys.path`` and imports nothing that the interpreter has not already imported: a file of the program may have the same name as a standard module.
+It then imports the ``sitecustomize`` that it hides. The whole file must parse on old Pythons, from 2.7 on, although they are not recorded.
 """
 
 import os
 import sys
 
-# The name of the package here. The program may have another version of it, under its own name.
+# Name of the package here. The program may import another version of it under its own name.
 PACKAGE = "sa_profile_startup"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TURN_ON = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL")
@@ -19,19 +19,19 @@ SHORTEST_COLLECTION_NS = 1000000
 
 
 def record():
-    """Begins to record, if the environment asks for it."""
+    """Starts recording if the environment asks for it."""
     if not any(name in os.environ for name in TURN_ON):
         return
     if sys.version_info < (3, 10):
         return warn_once("this Python process is not sampled: expected Python 3.10 or later, found %d.%d" % sys.version_info[:2])
     if "t" in getattr(sys, "abiflags", ""):
-        return  # without the lock the extension, which is made for builds with it, would be misread
+        return  # a free-threaded build has another memory layout than the extension expects
     import atexit
     import gc
 
     native = extension()
     if not native.is_main_interpreter():
-        return  # what it would register would end with this one
+        return  # callbacks registered here would end with this subinterpreter
     os.register_at_fork(
         before=native.before_fork,
         after_in_parent=native.after_fork_in_parent,
@@ -43,7 +43,7 @@ def record():
     native.watch_imports()
     interval_ns = int(interval_ms() * 1e6)
     if interval_ns > 0:
-        native.begin_sampling(interval_ns, program())  # which names the process too, on its own thread
+        native.begin_sampling(interval_ns, program())  # this also names the process, on the sampling thread
     else:
         native.set_process_name(program())
     native.name_coroutines()
@@ -54,11 +54,11 @@ def record():
 
 
 def extension():
-    """The package's extension alone: the package itself would import 70 modules of Python."""
+    """Loads only the package's extension. Importing the package would import 70 modules of the standard library."""
     import _frozen_importlib
     import _frozen_importlib_external
 
-    # Its functions take this name as their module's, and pickle finds them by it. A copy of the package has a name of its own.
+    # Its functions get this name as their module's, and pickle looks them up by it. Other copies of the package have other names.
     name, path = "sa_profile._sa_profile", os.path.join(os.path.dirname(FOLDER), "_sa_profile.abi3.so")
     loader = _frozen_importlib_external.ExtensionFileLoader(name, path)
     spec = _frozen_importlib.ModuleSpec(name, loader, origin=path)
@@ -70,7 +70,7 @@ def extension():
 
 
 def track(native, text):
-    """Has the functions of a comma list wrapped, or told by the interpreter."""
+    """Records calls of the functions in a comma-separated list, with wrappers or sys.monitoring."""
     names = [name for name in map(functions_of, text.split(",")) if name]
     try:
         hook(native, "tracking").watch(names)
@@ -79,7 +79,7 @@ def track(native, text):
 
 
 def show_tasks(native):
-    """Has the lives of asyncio tasks shown, by the same means."""
+    """Records the lifetimes of asyncio tasks."""
     try:
         hook(native, "tasks").watch()
     except Exception as error:
@@ -87,7 +87,7 @@ def show_tasks(native):
 
 
 def hook(native, name):
-    """A module of the package's hooks, without the package itself. That imports nothing of Python."""
+    """Imports a module of the package's hooks without the package itself. The hooks import nothing from the standard library."""
     if PACKAGE not in sys.modules:
         package = sys.modules[PACKAGE] = type(sys)(PACKAGE)
         package.__path__ = [os.path.dirname(FOLDER)]
@@ -96,7 +96,7 @@ def hook(native, name):
 
 
 def functions_of(name):
-    """The patterns of modules and functions that a name has; nothing if it has none."""
+    """Returns the module pattern and the function pattern of a name, or None if it has no such parts."""
     module, _, function = name.strip().partition(":")
     if module and function:
         return module, function
@@ -105,7 +105,7 @@ def functions_of(name):
 
 
 def interval_ms():
-    """How often stacks are sampled; 0 for never."""
+    """Returns the sampling interval in ms, or 0 if stacks are not sampled."""
     text = os.environ.get(INTERVAL) or str(DEFAULT_MS)
     try:
         interval = float(text)
@@ -118,7 +118,7 @@ def interval_ms():
 
 
 def program():
-    """What the process runs, as people call it: a script, a module, or `python`."""
+    """Returns the usual name of the running program: its script, its module, or `python`."""
     word = sys.argv[0] if sys.argv else ""
     if word not in ("", "-c", "-m"):
         return os.path.basename(word)
@@ -126,13 +126,13 @@ def program():
     last = given[-1] if given else ""
     if word == "-m":
         return last.partition("m")[2] if last.startswith("-") else last
-    # What multiprocessing starts for itself: its resource tracker, its fork server.
+    # A helper process of multiprocessing: its resource tracker or fork server.
     words = last.split()
     return words[1] if words[:1] == ["from"] and len(words) > 1 else "python"
 
 
 def warn_once(text):
-    """One line on stderr, which may be closed. Nothing here is said twice."""
+    """Writes one line to stderr, which may be closed. Each message here occurs at most once."""
     try:
         sys.stderr.write("sa_profile: %s\n" % " ".join(text.split()))
     except Exception:
@@ -140,23 +140,23 @@ def warn_once(text):
 
 
 def others():
-    """Imports the `sitecustomize` that comes after this one. Where there is none, it is as if this one had not been there either."""
+    """Imports the next `sitecustomize` on the path. Without one, Python behaves as if this one did not exist either."""
     sys.modules.pop("sitecustomize", None)
     __import__("sitecustomize")
 
 
 def leave():
-    """Takes this folder off the search path."""
+    """Removes this folder from the search path."""
     sys.path[:] = [path for path in sys.path if path != FOLDER]
 
 
 def begin():
-    """What Python imports this module for. No failure reaches the program."""
+    """Runs when Python imports this module. No failure here reaches the program."""
     try:
         leave()
         record()
     except Exception as error:
-        if "subinterpreters" not in str(error):  # its main interpreter is sampled
+        if "subinterpreters" not in str(error):  # a subinterpreter: the main interpreter is sampled
             warn_once("this Python process is not sampled: %s: %s" % (type(error).__name__, error))
     others()
 

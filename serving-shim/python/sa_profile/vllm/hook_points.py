@@ -1,8 +1,8 @@
-"""Which of the plugin's hook points a version of vLLM has, read from its sources: nothing of it is imported or run.
+"""Lists which of the plugin's hook points each version of vLLM has. It only reads the sources, and imports or runs nothing of vLLM.
 
     python -m sa_profile.vllm.hook_points VLLM_0.31 VLLM_0.32 …
 
-Each argument is a wheel of vLLM, or a folder in which `vllm/` lies. Prints a table; exits 1 if a point is missing somewhere, but for the optional ones.
+Each argument is a wheel of vLLM, or a folder that contains `vllm/`. Prints a table. Exits with 1 if a version lacks a required hook point.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 from .._hooks.sources import Sources, table
 from .._vllm import rendering
 
-# (module, class or None for the module itself, attribute): what the plugin wraps, and what it reads.
+# Names that the plugin wraps or reads: (module, class or None for the module itself, attribute).
 POINTS = [
     ("vllm.v1.engine.core", "EngineCore", "add_request"),
     ("vllm.v1.engine.core", "EngineCore", "step"),
@@ -38,7 +38,7 @@ POINTS = [
     ("vllm.v1.utils", None, "record_function_or_nullcontext"),
 ]
 
-# What some versions have and others do not: nothing is said where it is missing.
+# Names that only some versions have. The plugin does not warn if they are missing.
 OPTIONAL = [
     ("vllm.v1.engine.core", "EngineCore", "_initialize_kv_caches"),
     ("vllm.v1.engine.core", "EngineCore", "preprocess_add_request"),
@@ -73,7 +73,7 @@ OPTIONAL = [
     ("vllm.engine.arg_utils", "EngineArgs", "create_engine_config"),
     ("vllm.forward_context", None, "set_forward_context"),
     ("vllm.v1.metrics.stats", "SchedulerStats", "prefix_cache_stats"),
-    # Where older versions have the facts of some of these.
+    # Names that older versions have instead of some of these.
     ("vllm.v1.core.kv_cache_manager", "KVCacheManager", "usage"),
     ("vllm.v1.core.kv_cache_manager", "KVCacheManager", "free"),
     ("vllm.v1.core.sched.output", "CachedRequestData", "resumed_from_preemption"),
@@ -88,7 +88,7 @@ OPTIONAL = [
 
 
 def main(arguments):
-    """Prints the table as Markdown."""
+    """Prints the table as Markdown and returns the exit code."""
     paths = [Path(one) for one in arguments]
     if not paths or not all(path.exists() for path in paths):
         print(__doc__, file=sys.stderr)
