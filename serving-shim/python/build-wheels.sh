@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# build-wheels.sh: wheels for machines with glibc 2.28 or later, on x86-64 and aarch64, whatever this machine is.
+# build-wheels.sh: builds wheels for x86-64 and aarch64 machines with glibc 2.28 or later, on any machine.
 set -euo pipefail
 
 usage() {
   cat << 'TEXT'
 usage: build-wheels.sh [x86_64|aarch64]...
 
-Builds manylinux_2_28 wheels, by default for both architectures, into target/python/wheels, and has auditwheel check that they need no newer glibc and no other library.
-Their checksums are in SHA256SUMS beside them. A wheel is copied to a server and installed there: pip install WHEEL. It needs neither Rust nor a network.
-Needs Rust, Python 3.10 or later with venv, and once a network. For an architecture whose standard library the toolchain lacks, Debian's rustc (tests/aarch64/debian-rustc).
+Builds manylinux_2_28 wheels into target/python/wheels, by default for both architectures. auditwheel checks that they need no newer glibc and no other library.
+SHA256SUMS next to them contains their checksums. Copy a wheel to a server and install it there: pip install WHEEL. That needs neither Rust nor a network.
+Needs Rust and Python 3.10 or later with venv, and a network for the first run. If the toolchain lacks an architecture's standard library, it uses Debian's rustc (tests/aarch64/debian-rustc).
 
-Exit 0: built. 3: a compiler for an architecture cannot be had here. Else: failed.
+Exit 0: built. 3: no compiler is available for an architecture. Else: failed.
 TEXT
 }
 
@@ -34,7 +34,7 @@ setup() {
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements-wheels.txt"
 }
 
-# The rustc of this toolchain if it has the target, else Debian's, whose standard library is for aarch64 too.
+# Uses the toolchain's rustc if it has the target, and otherwise Debian's, which has a standard library for aarch64 too.
 find_rustc() {
   if ls "$(rustc --print target-libdir --target "$1-unknown-linux-gnu")"/libstd-*.rlib > /dev/null 2>&1; then
     return
@@ -47,18 +47,18 @@ find_rustc() {
   export RUSTC=$rust/usr/bin/rustc LD_LIBRARY_PATH=$rust/usr/lib/x86_64-linux-gnu
 }
 
-# build ARCHITECTURE: in a shell of its own, for what it exports.
+# build ARCHITECTURE: runs in a subshell because it exports variables.
 build() (
   find_rustc "$1"
   raw=$work/raw-$1
   rm -rf "$raw"
-  # Another target than that of other builds: what strips here does not make cargo build those anew.
+  # A target name that other builds do not use, so that the strip option here does not make cargo rebuild theirs.
   export CARGO_TARGET_DIR=$target CARGO_PROFILE_DIST_STRIP=debuginfo STRIP=''
   export SA_CARGO_PROFILE=dist SA_CARGO_BUILD=zigbuild CARGO_BUILD_TARGET=$1-unknown-linux-gnu.$glibc
-  export _PYTHON_HOST_PLATFORM=linux-$1 # what the wheel is named after
+  export _PYTHON_HOST_PLATFORM=linux-$1 # part of the wheel's name
   PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$raw" "$here"
   rm -f "$work/wheels"/sa_profile-*"$1".whl
-  # The platform is what the wheel's programs need: the oldest glibc, and no library that is not on every machine.
+  # auditwheel derives the platform from what the wheel's programs need: the oldest glibc, and only libraries that every machine has.
   PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --plat auto --only-plat --wheel-dir "$work/wheels" "$raw"/sa_profile-*.whl
   ls "$work/wheels"/sa_profile-*-"${platform}_$1".whl > /dev/null || {
     echo "build-wheels.sh: expected a wheel for ${platform}_$1, found $(ls "$work/wheels")" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the extension into the source tree: then PYTHONPATH=serving-shim/python finds it. For development; users install with pip.
+# Builds the extension into the source tree, where PYTHONPATH=serving-shim/python finds it. For development only; users install with pip.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target=${CARGO_TARGET_DIR:-../../target}

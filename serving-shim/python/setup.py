@@ -1,9 +1,8 @@
-"""Builds the wheel: what it holds besides Python is made by one ``cargo build``, so that its parts share their dependencies.
+"""Builds the wheel. A single ``cargo build`` creates all of its native files, so that they share their dependencies.
 
-In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``);
-``STRIP``, the program that removes debug information, empty for none; ``SA_CARGO_PROFILE``. Cargo's own variables count too. Profiles are ``source``, the
-default, which takes a third of the time of ``dist`` and leaves the tables out; ``dist``, for the wheels for others; and ``dev``, in which the whole workspace
-is built, as `cargo build` does.
+Environment variables for cross builds: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command to use in place of ``build`` (``zigbuild``); ``STRIP``, the program that
+removes debug information, or empty for none; ``SA_CARGO_PROFILE``. Cargo's own variables apply too. There are three profiles. ``source`` is the default: it builds in a third of
+the time of ``dist`` and leaves the tables out. ``dist`` is for wheels that are given to others. ``dev`` builds the whole workspace, like `cargo build`.
 """
 
 import json
@@ -20,7 +19,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
-from distutils.command.build_scripts import build_scripts  # isort: skip (setuptools brings it)
+from distutils.command.build_scripts import build_scripts  # isort: skip (setuptools provides it)
 
 HERE = Path(__file__).resolve().parent
 EXTENSION = "sa_profile._sa_profile"
@@ -28,7 +27,7 @@ COMMANDS = ["sa-profile", "trace-merge"]
 PACKAGES = ["sa-profile-python", "sa-profile-preload", "sa-profile-capi", "sa-profile", "trace-merge"]
 PROFILE = os.environ.get("SA_CARGO_PROFILE", "source")
 FEATURES = ["--no-default-features"] if PROFILE == "source" else []
-# Where a library lies in the package, and cargo's name of it. Programs are linked with libsa_profile.so and load libsa_profile.so.0; a wheel has no links.
+# Path of each library in the package, and its name in cargo. Programs are linked with libsa_profile.so and load libsa_profile.so.0. A wheel cannot contain links.
 LIBRARIES = {
     "lib/libsa_profile_preload.so": "sa_profile_preload",
     "lib/libsa_profile.so": "sa_profile",
@@ -37,12 +36,12 @@ LIBRARIES = {
 HEADER = "include/sa_profile.h"
 LICENCES = "THIRD-PARTY.txt"
 LICENCE_FILE = re.compile(r"LICEN[CS]E|COPYING|NOTICE|UNLICENSE", re.IGNORECASE)
-# What a source distribution leaves out of the workspace: what builds and tests made.
+# Outputs of builds and tests, which a source distribution leaves out of the workspace.
 MADE = shutil.ignore_patterns("target", "node_modules", "__pycache__", "*.so", "*.pyc", "profile_out", ".pytest_cache", ".venv")
 
 
 def workspace():
-    """The Rust workspace: around this folder in a checkout, inside it in a source distribution."""
+    """Returns the Rust workspace: around this folder in a checkout, inside it in a source distribution."""
     for folder in (HERE / "workspace", HERE.parent.parent):
         if (folder / "Cargo.lock").is_file() and (folder / "serving-shim" / "capi").is_dir():
             return folder
@@ -50,26 +49,26 @@ def workspace():
 
 
 def version():
-    """The version of the Rust packages."""
+    """Returns the version of the Rust packages."""
     manifest = (workspace() / "Cargo.toml").read_text(encoding="utf-8")
     return re.search(r'^\[workspace\.package\]\nversion = "([^"]+)"', manifest, re.MULTILINE)[1]
 
 
 def cargo_build():
-    """Builds everything; returns the files by (kind of target, its name)."""
+    """Builds everything. Returns the files by (kind of target, name of target)."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        raise SystemExit("sa-profile: expected a Python with the interpreter's lock, found a free-threaded one: what its threads share is kept under that lock")
+        raise SystemExit("sa-profile: expected a Python with a GIL, found a free-threaded one: the extension relies on the GIL to protect shared state")
     words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", PROFILE, "--locked", *FEATURES]
     words += ["--message-format=json-render-diagnostics"]
     environment = dict(os.environ)
     if target := environment.pop("CARGO_BUILD_TARGET", None):
         words += ["--target", target]
-    # With features of its own, a part of the workspace would be built again.
+    # With other features, cargo would build a part of the workspace again.
     words += ["--workspace"] if PROFILE == "dev" else [word for package in PACKAGES for word in ("--package", package)]
     left_out = ", without the tables (SA_CARGO_PROFILE=dist has them)" if FEATURES else ""
     print(f"compiling what the package brings besides Python, which takes minutes{left_out}: {' '.join(words)}", file=sys.stderr)
     try:
-        # In the workspace, where cargo finds its own settings.
+        # In the workspace, where cargo finds its own configuration.
         done = subprocess.run(words, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
     except FileNotFoundError:
         raise SystemExit(f"{words[0]}: not found: Rust 1.95 or later is needed to build sa-profile; elsewhere, build-wheels.sh makes wheels that need none") from None
@@ -79,7 +78,7 @@ def cargo_build():
 
 
 def artefacts(messages):
-    """The libraries and programs that cargo's messages name."""
+    """Returns the libraries and programs that cargo's messages name."""
     found = {}
     for message in map(json.loads, filter(lambda line: line.startswith("{"), messages)):
         if message["reason"] != "compiler-artifact":
@@ -93,7 +92,7 @@ def artefacts(messages):
 
 
 def install(source, target):
-    """Copies a file to its place and strips it there: lines of source and names of functions are of no use without the source, and ten times the size."""
+    """Copies a file to its destination and strips it. Symbols and line tables are useless without the source and ten times as large as the rest."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(target.name + ".new")
@@ -108,14 +107,14 @@ def install(source, target):
 
 
 def linked_crates():
-    """The crates of others that are linked into what is built."""
+    """Returns the third-party crates that are linked into the built files."""
     host = re.search(r"^host: (.*)$", subprocess.check_output([os.environ.get("RUSTC", "rustc"), "-vV"], text=True), re.MULTILINE)[1]
     words = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", *FEATURES, "--format-version=1", "--filter-platform", host]
     metadata = json.loads(subprocess.check_output(words, cwd=workspace()))
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found = [id for id, package in packages.items() if package["source"] is None and package["name"] in PACKAGES]
-    for id in found:  # which grows
+    for id in found:  # the list grows in the loop
         for dependency in nodes[id]["deps"]:
             linked = any(kind["kind"] is None for kind in dependency["dep_kinds"])
             if linked and dependency["pkg"] not in found:
@@ -124,7 +123,7 @@ def linked_crates():
 
 
 def third_party():
-    """Their licences: each text once, below the crates that it is of."""
+    """Returns the licences of these crates: each text once, below the names of its crates."""
     crates, texts = [], {}
     for package in linked_crates():
         title = f"{package['name']} {package['version']}"
@@ -141,7 +140,7 @@ def third_party():
 
 
 class BuildRust(build_ext):
-    """Puts the libraries and the header into the package, and the commands where the command for scripts takes them."""
+    """Puts the libraries and the header into the package, and the commands where the command for scripts expects them."""
 
     def run(self):
         built = cargo_build()
@@ -152,7 +151,7 @@ class BuildRust(build_ext):
         (Path(self.get_ext_fullpath(EXTENSION)).parent / LICENCES).write_text(third_party(), encoding="utf-8")
 
     def places(self, built):
-        """Where each file belongs, and which it is."""
+        """Returns the destination and the source of each file."""
         extension = Path(self.get_ext_fullpath(EXTENSION))
         libraries = {extension.parent / place: built["cdylib", name] for place, name in LIBRARIES.items()}
         header = workspace() / "serving-shim" / "capi" / HEADER
@@ -167,7 +166,7 @@ class BuildRust(build_ext):
 
 
 class BuildCommands(build_scripts):
-    """Copies programs where setuptools expects scripts, which it would want to read as text."""
+    """Copies programs to where setuptools expects scripts. The base class would read them as text."""
 
     def run(self):
         rust = self.get_finalized_command("build_ext")
@@ -178,7 +177,7 @@ class BuildCommands(build_scripts):
 
 
 class SourceDistribution(sdist):
-    """Adds the Rust workspace, without which the rest cannot be built."""
+    """Adds the Rust workspace, from which the native files are built."""
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
@@ -193,7 +192,7 @@ class SourceDistribution(sdist):
             if (root / member).resolve() == HERE or member == "serving-shim/python":
                 for name in ("Cargo.toml", "build.rs", "src"):
                     self.copy_into(root / member / name, copy / member / name)
-            elif not (copy / member).exists():  # it may lie in another member
+            elif not (copy / member).exists():  # it may be inside another member
                 self.copy_into(root / member, copy / member)
         self.follow_links(Path(base_dir))
 
@@ -205,14 +204,14 @@ class SourceDistribution(sdist):
             shutil.copy(source, target)
 
     def follow_links(self, folder):
-        """The licence is a link to that of the workspace."""
+        """Replaces links, such as the one to the workspace's licence, by copies of the files."""
         for link in (path for path in folder.iterdir() if path.is_symlink()):
             content = (HERE / link.name).read_bytes()
             link.unlink()
             link.write_bytes(content)
 
 
-# Gone at exit. In a folder that stays, files of an earlier build would get into the wheel, and two builds at a time into each other's.
+# Removed at exit. A permanent folder would let files of an earlier build, or of a parallel one, get into the wheel.
 BUILD = tempfile.TemporaryDirectory(prefix="sa-profile-build-")
 
 setup(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test-aarch64.sh: the tests of the aarch64 wheel that build-wheels.sh made, in qemu's user mode, with Debian's Python for arm64.
+# test-aarch64.sh: runs the tests of the aarch64 wheel that build-wheels.sh built, in qemu's user mode, with Debian's Python for arm64.
 set -euo pipefail
 
 case "${1:-}" in
@@ -17,7 +17,7 @@ work=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/python
 wheel=$(ls "$work"/wheels/sa_profile-*aarch64.whl) || { echo 'test-aarch64.sh: no wheel: build-wheels.sh aarch64' >&2; exit 1; }
 venv=$work/aarch64-venv
 
-# What the tests need is plain Python: the pip of this machine fetches it, that of the other one would take minutes.
+# The tests need only pure Python packages, so this machine's pip can download them. The emulated pip would take minutes.
 fetch() {
   "$work/wheels-venv/bin/pip" download --quiet --disable-pip-version-check --dest "$work/aarch64-packages" \
     pip "$(grep '^pytest==' "$here/requirements-test.txt")"
@@ -30,7 +30,7 @@ setup() {
     --disable-pip-version-check --no-index --find-links "$work/aarch64-packages" pytest "$wheel"
 }
 
-# Tests in which one process asks whether another one lives, by its start time: qemu tells a program a start time of its own making, and a child that of its parent.
+# Tests in which one process uses a start time to check whether another one is alive. qemu makes up a program's own start time, and gives a child that of its parent.
 start_times=(
   dropin/test_processes.py
   'native/test_notebook.py::test_a_program_finds[children_of_a_block_belong_to_it'
@@ -43,9 +43,9 @@ start_times=(
   vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_records_nothing_and_can_be_switched_on
   vllm/test_vllm_plugin.py::test_start_and_stop_profile_switch_a_paused_run
 )
-# It starts Python without the variable by which qemu finds its libraries.
+# It starts Python without the variable that tells qemu where its libraries are.
 namespace=(package/test_visible_text.py::test_the_configuration_turns_no_line_around)
-# A thread of ours begins only where the kernel knows restartable sequences.
+# The sampling thread needs a kernel with restartable sequences.
 sampled=(startup)
 not_in_qemu=("${start_times[@]}" "${namespace[@]}" "${sampled[@]}")
 

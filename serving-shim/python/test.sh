@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test.sh: builds the wheel, installs it into a virtual environment of its own, and tests what is installed.
+# test.sh: builds the wheel, installs it into its own virtual environment, and runs the tests against it.
 set -euo pipefail
 
 usage() {
@@ -7,14 +7,14 @@ usage() {
 usage: test.sh [PYTEST-ARGUMENT...]
 
 Builds the wheel from this checkout, installs it in target/python/venv, compares the stubs with it (stubtest), and runs the tests against it.
-Needs Rust, Python 3.10 or later with venv, and once a network, for pip.
+Needs Rust and Python 3.10 or later with venv. The first run also needs a network, for pip.
 
-  PYTHON    in the environment: the interpreter, by default python3
-  SA_CARGO_PROFILE  in the environment: what is built, by default dist, as wheels for others are
-  WHEEL     in the environment: a wheel to test instead of one built here
-  NOTEBOOK  in the environment: 1 installs the packages for the example of notebooks (400 MB), once
+  PYTHON    environment variable: the interpreter, by default python3
+  SA_CARGO_PROFILE  environment variable: the cargo profile, by default dist, which released wheels are built with
+  WHEEL     environment variable: a wheel to test instead of building one
+  NOTEBOOK  environment variable: 1 installs the packages for the notebook example (400 MB) once
 
-Exit 0: passed. 3: an environment cannot be set up here (not where CI is set: there that is a failure). Else: failed.
+Exit 0: passed. 3: the environment cannot be set up here (if CI is set, that counts as a failure). Else: failed.
 TEXT
 }
 
@@ -46,8 +46,8 @@ setup() {
     unavailable "pip: $(tail -n 1 "$work/setup.log")"
 }
 
-# Packages for the notebook example, installed once and not for each environment. Without them the test of the example is skipped by name.
-# Only the last rename makes the folder visible, so that a killed install leaves nothing half done.
+# Installs the packages for the notebook example once, not for each environment. Without them, the test of that example is skipped by name.
+# The folder becomes visible only with the final rename, so an interrupted install leaves nothing incomplete.
 notebook_packages() {
   local requirements=$here/requirements-notebook.txt tag site folder
   tag=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')
@@ -62,7 +62,7 @@ notebook_packages() {
   echo "$folder" > "$site/notebook-packages.pth"
 }
 
-# With the setuptools of the environment: pip's own, isolated way fetches it each time.
+# Uses the environment's setuptools. pip's default, an isolated build, would download it each time.
 build() {
   rm -rf "$work/wheel"
   local TIMEFORMAT='-- built in %R s, of CPU time %U s and %S s in the kernel'
@@ -70,7 +70,7 @@ build() {
   WHEEL=$(ls "$work"/wheel/sa_profile-*.whl)
 }
 
-# A test of the sources beside it would say nothing of the wheel.
+# The tests would be meaningless if Python imported the sources next to them.
 is_installed() {
   (cd / && "$venv/bin/python" -c 'import sa_profile; print(sa_profile.__file__)') | grep -qF "$venv/"
 }
@@ -82,7 +82,7 @@ notebook_packages
 is_installed || { echo 'test.sh: the package that Python finds is not the installed one' >&2; exit 1; }
 echo "-- $WHEEL in $("$venv/bin/python" --version)"
 cd "$here"
-# Three at once, for they wait most of the time. Those that measure time may fail beside others: what failed runs once more, alone.
+# Three tests at once, because they mostly wait. Tests that measure time may fail under load, so failed tests run again on their own.
 tests() {
   local rc=0
   "$venv/bin/pytest" -n 3 "$@" || rc=$?
