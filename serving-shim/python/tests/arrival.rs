@@ -1,4 +1,4 @@
-//! The parts of the extension that need no interpreter, which tests of the library itself would load: when a request arrived.
+//! The parts of the extension that need no interpreter: estimating when a request arrived. The library itself cannot be loaded by a Rust test.
 #![expect(unsafe_code, reason = "asks the kernel, as the library does")]
 #![allow(dead_code, reason = "the library calls what no test does")]
 

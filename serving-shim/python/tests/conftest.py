@@ -1,4 +1,4 @@
-"""Runs functions of the tests in processes of their own, which record, and gives the tests what was recorded."""
+"""Runs functions of the tests in separate processes that record, and returns what they recorded."""
 
 import inspect
 import json
@@ -12,11 +12,11 @@ import pytest
 FAKES = Path(__file__).parent / "vllm" / "fake"
 
 
-ANNOUNCED = "sa_profile: vLLM plugin: recording to "  # of each server, as its log has it
+ANNOUNCED = "sa_profile: vLLM plugin: recording to "  # written by each server
 
 
 class Recorded:
-    """What a process left: its events, its output. What a server says in any case is `announced`, all else of stderr is a complaint."""
+    """The events and the output of a process. `announced` contains the line that each server writes; all other lines on stderr are unexpected."""
 
     def __init__(self, folder, stdout, stderr):
         self.folder, self.stdout = folder, stdout
@@ -27,32 +27,32 @@ class Recorded:
         self.events = [event for path in self.fragments for event in _events(path)]
 
     def named(self, name, phase=None):
-        """The events of this name, in the order of their times."""
+        """Returns the events of this name, ordered by time."""
         found = [one for one in self.events if one["name"] == name and phase in (None, one["ph"])]
         return sorted(found, key=lambda event: event.get("ts", 0))
 
     def args(self, name):
-        """The args of the events of this name."""
+        """Returns the args of the events of this name."""
         return [event.get("args", {}) for event in self.named(name)]
 
     def one(self, name):
-        """The args of the one event of this name."""
+        """Returns the args of the only event of this name."""
         found = self.args(name)
         assert len(found) == 1, (name, found)
         return found[0]
 
     def flows(self, name="request"):
-        """(phase, id) of the flow events of this name."""
+        """Returns (phase, id) of the flow events of this name."""
         found = [one for one in self.events if one["name"] == name and one["ph"] in "stf"]
         return [(one["ph"], one["id2"]["global"]) for one in sorted(found, key=lambda event: event["ts"])]
 
     def merge(self):
-        """Takes the events of the merged trace instead: after a kill the last ones are in the ring."""
+        """Loads the events of the merged trace instead. After a kill, the last ones are only in the ring."""
         subprocess.run([Path(sys.executable).with_name("trace-merge"), self.folder], check=True, capture_output=True)
         self.events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
 
     def unfinished(self):
-        """The args of the merged trace's spans in which a process was killed, by name."""
+        """Returns the args of spans that a kill left unfinished in the merged trace, by name."""
         begun = {one["name"]: dict(one["args"]) for one in self.events if one["ph"] == "B"}
         assert all(args.pop("unfinished") for args in begun.values())
         return begun
@@ -66,13 +66,13 @@ class Recorded:
 
 
 class Process:
-    """Starts processes in an empty folder, without any variable of ours but those given."""
+    """Starts processes in an empty folder, with only the given SA_PROFILE_ variables."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def environment(self, variables):
-        """The variables of a process; `None` removes one."""
+        """Returns the environment of a process. The value `None` removes a variable."""
         ours = ("SA_PROFILE_", "LD_PRELOAD", "ASCEND_", "VLLM_", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
@@ -80,7 +80,7 @@ class Process:
         return {name: value for name, value in every.items() if value is not None}
 
     def run(self, *words, expected=0, **variables):
-        """Runs a command to its end; returns what it printed to stdout and to stderr."""
+        """Runs a command to its end, and returns its stdout and stderr."""
         environment = self.environment(variables)
         done = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == expected, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -101,7 +101,7 @@ def _events(path):
 
 @pytest.fixture
 def record(tmp_path):
-    """record(function, *arguments, **more): calls a function of a test module in a process that records into a folder of its own.
+    """Returns record(function, *arguments, **more), which calls a function of a test module in a process that records into its own folder.
 
     Keywords in capitals are environment variables of that process, and `None` removes a variable. The others are passed to the function.
     """
@@ -114,7 +114,7 @@ def record(tmp_path):
         variables = {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)} | variables
         module = function.__module__.rpartition(".")[2]
         program = f"import {module} as module; module.{function.__name__}(*{arguments!r}, **{keywords!r})"
-        # Elsewhere: the sources in the current folder would come before the installed package.
+        # In another folder, because sources in the current folder would take precedence over the installed package.
         stdout, stderr = Process(tmp_path).run(sys.executable, "-c", program, expected=code, **variables)
         return Recorded(folder, stdout, stderr)
 

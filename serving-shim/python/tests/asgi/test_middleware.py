@@ -1,4 +1,4 @@
-"""The middleware around applications of Starlette and FastAPI that uvicorn serves, asked over sockets."""
+"""The middleware around applications of Starlette and FastAPI, served by uvicorn and called over sockets."""
 
 import asyncio
 import http.client
@@ -42,7 +42,7 @@ def application():
 
 
 class Served:
-    """The application on a port of its own, in a thread."""
+    """The application on its own port, in a thread."""
 
     def __init__(self, app):
         import uvicorn
@@ -61,7 +61,7 @@ class Served:
         self.thread.join()
 
     def ask(self, path, body=None):
-        """The status and the text of an answer."""
+        """Returns the status and the text of an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         connection.request("POST" if body else "GET", path, body, {"content-type": "application/json"})
         answer = connection.getresponse()
@@ -99,7 +99,7 @@ def test_each_request_is_a_span_with_its_answer(record, inside):
     assert streamed["waited_us"] > 0 and 0 <= streamed["uncertainty_us"] < 20_000
     request, chunk = (trace.named(name)[-1] for name in ("http.request", "http.first_chunk"))
     assert streamed["waited_us"] < chunk["args"]["elapsed_us"] < chunk["ts"] - request["ts"] + streamed["waited_us"] + 100
-    assert len(trace.named("http.first_chunk")) == 5 - inside  # the page of a failure is sent around it
+    assert len(trace.named("http.first_chunk")) == 5 - inside  # the error page bypasses a middleware inside
     assert trace.named("http.read") and trace.stderr == ""
 
 
@@ -108,7 +108,7 @@ def answers_of_fastapi(in_child_tasks):
     from starlette.requests import Request
 
     app = FastAPI()
-    if in_child_tasks:  # which starlette's BaseHTTPMiddleware makes
+    if in_child_tasks:  # starlette's BaseHTTPMiddleware creates them
 
         @app.middleware("http")
         async def pass_on(request, call_next):
@@ -151,7 +151,7 @@ def twice():
 
 
 def test_a_request_has_one_span_however_often_it_is_wrapped_and_by_default_no_function_that_it_passes_is_wrapped(record):
-    """A span in a coroutine costs a request some microseconds."""
+    """A span in a coroutine would cost a request some microseconds."""
     trace = record(twice)
     assert trace.one("http.request")["status"] == 200 and trace.stdout == "False\n"
 

@@ -1,4 +1,4 @@
-"""Each test finds a process in which nothing was profiled, and none of the variables that ask for it."""
+"""Runs each test in a process in which nothing was profiled, without variables that ask for recording."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from ..conftest import Process
 
 
 def lines(path):
-    """A fragment as a plain reader takes it: every line is an object. The format's own records are left out."""
+    """Returns the records of a fragment for a reader that expects an object on every line, without the format's own records."""
     records = [json.loads(line) for line in Path(path).read_text().splitlines()]
     return [record for record in records if not (record["ph"] == "M" and record["name"].startswith("sa_"))]
 
@@ -23,7 +23,7 @@ def named(records, name):
 
 
 def names(records):
-    """The names of events; of metadata also what it says."""
+    """Returns the names of events, and for metadata also the recorded name."""
     return [(record["name"], record["args"]["name"]) if record["ph"] == "M" else record["name"] for record in records]
 
 
@@ -32,7 +32,7 @@ def events(trace_file):
 
 
 def forget():
-    """Takes the process back to where nothing was profiled."""
+    """Resets the process to the state in which nothing was profiled."""
     if recorder._profiler is not None:
         recorder._profiler.close()
     recorder._profiler = recorder._profiler_pid = recorder._configured = None
@@ -55,7 +55,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def program(tmp_path):
-    """Runs a script in a process of its own, which finds packages in these folders too; gives what it printed."""
+    """Returns a function that runs a script in a separate process, which finds packages in these folders too, and returns its output."""
 
     def run(script, *, path=(), **variables):
         (tmp_path / "program.py").write_text(textwrap.dedent(script))

@@ -1,4 +1,4 @@
-"""The functions for call sites: which recorder they ask, what they take, and by which names they are found."""
+"""The functions for call sites: which recorder they use, their parameters, and the names by which they are found."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from .conftest import events
 
 
 def recorded(config):
-    """The names of what was recorded, in order."""
+    """Returns the names of the recorded events, in order."""
     merge_profile()
     return [event["name"] for event in events(config.trace_file) if event["ph"] in "Xi"]
 

@@ -62,7 +62,7 @@ def test_args_are_read_when_the_span_ends_and_an_exception_passes(recorder):
 
 
 def test_keys_that_were_seen_before(recorder):
-    """Text of a key is kept by its object: at any place among the others, of any length, and as long as it is that key."""
+    """Encoded keys are cached by their object, at any position among the args and with any length, as long as the object exists."""
     odd = ['a"b', "a\\", "", "é", "x" * 29, "y" * 30, "z" * 31, "w" * 300, "cat", "level", "name"]
     many = [f"key-{number}" for number in range(600)]
     found = []

@@ -1,4 +1,4 @@
-"""The merge against the simplest there is, and what goes on beside it."""
+"""Compares the merge with the simplest possible one, and checks that other threads run meanwhile."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from .conftest import events
 
 
 def naive(folder):
-    """Every line that is a JSON object, in the order of the files' names."""
+    """Returns every line that is a JSON object, in the order of the file names."""
     objects = []
     for path in sorted(folder.glob("trace.*.jsonl")):
         for line in path.read_bytes().split(b"\n"):

@@ -1,4 +1,4 @@
-"""The package in place of another one: as a link, as a copy, and as a package that passes on. In each way by the names the other one has."""
+"""The package in place of another one: as a link, as a copy, and as a package that forwards to it. It is always used by the other package's names."""
 
 import ast
 import shutil
@@ -116,7 +116,7 @@ def test_monkeypatching_reaches_the_functions(program, tmp_path, way):
 
 
 def test_one_recorder_under_two_names(program, tmp_path, way):
-    """A copy has a library of its own, and yet the process has one recorder, one fragment and each thread one row."""
+    """A copy loads its own library. Still, the process has one recorder and one fragment, and each thread one track."""
     program(
         """
         import json, threading

@@ -1,4 +1,4 @@
-"""A new run finds its place ready: what was there is put aside, and nothing else is touched."""
+"""A new run prepares its directory: existing fragments move to `previous/`, and nothing else is touched."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def test_fragments_alone_are_put_aside_and_a_name_that_is_taken_is_passed_over(c
 
 @pytest.fixture
 def fragment(config):
-    """One of an earlier run."""
+    """Returns a fragment of an earlier run."""
     config.fragments_dir.mkdir(parents=True)
     fragment = config.fragments_dir / "trace.1.jsonl"
     fragment.write_text("{}\n")

@@ -1,4 +1,4 @@
-"""Forks, workers and restarts: every process is in the trace once, whatever way it was made and ended."""
+"""Forks, workers and restarts: every process is in the trace once, no matter how it started and ended."""
 
 from .conftest import events
 
@@ -49,7 +49,7 @@ def test_values_hold_for_forked_children(program, tmp_path):
 
 
 def test_a_forked_child_joins_the_run_that_the_api_process_began(program, tmp_path):
-    """As serving does it: the worker only asks for the configuration, and its forked chip process gets commands on a thread."""
+    """This is how serving does it: the worker only asks for the configuration, and its forked chip process gets commands on a thread."""
     program(
         """
         import json, multiprocessing, os, socket, threading
@@ -128,7 +128,7 @@ def test_a_forked_child_joins_the_run_that_the_api_process_began(program, tmp_pa
 
 
 def test_a_fork_of_the_api_process_does_not_clean_its_run(program, tmp_path):
-    """The parent of a raw fork may be the process that begins runs; the child never is."""
+    """The parent of a raw fork may be the process that begins runs. The child never is."""
     program(
         """
         import os

@@ -1,4 +1,4 @@
-"""Recorders and the one of the process: their life, their names, their files."""
+"""Recorders, and the process's own recorder: their lifecycle, their names, their files."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Observers around functions. The tests of the vLLM plugin show what they see, and how a failing one is reported."""
+"""Observers around functions. The tests of the vLLM plugin cover how a failing observer is reported."""
 
 import pytest
 
@@ -18,7 +18,7 @@ class Thing:
 
 @pytest.fixture
 def thing():
-    """A class of its own for each test."""
+    """Returns a new class for each test."""
     return type("Copy", (Thing,), {})
 
 

@@ -1,4 +1,4 @@
-"""Compilations of torch as spans, on a stand-in for its callbacks."""
+"""Compilations by torch as spans, with a stand-in for its callbacks."""
 
 import enum
 import time
@@ -32,7 +32,7 @@ def compiled():
     handler.compile(ARGS)  # before the run has begun
     print(module.compile("source"))
     handler.compile(ARGS)
-    handler.compile()  # an older torch says nothing of it
+    handler.compile()  # an older torch passes no arguments
     compilation.now_ns = lambda: 1 // 0
     handler.compile(ARGS)
     compilation.hook(types.SimpleNamespace())

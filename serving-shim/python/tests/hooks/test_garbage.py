@@ -9,7 +9,7 @@ from sa_profile._hooks import garbage
 
 
 class Slow:
-    """Garbage that takes its time to go."""
+    """Garbage that takes long to be collected."""
 
     def __init__(self):
         self.itself = self
@@ -21,13 +21,13 @@ class Slow:
 def collect():
     gc.disable()
     gc.collect()
-    gc.freeze()  # nothing but ours is looked at
+    gc.freeze()  # so that only objects of this test are examined
     garbage.watch()
     garbage.watch()
 
     async def task():
         with sa_profile.span("work"):
-            gc.collect(0)  # nothing to do: too short to be told
+            gc.collect(0)  # nothing to collect: too short to be recorded
             for _ in range(3):
                 Slow()
             gc.collect()
@@ -46,7 +46,7 @@ def test_a_long_collection_is_a_span_of_the_thread_that_it_stops(record):
 
 
 def collect_everywhere():
-    """A collection may come wherever Python takes memory, also within calls of ours."""
+    """Runs collections during as many allocations as possible, including those of our own calls."""
     garbage.SHORTEST_NS = 0
     garbage.watch()
     gc.set_threshold(1, 1, 1)
@@ -75,6 +75,6 @@ def collect_only():
 
 
 def test_a_collection_is_not_the_first_event(record):
-    """It would make any process that loads vLLM the run's main one."""
+    """Otherwise any process that loads vLLM could become the run's main one."""
     assert not record(collect_only).folder.exists()
     assert record(collect_only, SA_PROFILE_START="paused").named("gc.collect") == []

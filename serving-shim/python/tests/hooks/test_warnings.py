@@ -1,4 +1,4 @@
-"""What hooks say on stderr."""
+"""Messages of hooks on stderr."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One request and its answer."""
+"""A request and its answer."""
 
 import asyncio
 import builtins
@@ -16,7 +16,7 @@ from sa_profile._sa_profile import message_begin
 
 
 class Protocol:
-    """The protocol of a connection: it has a scope once a request has begun."""
+    """The protocol of a connection. It has a scope once a request has begun."""
 
     def __init__(self, transport):
         self.transport = transport
@@ -28,7 +28,7 @@ def transport(connection):
 
 def requests_of_odd_connections():
     sa_profile.instant("begun")
-    no_tcp = SimpleNamespace(fileno=lambda: -1)  # it cannot say when its data came
+    no_tcp = SimpleNamespace(fileno=lambda: -1)  # the time of its data is unknown
     for one in (None, transport(None), transport(no_tcp), object()):
         protocol, before = Protocol(one), time.monotonic_ns()
         leave = message_begin(protocol)
@@ -52,7 +52,7 @@ def test_nobody_asks_when_a_request_arrived_while_nothing_is_recorded(record):
 
 
 def run(app, scope, receive=None):
-    """Has the application answer a request, and returns what it sent."""
+    """Makes the application answer a request, and returns what it sent."""
     sa_profile.instant("begun")
 
     sent = []
@@ -85,7 +85,7 @@ def test_the_next_request_of_a_connection_knows_when_the_answer_ended(record):
 
 
 def failed_exchanges():
-    for status, method in ((500, "POST"), (404, "POST"), (503, "GET")):  # /health, once the engine is dead
+    for status, method in ((500, "POST"), (404, "POST"), (503, "GET")):  # the last is /health after the engine has died
 
         async def app(_scope, _receive, send, status=status):
             await send({"type": "http.response.start", "status": status})
@@ -95,14 +95,14 @@ def failed_exchanges():
 
 
 def test_issue_47_a_request_that_the_server_failed_is_one_though_no_engine_got_it(record):
-    """The report counts what has an id."""
+    """The report counts requests by their ids."""
     trace = record(failed_exchanges)
     found = [(one["status"], one.get("reason"), one.get("request_id")) for one in trace.args("http.request")]
     assert found == [(500, "error", f"http-{int(trace.stdout)}-1"), (404, None, None), (503, "error", None)]
 
 
 def odd_messages():
-    """An application that keeps to no rules: what it sends goes out all the same."""
+    """Runs an application that follows no rules. Its messages are sent anyway."""
 
     async def app(_scope, _receive, send):
         await send({})
@@ -151,7 +151,7 @@ def test_a_refusal_is_read_whatever_type_its_parts_have_and_not_to_any_length(re
 
 
 def kept_in_the_scope():
-    """A request object that the application keeps in its scope holds its `send`."""
+    """Lets the application store an object in the scope that refers to its `send`, which forms a cycle."""
 
     found = []
 

@@ -39,7 +39,7 @@ def test_a_stall_while_requests_are_under_way_is_a_span(record):
 
 
 def is_end_of(cause, stall):
-    """Returns whether a span ends within a stall."""
+    """Returns true if a span ends within a stall."""
     return stall["ts"] < cause["ts"] + cause["dur"] <= stall["ts"] + stall["dur"]
 
 

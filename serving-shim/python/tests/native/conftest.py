@@ -1,4 +1,4 @@
-"""Programs that record, each in a process of its own, and what the merge makes of it."""
+"""Programs that record, each in a separate process, and the merged trace."""
 
 import json
 import textwrap
@@ -17,7 +17,7 @@ class Program:
         self.process = Process(directory.parent)
 
     def run(self, script, arguments=(), **more):
-        """Runs it, with the package imported, to its end; returns what it printed."""
+        """Runs a script that has imported the package, and returns its output."""
         (self.directory.parent / "program.py").write_text("import sa_profile\n" + textwrap.dedent(script))
         return self.process.python("program.py", *arguments, **{"SA_PROFILE_DIR": str(self.directory)} | more)
 

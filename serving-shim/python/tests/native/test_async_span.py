@@ -1,4 +1,4 @@
-"""Async spans and requests: begun in one place, ended in another."""
+"""Async spans and requests, which begin in one place and end in another."""
 
 
 def test_a_span_ends_in_another_thread(program):

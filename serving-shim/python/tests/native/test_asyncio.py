@@ -1,4 +1,4 @@
-"""Spans held over awaits: on the lane of their task, nested there, named after it."""
+"""Spans held over awaits: they are on the lane of their task, nest there, and the track has the task's name."""
 
 import sys
 
@@ -170,7 +170,7 @@ def test_a_task_that_goes_amid_other_code_ends_its_own_spans(program, where):
             try:
                 with SHARED:
                     try:
-                        await asyncio.Event().wait()  # of which nobody else knows
+                        await asyncio.Event().wait()  # nothing else refers to this event
                     finally:
                         SHARED.arg(of="dropped")
             finally:

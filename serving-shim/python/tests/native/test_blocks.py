@@ -1,8 +1,8 @@
-"""What a `with` block finds of a recorded span, and what is left behind by one."""
+"""Blocks of recorded spans leave no references and no exceptions behind."""
 
 
 def test_blocks_leave_nothing_in_a_task_and_no_error_behind(program):
-    # Nothing else is called that would give back what a call dropped.
+    # Makes no other calls, which might free objects that a call has leaked.
     trace = program.record(
         """
         import asyncio
@@ -73,7 +73,7 @@ def test_finalisers_record_while_the_interpreter_ends(program):
         STEP = sa_profile.span("step")
 
         class Last:
-            # What the module has may be gone by then.
+            # Globals of the module may already be gone by then.
             def __del__(self, instant=sa_profile.instant, step=STEP):
                 for _ in range(5000):
                     instant("late")
@@ -81,7 +81,7 @@ def test_finalisers_record_while_the_interpreter_ends(program):
                         pass
 
         import builtins
-        builtins.kept = Last()  # goes after all modules
+        builtins.kept = Last()  # freed after all modules
         sa_profile.instant("first")
         """
     )

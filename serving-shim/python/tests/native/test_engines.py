@@ -1,4 +1,4 @@
-"""The file in docs/engines.md, run with stand-ins for the classes of SGLang that it wraps."""
+"""Runs the file in docs/engines.md with stand-ins for the SGLang classes that it wraps."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ids of requests, flows and lanes: texts, ints and UUIDs; and numbers that do not fit, whose error names the argument."""
+"""Ids of requests, flows and lanes may be str, int or UUID objects. Errors about numbers that do not fit name the argument."""
 
 import uuid
 
@@ -30,7 +30,7 @@ def test_ids_may_be_texts_ints_and_uuids(program):
     assert told["args"] == {"request_id": one, "ids": [one, 3]}
     arrows = sorted((event["name"], event["ph"]) for event in trace.events if event["ph"] in "sf")
     drawn = [(f"flow-{n}", ph) for n in range(3) for ph in "fs"]
-    # An id that is a text is also that of the request: the merge leads from its span to the flow.
+    # A request with the same text as id gets a flow too: the merge links its span to that flow.
     assert arrows == [*drawn, *[("request", ph) for ph in "ffss"]]
 
 
@@ -39,7 +39,7 @@ def test_ids_that_mean_the_same(program):
         """
         import uuid
 
-        class Number:  # as those of numpy
+        class Number:  # like numpy's integers
             def __index__(self):
                 return 7
 

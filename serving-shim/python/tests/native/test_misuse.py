@@ -1,4 +1,4 @@
-"""Calls that nothing can be done with: said once, and never an error."""
+"""Misused calls: reported once, and never an error."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ def count_texts():
 
 
 def counted(recorded):
-    """Returns the number of values that were left out of counters, by the loss records of the merged trace."""
+    """Returns the number of values that were left out of counters, according to the loss records of the merged trace."""
     recorded.merge()
     losses = recorded.args("sa_loss")
     assert all(loss["cause"] == "bad_series" for loss in losses)

@@ -1,4 +1,4 @@
-"""Recording that a program begins and ends itself, and the report of a merge."""
+"""Recordings that a program starts and stops itself, and the report of a merge."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from sa_profile import compat
 
 
 def ours():
-    """The variables of ours that are set."""
+    """Returns the SA_PROFILE_ variables."""
     return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
 
 
@@ -136,7 +136,7 @@ def ask_in_a_bad_place():
     assert sa_profile.is_enabled() and sa_profile.is_enabled("e2e"), "the place can be made"
     Path("file").touch()
     for name in ours().keys() & {"SA_PROFILE_DIR", "SA_PROFILE_OUTPUT"}:
-        os.environ[name] = "file/another.json"  # each place is looked at
+        os.environ[name] = "file/another.json"  # each directory is checked
     for _ in range(2):
         assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
         sa_profile.instant("refused")
@@ -216,7 +216,7 @@ def blocks_that_end_in_any_order_leave_the_environment_as_it_was():
 
 
 def a_script_whose_name_is_no_text_is_recorded():
-    sys.argv[0] = "\udce9serve.py"  # as Python has a byte that is no UTF-8
+    sys.argv[0] = "\udce9serve.py"  # Python's text for a byte that is not UTF-8
     with sa_profile.recording("trace.json") as recorded:
         compat.profile_instant("here")
     assert recorded.report.members["events_by_phase"]["i"] == 1
@@ -236,5 +236,5 @@ def a_script_whose_name_is_no_text_is_recorded():
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_program_finds(record, program, variables):
-    """Each of these programs checks by itself what its name says."""
+    """Each of these programs checks what its name says."""
     assert record(program, **{"SA_PROFILE_DIR": None, **variables}).stderr == ""

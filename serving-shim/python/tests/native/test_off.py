@@ -1,4 +1,4 @@
-"""Spans while nothing is recorded, and spans during which recording is switched on or off."""
+"""Spans while nothing is recorded, and spans that recording starts or stops in."""
 
 import asyncio
 import contextlib

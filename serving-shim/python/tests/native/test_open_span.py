@@ -1,4 +1,4 @@
-"""Spans that end before all is told of them."""
+"""Spans that end before all of their args are known."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ def test_what_is_gathered_after_the_call_is_no_part_of_it(record):
 
 
 def closed_from_elsewhere():
-    """As an async generator that somebody else closes."""
+    """Closes a span in another task, as happens for an async generator."""
 
     async def main():
         opened = []

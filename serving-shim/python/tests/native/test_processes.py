@@ -1,4 +1,4 @@
-"""Forks, spawns and pools: nothing lost, nothing twice, no hang, whatever way a child ends."""
+"""Forks, spawns and pools: nothing is lost, recorded twice, or hangs, no matter how a child ends."""
 
 import os
 import shutil

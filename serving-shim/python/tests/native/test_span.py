@@ -124,7 +124,7 @@ def test_cuts_are_counted_once_each(program):
                 pass
         loop = []
         loop += [loop] * 1024
-        for value in (loop, [list(range(1000))] * 1000):  # which multiply
+        for value in (loop, [list(range(1000))] * 1000):  # both contain very many elements
             with sa_profile.span("cut", value=value, after=1):
                 pass
         sa_profile.duration("cut", dur_ns=1, text="y" * 20_000, list=[1])

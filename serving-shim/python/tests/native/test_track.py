@@ -1,4 +1,4 @@
-"""``@track``: every kind of function, and what passes through it."""
+"""``@track``: every kind of function, and values and exceptions that pass through it."""
 
 import asyncio
 
@@ -56,7 +56,7 @@ def test_every_kind_of_function(program):
     assert [event["args"] for event in trace.instants("stream.item")] == [{"index": n} for n in range(3)]
     for name in ("items", "stream"):
         span = trace.span(name)
-        assert trace.row_name(span) == "stream (async)"  # the second to take the lane
+        assert trace.row_name(span) == "stream (async)"  # the second generator used this lane last
         assert {(event["pid"], event["tid"]) for event in trace.instants(f"{name}.item")} == {(span["pid"], span["tid"])}
     assert trace.overlaps() == []
 

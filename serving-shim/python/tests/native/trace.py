@@ -1,4 +1,4 @@
-"""A merged trace as tests look at it."""
+"""A merged trace, with methods for tests."""
 
 from collections import defaultdict
 
@@ -33,7 +33,7 @@ class Trace:
         return dict(counts)
 
     def rows(self):
-        """The spans of each row, in the order of their beginning."""
+        """Returns the spans of each track, ordered by their start."""
         rows = defaultdict(list)
         for span in self.spans():
             rows[span["pid"], span["tid"]].append(span)
@@ -50,7 +50,7 @@ class Trace:
         return names[-1] if names else None
 
     def overlaps(self):
-        """Pairs of spans on one row that overlap and do not nest: a viewer drops one of them."""
+        """Returns pairs of spans on one track that overlap without nesting. A viewer would drop one of them."""
         found = []
         for spans in self.rows().values():
             open_ = []

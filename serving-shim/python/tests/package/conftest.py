@@ -1,4 +1,4 @@
-"""The installed package as it lies on the disk, and processes that use it."""
+"""The installed package on disk, and processes that use it."""
 
 from importlib import metadata
 from pathlib import Path
@@ -11,7 +11,7 @@ SOURCES = Path(__file__).parents[2]
 
 
 class Installed:
-    """What pip installed."""
+    """The files that pip installed."""
 
     def __init__(self):
         self.distribution = metadata.distribution("sa-profile")
@@ -21,7 +21,7 @@ class Installed:
         return next(path for file, path in self.files.items() if file.endswith(f".dist-info/{name}")).read_text()
 
     def programs(self):
-        """Files that are machine code, by their names."""
+        """Returns the files with machine code, by name."""
         return {path.name: path for path in self.files.values() if path.read_bytes()[:4] == b"\x7fELF"}
 
 

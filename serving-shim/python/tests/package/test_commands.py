@@ -1,4 +1,4 @@
-"""The commands that the wheel brings, and the preload library beside ``LD_PRELOAD``."""
+"""The commands in the wheel, and the preload library next to another one."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def test_doctor_finds_the_parts_of_the_package(process):
 
 
 def test_the_preload_library_beside_another_one(process, tmp_path):
-    """Two more recorders in the process: the trace shows one process, and each event once."""
+    """Two more recorders are in the process, but the trace shows one process, and each event once."""
     libraries = f"{sa_profile.preload_path()}:{sa_profile.library_path()}"
     stdout = process.python("-c", PROGRAM, LD_PRELOAD=libraries, SA_PROFILE_DIR="out")
     assert sorted(stdout.splitlines()) == sorted(libraries.split(":"))

@@ -1,4 +1,4 @@
-"""The paths that the package tells, used as a program would."""
+"""The paths that the package returns, used like a program would."""
 
 import ctypes
 import shutil

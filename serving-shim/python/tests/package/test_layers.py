@@ -1,4 +1,4 @@
-"""The folders of the package are layers: a lower one imports no higher one, and imports run in no circle. Imports within functions count too."""
+"""Checks that the package's folders are layers: no layer imports a higher one, and imports form no cycle. Imports inside functions count too."""
 
 import ast
 import graphlib
@@ -8,12 +8,12 @@ from pathlib import Path
 import sa_profile
 
 PACKAGE = Path(sa_profile.__file__).parent
-# From the lowest to the highest; those in one row import nothing of each other. The lowest are the modules beside the folders.
+# From the lowest to the highest. Folders in one set do not import each other. The empty name means the modules outside the folders.
 LAYERS = [{""}, {"_hooks"}, {"_http"}, {"_vllm", "asgi", "startup"}, {"vllm"}]
 RANKS = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
-EXTENSION = ("_sa_profile",)  # which imports nothing of the package
+EXTENSION = ("_sa_profile",)  # it imports nothing of the package
 PATHS = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]
-# Modules as paths of names: `()` is the package itself, `("_hooks", "chain")` a module in it.
+# Path of each module by its name's parts: `()` is the package itself, `("_hooks", "chain")` a module in it.
 FILES = {(path.parent if path.name == "__init__" else path).parts: PACKAGE / f"{path}.py" for path in PATHS}
 
 

@@ -1,4 +1,4 @@
-"""``python -m sa_profile`` says what a process started in its place would do, and leaves no trace of itself."""
+"""``python -m sa_profile`` describes what a process started in its place would do, and creates no files."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ RECORDS = "import sa_profile, sys\nwith sa_profile.span('x'): print(sa_profile.r
 
 @pytest.fixture
 def rows(process, tmp_path):
-    """Runs it; returns what it said by name, and checks that no file was made."""
+    """Returns a function that runs it, checks that it creates no file, and returns what it printed, by name."""
 
     def run(module="sa_profile", **variables):
         before = sorted(tmp_path.rglob("*"))
@@ -26,8 +26,8 @@ def rows(process, tmp_path):
 
 @pytest.fixture
 def live_run(process, tmp_path):
-    """A main process that records; gives its run and pid."""
-    environment = process.environment({"SA_PROFILE_DIR": "out", "SA_PROFILE_THREADS": "1"})  # it waits, and obeys all the same
+    """Starts a main process that records, and yields its run and pid."""
+    environment = process.environment({"SA_PROFILE_DIR": "out", "SA_PROFILE_THREADS": "1"})  # the thread obeys `sa-profile stop` although the program waits
     words = [sys.executable, "-c", RECORDS]
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as main:
         yield main.stdout.readline().strip(), main.pid
@@ -45,7 +45,7 @@ def test_it_says_what_the_variables_mean(rows, tmp_path):
     assert found["disk"].startswith("64 MiB") and found["disk"].endswith("first")
     assert 'unknown level "none"' in found["warning"]
     assert found["SA_PROFILE_MAX_MB"] == "'64'"
-    assert "SA_PROFILE_RUN" not in found  # which the package has set
+    assert "SA_PROFILE_RUN" not in found  # the package has set it
 
 
 def test_the_older_variable_names_a_trace(rows, tmp_path):

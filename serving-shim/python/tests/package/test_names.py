@@ -1,4 +1,4 @@
-"""The names of the package: one API to find, with words for each of it; those of the drop-in beside it."""
+"""The names of the package: its API, documented, and the drop-in's names in addition."""
 
 import inspect
 import pkgutil
@@ -13,7 +13,7 @@ import sa_profile
 from sa_profile import compat
 
 DROP_IN = sorted(set(compat.__all__) - {"is_enabled"})
-# `env`, `merge` and `recorder` are the drop-in's: pypto-serving imports them by these names.
+# `env`, `merge` and `recorder` belong to the drop-in: pypto-serving imports them by these names.
 PUBLIC_MODULES = {"asgi", "compat", "env", "merge", "recorder", "vllm", "vllm.hook_points"}
 
 
@@ -61,7 +61,7 @@ def test_each_has_words(name):
         assert re.search(rf"\b{parameter.name}\b", doc), f"{name}: {parameter.name} is not in its docstring"
 
 
-# What others return is shown where they are.
+# Examples for the left-out classes are in the functions that return them.
 EXAMPLES = sorted({name for name in sa_profile.__all__ if callable(getattr(sa_profile, name))} - {"Launch", "MergeReport", "Tables"})
 
 

@@ -1,4 +1,4 @@
-"""What the README and docs/python.md show works."""
+"""The examples in the README and docs/python.md work."""
 
 import json
 import re

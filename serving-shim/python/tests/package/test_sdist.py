@@ -1,4 +1,4 @@
-"""The source distribution holds what the wheel is built from."""
+"""The source distribution contains everything that the wheel is built from."""
 
 import json
 import shutil

@@ -16,7 +16,7 @@ import sa_profile
 from .test_readme import PAGE, examples_of_the_page
 
 INTERPRETER = sys.executable  # tests change the value
-# Writes its arguments into a file, and two tables, tables that are not whole, and a folder that is no table.
+# Writes its arguments to a file, two tables, incomplete tables, and a folder that is not a table.
 FAKE = """#!{python}
 import json, sys
 from pathlib import Path
@@ -45,7 +45,7 @@ class Command:
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
-    """The folder for temporary files. It is empty."""
+    """Returns the folder for temporary files, which is empty."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
@@ -54,7 +54,7 @@ def temporary(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(tmp_path, temporary, monkeypatch):
-    """The only `sa-profile` that can be found: next to the interpreter."""
+    """Returns the only `sa-profile` that can be found, next to the interpreter."""
     found = Command(tmp_path / "bin")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
@@ -170,7 +170,7 @@ def test_importing_the_package_imports_nothing_that_only_tables_need(process):
     assert process.python("-c", program).strip() == ""
 
 
-# Two requests: one is answered after its second token, the other after its first.
+# Two requests: one ends after its second token, the other after its first.
 RECORDING = """
 import sa_profile
 with sa_profile.recording("profile_out"):
@@ -192,7 +192,7 @@ assert "step" in slices.select("name").collect()["name"].to_list()
 for name, path in tables.items():
     frame, scanned = pandas.read_parquet(path), polars.scan_parquet(path).collect()
     assert list(frame.columns) == scanned.columns and len(frame) == len(scanned), name
-# Nothing but the path refers to the folder here.
+# Only the path refers to the folder here.
 assert pandas.read_parquet(sa_profile.tables("profile_out")["request"])["ttft_us"].mean() == requests["ttft_us"].mean()
 sa_profile.start("live")
 sa_profile.instant("just now")

@@ -1,4 +1,4 @@
-"""What the package says to people (issue 19, 13)."""
+"""Messages to the user contain no invisible characters (issue 19, 13)."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ def test_what_nobody_sees_is_spelled_out() -> None:
     assert visible("a\u202eb\x1b[2J\u200b") == "a<U+202E>b<U+001B>[2J<U+200B>"
     assert visible("wörker-0 · 東京 👩") == "wörker-0 · 東京 👩"
     assert visible(OSError("x\u2066")) == "x<U+2066>"
-    assert visible("\udc80") == "\udc80"  # a byte of a path that is no text: nothing raises
+    assert visible("\udc80") == "\udc80"  # a byte of a path that is not UTF-8: nothing raises
 
 
 def test_the_list_is_that_of_the_recorder() -> None:
@@ -27,7 +27,7 @@ def test_the_configuration_turns_no_line_around(tmp_path: Path) -> None:
     odd = tmp_path / "od\u202ed\u200b"
     command = [sys.executable, "-m", "sa_profile"]
     variables = {"SA_PROFILE_DIR": str(odd), "PYTHONUTF8": "1"}
-    # Not from the folder of the sources, where Python would find them instead of what is installed.
+    # Not in the folder of the sources, which Python would import instead of the installed package.
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=True, text=True, encoding="utf-8")
     said = done.stdout
     assert "<U+202E>" in said or r"\u202e" in said

@@ -1,4 +1,4 @@
-"""What the wheel holds, and that it holds nothing else."""
+"""The wheel contains what it should and nothing else."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ def test_the_package_is_all_of_the_sources_and_what_was_built(installed):
 
 def test_the_simulator_is_in_no_wheel(installed):
     assert not [name for name in installed.files if re.search(r"ascend|sim|acl", name)]
-    # What the simulator exports and nothing else does.
+    # Only the simulator exports this symbol.
     for path in installed.programs().values():
         assert "ascend_sim_marker" not in exported(path)
 
@@ -47,7 +47,7 @@ def test_every_program_is_for_this_machine(installed):
 def test_all_programs_are_small(installed):
     if (profile := os.environ.get("SA_CARGO_PROFILE")) == "dev":
         pytest.skip(f"SKIPPED the size of the programs: built in the profile {profile}, which users do not install")
-    # 26 MiB, three of them with the whole merge, and 31 as pip builds it from the sources; with debug information several times that.
+    # 26 MiB, because three of them contain the whole merge, and 31 if pip builds it from the sources. With debug information it would be several times that.
     most = 36 << 20 if profile == "source" else 30 << 20
     assert sum(path.stat().st_size for path in installed.programs().values()) < most
 
@@ -79,7 +79,7 @@ def test_the_description(installed):
     assert description["Name"] == "sa-profile"
     assert description["License-Expression"] == "Apache-2.0"
     assert description["Requires-Python"] == ">=3.10"
-    assert description.get_all("Requires-Dist") == ['duckdb>=1.1; extra == "sql"']  # nothing but what an extra asks for
+    assert description.get_all("Requires-Dist") == ['duckdb>=1.1; extra == "sql"']  # required only for the extra
     assert (SOURCES / "README.md").read_text().strip() in description.get_payload()
     assert installed.text("licenses/LICENSE") == (SOURCES / "LICENSE").read_text()
 
@@ -90,7 +90,7 @@ def test_the_licences_of_what_is_linked_are_there(installed):
         assert len(re.findall(rf"^{crate} [0-9.]+: .+$", text, re.MULTILINE)) == 1
     assert "Permission is hereby granted, free of charge" in text
     assert "uPlot 1.6.32, in the pages of" in text and "Leon Sorokin" in text
-    # Crates of the tests and benchmarks are in no program of the wheel.
+    # Crates of the tests and benchmarks are not in any program of the wheel.
     assert "fastrace" not in text and "axum" not in text
 
 

@@ -38,7 +38,7 @@ def __getattr__(name):
 
 fake = sys.modules[__name__]
 
-# Removes attributes that another version does not have.
+# Removes attributes that other versions do not have.
 for path in filter(None, os.environ.get("FAKE_VLLM_WITHOUT", "").split(",")):
     owner, attribute = path.split(".")
     delattr(getattr(fake, owner), attribute)
@@ -53,7 +53,7 @@ def engine(queue=0, scheduler=None, **executor):
 
 
 def process():
-    """Returns the engine core of a process of its own."""
+    """Returns the engine core of a separate process."""
     register()
     return fake.EngineCoreProc(fake.Scheduler(), fake.Executor())
 
@@ -68,7 +68,7 @@ def add(core, *ids, prompt=5, tokens=3):
 
 
 def turn(core, most=50):
-    """Steps until nothing is left."""
+    """Runs steps until no request is left."""
     for _ in range(most):
         if not core.scheduler.has_requests() and not core.batch_queue:
             return
@@ -77,14 +77,14 @@ def turn(core, most=50):
 
 
 def answer(core, *ids, **sizes):
-    """Lets an engine answer requests, and returns the engine."""
+    """Makes an engine answer requests, and returns the engine."""
     add(core, *ids, **sizes)
     turn(core)
     return core
 
 
 def run(*ids, prompt=5, tokens=3, queue=0, futures=True, **scheduler):
-    """Runs an engine until it has answered these requests; settings are for its scheduler."""
+    """Runs an engine until it has answered these requests. Further settings are for its scheduler."""
     register()
     return answer(engine(queue, fake.Scheduler(**scheduler), futures=futures), *ids, prompt=prompt, tokens=tokens)
 
@@ -100,7 +100,7 @@ def compile_grammars():
 
 
 def scheduled(*ids):
-    """Returns the scheduler's output for a step in which these requests begin."""
+    """Returns the scheduler's output for a step in which these requests start."""
     new = [fake.NewRequestData(one, 0) for one in ids]
     return fake.SchedulerOutput(new, fake.CachedRequestData(), {one: 4 for one in ids}, 4 * len(ids))
 
@@ -124,7 +124,7 @@ def loaded(made=None):
 
 
 class Server:
-    """An AsyncLLM and an engine core in one process, stepped by a task."""
+    """An AsyncLLM and an engine core in one process. A task runs the steps."""
 
     def __init__(self):
         self.core = engine()

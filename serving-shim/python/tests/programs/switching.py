@@ -16,7 +16,7 @@ def command(*words):
 
 
 def switch(word):
-    """Runs `sa-profile start` or `stop`, and waits until this process has obeyed. It does so with its next event at the latest."""
+    """Runs `sa-profile start` or `stop`, and waits until this process has followed the command, which it does by its next event at the latest."""
     command(word, os.environ["SA_PROFILE_DIR"])
     until = time.monotonic() + 20
     while bool(sa_profile.levels()) != (word == "start"):

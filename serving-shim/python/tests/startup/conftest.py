@@ -1,4 +1,4 @@
-"""Runs scripts that know nothing of the package, with and without the folder that `sa-profile run --python` puts into PYTHONPATH."""
+"""Runs scripts that do not use the package, with and without the folder that `sa-profile run --python` puts into PYTHONPATH."""
 
 import json
 import os
@@ -16,7 +16,7 @@ STARTUP = Path(sa_profile.__file__).parent / "startup"
 
 
 class Slices:
-    """What was sampled of one process, by the names of its threads."""
+    """The samples of one process, by thread name."""
 
     def __init__(self, events):
         self.events = events
@@ -28,10 +28,10 @@ class Slices:
                 assert name.startswith("samples "), name
                 self.rows.setdefault(name.removeprefix("samples "), []).append(event)
         names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
-        self.name = names[-1].partition("[")[0] if names else None  # as viewers have it, without the pid where two have one name
+        self.name = names[-1].partition("[")[0] if names else None  # without the pid, which the merge adds if two processes have the same name
 
     def ms(self, thread, name):
-        """How long a function was on the stack of a thread, in ms."""
+        """Returns for how many ms a function was on the stack of a thread."""
         found = [event["dur"] for event in self.rows.get(thread, ()) if event["name"] == name]
         return sum(found) / 1000
 
@@ -43,7 +43,7 @@ class Slices:
 
 
 class Script:
-    """A script in a folder of its own, with a package `lib` that has these modules."""
+    """A script in its own folder, with a package `lib` that contains these modules."""
 
     def __init__(self, folder, text, **modules):
         self.folder = folder
@@ -71,7 +71,7 @@ class Script:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60)
 
     def all_processes(self):
-        """What was sampled of each process: merged, since a process that is killed leaves the end in its ring."""
+        """Returns the samples of each process from a merged trace, because a killed process leaves its last samples in its ring."""
         if not self.directory.exists():
             return []
         sa_profile.merge(self.directory, output=self.folder / "trace.json")
@@ -82,7 +82,7 @@ class Script:
         return [Slices(events) for events in by_pid.values()]
 
     def processes(self):
-        """What was sampled, by the names of the processes."""
+        """Returns the samples of each process, by process name."""
         return {one.name: one for one in self.all_processes()}
 
     def succeeds(self, *words, **variables):
@@ -91,7 +91,7 @@ class Script:
         assert (done.returncode, done.stderr) == (0, ""), done
 
     def sampled(self, *words, **variables):
-        """Runs it, and gives what was sampled of its one process."""
+        """Runs the script, and returns the samples of its only process."""
         self.succeeds(*words, **variables)
         (process,) = self.all_processes()
         assert Trace(process.events).overlaps() == []
@@ -100,5 +100,5 @@ class Script:
 
 @pytest.fixture
 def script(tmp_path):
-    """script(text, **modules): a script that may be run."""
+    """Returns script(text, **modules), which creates a script to run."""
     return lambda text, **modules: Script(tmp_path, text, **modules)

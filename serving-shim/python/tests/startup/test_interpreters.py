@@ -32,7 +32,7 @@ def test_the_end_of_another_interpreter_ends_no_samples(script):
     assert script(AFTER_ANOTHER).sampled().ms("MainThread", "later") > 300
 
 
-# Four interpreters that run at once.
+# Runs four interpreters at the same time.
 OWN_LOCKS = (
     BUSY
     + """
@@ -75,7 +75,7 @@ def test_interpreters_with_locks_of_their_own_do_no_harm(script):
 
 
 def pythons():
-    """The Pythons before 3.10 that run here."""
+    """Returns the paths of installed Pythons before 3.10 that can run."""
     versions = ["2.7", *(f"3.{minor}" for minor in range(6, 10))]
     named = [path for path in (shutil.which(f"python{version}") for version in versions) if path]
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -85,7 +85,7 @@ def pythons():
 
 
 def test_a_python_that_is_too_old_runs_the_program_and_says_so(script):
-    """The newest grammar is read by the oldest one: of what it lacks, f-strings would be the first to be written."""
+    """The oldest Python must be able to parse the file. Of the syntax it lacks, f-strings are the most likely mistake."""
     plain = script("import sys\nprint('ran')\nsys.exit(3)\n")
     found = pythons()
     for python in found:

@@ -1,4 +1,4 @@
-"""What the samples of a plain script show."""
+"""The samples of a plain script."""
 
 import json
 import subprocess
@@ -42,12 +42,12 @@ def test_each_thread_is_a_row_of_slices(script):
     assert 200 < process.ms("loader", "load") < 600
     assert process.ms("loader", "busy") <= process.ms("loader", "load")
     modules = {event["name"] for event in process.rows["MainThread"] if event["name"].startswith("<module>")}
-    assert "<module> __main__" in modules  # a slow import may be seen beside it
+    assert "<module> __main__" in modules  # a slow import may also be sampled
     load = next(event for event in process.rows["loader"] if event["name"] == "load")
     assert load["args"]["file"].endswith("plain.py") and load["args"]["line"] == 11 and load["cat"] == "samples"
     assert not any(event["args"]["file"].startswith("<frozen") for events in process.rows.values() for event in events)
     waits = [event for event in process.rows["MainThread"] if event["name"] == "wait"]
-    # Equal neighbours are one slice. `threading` has a `wait` too.
+    # Equal neighbours are one slice. `threading` also has a function `wait`.
     assert len([event for event in waits if event["args"]["file"].endswith("plain.py")]) == 1
 
 
@@ -96,7 +96,7 @@ def test_what_stays_is_written_in_pieces_of_a_second(script):
 
 ENDS = """
 import os, signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in a shell's background job
 print("said", flush=True)
 def last():
     time.sleep(1.5)
@@ -201,7 +201,7 @@ def test_a_fork_is_two_processes(script):
 
 
 def test_a_fork_finds_no_thread_of_ours(script):
-    """Python 3.12 and later warn of any."""
+    """Python 3.12 and later warn if there is another thread."""
     script(FORK).succeeds(before=["-W", "error"], SA_PROFILE_THREADS="0")
 
 
@@ -227,7 +227,7 @@ def fork():
 
 codes = []
 threads = [threading.Thread(target=fork) for _ in range(2)]
-_imp.acquire_lock()  # which a fork waits for, after all else that it does before
+_imp.acquire_lock()  # a fork waits for it after everything else it does beforehand
 for thread in threads:
     thread.start()
 busy(0.3)

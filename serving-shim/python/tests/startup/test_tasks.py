@@ -1,4 +1,4 @@
-"""The lives of asyncio tasks in a plain program, with `SA_PROFILE_TASKS`."""
+"""The lifetimes of asyncio tasks in a plain program, with `SA_PROFILE_TASKS`."""
 
 import sys
 
@@ -152,4 +152,4 @@ uvloop.run(main())
 def test_tasks_of_uvloop_are_seen_but_the_first(script):
     pytest.importorskip("uvloop")
     process = script(UVLOOP).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
-    assert [len(lives(process, name)) for name in ("main", "handle")] == [0, 2]  # its loop makes the first one in C
+    assert [len(lives(process, name)) for name in ("main", "handle")] == [0, 2]  # its loop creates the first task in C

@@ -7,12 +7,12 @@ import pytest
 
 from .conftest import STARTUP
 
-# From there on the interpreter tells of calls; below, functions are wrapped.
+# From this version on, sys.monitoring reports calls. On older ones, functions are wrapped.
 IS_TOLD = sys.version_info >= (3, 12)
 
 
 def spans(process, name):
-    """The calls of a function, without samples of it."""
+    """Returns the spans of a function's calls, without samples of it."""
     return [event for event in process.named(name) if event.get("cat") == "track"]
 
 
@@ -230,7 +230,7 @@ def test_a_module_whose_body_runs_is_wrapped_when_it_is_whole(script):
     assert len(spans(process, "own")) == len(spans(process, "free")) == 1
 
 
-# What a wrapper in the place of the function does not reach, or what it changes.
+# Functions that a wrapper could not cover, or would change.
 FAR = """
 import functools, pickle
 REGISTRY = []
@@ -361,7 +361,7 @@ def test_without_a_free_tool_functions_are_wrapped(script, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     plain = script(TAKEN, work=LIBRARY)
-    # Another one takes them before us: it stands first, and imports ours.
+    # This sitecustomize is first in the path. It reserves the tools, then imports ours.
     (own / "sitecustomize.py").write_text(
         "import sys\nfor tool in (3, 4):\n    sys.monitoring.use_tool_id(tool, 'theirs')\n"
         f"sys.path.remove({str(own)!r})\nsys.modules.pop('sitecustomize')\nimport sitecustomize\n"

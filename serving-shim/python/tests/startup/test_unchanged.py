@@ -1,4 +1,4 @@
-"""What a program can see of the hook: nothing that it could not see without it, but for its folder in PYTHONPATH and modules that are built into Python."""
+"""Programs can see nothing of the hook except its folder in PYTHONPATH, and modules that are built into Python."""
 
 import shutil
 import subprocess
@@ -28,7 +28,7 @@ def test_a_program_sees_what_it_sees_without_it(script, before):
     assert done.returncode == without.returncode == 0, done.stderr
     own = plain.environment()["PYTHONPATH"]
     expected = without.stdout.replace(" None [", f" {own} [").replace(" None\n", f" {own}\n")
-    assert done.stdout.replace("'encodings.ascii', ", "") == expected.replace("'encodings.ascii', ", "")  # by the checks of -X dev
+    assert done.stdout.replace("'encodings.ascii', ", "") == expected.replace("'encodings.ascii', ", "")  # imported by the checks of -X dev
     assert done.stderr == without.stderr
 
 
@@ -82,7 +82,7 @@ def test_an_interval_that_is_none_is_one_line(script, text):
 
 
 def test_an_extension_that_cannot_be_loaded_is_one_line(script, tmp_path):
-    """As on a machine of another kind, or with a copy of the sources."""
+    """This happens on a machine of another kind, or with a copy of the sources."""
     copy = tmp_path / "copy" / "startup"
     copy.parent.mkdir()
     shutil.copytree(STARTUP, copy)
@@ -123,7 +123,7 @@ def test_a_program_may_pickle_what_the_package_has(script):
 
 @pytest.fixture
 def other_version(tmp_path):
-    """The package in another version, as in an environment of the program's own."""
+    """Returns the folder of another version of the package, as a program's own environment may contain."""
     version = sa_profile.__version__.encode()
     package = tmp_path / "other" / "sa_profile"
     shutil.copytree(STARTUP.parent, package, ignore=shutil.ignore_patterns("__pycache__", "lib"))

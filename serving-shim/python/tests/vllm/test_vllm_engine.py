@@ -1,4 +1,4 @@
-"""The engine's side of the plugin, on stand-ins with the shape of vLLM's classes."""
+"""The engine's part of the plugin, with stand-ins for vLLM's classes."""
 
 import contextlib
 import gc
@@ -19,7 +19,7 @@ LIFE = ["request.queued", "request.scheduled", "request.first_token", "request.f
 
 
 def kill_in(call):
-    """The second step kills the engine in this call."""
+    """Runs an engine that is killed in this call of its second step."""
     calls, real = [], getattr(fake.Executor, call)
 
     def second(executor, *args, **kwargs):
@@ -53,7 +53,7 @@ def test_each_fact_of_a_step_is_recorded_and_linked(record):
     updates = trace.args("scheduler.update_from_output")
     assert [one["output_tokens"] for one in updates] == [2, 2, 2] and [one["batch"] for one in updates] == [1, 2, 3]
     shapes = [{key: value for key, value in one.items() if key != "request_ids"} for one in (first, *others)]
-    assert trace.args("executor.execute_model") == shapes  # known while it is open; the ids follow from the batch
+    assert trace.args("executor.execute_model") == shapes  # the ids are shown only while it is open; afterwards the batch leads to them
     assert len(trace.named("EngineCore.step")) == 3
     assert trace.args("requests") == [dict(running=2, waiting=0)] * 2 + [dict(running=0, waiting=0)]
     assert [one["used_percent"] for one in trace.args("kv_cache")] == [2.0, 2.0, 0.0]
@@ -82,7 +82,7 @@ def test_the_life_of_a_request_is_told(record, has_stamps):
 
 
 def slow_engine():
-    """A scheduler that takes its time before and after it stamps what it does."""
+    """Runs a scheduler that waits before and after it stamps its events."""
     register()
     scheduler = fake.Scheduler()
 
@@ -108,7 +108,7 @@ def test_events_stand_at_vllms_own_stamps(record):
     trace = record(slow_engine)
     stamps = json.loads(trace.stdout)
     events = [trace.named(name)[0]["ts"] for name in LIFE]
-    # Both from one clock: what a merge takes off is the same for all.
+    # Both use the same clock, so the merge subtracts the same base from all of them.
     first = events[0] - stamps[0]
     for name, event, stamp in zip(LIFE, events, stamps, strict=True):
         assert abs(event - stamp - first) < 1, name
@@ -155,7 +155,7 @@ def test_speculation_is_counted(record):
 
 
 def loop():
-    """An engine's loop, and messages between its process and the server's."""
+    """Runs an engine's loop, and encodes messages between its process and the server's."""
     core = fake.process()
     fake.add(core, "a-1")
     core.busy_loop()
@@ -185,7 +185,7 @@ def named_while_paused():
 
 
 def named_while_it_is_made():
-    """As vLLM does it: plugins are loaded within the constructor."""
+    """Registers the plugin while the engine's constructor runs, because vLLM loads plugins there."""
     from sa_profile._vllm import names
 
     assert fake.EngineCore
@@ -227,13 +227,13 @@ def observe_from_outside():
 
 
 def test_what_is_observed_has_no_attribute_more_and_goes_when_its_engine_does(record):
-    """An attribute more of a scheduler would slow its own loops down."""
+    """A further attribute would slow down the scheduler's own loops."""
     trace = record(observe_from_outside)
     assert trace.stdout == "True\n[None, None, None]\n" and len(trace.named("scheduler.schedule")) == 3
 
 
 def begin_again_under_the_same_id():
-    """Its prompt is computed in three steps, of which the last two have one token each and look as those that decode do."""
+    """Computes a prompt in three steps. The last two compute one token each, like steps that decode."""
     core, name = fake.engine(), "a-1"
     for _ in range(2):
         fake.add(core, name)
@@ -263,7 +263,7 @@ def test_no_file_before_the_first_event(record):
 
 
 def evict():
-    """Blocks are given up for new ones, because somebody asks for it, and by the manager of Mamba's states, which caches two and gives one up."""
+    """Evicts blocks: for new ones, by an explicit call, and in Mamba's state manager, which caches two states and evicts one."""
     core = fake.run("a-1", tokens=2, cached=3)
     manager = core.scheduler.kv_cache_manager
     pool = manager.block_pool
@@ -286,7 +286,7 @@ def test_the_prefix_cache_is_counted_once_for_many_blocks(record):
 
 
 def crowd():
-    """More requests wait than are followed, and the engine takes them meanwhile."""
+    """Lets more requests wait than are followed. The engine receives them meanwhile."""
     from sa_profile._vllm import engine as plugin
 
     core = fake.engine()
@@ -308,7 +308,7 @@ def test_the_wait_in_the_input_queue_is_a_span_and_one_beyond_the_bound_says_tha
 
 
 def trouble():
-    """The scheduler rejects a request, and then a worker dies."""
+    """Makes the scheduler reject a request, and then a worker die."""
     core = fake.engine()
     accepts, core.scheduler.add_request = core.scheduler.add_request, lambda request: 1 / 0
     with contextlib.suppress(ZeroDivisionError):
@@ -332,7 +332,7 @@ def test_what_fails_fails_as_before_and_says_so(record):
 
 
 def extended():
-    """As a plug-in platform does it: a class of its own, with its own step, and an own scheduler."""
+    """Uses the classes of a plug-in platform: an engine with its own step, and its own scheduler."""
     register()
 
     class PlatformScheduler(fake.Scheduler):
@@ -349,7 +349,7 @@ def extended():
 
 
 def patched():
-    """As a platform patches one object."""
+    """Patches one object, as a platform may."""
     register()
     scheduler = fake.Scheduler()
     for name in ("schedule", "update_from_output"):
@@ -359,7 +359,7 @@ def patched():
 
 
 def replaced():
-    """As a platform does it that patches the class after the plugins were loaded."""
+    """Patches the class after the plugins were loaded, as a platform may."""
     register()
     theirs = fake.EngineCore.__dict__["step"].__wrapped__
     fake.EngineCore.step = lambda self: theirs(self)

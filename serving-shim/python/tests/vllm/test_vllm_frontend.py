@@ -1,4 +1,4 @@
-"""The API server's side of the plugin: HTTP, requests and their ids, outputs, clients that go away."""
+"""The API server's part of the plugin: HTTP, requests and their ids, outputs, clients that disconnect."""
 
 import asyncio
 import multiprocessing
@@ -28,7 +28,7 @@ async def end_of(queue):
 
 @serves
 async def arrivals(server):
-    """vLLM stamped the first one 50 ms before it is sent on. Then a clock that was set back, and an embedder's own stamps, say nothing."""
+    """Sends requests with arrival stamps. The first is 50 ms old. The others, from a clock that was set back or from an embedder, must be ignored."""
     for number, arrival in enumerate((time.time() - 0.05, time.time() + 60, "noon", -1.0, 10**30, True, float("nan"))):
         await end_of(await server.add(f"cmpl-{number}", arrival_time=arrival))
 
@@ -67,7 +67,7 @@ def output(request, tokens=1, reason=None):
 
 @serves
 async def outputs_of_several_tokens(server):
-    """Steps bring different numbers of tokens for two requests. One id is used again, and one request is unknown."""
+    """Sends outputs with different numbers of tokens for two requests. One id is used again, and one request is unknown."""
 
     def step(stamp, **tokens):
         last = fake.FinishReason.LENGTH
@@ -106,7 +106,7 @@ def test_a_steps_outputs_name_their_requests_by_number(record):
 
 @serves
 async def stopped_during_a_request(server):
-    """Recording is off for two steps of a request."""
+    """Switches recording off for two steps of a request."""
     from sa_profile._hooks.control import switch
 
     def steps(*stamps):
@@ -138,7 +138,7 @@ def test_the_first_step_after_those_that_were_not_recorded_says_so(record):
 
 @serves
 async def engine_dies(server):
-    """One request finds it dead, and two wait."""
+    """Lets the engine die while two requests wait. A third finds it dead."""
 
     def dead(_request):
         raise ConnectionError("the engine is dead")
@@ -182,7 +182,7 @@ def test_a_second_request_of_an_id_does_not_end_the_first(record, lacking):
 
 @serves
 async def ends(server):
-    """A stream is closed early, a stop string ends a request in the front end, and a pooling request is answered."""
+    """Ends requests in three ways: a stream is closed early, a stop string ends a request in the front end, and a pooling request is answered."""
     generator = server.client.generate([1], 1000, "cmpl-1-0")
     print(generator.ag_code.co_filename.endswith("async_llm.py"), "items pass through nothing of ours")
     async for _ in generator:
@@ -222,7 +222,7 @@ def test_while_off_items_pass_through_nothing(record):
 
 
 async def get(app, heard=()):
-    """What the application sends; `heard` is what the server says of the client."""
+    """Returns what the application sends. `heard` are the server's messages about the client."""
     sent, heard = [], iter(heard)
 
     async def send(message):
@@ -292,7 +292,7 @@ def test_a_steps_outputs_are_sent_in_one_span(record):
 
 @serves
 async def steps_without_a_turn(_server):
-    """An engine that is called and not served, by code of a running loop, as in a notebook: no turn of it comes between two steps."""
+    """Calls an engine from code of a running loop, as in a notebook: the loop gets no turn between two steps."""
     from sa_profile._vllm.sending import turn
 
     loop = asyncio.get_running_loop()
@@ -312,7 +312,7 @@ def test_steps_between_which_no_turn_comes_are_sent_in_none(record):
 
 
 def parameters(**more):
-    """As vLLM's sampling parameters."""
+    """Returns an object like vLLM's sampling parameters."""
     return SimpleNamespace(**(dict(max_tokens=3, structured_outputs=None) | more))
 
 
@@ -339,7 +339,7 @@ async def chatting(server):
     serving = fake.OpenAIServingChat(server.client)
 
     async def handler():
-        return await asyncio.create_task(serving.create_chat_completion(["a", "b"]))  # as vLLM does, to cancel it
+        return await asyncio.create_task(serving.create_chat_completion(["a", "b"]))  # in a task, because vLLM may cancel it
 
     await asyncio.gather(*(get(HttpSpans(streaming(handler))) for _ in range(2)))
 
@@ -365,7 +365,7 @@ async def client_goes(_server):
     async def stays(scope, receive, send):
         await send({"type": "http.response.start", "status": 200})
         await send({"type": "http.response.body", "body": b"all"})
-        await receive()  # uvicorn says so too once the answer is complete
+        await receive()  # uvicorn sends the same message after a complete answer
 
     for app in (goes, stays):
         await get(HttpSpans(app), heard=[{"type": "http.disconnect"}])
@@ -386,7 +386,7 @@ def titled(name):
 
 
 def supervise(first_rank):
-    """vLLM's supervisor of data parallel servers, each with a port of its own, titles them by their ranks over all nodes."""
+    """Starts servers like vLLM's supervisor of data parallel servers. Each has its own port, and its title contains its rank over all nodes."""
     context = multiprocessing.get_context("spawn")
     for rank in (first_rank, first_rank + 1):
         server = context.Process(target=titled, args=(f"APIServer_DP{rank}",), name=f"APIServer_DPRank_{rank}")
@@ -437,7 +437,7 @@ def test_issue_47_a_raised_level_holds_for_a_program_without_a_server(record):
 
 @serves
 async def level_raised_while_it_serves(server):
-    """A request comes after the level was raised: what is recorded at that level only is wrapped by then."""
+    """Handles a request after the level was raised. Functions that only this level records must be wrapped by then."""
     from sa_profile._hooks.chain import is_chained
 
     print(is_chained(fake.InputProcessor.process_inputs), is_chained(fake.MsgpackEncoder.encode))
@@ -446,7 +446,7 @@ async def level_raised_while_it_serves(server):
 
 @pytest.mark.parametrize(("level", "are_wrapped"), [("e2e", False), ("verbose", True)])
 def test_by_default_what_only_level_verbose_records_is_not_wrapped(record, level, are_wrapped):
-    """Each wrapper costs every request some of its time."""
+    """Each wrapper costs every request some time."""
     trace = record(level_raised_while_it_serves, SA_PROFILE_LEVEL=level)
     assert trace.stdout == f"{are_wrapped} {are_wrapped}\n"
     assert bool(trace.named("InputProcessor.process_inputs")) == are_wrapped

@@ -1,4 +1,4 @@
-"""What versions of vLLM lack that are still in use, and where the plugin finds the same facts there."""
+"""Older versions of vLLM that are still in use: what they lack, and where the plugin finds the same data instead."""
 
 import queue
 import time
@@ -15,7 +15,7 @@ VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 
 
 def the_same_elsewhere():
-    """The cache's use, the processor of inputs, and metrics that the client counts itself."""
+    """Uses the older places of the cache usage, the input processor, and metrics that the client counts itself."""
     fake.AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
     core = fake.engine()
     del type(core.scheduler).get_kv_cache_usage
@@ -32,14 +32,14 @@ def test_what_is_elsewhere_in_older_versions_is_the_same(record):
 
 
 def output_of_0_11(output):
-    """Flags beside the ids, no counts of outputs, and nobody that was put off."""
+    """Returns the output of 0.11: flags next to the ids, no counts of outputs, and no preempted ids."""
     cached = output.scheduled_cached_reqs
     flags = [one in cached.resumed_req_ids for one in cached.req_ids]
     return older(output, SimpleNamespace(req_ids=cached.req_ids, num_computed_tokens=cached.num_computed_tokens, resumed_from_preemption=flags))
 
 
 def output_of_0_9(output):
-    """The same as one object for each request."""
+    """Returns the output of 0.9: one object for each request."""
     cached = output_of_0_11(output).scheduled_cached_reqs
     rows = zip(cached.req_ids, cached.num_computed_tokens, cached.resumed_from_preemption, strict=True)
     each = [SimpleNamespace(req_id=one, num_computed_tokens=computed, resumed_from_preemption=flag) for one, computed, flag in rows]
@@ -91,7 +91,7 @@ def test_a_step_that_samples_with_its_model_is_no_lack(record):
 
 @serves
 async def of_older_clients(server):
-    """A request is asked for two answers, and each output has the count of its cached tokens."""
+    """Asks for two answers. Each output contains the number of its cached tokens."""
     parent = SimpleNamespace(request_id="cmpl-1", sampling_params=SimpleNamespace(n=2))
     for index in range(2):
         child = SimpleNamespace(request_id=f"{index}_cmpl-1", prompt_token_ids=[1, 2, 3])
@@ -122,7 +122,7 @@ def test_an_engine_that_prepares_requests_itself_is_no_lack(record):
 
 
 def queued(most_waiting):
-    """The engine's thread puts requests into its queue as they came."""
+    """Puts unprepared requests into the queue, like the engine's thread did."""
     from sa_profile._vllm import engine as plugin
 
     plugin.MOST_WAITING = most_waiting
@@ -145,7 +145,7 @@ def test_the_wait_of_a_request_that_nobody_prepares_is_a_span_and_one_beyond_the
 
 
 def in_an_older_module():
-    """The wrapper hands all that it does not know on to the worker."""
+    """Uses a wrapper that passes all unknown calls on to the worker."""
     register()
     import vllm.v1.worker.worker_base as module
     from vllm.worker.worker_base import WorkerWrapperBase
@@ -193,7 +193,7 @@ def test_a_model_without_scopes_has_a_span(record):
 
 
 def compiled_model():
-    """vLLM-Ascend makes a function of the code of `forward`, which must have no free variables, and torch compiles the module."""
+    """Copies the code of `forward`, as vLLM-Ascend does. It must have no free variables, and torch compiles the module."""
     forget_scopes()
     model = fake.loaded().worker.model_runner.model
     copied = types.FunctionType(model.forward.__code__.replace(co_name="cached"), {})

@@ -1,4 +1,4 @@
-"""The statements that docs/slow-server.md and docs/vllm.md show have answers, in a trace of the stand-ins."""
+"""The statements that docs/slow-server.md and docs/vllm.md show return rows for a trace of the stand-ins."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""/start_profile, and what a version of vLLM has to hook."""
+"""/start_profile, and the hook points of a version of vLLM."""
 
 import asyncio
 import subprocess
@@ -16,7 +16,7 @@ import sa_profile
 
 
 def profiled():
-    """Calls what vLLM's routes call, and prints whether recording is on before, between and after."""
+    """Calls the functions behind vLLM's routes, and prints whether recording is on before, between and after them."""
     plugin.register()
     client = fake.AsyncLLM(None)
     was_on = sa_profile.is_enabled()

@@ -1,4 +1,4 @@
-"""The hashes of prompts' blocks: recorded at level verbose alone, under a key, bounded, and of nothing that is not as expected."""
+"""The hashes of prompts' blocks: recorded only at level verbose, with a key, up to a limit, and only if vLLM's data looks as expected."""
 
 import json
 import re
@@ -12,7 +12,7 @@ VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 
 
 def hand_in(prompts, change=lambda one: None, scheduler=None):
-    """Hands prompts to an engine, each request changed before."""
+    """Adds requests with these prompts to an engine, after changing each request."""
     core = fake.engine(scheduler=scheduler)
     for name, tokens in prompts.items():
         one = fake.Request(fake.EngineCoreRequest(name, tokens, 2))
@@ -35,7 +35,7 @@ def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
     a, b, c = (one["hashes"] for one in told.values())
     assert (len(a), len(b), len(c)) == (48, 48, 16)
     assert a[:32] == b[:32] and a[32:] != b[32:] and c not in a + b
-    # At the time of the queue, and of the level that was asked for.
+    # They have the time of the queued event.
     queued = {one["args"]["request_id"]: one["ts"] for one in trace.named("request.queued")}
     assert all(one["ts"] == queued[one["args"]["request_id"]] for one in trace.named("request.prompt_blocks"))
     assert trace.stderr == ""
@@ -44,7 +44,7 @@ def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
 
 
 def hashed_twice():
-    """vLLM's hashes go to stderr, for the test alone."""
+    """Prints vLLM's hashes to stderr, for the test."""
     def show(one):
         print(*(each.hex() for each in one.block_hashes), file=sys.stderr)
 
@@ -56,7 +56,7 @@ def test_no_hash_is_the_engines_own(record):
     theirs = trace.stderr.split()
     assert len(theirs) == 4 and all(len(one) == 64 for one in theirs)
     written = "".join(path.read_text() for path in trace.fragments)
-    # Not even a part of one, in either order of the bytes.
+    # The trace must not even contain a part of one, in either byte order.
     for one in theirs:
         for begin in range(0, 64, 16):
             part = one[begin : begin + 16]
@@ -75,7 +75,7 @@ def test_of_a_long_prompt_the_first_512_blocks_are_recorded(record):
 
 
 def odd():
-    """As other versions, other settings and other schedulers have it."""
+    """Uses data of other versions, settings and schedulers."""
     register()
     prompt = {"a-1": list(range(9))}
     hand_in(prompt, lambda one: delattr(one, "block_hashes"))

@@ -1,4 +1,4 @@
-"""Schedulers that are not as vLLM's own, and several of them."""
+"""Schedulers other than vLLM's own, and several schedulers in one process."""
 
 import copy
 
@@ -15,7 +15,7 @@ def answer(scheduler, *ids, tokens=3, preempt=()):
 
 
 def extended_managers():
-    """Put off by a manager that has a `free` of its own, and calls that of its base. Its class is met first."""
+    """Uses managers whose `free` calls that of its base class. The derived class is hooked first."""
     from test_vllm_older import output_of_0_11
 
     register()
@@ -25,7 +25,7 @@ def extended_managers():
             super().free(request)
 
     class Older(fake.Scheduler):
-        """Nobody is named that was put off."""
+        """A scheduler whose output does not contain preempted ids."""
 
         def schedule(self, throttle_prefills=False):
             return output_of_0_11(super().schedule(throttle_prefills))
@@ -43,7 +43,7 @@ def test_a_request_that_several_methods_free_is_put_off_once(record):
 
 
 def filtered():
-    """As a plug-in platform does it that leaves out what it has computed itself."""
+    """Uses a scheduler that passes a copy of its output on, as a plug-in platform may."""
     register()
 
     class Filtering(fake.Scheduler):
@@ -80,16 +80,16 @@ def test_an_update_that_cannot_be_read_costs_its_own_span(record):
 
 
 def two_engines():
-    """Both in this process, and the ids of their requests are the same objects."""
+    """Runs two engines in this process whose requests have the same objects as ids."""
     cores, workers, name = [fake.engine(), fake.engine()], [fake.loaded(), fake.loaded()], "a-1"
     fake.add(cores[0], name, tokens=9, prompt=1)
     fake.add(cores[1], name, tokens=9, prompt=5)
-    outputs = []  # an output that is gone may give its address to the next one
+    outputs = []  # kept alive, because a freed output may give its address to the next one
     for _ in range(3):
         outputs.append(cores[0].scheduler.schedule())
         workers[0].execute_model(outputs[-1])
         cores[0].scheduler.requests[name].num_output_tokens += 1
-    # The other one's prompt is computed in parts: the last of one token, before it has an output.
+    # The other engine computes its prompt in parts. The last part has one token, before the request has an output.
     cores[1].scheduler.schedule()
     workers[1].execute_model(cores[1].scheduler.schedule())
 

@@ -1,4 +1,4 @@
-"""The settings of the engine: recorded once in a process, by an allow-list."""
+"""The settings of the engine: recorded once per process, from an allow-list."""
 
 import enum
 import re
@@ -24,7 +24,7 @@ class GraphMode(enum.Enum):
 
 
 def config(**changed):
-    """Returns a configuration as vLLM has it once the KV cache is sized, with parts replaced."""
+    """Returns a configuration in the form that vLLM has after sizing the KV cache, with parts replaced."""
     parts = dict(
         model_config=SimpleNamespace(model="/models/secret", hf_token="hf_secret", max_model_len=4096),
         parallel_config=SimpleNamespace(_api_process_count=2, tensor_parallel_size=4, pipeline_parallel_size=1, data_parallel_size=1),

@@ -1,4 +1,4 @@
-"""The workers' side of the plugin."""
+"""The workers' part of the plugin."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ def steps():
     made, process = fake.loaded(), fake.WorkerProc()
     print(made.execute_model(fake.scheduled("a-1", "b-2")), made.sample_tokens(None))
     made.execute_model(fake.scheduled())
-    made.worker.model_runner.execute_model(fake.scheduled("c-3"), None)  # Ray's compiled graph calls the runner past the wrapper
+    made.worker.model_runner.execute_model(fake.scheduled("c-3"), None)  # Ray's compiled graph calls the runner directly
     process.enqueue_output("tokens")
     print(process.sent)
 
@@ -93,7 +93,7 @@ def test_vllm_scopes_are_spans(record):
 
 
 def failing_scopes():
-    """Without a profiler of the user's, and with one."""
+    """Opens scopes without and with a profiler of the user."""
     register()
     from vllm.v1 import utils
 
@@ -139,7 +139,7 @@ def titled():
 
 
 def test_names_are_vllms_titles_and_have_the_engine_of_a_worker(record):
-    """vLLM tells the workers of a dense model nothing of other engines."""
+    """Workers of a dense model do not know of other engines."""
     workers, engines, servers = zip(*(line.split() for line in record(titled).stdout.splitlines()), strict=True)
     titles = ["Worker_TP3", "EngineCore_DP0", "None"]
     of_engines = [f"Worker{engine}" for engine in ("_DP1", "_DP3", "_DP3", "_DP1_TP3", "_DP3_TP3", "_DP3_TP3", *["_DP0_TP3"] * 3)]

@@ -1,3 +1,3 @@
-"""A small stand-in with the shape of vLLM's classes, for tests of the plugin: what calls what, with which arguments."""
+"""A small stand-in for vLLM, for tests of the plugin. It has the shape of vLLM's classes: the same calls with the same arguments."""
 
 __version__ = "0.99.0"

@@ -5,7 +5,7 @@ scopes = []
 
 
 class Theirs:
-    """What the user has chosen for vLLM's scopes."""
+    """A profiler that the user has chosen for vLLM's scopes."""
 
     def __init__(self, name):
         self.name = name

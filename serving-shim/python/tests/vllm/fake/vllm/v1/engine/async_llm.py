@@ -6,7 +6,7 @@ from vllm.v1.engine.output_processor import OutputProcessor
 
 
 class AsyncLLM:
-    """With the engine core in the same process: `send` is what is told of a new request."""
+    """A client with the engine core in the same process. It passes new requests to `send`."""
 
     def __init__(self, send):
         self.input_processor = InputProcessor()

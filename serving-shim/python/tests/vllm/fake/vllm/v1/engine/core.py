@@ -50,7 +50,7 @@ class EngineCore:
 
 
 class EngineCoreProc(EngineCore):
-    """One in a process of its own."""
+    """An engine core in its own process."""
 
     def process_input_sockets(self, requests):
         for one in requests:

@@ -8,7 +8,7 @@ class OutputProcessorOutput:
 
 
 class OutputProcessor:
-    """Hands each output to the queue of its request; `stop` holds ids that a stop string ends."""
+    """Passes each output to the queue of its request. `stop` contains ids of requests that a stop string ends."""
 
     def __init__(self):
         self.queues, self.stop = {}, set()

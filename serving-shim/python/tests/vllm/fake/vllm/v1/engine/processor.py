@@ -1,4 +1,4 @@
-"""As in versions before there was `input_processor`."""
+"""The module of versions before `input_processor`."""
 
 from vllm.v1.engine import EngineCoreRequest
 

@@ -4,7 +4,7 @@ from vllm.v1.core.sched.output import ModelRunnerOutput
 
 
 def answer(output):
-    """One token for each request, and half of what was drafted for it."""
+    """Returns one token for each request, and accepts half of its draft."""
     drafts = output.scheduled_spec_decode_tokens
     ids = list(output.num_scheduled_tokens)
     sampled = [[5] * (1 + len(drafts.get(one, ())) // 2) for one in ids]
@@ -12,7 +12,7 @@ def answer(output):
 
 
 class Executor:
-    """Answers with a Future that is done when it is asked; `fail` makes the next one fail."""
+    """Answers with a Future that is already done. If `fail` is set, the Future fails."""
 
     def __init__(self, futures=True, samples=False):
         self.futures, self.samples = futures, samples

@@ -6,12 +6,12 @@ import vllm.v1.utils as utils
 
 @contextlib.contextmanager
 def set_forward_context(attn_metadata, vllm_config, num_tokens=None):
-    """What the model's layers look up on the host. Without `attn_metadata` nothing is computed for requests."""
+    """Enters the context in which the model's layers find their metadata. Without `attn_metadata`, nothing is computed for requests."""
     yield
 
 
 def scope(name):
-    """Older versions have no scopes."""
+    """Opens a scope. Older versions have no scopes."""
     return utils.record_function_or_nullcontext(name) if hasattr(utils, "_PROFILER_FUNC") else contextlib.nullcontext()
 
 
@@ -30,7 +30,7 @@ class Runner:
 
     def execute_model(self, scheduler_output, intermediate_tensors=None):
         with set_forward_context(None, None):
-            pass  # a transfer of the cache needs no model
+            pass  # a transfer of the cache does not run the model
         if self.error is not None:
             raise self.error
         with set_forward_context({}, vllm_config=None, num_tokens=1), scope("gpu_model_runner: forward"):
@@ -56,7 +56,7 @@ class Worker:
 
 
 class OlderWrapper:
-    """As in versions where the wrapper has no step of its own."""
+    """The wrapper of versions in which it does not define the step's methods itself."""
 
     def init_worker(self, all_kwargs):
         self.worker = Worker()
@@ -73,7 +73,7 @@ class WorkerWrapperBase(OlderWrapper):
         return self.worker.execute_model(scheduler_output)
 
 
-if "FAKE_VLLM_OLDER_WORKER" in os.environ:  # an older version: it is in another module, which this one imports
+if "FAKE_VLLM_OLDER_WORKER" in os.environ:  # in an older version the class is in another module, which this one imports
     import vllm.worker.worker_base
 
     del WorkerWrapperBase

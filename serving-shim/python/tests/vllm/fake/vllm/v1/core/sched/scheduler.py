@@ -26,7 +26,7 @@ BLOCK_TOKENS = 4
 
 
 def block_hashes(tokens):
-    """Of full blocks, each with the hash of the block before it."""
+    """Returns the hashes of full blocks. Each includes the hash of the block before it."""
     hashes, before = [], b"none"
     for end in range(BLOCK_TOKENS, len(tokens) + 1, BLOCK_TOKENS):
         before = hashlib.sha256(before + repr(tokens[end - BLOCK_TOKENS : end]).encode()).digest()
@@ -49,7 +49,7 @@ class Request:
 
 
 class BlockPool:
-    """Gives a block for each request that begins; each other one has contents to give up."""
+    """Returns one block for each request that starts. Every second block has cached contents to evict."""
 
     def __init__(self):
         self.given = 0
@@ -71,7 +71,7 @@ class BlockPool:
 
 
 class MambaManager:
-    """Caches a state of each request, or gives up the block of one that is overwritten."""
+    """Caches a state of each request, or evicts the block of an overwritten one."""
 
     def __init__(self, block_pool):
         self.block_pool = block_pool
@@ -104,7 +104,7 @@ class KVCacheManager:
         return self.block_pool.given / 100
 
     def free(self, request):
-        """The blocks of a request that is put off or over."""
+        """Frees the blocks of a request that is preempted or finished."""
 
     def make_prefix_cache_stats(self):
         stats, self.prefix_cache_stats = self.prefix_cache_stats, PrefixCacheStats()
@@ -112,7 +112,7 @@ class KVCacheManager:
 
 
 class Scheduler:
-    """Runs everything at once. `cached` tokens of each prompt count as computed; ids in `preempt` are put off once."""
+    """Schedules all requests at once. `cached` tokens of each prompt count as computed. Requests whose ids are in `preempt` are preempted once."""
 
     def __init__(self, cached=0, drafts=0, log_stats=True):
         self.requests, self.running, self.waiting = {}, [], []
