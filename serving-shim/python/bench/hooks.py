@@ -1,8 +1,8 @@
-"""CPU time of the plugin itself, without vLLM: the same calls on the tests' stand-ins, by the process that makes them in vLLM.
+"""Measures the CPU time of the plugin itself, without vLLM. It makes the same calls on the tests' stand-ins, grouped by the process that makes them in vLLM.
 
-Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. In each the roles run requests one after another, from
-their first step to their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work
-is in no result. Printed are the medians of the turns.
+Three processes run at the same time and take turns: without the plugin, with it and recording paused, and recording. In each, the roles run requests one after another, from
+their first step to their last. The cost of a role is its thread CPU time minus that of the process without the plugin in the same turn, so the stand-ins' own work is not
+included. The program prints the medians of the turns.
 
     python serving-shim/python/bench/hooks.py
 """
@@ -20,7 +20,7 @@ STATES = ("without", "paused", "on")
 ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
 REQUESTS = (8, 64, 256)
 TOKENS, TURNS = 300, 15
-SERVE = "--serve"  # makes this program one of the processes
+SERVE = "--serve"  # starts this program as one of the processes
 
 
 class Subject:
@@ -37,7 +37,7 @@ class Subject:
         self._process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def turn(self, requests):
-        """CPU ns of a step, by role."""
+        """Returns the CPU ns of a step, by role."""
         try:
             print(requests, file=self._process.stdin, flush=True)
         except BrokenPipeError:
@@ -75,7 +75,7 @@ def result(what, value, words):
 
 
 def measure(folder):
-    """The medians of a step, by number of requests, state and role."""
+    """Returns the medians of a step, by number of requests, state and role."""
     subjects = {state: Subject(state, folder) for state in STATES}
     steps = {}
     for at in range(TURNS + 1):

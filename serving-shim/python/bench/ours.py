@@ -1,11 +1,11 @@
-"""The cases of sa_profile, with recording on or off."""
+"""The cases of sa_profile, while recording is on or off."""
 
 import sa_profile
 from subject import Case
 
 
 def cases(state):
-    """Every case, and what has to be skipped. The names end in the state."""
+    """Returns every case, and messages about skipped ones. The names end with the state."""
     if sa_profile.is_enabled() != (state == "on"):
         raise SystemExit(f"recording is not {state}")
     found = [*events(), tracked(), *drop_in()]
@@ -45,7 +45,7 @@ def events():
 
 
 def tracked():
-    """The cost that ``@track`` adds to a call."""
+    """Returns the case that measures what ``@track`` adds to a call."""
 
     def function():
         pass
@@ -61,7 +61,7 @@ def tracked():
 
 
 def drop_in():
-    """The names of the pypto-serving profiler."""
+    """Returns the cases for the functions of the pypto-serving profiler."""
     profile_span, profile_instant = sa_profile.profile_span, sa_profile.profile_instant
 
     def span_plain(count):

@@ -11,7 +11,7 @@ PID = os.getpid()
 
 
 def cases(name, directory):
-    """The cases of a recorder, and what has to be skipped."""
+    """Returns the cases of a recorder, and messages about skipped ones."""
     try:
         opens = {"json": json_lines, "viztracer": viztracer, "nvtx": nvtx}[name](directory)
     except ImportError as error:
@@ -26,7 +26,7 @@ def cases(name, directory):
 
 
 class JsonSpan:
-    """The recorder that everybody writes first: a line of JSON for each span into a buffered file. A kill loses what is buffered."""
+    """The simplest recorder: it writes a line of JSON for each span to a buffered file. A kill loses the buffered lines."""
 
     def __init__(self, file, lock, name, cat, **args):
         self.file = file
@@ -56,7 +56,7 @@ def json_lines(directory):
 def viztracer(directory):
     from viztracer import VizTracer
 
-    # Events that the program logs, without the automatic ones. Kept in memory, and never saved here: that costs it another 2.7 us an event.
+    # Only events that the program logs, without the automatic ones. They stay in memory and are never saved here, which would cost another 2.7 us per event.
     tracer = VizTracer(output_file=str(directory / "trace.json"), verbose=0, max_stack_depth=0)
     tracer.start()
     return lambda: tracer.log_event("step")
@@ -65,5 +65,5 @@ def viztracer(directory):
 def nvtx(_directory):
     from nvtx import annotate
 
-    # No tool is attached: this is what the calls alone cost.
+    # No tool is attached, so this is the cost of the calls alone.
     return lambda: annotate("step")

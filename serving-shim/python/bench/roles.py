@@ -1,4 +1,4 @@
-"""The work of each process of vLLM in a step, on the tests' stand-ins: each runs requests, and returns the thread CPU ns of a step. Import it when the plugin is registered."""
+"""Does the work of each of vLLM's processes in a step, with the tests' stand-ins. Each role runs requests and returns the thread CPU ns of a step. Import this after the plugin is registered."""
 
 import asyncio
 import pickle
@@ -16,7 +16,7 @@ now_ns = time.thread_time_ns
 
 
 def messages(ids, tokens):
-    """The messages of an engine without the plugin in each step: to the workers, and to the API server."""
+    """Returns the messages that an engine without the plugin sends in each step: to the workers and to the API server."""
     scheduler = Scheduler()
     for one in ids:
         scheduler.add_request(Request(EngineCoreRequest(one, PROMPT, tokens)))
@@ -29,13 +29,13 @@ def messages(ids, tokens):
 
 
 class Engine:
-    """The engine: its executor answers at once."""
+    """The engine. Its executor answers at once."""
 
     def __init__(self):
         self._core = EngineCore(Scheduler(), Executor())
 
     def run(self, ids, _messages, tokens):
-        """Steps until all have their tokens."""
+        """Runs steps until all requests have their tokens, and returns the ns of a step."""
         for one in ids:
             self._core.add_request(Request(EngineCoreRequest(one, PROMPT, tokens)))
         began, steps = now_ns(), 0
@@ -46,7 +46,7 @@ class Engine:
 
 
 class Worker:
-    """A worker: what it takes from a message is as new as in vLLM."""
+    """A worker. It unpickles each message, so that the objects are new, as in vLLM."""
 
     def __init__(self):
         self._wrapper = WorkerWrapperBase()
@@ -54,7 +54,7 @@ class Worker:
         self._wrapper.worker.load()
 
     def run(self, _ids, messages, _tokens):
-        """Steps as the engine sends them."""
+        """Runs the steps that the engine sends, and returns the ns of a step."""
         took = 0
         for message, _ in messages:
             scheduled = pickle.loads(message)
@@ -65,14 +65,14 @@ class Worker:
 
 
 class OutputProcessor:
-    """The API server's output processor, in a task, with the turn of the event loop in which it sends what a step brought."""
+    """The API server's output processor in a task, including the turn of the event loop in which it sends a step's outputs."""
 
     def __init__(self):
         self._processor = Processor()
         self._loop = asyncio.new_event_loop()
 
     def run(self, ids, messages, tokens):
-        """Steps as the engine sends them."""
+        """Runs the steps that the engine sends, and returns the ns of a step."""
         return self._loop.run_until_complete(self._run(ids, messages, tokens))
 
     async def _run(self, ids, messages, tokens):

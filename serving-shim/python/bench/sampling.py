@@ -1,10 +1,10 @@
-"""What it costs to sample a plain script, next to other profilers: prints a table of CPU and wall time, each over that of the script alone.
+"""Measures what sampling a plain script costs, compared with other profilers. Prints a table of CPU and wall time, relative to the script alone.
 
 usage: sampling.py [--turns N] [--ours] [--peers FOLDER]
 
-Each script but the empty one works for about a second of CPU time, in a process of its own. All ways to run it take turns, in one order and then in the other, and each turn is compared with the script
-alone in the same turn. Printed are the medians of the turns and their quartiles. `--ours` leaves the other profilers out. FOLDER is the `bin` of an environment with viztracer, py-spy and pyinstrument of `bench/requirements.txt`, by default that of this Python.
-py-spy samples from a process of its own; its CPU time counts too.
+Each script except the empty one uses about a second of CPU time, in its own process. All ways to run it take turns, alternately in one order and in the reverse, and each turn is compared with the script
+alone in the same turn. The program prints the medians and the quartiles of the turns. `--ours` leaves the other profilers out. FOLDER is the `bin` of an environment with viztracer, py-spy and pyinstrument of `bench/requirements.txt`, by default the one of this Python.
+py-spy samples from a separate process, whose CPU time counts too.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 import sa_profile
 
 STARTUP = Path(sa_profile.__file__).parent / "startup"
-# What a start costs; stacks of 30 frames, in Python all the time; calls of short functions; 20 threads that wait while one works; and tasks of asyncio.
+# Startup alone; a stack of 30 frames that always runs Python code; calls of short functions; 20 threads that wait while one works; and asyncio tasks.
 SCRIPTS = {
     "nothing": "",
     "deep stack": """
@@ -71,7 +71,7 @@ class Way:
         self.name, self.words, self.variables = name, words, variables or {}
 
     def run(self, script, folder):
-        """CPU and wall time in s of the whole tree, and the bytes that it left."""
+        """Runs it, and returns the CPU and wall time of all its processes in s, and the number of bytes written."""
         output = tempfile.mkdtemp(dir=folder)
         words = [word.format(python=sys.executable, script=script, output=output) for word in self.words]
         variables = {name: value.format(output=output) for name, value in self.variables.items()}
@@ -125,8 +125,8 @@ def measure(name, text, all_ways, turns, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=11, help="how often each is run")
-    parser.add_argument("--ours", action="store_true", help="leave the other profilers out")
+    parser.add_argument("--turns", type=int, default=11, help="number of turns")
+    parser.add_argument("--ours", action="store_true", help="leave out the other profilers")
     parser.add_argument("--peers", default=str(Path(sys.executable).parent), help="where the other profilers' commands are")
     options = parser.parse_args()
     all_ways = [way for way in ways(options.peers) if way.words[0] == "{python}" or not options.ours and Path(way.words[0]).exists()]

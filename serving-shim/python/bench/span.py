@@ -1,10 +1,10 @@
-"""What an event costs, next to other recorders: prints ``RESULT <case> <ns> <ratio_to_two_monotonic_ns>``.
+"""Measures what an event costs, compared with other recorders. Prints ``RESULT <case> <ns> <ratio_to_two_monotonic_ns>``.
 
 usage: span.py [--quick] [CASE...]
 
-Thread CPU time of the installed package. Each subject is a process of its own, for recording is on or off in a process as a whole; all of them live at once and take turns, a case a
-turn. A turn measures the floor (two calls of ``time.monotonic_ns``) before and after the case, and the same loop without the event, which is taken off. Printed are the medians of the
-turns: of the ns, and of their ratio to the floor of the same turn. The least ns stand in the table before.
+Measures thread CPU time with the installed package. Each subject is a separate process, because recording is on or off for a whole process. All of them run at the same time and take turns, one case per
+turn. A turn measures the floor (two calls of ``time.monotonic_ns``) before and after the case, and subtracts the same loop without the event. The program prints the medians of the
+turns: of the ns, and of their ratio to the floor of the same turn. The table before also contains the smallest ns.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 from subject import SUBJECTS, environment
 
 HERE = Path(__file__).resolve().parent
-# Events of a turn, and turns.
+# (Events per turn, number of turns).
 FULL = (20_000, 25)
 QUICK = (10_000, 7)
 
@@ -51,7 +51,7 @@ class Subject:
         """Measures a case; returns the ns of an event and of the floor."""
         print(case, count, file=self.process.stdin, flush=True)
         while (words := self.read())[0] != "TURN":
-            pass  # what a library prints is its own business
+            pass  # output of a library
         return float(words[1]), float(words[2])
 
     def end(self):
@@ -61,7 +61,7 @@ class Subject:
 
 
 def measure(subjects, wanted, count, turns):
-    """Gives every case of every subject its turns; returns the ns of an event and of the floor in each turn, by case."""
+    """Runs the turns of every case of every subject. Returns the ns of an event and of the floor in each turn, by case."""
     found = {}
     for turn in range(turns + 1):
         for subject in subjects:
@@ -69,7 +69,7 @@ def measure(subjects, wanted, count, turns):
                 if wanted and case not in wanted:
                     continue
                 measured = subject.turn(case, count)
-                if turn > 0:  # the first one warms up
+                if turn > 0:  # the first turn warms up
                     found.setdefault(case, []).append(measured)
     return found
 
@@ -88,8 +88,8 @@ def show(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few and short turns: seconds instead of minutes")
-    parser.add_argument("case", nargs="*", help="measure these alone")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter turns: seconds instead of minutes")
+    parser.add_argument("case", nargs="*", help="measure only these cases")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="sa-profile-bench-"))
     subjects = []

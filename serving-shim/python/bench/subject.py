@@ -1,4 +1,4 @@
-"""A process of span.py: ``subject.py NAME DIRECTORY`` names its cases, then measures those that it is told on stdin, one line each."""
+"""A process of span.py. ``subject.py NAME DIRECTORY`` lists its cases, then measures the case that each line of stdin names."""
 
 import os
 import sys
@@ -10,13 +10,13 @@ SUBJECTS = ("on", "off", "json", "viztracer", "nvtx")
 
 
 def environment(name, directory):
-    """The variables of a subject's process."""
+    """Returns the environment of a subject's process."""
     kept = {variable: value for variable, value in os.environ.items() if not variable.startswith("SA_PROFILE_")}
     return {**kept, "SA_PROFILE_DIR": str(directory)} if name == "on" else kept
 
 
 class Case:
-    """A loop with the event, and the same loop without it. Each is called with a number of turns and runs them."""
+    """A loop with the event, and the same loop without it. Both are functions of the number of iterations."""
 
     def __init__(self, name, body, empty=None):
         self.name = name
@@ -24,7 +24,7 @@ class Case:
         self.empty = empty or nothing
 
     def measure(self, count):
-        """The ns of an event, and of the floor in the same moments."""
+        """Returns the ns of an event, and of the floor at the same time."""
         before = timed(two_reads, count)
         loop = timed(nothing, count)
         with_event = timed(self.body, count)
@@ -34,7 +34,7 @@ class Case:
 
 
 def timed(body, count):
-    """Thread CPU ns of a turn of the loop."""
+    """Returns the thread CPU ns of an iteration."""
     began = time.thread_time_ns()
     body(count)
     return (time.thread_time_ns() - began) / count
@@ -53,7 +53,7 @@ def two_reads(count):
 
 
 def subject(name, directory):
-    """The cases of a subject, and what has to be skipped."""
+    """Returns the cases of a subject, and messages about skipped ones."""
     if name in ("on", "off"):
         import ours
 
