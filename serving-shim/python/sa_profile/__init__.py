@@ -57,7 +57,7 @@ from ._native_files import include_path, library_path, preload_path
 from ._notebook import recording, start, stop
 from .recorder import is_enabled
 from ._tables import Tables, tables
-from ._track import track
+from ._tracking.decorators import track
 
 from ._merge_report import MergeReport, merge  # after the drop-in's module `merge`: the function replaces it as the attribute `merge`
 

@@ -34,7 +34,7 @@ def recording() -> Iterator[Row]:
     """Yields whether, where and how a process started with these variables would record."""
     found = _sa_profile.configuration()
     if found is None:
-        yield "recording", _unasked()
+        yield "recording", _reason_off()
         return
     directory = Path(found["directory"]).absolute()
     run = _live_run(directory)
@@ -42,13 +42,13 @@ def recording() -> Iterator[Row]:
     yield "directory", str(directory)
     yield "trace", str(Path(found["trace"]).absolute())
     yield "levels", ", ".join(found["levels"])
-    yield "run", _role(found, run)
+    yield "run", _run_description(found, run)
     yield "disk", f"{found['max_bytes'] // _MIB} MiB at most for each process; at the bound keeps what was recorded {found['keep']}"
     for warning in found["warnings"]:
         yield "warning", warning
 
 
-def _unasked() -> str:
+def _reason_off() -> str:
     if _sa_profile.is_privileged():
         return "off: this program has raised privileges, and its environment counts for nothing"
     return f"off: none of {', '.join(TURN_ON)} is set"
@@ -64,7 +64,7 @@ def _state(found: "Configuration", directory: Path, run: dict[str, Any] | None) 
     return "on"
 
 
-def _role(found: "Configuration", run: dict[str, Any] | None) -> str:
+def _run_description(found: "Configuration", run: dict[str, Any] | None) -> str:
     named, main_pid = found["run"], found["main_pid"]
     if named and main_pid is None:
         return f"joins {named}, which SA_PROFILE_RUN names"

@@ -59,22 +59,22 @@ def merge(*paths: _Path, output: _Path | None = None) -> MergeReport:
         print(report.output, report.events_total, [process["name"] for process in report.processes])
     """
     if not paths:
-        paths, output = _own(output)
+        paths, output = _own_run(output)
     _sa_profile.flush()
-    return report_of([os.fspath(path) for path in paths], output)
+    return merge_paths([os.fspath(path) for path in paths], output)
 
 
-def report_of(paths: list[str], output: _Path | None) -> MergeReport:
+def merge_paths(paths: list[str], output: _Path | None) -> MergeReport:
     """Merges the paths and returns the report."""
-    text, words = _sa_profile.merge_report(paths, None if output is None else os.fspath(output))
-    members = json.loads(text)
+    json_text, text = _sa_profile.merge_report(paths, None if output is None else os.fspath(output))
+    members = json.loads(json_text)
     main = ("events_total", "lost_events", "damage_total", "unfinished_spans", "processes")
     return MergeReport(
-        output=Path(members["output"]), members=members, text=words, **{name: members[name] for name in main}
+        output=Path(members["output"]), members=members, text=text, **{name: members[name] for name in main}
     )
 
 
-def _own(output: _Path | None) -> tuple[tuple[_Path, ...], _Path | None]:
+def _own_run(output: _Path | None) -> tuple[tuple[_Path, ...], _Path | None]:
     """Returns the directory of this process's fragments, and the path of its trace."""
     fragment, trace = _sa_profile.fragment(), _sa_profile.trace()
     if fragment is None:

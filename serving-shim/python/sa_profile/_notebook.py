@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from . import _sa_profile, _session, recorder
 from .env import DEFAULT_OUTPUT, DIR, LEVEL, MAIN_PID, OUTPUT, RUN, START, ProfileConfig, create_profile_config
-from ._merge_report import MergeReport, report_of
+from ._merge_report import MergeReport, merge_paths
 from ._profile_recorder import ProfileRecorder
 from ._stderr import say
 
@@ -21,67 +21,67 @@ _Levels = str | Iterable[str] | None
 _VARIABLES = (DIR, OUTPUT, LEVEL, START, RUN, MAIN_PID)
 
 
-class _Surroundings:
+class _SavedState:
     """The state that a recording replaces while it lasts: variables, so that child processes record into it too, and the drop-in's recorders."""
 
     def __init__(self) -> None:
         self._variables = {name: os.environ.get(name) for name in _VARIABLES}
         self._recorders = {module: module.installed() for module in _sa_profile.recorders}
 
-    def put_back(self, stand_ins: list[ProfileRecorder]) -> None:
+    def restore(self, stand_ins: list[ProfileRecorder]) -> None:
         """Restores the earlier state, except for recorders that the program has replaced in the meantime. A copy of the package that was imported later had no recorder."""
         _set(self._variables)
         for module, stand_in in zip(_sa_profile.recorders, stand_ins):
             module.put_back(stand_in, self._recorders.get(module, recorder.NONE))
 
 
-class _Begun:
+class _Recording:
     """A recording started here. Several threads may have recordings, but the process records only into the last one."""
 
-    under_way: ClassVar[list[_Begun]] = []
+    active: ClassVar[list[_Recording]] = []
 
     def __init__(self, config: ProfileConfig):
         self.config = config
         with _session.lock:
-            before, earlier = _Surroundings(), _sa_profile.session()
-            self._base: _Surroundings = self.under_way[0]._base if self.under_way else before
+            before, earlier = _SavedState(), _sa_profile.session()
+            self._base: _SavedState = self.active[0]._base if self.active else before
             self._stand_ins: list[ProfileRecorder] = []
             try:
                 self._begin()
             except BaseException:
-                before.put_back(self._stand_ins)
+                before.restore(self._stand_ins)
                 if _sa_profile.session() != earlier:
                     _sa_profile.close()
                 raise
             if self.number:
-                self.under_way.append(self)
+                self.active.append(self)
             else:
-                before.put_back([])
+                before.restore([])
 
     def _begin(self) -> None:
-        _set(dict.fromkeys(_VARIABLES) | _asking(self.config))
-        self.number = _session.begin(self.config, _process_name(), anew=True)
+        _set(dict.fromkeys(_VARIABLES) | _request_variables(self.config))
+        self.number = _session.begin(self.config, _process_name(), new_run=True)
         if self.number:
             for module in _sa_profile.recorders:
                 self._stand_ins.append(module.stand_in(self.config, self.number))
-            self._own = _Surroundings()
+            self._own = _SavedState()
 
     def end(self) -> MergeReport | None:
         """Stops the recording, unless something else has, and merges it. Returns None if there is no trace, after a message on stderr."""
         with _session.lock:
-            self.under_way.remove(self)
-            surroundings = self.under_way[-1]._own if self.under_way else self._base
-            surroundings.put_back(self._stand_ins)
+            self.active.remove(self)
+            state = self.active[-1]._own if self.active else self._base
+            state.restore(self._stand_ins)
             for profiler in self._stand_ins:
                 profiler.stop()
         try:
-            return report_of([os.fspath(self.config.fragments_dir)], self.config.trace_file)
+            return merge_paths([os.fspath(self.config.fragments_dir)], self.config.trace_file)
         except OSError as error:
             say(error)  # the fragments are still there, and the program continues
             return None
 
 
-_begun: _Begun | None = None
+_started: _Recording | None = None
 
 
 def start(directory: _Path = DEFAULT_OUTPUT, *, levels: _Levels = None) -> bool:
@@ -97,13 +97,13 @@ def start(directory: _Path = DEFAULT_OUTPUT, *, levels: _Levels = None) -> bool:
         run()
         print(sa_profile.stop())
     """
-    global _begun
+    global _started
     config = _config(directory, levels)
     stop()
-    begun = _Begun(config)
-    if not begun.number:
+    started = _Recording(config)
+    if not started.number:
         return False
-    before, _begun = _begun, begun
+    before, _started = _started, started
     if before is not None:
         before.end()  # another thread started it in the meantime
     return True
@@ -115,9 +115,9 @@ def stop() -> MergeReport | None:
         sa_profile.start("profile_out")
         report = sa_profile.stop()
     """
-    global _begun
-    begun, _begun = _begun, None
-    return begun.end() if begun is not None else None
+    global _started
+    started, _started = _started, None
+    return started.end() if started is not None else None
 
 
 class recording:
@@ -134,11 +134,11 @@ class recording:
 
     def __init__(self, output: _Path, *, levels: _Levels = None):
         self._config = _config(output, levels)
-        self._begun: _Begun | None = None
+        self._started: _Recording | None = None
 
     def __enter__(self) -> recording:
         self.report = None
-        self._begun = _Begun(self._config)
+        self._started = _Recording(self._config)
         return self
 
     def __exit__(
@@ -148,9 +148,9 @@ class recording:
         traceback: TracebackType | None = None,
         /,
     ) -> None:
-        begun, self._begun = self._begun, None
-        if begun is not None and begun.number:
-            self.report = begun.end()
+        started, self._started = self._started, None
+        if started is not None and started.number:
+            self.report = started.end()
 
 
 def _config(output: _Path, levels: _Levels) -> ProfileConfig:
@@ -158,7 +158,7 @@ def _config(output: _Path, levels: _Levels) -> ProfileConfig:
     return create_profile_config(enabled=True, output=os.path.abspath(output), levels=levels)
 
 
-def _asking(config: ProfileConfig) -> dict[str, str]:
+def _request_variables(config: ProfileConfig) -> dict[str, str]:
     """Returns the variables that ask for this recording. The run's own variables are added once it has started."""
     place = config.output.absolute()
     return {OUTPUT if config.output == config.trace_file else DIR: str(place), LEVEL: ",".join(sorted(config.levels))}

@@ -72,27 +72,27 @@ def _move(path: Path, target: Path) -> None:
     try:
         with ExitStack() as opened:
             folder = opened.enter_context(_folder(os.fspath(target.parent.parent)))
-            previous = opened.enter_context(_folder(target.parent.name, made_in=folder))
-            run = opened.enter_context(_folder(target.name, made_in=previous))
+            previous = opened.enter_context(_folder(target.parent.name, parent=folder))
+            run = opened.enter_context(_folder(target.name, parent=previous))
             fragments = opened.enter_context(_folder(os.fspath(path.parent)))
             for name in names:
                 if _is_file(name, fragments):
-                    os.rename(name, _free(run, name), src_dir_fd=fragments, dst_dir_fd=run)
+                    os.rename(name, _unused_name(run, name), src_dir_fd=fragments, dst_dir_fd=run)
     except OSError:
         pass  # the file stays in place, and the trace includes it
 
 
 @contextmanager
-def _folder(name: str, made_in: int | None = None) -> Iterator[int]:
+def _folder(name: str, parent: int | None = None) -> Iterator[int]:
     """Opens a folder and yields its descriptor. A folder that may have to be created is refused if it is a link or belongs to another user."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    if made_in is not None:
+    if parent is not None:
         with suppress(FileExistsError):
-            os.mkdir(name, mode=0o700, dir_fd=made_in)
+            os.mkdir(name, mode=0o700, dir_fd=parent)
         flags |= os.O_NOFOLLOW
-    descriptor = os.open(name, flags, dir_fd=made_in)
+    descriptor = os.open(name, flags, dir_fd=parent)
     try:
-        if made_in is not None and os.fstat(descriptor).st_uid != os.geteuid():
+        if parent is not None and os.fstat(descriptor).st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), name)
         yield descriptor
     finally:
@@ -106,16 +106,16 @@ def _is_file(name: str, folder: int) -> bool:
         return False
 
 
-def _free(folder: int, name: str) -> str:
+def _unused_name(folder: int, name: str) -> str:
     """Returns the name, or a similar one that does not exist in the folder."""
     stem, _, kind = name.rpartition(".")
-    free, number = name, 1
-    while _is_taken(folder, free):
-        free, number = f"{stem}.{number}.{kind}", number + 1
-    return free
+    unused, number = name, 1
+    while _exists(folder, unused):
+        unused, number = f"{stem}.{number}.{kind}", number + 1
+    return unused
 
 
-def _is_taken(folder: int, name: str) -> bool:
+def _exists(folder: int, name: str) -> bool:
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from . import _sa_profile, _session
 from .env import LEVELS, ProfileConfig
 
 # Stands for a span that is not recorded.
-NOTHING = _sa_profile.Nothing()
+NULL_SPAN = _sa_profile.NullSpan()
 
 
 class ProfileRecorder:
@@ -28,7 +28,7 @@ class ProfileRecorder:
         self._has_begun = False
         self._is_refused = False
         if initially_active:
-            self._begin(anew=False)
+            self._begin(new_run=False)
 
     @property
     def active(self) -> bool:
@@ -39,7 +39,7 @@ class ProfileRecorder:
         """Starts recording. After a stop this begins a new run, and the earlier one moves to ``previous/``. Returns false if it was already recording or cannot record."""
         if self.active:
             return False
-        return self._begin(anew=self._has_begun)
+        return self._begin(new_run=self._has_begun)
 
     def stop(self) -> bool:
         """Stops recording. The fragment then consists of plain JSON lines. Returns false if it was not recording."""
@@ -59,10 +59,10 @@ class ProfileRecorder:
 
     def span(
         self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
-    ) -> _sa_profile.Span | _sa_profile.Nothing:
+    ) -> _sa_profile.Span | _sa_profile.NullSpan:
         """Returns a span, as a context manager. ``args`` is read when the span ends, so it may be changed until then."""
         if not self.includes(level):
-            return NOTHING
+            return NULL_SPAN
         try:
             return _sa_profile.dict_span(name, cat, level, args, True)
         except (TypeError, ValueError):
@@ -103,10 +103,10 @@ class ProfileRecorder:
         else:
             _sa_profile.metadata(_text(name), _kernel_tid(tid), {"name": value})
 
-    def _begin(self, *, anew: bool) -> bool:
+    def _begin(self, *, new_run: bool) -> bool:
         if not self.enabled:
             return False
-        number = _session.begin(self.config, self.process_name, anew=anew)
+        number = _session.begin(self.config, self.process_name, new_run=new_run)
         self._is_refused = number == 0
         if self._is_refused:
             self._session = 0

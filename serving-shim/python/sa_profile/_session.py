@@ -27,17 +27,17 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
+def begin(config: ProfileConfig, process_name: str, *, new_run: bool) -> int:
     """Starts recording with this configuration. Returns the number of the recording, or 0 if recording is impossible.
 
-    With ``anew``, the main process begins a new run, and any other process joins the main process's run. Without it, a recording already under way in the same directory continues,
+    With ``new_run``, the main process begins a new run, and any other process joins the main process's run. Without it, a recording already under way in the same directory continues,
     or else the run of the last recording there.
     """
     with lock:
-        if not anew and is_under_way(config):
+        if not new_run and is_under_way(config):
             _sa_profile.set_process_name(process_name)
             return _sa_profile.session()
-        number, error = _sa_profile.start_with(_variables(config, anew), process_name)
+        number, error = _sa_profile.start_recording(_variables(config, new_run), process_name)
         if error is not None and not is_under_way(config):
             say(error)
             return 0
@@ -66,33 +66,33 @@ def is_main_process() -> bool:
     return process is None or process.parent_process() is None
 
 
-def leads() -> bool:
+def begins_runs() -> bool:
     """Returns true if this process is the one that begins new runs."""
     return is_main_process() and environment().get(MAIN_PID, "") in ("", str(os.getpid()))
 
 
-def is_first() -> bool:
+def is_first_process() -> bool:
     """Returns true if no process has begun a run that this one belongs to. A run that this process announced itself, when the package was imported, does not count."""
     run = announced.get(RUN) if announced.get(MAIN_PID) == str(os.getpid()) else None
     is_announced = run is not None and environment().get(RUN) == run and not _sa_profile.exports()
     return is_main_process() and (is_announced or not environment().get(MAIN_PID))
 
 
-def lead() -> None:
+def export_main_pid() -> None:
     """Tells child processes that this process begins new runs."""
     os.environ[MAIN_PID] = str(os.getpid())
 
 
 def is_under_way(config: ProfileConfig) -> bool:
     """Returns true if the recording that the configuration asks for is under way in its directory."""
-    fragment = _sa_profile.recording()
+    fragment = _sa_profile.current_fragment()
     if fragment is None or fragment.parent != _absolute(config.fragments_dir):
         return False
     on = _sa_profile.levels()
     return not on or "verbose" in on or config.levels <= on  # no level is on while the run is switched off
 
 
-def _variables(config: ProfileConfig, anew: bool) -> dict[str, str]:
+def _variables(config: ProfileConfig, new_run: bool) -> dict[str, str]:
     """Returns the variables that the recorder reads in place of the environment."""
     env = {name: value for name, value in environment().items() if name.startswith("SA_PROFILE_")}
     for name in (DIR, OUTPUT):
@@ -100,30 +100,30 @@ def _variables(config: ProfileConfig, anew: bool) -> dict[str, str]:
     run, main_pid = env.get(RUN), env.get(MAIN_PID)
     if run == _exported_run and not main_pid:
         env.pop(RUN, None)
-    if not anew and (is_main_process() or main_pid == str(os.getpid())):
-        kept = _kept_run(config, run, main_pid)
-        if kept is not None:
-            env[RUN] = kept
+    if not new_run and (is_main_process() or main_pid == str(os.getpid())):
+        continued = _run_to_continue(config, run, main_pid)
+        if continued is not None:
+            env[RUN] = continued
             env.pop(MAIN_PID, None)
-    return {**env, **_place(config), LEVEL: ",".join(sorted(config.levels))}
+    return {**env, **_directory_variables(config), LEVEL: ",".join(sorted(config.levels))}
 
 
-def _kept_run(config: ProfileConfig, run: str | None, main_pid: str | None) -> str | None:
+def _run_to_continue(config: ProfileConfig, run: str | None, main_pid: str | None) -> str | None:
     """Returns the id of the run to continue without moving existing files: the last run, if it was in the same directory, or a new run if another process has prepared the directory."""
     last = _sa_profile.exports()
-    if last and _last_place() == _absolute(config.fragments_dir):
+    if last and _last_directory() == _absolute(config.fragments_dir):
         return last[RUN]
     if not last and not run and main_pid == str(os.getpid()):
         return _sa_profile.new_run_id()
     return None
 
 
-def _last_place() -> Path | None:
+def _last_directory() -> Path | None:
     fragment = _sa_profile.fragment()
     return None if fragment is None else fragment.parent
 
 
-def _place(config: ProfileConfig) -> dict[str, str]:
+def _directory_variables(config: ProfileConfig) -> dict[str, str]:
     fragments = _absolute(config.fragments_dir)
     if fragments.name == "fragments":
         return {DIR: str(fragments.parent)}

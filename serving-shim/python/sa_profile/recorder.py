@@ -11,7 +11,7 @@ from . import _sa_profile, _session
 from ._configuration import directory_problem
 from .env import DEFAULT_OUTPUT, ProfileConfig, load_profile_config
 from ._previous_runs import move_to_previous
-from ._profile_recorder import NOTHING, ProfileRecorder
+from ._profile_recorder import NULL_SPAN, ProfileRecorder
 from ._stderr import say
 
 _profiler: ProfileRecorder | None = None
@@ -38,7 +38,7 @@ def get_profiler(*, process_name: str | None = None, initially_active: bool = Tr
     """Returns the recorder of this process. Creates it on the first call, and again in the child of a fork. A different ``process_name`` renames the process."""
     profiler = _profiler
     if profiler is None or _profiler_pid != _pid:
-        profiler = _make_profiler(process_name, initially_active)
+        profiler = _create_profiler(process_name, initially_active)
     if process_name is not None and process_name != profiler.process_name:
         profiler._rename(process_name)
     return profiler
@@ -53,7 +53,7 @@ def configure_profiler(
         if _profiler is not None and _profiler_pid == _pid:
             _profiler.close()
         _configured = config
-        is_new_run = config.enabled and _session.leads()
+        is_new_run = config.enabled and _session.begins_runs()
         return _install(config, process_name, initially_active, is_new_run)
 
 
@@ -63,11 +63,11 @@ def start_profile() -> bool:
     with _session.lock:
         if not profiler.enabled or profiler.active:
             return False
-        if _session.leads():
-            _session.lead()
+        if _session.begins_runs():
+            _session.export_main_pid()
             move_to_previous(profiler.config.fragments_dir)
             _remove(profiler.config.trace_file)
-        return profiler._begin(anew=True)
+        return profiler._begin(new_run=True)
 
 
 def stop_profile() -> bool:
@@ -120,11 +120,11 @@ def is_enabled(level: str | None = None) -> bool:
     profiler = _profiler
     if level is None and profiler is not None and _profiler_pid == _pid:
         return profiler.enabled and not profiler._is_refused
-    is_asked = _sa_profile.is_enabled(level) or level is None and _sa_profile.is_to_begin()
-    return is_asked and (_sa_profile.is_under_way() or _is_place_writable())
+    is_requested = _sa_profile.is_enabled(level) or level is None and _sa_profile.is_pending()
+    return is_requested and (_sa_profile.is_under_way() or _is_directory_writable())
 
 
-def _is_place_writable() -> bool:
+def _is_directory_writable() -> bool:
     """Returns true if the directory that the environment names can be written."""
     global _writable
     found = _sa_profile.configuration()  # None if a variable is set but empty: that enables only the drop-in
@@ -136,10 +136,10 @@ def _is_place_writable() -> bool:
 
 def profile_span(
     name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
-) -> _sa_profile.Span | _sa_profile.Nothing:
+) -> _sa_profile.Span | _sa_profile.NullSpan:
     """Returns a span of the process's recorder, as a context manager. ``args`` is read when the span ends."""
     profiler = get_profiler()
-    return profiler.span(name, cat=cat, level=level, args=args) if profiler.enabled else NOTHING
+    return profiler.span(name, cat=cat, level=level, args=args) if profiler.enabled else NULL_SPAN
 
 
 def profile_instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
@@ -162,7 +162,7 @@ def profile_duration(
     get_profiler().duration(name, dur_us=dur_us, cat=cat, level=level, args=args, ts_us=ts_us)
 
 
-def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
+def _create_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
     with _session.lock:
         parent = _profiler
         if parent is not None and _profiler_pid == _pid:
@@ -171,7 +171,7 @@ def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileR
             return _install(_configured, process_name, initially_active and parent.active, False)
         config = load_profile_config()
         # Only the first process of a run lacks the variable MAIN_PID. Its children, and programs that it executes, continue its run.
-        is_new_run = config.enabled and _session.is_first() and not _session.is_under_way(config)
+        is_new_run = config.enabled and _session.is_first_process() and not _session.is_under_way(config)
         return _install(config, process_name, initially_active, is_new_run)
 
 
@@ -179,12 +179,12 @@ def _install(
     config: ProfileConfig, process_name: str | None, initially_active: bool, is_new_run: bool
 ) -> ProfileRecorder:
     if is_new_run:
-        _session.lead()
+        _session.export_main_pid()
         _prepare_run(config)
     profiler = ProfileRecorder(config, process_name=process_name, initially_active=False)
     if initially_active:
-        profiler._begin(anew=is_new_run)
-    _put(Installed(profiler, _pid))  # last, because other threads record as soon as they find it
+        profiler._begin(new_run=is_new_run)
+    _set_installed(Installed(profiler, _pid))  # last, because other threads record as soon as they find it
     return profiler
 
 
@@ -209,17 +209,17 @@ def stand_in(config: ProfileConfig, number: int) -> ProfileRecorder:
     before = _profiler if _profiler_pid == _pid else None
     profiler = ProfileRecorder(config, process_name=before.process_name if before else None, initially_active=False)
     profiler._join(number)
-    _put(Installed(profiler, _pid))
+    _set_installed(Installed(profiler, _pid))
     return profiler
 
 
 def put_back(stand_in: ProfileRecorder, earlier: Installed) -> None:
     """Restores the earlier recorder, unless the program has replaced the stand-in by another one."""
     if _profiler is stand_in:
-        _put(earlier)
+        _set_installed(earlier)
 
 
-def _put(found: Installed) -> None:
+def _set_installed(found: Installed) -> None:
     global _profiler, _profiler_pid
     _profiler, _profiler_pid = found
 

@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::{AsyncSpan as Recorded, Level, Track, now_ns};
 
-use crate::call::{id, whole};
+use crate::call::{id, integer};
 use crate::event::Event;
 use crate::point::NOW;
 use crate::scratch::Scratch;
 use crate::span::push_error;
-use crate::{lane, names, start, value};
+use crate::{lane, names, thread_setup, value};
 
 /// Name and category of a request's span.
 const REQUEST: &str = "request";
@@ -32,7 +32,7 @@ impl AsyncSpan {
     /// Adds args, given as keywords.
     #[pyo3(signature = (**args))]
     fn arg(&self, args: Option<&Bound<'_, PyDict>>) {
-        let text = Scratch::of(args); // before locking, because encoding may run Python code
+        let text = Scratch::encode(args); // before locking, because encoding may run Python code
         if let Some(span) = self.lock().as_mut() {
             span.raw(&text.0);
         }
@@ -41,7 +41,7 @@ impl AsyncSpan {
     /// Ends the span and adds args, given as keywords. A second call does nothing.
     #[pyo3(signature = (**args))]
     fn end(&self, args: Option<&Bound<'_, PyDict>>) {
-        self.end_with(&Scratch::of(args).0);
+        self.end_with(&Scratch::encode(args).0);
     }
 
     /// Records an instant on the span's track, now or at a given time.
@@ -64,7 +64,7 @@ impl AsyncSpan {
         args: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let cat = names::category(cat, names::DEFAULT_CATEGORY)?;
-        let ts_ns = whole::optional("ts_ns", ts_ns)?;
+        let ts_ns = integer::parse_optional("ts_ns", ts_ns)?;
         self.write_instant(name, (&cat, names::level(level)?), ts_ns, |text| {
             if let Some(args) = args {
                 value::push_all(text, args);
@@ -98,7 +98,7 @@ impl AsyncSpan {
 }
 
 impl AsyncSpan {
-    pub(crate) fn of(span: Recorded) -> AsyncSpan {
+    pub(crate) fn new(span: Recorded) -> AsyncSpan {
         AsyncSpan {
             span: Mutex::new(Some(span)),
         }
@@ -113,7 +113,7 @@ impl AsyncSpan {
     }
 
     /// Returns the span's track for an event that began at `start_ns`, if the span is recorded and the event fits there.
-    pub(crate) fn row_since(&self, start_ns: u64) -> Option<Track> {
+    pub(crate) fn track_since(&self, start_ns: u64) -> Option<Track> {
         self.lock()
             .as_ref()
             .and_then(|span| span.row_since(start_ns))
@@ -131,13 +131,13 @@ impl AsyncSpan {
             return Ok(());
         }
         let py = name.py();
-        start::prepare_thread(py);
-        let mut text = Scratch::take();
+        thread_setup::prepare_thread(py);
+        let mut text = Scratch::empty();
         args(&mut text.0);
         let category = PyString::intern(py, category);
         let event = Event::new(level, Some(category.as_any()), name, &text.0)?;
-        match self.row_since(NOW).or_else(|| lane::task_row(py, NOW)) {
-            Some(row) => event.instant_on_row(row, ts_ns.unwrap_or_else(now_ns)),
+        match self.track_since(NOW).or_else(|| lane::task_track(py, NOW)) {
+            Some(track) => event.instant_on_track(track, ts_ns.unwrap_or_else(now_ns)),
             None => event.instant_on_thread(),
         }
         Ok(())
@@ -184,7 +184,7 @@ impl Request {
         let span = slf.as_super().get();
         let id = &slf.get().request_id;
         let cat = names::category(cat, REQUEST)?;
-        let ts_ns = whole::optional("ts_ns", ts_ns)?;
+        let ts_ns = integer::parse_optional("ts_ns", ts_ns)?;
         span.write_instant(name, (&cat, names::level(level)?), ts_ns, |text| {
             push_request(text, slf.py(), id, args);
         })
@@ -214,10 +214,10 @@ pub(crate) fn open(
     if !sa_recorder::__wants(level) {
         return Ok(Recorded::off());
     }
-    start::prepare_thread(name.py());
+    thread_setup::prepare_thread(name.py());
     let category = PyString::intern(name.py(), category);
     let event = Event::new(level, Some(category.as_any()), name, args)?;
-    Ok(event.open_on_lane(None, lane, event.unkept_texts().as_ref()))
+    Ok(event.open_on_lane(None, lane, event.uninterned_texts().as_ref()))
 }
 
 /// Opens a span on its own lane. Any thread or task may end it.
@@ -248,9 +248,9 @@ pub(crate) fn async_span(
     let level = names::level(level)?;
     let lane = lane.map(|lane| id::text("lane", lane)).transpose()?;
     let lane = lane.as_ref().map(|lane| lane.to_string_lossy());
-    let text = Scratch::of(args);
+    let text = Scratch::encode(args);
     let span = open(name, (&cat, level), lane.as_deref(), &text.0)?;
-    Ok(AsyncSpan::of(span))
+    Ok(AsyncSpan::new(span))
 }
 
 /// Opens the span of a request on its own lane. Any thread or task may end it.
@@ -282,8 +282,8 @@ pub(crate) fn request<'py>(
     let py = request_id.py();
     let name = name.unwrap_or_else(|| PyString::intern(py, REQUEST).into_any());
     let request_id = id::text("request_id", request_id)?.unbind();
-    let mut text = Scratch::take();
+    let mut text = Scratch::empty();
     push_request(&mut text.0, py, &request_id, args);
-    let span = AsyncSpan::of(open(&name, (&cat, level), None, &text.0)?);
+    let span = AsyncSpan::new(open(&name, (&cat, level), None, &text.0)?);
     Bound::new(py, (Request { request_id }, span))
 }

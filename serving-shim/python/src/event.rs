@@ -27,7 +27,7 @@ impl<'a, 'py> Event<'a, 'py> {
         args: &'a [u8],
     ) -> PyResult<Event<'a, 'py>> {
         Ok(Event {
-            named: names::named(level, category, name)?,
+            named: names::intern(level, category, name)?,
             category,
             name,
             args,
@@ -62,17 +62,17 @@ impl<'a, 'py> Event<'a, 'py> {
     ) -> AsyncSpan {
         match (self.named, texts) {
             (Named::Site(site), _) => AsyncSpan::open_site_at(site, parent, lane, self.args),
-            (Named::Unkept(level), Some((category, name))) => {
+            (Named::Uninterned(level), Some((category, name))) => {
                 let args = Args::from_text(self.args.to_vec());
                 AsyncSpan::open_at(level, category, name, parent, lane, &args)
             }
-            (Named::Unkept(_), None) => AsyncSpan::off(),
+            (Named::Uninterned(_), None) => AsyncSpan::off(),
         }
     }
 
     /// Returns category and name if they are not interned.
-    pub(crate) fn unkept_texts(&self) -> Option<(String, String)> {
-        matches!(self.named, Named::Unkept(_)).then(|| self.texts())
+    pub(crate) fn uninterned_texts(&self) -> Option<(String, String)> {
+        matches!(self.named, Named::Uninterned(_)).then(|| self.texts())
     }
 
     /// Writes an instant on the calling thread.
@@ -86,10 +86,10 @@ impl<'a, 'py> Event<'a, 'py> {
     }
 
     /// Writes an instant on a track.
-    pub(crate) fn instant_on_row(&self, row: Track, ts_ns: u64) {
+    pub(crate) fn instant_on_track(&self, track: Track, ts_ns: u64) {
         let (category, name) = self.texts();
         let args = Args::from_text(self.args.to_vec());
-        row.instant(self.level(), &category, &name, ts_ns, &args);
+        track.instant(self.level(), &category, &name, ts_ns, &args);
     }
 
     /// Writes a counter, whose series are the args.

@@ -11,7 +11,7 @@ use sa_recorder::{Levels, Recorder, SpanGuard, Track, now_ns};
 
 use crate::call::misuse;
 use crate::event::Event;
-use crate::{start, task, tasks};
+use crate::{task, tasks, thread_setup};
 
 /// Identifies what opened a span: the address of its object, or [`BEGUN`] for a call without an object.
 pub(crate) type Owner = usize;
@@ -55,7 +55,7 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
         }
         return;
     }
-    start::prepare_thread(event.py());
+    thread_setup::prepare_thread(event.py());
     match task::current(event.py()) {
         Some(task) => tasks::enter(&task, event, owner),
         None => {
@@ -64,18 +64,18 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
     }
 }
 
-/// Leaves args from byte `kept` on out of the line of the span that this owner has just opened, so that they are only visible while it is open. Has no effect in a task, where the line contains all args.
-pub(crate) fn keep_args(owner: Owner, kept: usize) {
+/// Leaves args from byte `kept_bytes` on out of the line of the span that this owner has just opened, so that they are only visible while it is open. Has no effect in a task, where the line contains all args.
+pub(crate) fn keep_args(owner: Owner, kept_bytes: usize) {
     with_thread(|lane| {
-        if let Some((_, guard)) = lane.last_mut().filter(|(of, _)| *of == owner) {
-            guard.keep_args(kept);
+        if let Some((_, guard)) = lane.last_mut().filter(|(opener, _)| *opener == owner) {
+            guard.keep_args(kept_bytes);
         }
     });
 }
 
 /// Adds an unrecorded span on top of a recorded one, so that each end finds its beginning. Returns false if no recorded span is open.
 fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
-    if tasks::are_open()
+    if tasks::any_open()
         && let Some(task) = task::current(py)
     {
         return tasks::enter_unrecorded(&task, owner);
@@ -103,7 +103,7 @@ pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_
     }
     if owner == BEGUN {
         end_without_begin(py);
-    } else if tasks::are_open() {
+    } else if tasks::any_open() {
         tasks::exit_anywhere(py, owner, end);
     }
 }
@@ -111,31 +111,31 @@ pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_
 /// Does the same for code whose span is on the current lane or does not exist. Returns true if there was a span.
 pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) -> bool {
     // Most ends, recorded or not, skip the question which task is running, because the answer would change nothing.
-    if !tasks::are_open() && (missed.load(Ordering::Relaxed) == 0 || !is_open_on_thread(owner)) {
-        return exit_thread(owner, end) || take_missed(missed);
+    if !tasks::any_open() && (missed.load(Ordering::Relaxed) == 0 || !is_open_on_thread(owner)) {
+        return exit_thread(owner, end) || consume_missed(missed);
     }
-    if is_of_gone(py) && tasks::exit_gone(owner, end) {
+    if is_in_freed_task(py) && tasks::exit_freed(owner, end) {
         return true;
     }
     match task::current(py) {
         Some(task) => {
-            tasks::exit(&task, owner, end) || take_missed(missed) || exit_thread(owner, end)
+            tasks::exit(&task, owner, end) || consume_missed(missed) || exit_thread(owner, end)
         }
-        None => exit_thread(owner, end) || take_missed(missed),
+        None => exit_thread(owner, end) || consume_missed(missed),
     }
 }
 
 /// Warns about an end without a begin, unless nothing is recorded or the parent process may have opened the span.
 #[cold]
 fn end_without_begin(py: Python<'_>) {
-    if Recorder::get().levels() != Levels::NONE && !tasks::were_forgotten() {
+    if Recorder::get().levels() != Levels::NONE && !tasks::has_forgotten() {
         misuse::end_without_begin(py);
     }
 }
 
 /// Returns true if this may be code of a task that no longer exists: its coroutine is closed while other code runs.
-fn is_of_gone(py: Python<'_>) -> bool {
-    tasks::are_gone() && is_closing(py)
+fn is_in_freed_task(py: Python<'_>) -> bool {
+    tasks::any_freed() && is_closing(py)
 }
 
 /// Returns true if the running code is a coroutine or generator that is being closed: a `GeneratorExit` is being handled.
@@ -155,18 +155,18 @@ fn is_closing(py: Python<'_>) -> bool {
 }
 
 /// Returns the track of the running task, if it has one, for an event that began at `start_ns`.
-pub(crate) fn task_row(py: Python<'_>, start_ns: u64) -> Option<Track> {
-    if !tasks::are_open() {
+pub(crate) fn task_track(py: Python<'_>, start_ns: u64) -> Option<Track> {
+    if !tasks::any_open() {
         return None;
     }
-    tasks::row_since(&task::current(py)?, start_ns)
+    tasks::track_since(&task::current(py)?, start_ns)
 }
 
 /// Decrements the count if it is not 0. Returns true if it did, because the end then belongs to a span that is on no lane.
-fn take_missed(missed: &Missed) -> bool {
+fn consume_missed(missed: &Missed) -> bool {
     let one_less = |count: u32| count.checked_sub(1);
-    let taken = missed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
-    taken.is_ok()
+    let removed = missed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    removed.is_ok()
 }
 
 /// Returns true if a span of this owner is open on the thread, outside of tasks.
@@ -175,7 +175,7 @@ fn is_open_on_thread(owner: Owner) -> bool {
 }
 
 fn exit_thread(owner: Owner, end: End<'_>) -> bool {
-    let Some(guard) = take_thread(owner) else {
+    let Some(guard) = remove_from_thread(owner) else {
         return false;
     };
     if end.args.is_empty() && end.ns.is_none() {
@@ -187,20 +187,20 @@ fn exit_thread(owner: Owner, end: End<'_>) -> bool {
 }
 
 /// Removes and returns the innermost span of this owner that is open on the thread.
-fn take_thread(owner: Owner) -> Option<SpanGuard> {
-    let taken = with_thread(|lane| {
+fn remove_from_thread(owner: Owner) -> Option<SpanGuard> {
+    let removed = with_thread(|lane| {
         let at = position(lane, owner)?;
         Some(lane.remove(at).1)
     });
-    taken.flatten()
+    removed.flatten()
 }
 
 /// Adds args to the innermost open span of this owner on the lane of the running code.
 pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
-    if is_of_gone(py) && tasks::add_args_gone(owner, args) {
+    if is_in_freed_task(py) && tasks::add_args_freed(owner, args) {
         return;
     }
-    if tasks::are_open()
+    if tasks::any_open()
         && let Some(task) = task::current(py)
         && tasks::add_args(&task, owner, args)
     {

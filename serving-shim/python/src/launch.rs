@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serving_shim::{Launch as Timed, Walls};
 
-use crate::call::whole;
-use crate::point::text_of;
-use crate::{names, start, value};
+use crate::call::integer;
+use crate::point::encode_args;
+use crate::{names, thread_setup, value};
 
 /// A launch in progress on a thread. The same thread begins and ends a launch.
 struct Open {
@@ -38,7 +38,7 @@ impl Launch {
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         let launch = slf.get();
         if sa_recorder::__wants(sa_recorder::Level::Kernel) {
-            start::prepare_thread(slf.py());
+            thread_setup::prepare_thread(slf.py());
             let stream = std::ptr::with_exposed_provenance_mut(launch.stream);
             let mut timed = Timed::begin(stream, &launch.name, launch.grid);
             if let Some(args) = &launch.args {
@@ -49,7 +49,7 @@ impl Launch {
                 if let Ok(mut open) = open.try_borrow_mut() {
                     open.push(Open {
                         owner,
-                        generation: start::generation(),
+                        generation: thread_setup::generation(),
                         timed: ManuallyDrop::new(timed),
                     });
                 }
@@ -74,7 +74,7 @@ impl Launch {
             Some(open.remove(at))
         });
         if let Ok(Some(open)) = found
-            && open.generation == start::generation()
+            && open.generation == thread_setup::generation()
         {
             ManuallyDrop::into_inner(open.timed).end(if kind.is_some() { -1 } else { 0 });
         }
@@ -84,7 +84,7 @@ impl Launch {
 fn add_args(timed: &mut Timed, args: &Bound<'_, PyDict>) {
     for (key, arg) in args.iter() {
         if let Ok(key) = key.extract::<String>() {
-            timed.arg(&key, value::Encoded::of(&arg));
+            timed.arg(&key, value::Encoded::new(&arg));
         }
     }
 }
@@ -114,8 +114,8 @@ pub(crate) fn launch_timed(
 ) -> PyResult<Launch> {
     Ok(Launch {
         name: names::text("name", name)?.into_owned(),
-        stream: whole::optional("stream", stream)?.unwrap_or(0),
-        grid: whole::optional("grid", grid)?.unwrap_or(0),
+        stream: integer::parse_optional("stream", stream)?.unwrap_or(0),
+        grid: integer::parse_optional("grid", grid)?.unwrap_or(0),
         args: args.map(Bound::unbind),
     })
 }
@@ -145,14 +145,14 @@ pub(crate) fn launch_walls(
     let text = names::text("name", name)?;
     let walls = Walls {
         name: &text,
-        host_start_ns: whole::optional("host_start_ns", host_start_ns)?,
-        host_wall_ns: whole::of("host_wall_ns", host_wall_ns)?,
-        device_wall_ns: whole::of("device_wall_ns", device_wall_ns)?,
-        device: whole::optional("device", device)?,
+        host_start_ns: integer::parse_optional("host_start_ns", host_start_ns)?,
+        host_wall_ns: integer::parse("host_wall_ns", host_wall_ns)?,
+        device_wall_ns: integer::parse("device_wall_ns", device_wall_ns)?,
+        device: integer::parse_optional("device", device)?,
     };
     if sa_recorder::__wants(sa_recorder::Level::Kernel) {
-        start::prepare_thread(name.py());
-        serving_shim::launch_walls(&walls, &text_of(args));
+        thread_setup::prepare_thread(name.py());
+        serving_shim::launch_walls(&walls, &encode_args(args));
     }
     Ok(())
 }

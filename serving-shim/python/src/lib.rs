@@ -29,9 +29,9 @@ mod profile;
 mod scratch;
 mod session;
 mod span;
-mod start;
 mod task;
 mod tasks;
+mod thread_setup;
 mod value;
 
 use pyo3::pymodule;
@@ -54,23 +54,24 @@ mod _sa_profile {
                 exchange::{Exchange, begin_exchange},
                 message_begin,
             },
-            ids::Ids,
-            outputs::{Outputs, Tally, last_number},
-            stamps::of_monotonic,
-            step::{Step, count_step},
+            ids::RequestIds,
+            outputs::{OutputCounter, OutputCounts, last_request_number},
+            stamps::from_monotonic,
+            step::{Step, record_step_counters},
         },
         interpreter::{
             calls::{
-                function_returned, function_started, function_unwound, set_judge, track_code,
-                watch_root, watch_task_maker,
+                function_returned, function_started, function_unwound, set_code_filter, track_code,
+                watch_task_coroutine, watch_task_creator,
             },
-            garbage::Collections,
-            imports::{tell_imports, watch_imports},
-            lives::set_root_watch,
+            garbage::CollectionSpans,
+            imports::{add_import_listener, watch_imports},
             sampling::{
-                after_fork_in_parent, before_fork, begin_sampling, end_sampling, sample_in_child,
+                after_fork_in_parent, before_fork, begin_sampling, end_sampling,
+                restart_sampling_in_child,
             },
-            several::is_main_interpreter,
+            subinterpreters::is_main_interpreter,
+            task_spans::set_coroutine_watcher,
         },
         launch::{Launch, launch_timed, launch_walls},
         merge::{merge, merge_report},
@@ -82,12 +83,12 @@ mod _sa_profile {
         },
         profile::{dict_duration, dict_instant, metadata},
         session::{
-            close, exports, finish, is_privileged, is_to_begin, is_under_way, new_run_id,
-            recording, session, start_with,
+            close, current_fragment, exports, finish, is_pending, is_privileged, is_under_way,
+            new_run_id, session, start_recording,
         },
         span::{
             Span, begin, dict_span, end,
-            nothing::Nothing,
+            null_span::NullSpan,
             off::{is_off_e2e, is_off_kernel, is_off_verbose},
             open::{OpenSpan, open_span},
             set_decorator, span,
@@ -99,7 +100,7 @@ mod _sa_profile {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         if !copies::adopt(module)? {
-            crate::session::note_variables();
+            crate::session::store_request();
             // Modules of the drop-in: each copy of the package adds its own.
             module.add("recorders", PyList::empty(module.py()))?;
             copies::offer(module)?;

@@ -10,7 +10,7 @@ use sa_recorder::{Level, Site};
 use crate::attached::Attached;
 
 /// Number of recently used names that are cached by the identity of their objects. The objects of one call site are the same each time.
-const REMEMBERED: usize = 512;
+const CACHED_NAMES: usize = 512;
 
 /// Category of events without a category.
 pub(crate) const DEFAULT_CATEGORY: &str = "e2e";
@@ -21,27 +21,27 @@ pub(crate) enum Named {
     /// Interned text.
     Site(&'static Site),
     /// Not interned, because there were too many names.
-    Unkept(Level),
+    Uninterned(Level),
 }
 
 impl Named {
     pub(crate) fn level(self) -> Level {
         match self {
             Named::Site(site) => site.level(),
-            Named::Unkept(level) => level,
+            Named::Uninterned(level) => level,
         }
     }
 }
 
-struct Remembered {
+struct CachedName {
     name: Py<PyAny>,
     category: Option<Py<PyAny>>,
     level: Level,
     site: &'static Site,
 }
 
-impl Remembered {
-    fn is_of(
+impl CachedName {
+    fn matches(
         &self,
         level: Level,
         category: Option<&Bound<'_, PyAny>>,
@@ -53,48 +53,48 @@ impl Remembered {
     }
 }
 
-static RECENT: Attached<[Option<Remembered>; REMEMBERED]> =
-    Attached::new([const { None }; REMEMBERED]);
+static RECENT: Attached<[Option<CachedName>; CACHED_NAMES]> =
+    Attached::new([const { None }; CACHED_NAMES]);
 
 /// Returns the interned text for events of this name.
-pub(crate) fn named(
+pub(crate) fn intern(
     level: Level,
     category: Option<&Bound<'_, PyAny>>,
     name: &Bound<'_, PyAny>,
 ) -> PyResult<Named> {
-    let kept = RECENT.with(name.py(), |recent| {
-        let kept = recent[place(name)].as_ref();
-        let kept = kept.filter(|kept| kept.is_of(level, category, name));
-        kept.map(|kept| kept.site)
+    let site = RECENT.with(name.py(), |recent| {
+        let cached = recent[slot(name)].as_ref();
+        let cached = cached.filter(|cached| cached.matches(level, category, name));
+        cached.map(|cached| cached.site)
     });
-    match kept.flatten() {
+    match site.flatten() {
         Some(site) => Ok(Named::Site(site)),
-        None => look_up(level, category, name),
+        None => intern_new(level, category, name),
     }
 }
 
 /// Returns the index of a name in the cache.
-fn place(name: &Bound<'_, PyAny>) -> usize {
-    (name.as_ptr().addr() >> 4) % REMEMBERED
+fn slot(name: &Bound<'_, PyAny>) -> usize {
+    (name.as_ptr().addr() >> 4) % CACHED_NAMES
 }
 
 #[cold]
-fn look_up(
+fn intern_new(
     level: Level,
     category: Option<&Bound<'_, PyAny>>,
     name: &Bound<'_, PyAny>,
 ) -> PyResult<Named> {
     let (name_text, category_text) = (text("name", name)?, category_text(category)?);
     let Some(site) = Site::intern(level, &category_text, &name_text) else {
-        return Ok(Named::Unkept(level));
+        return Ok(Named::Uninterned(level));
     };
-    let remembered = Remembered {
+    let cached = CachedName {
         name: name.clone().unbind(),
         category: category.map(|category| category.clone().unbind()),
         level,
         site,
     };
-    let replaced = RECENT.with(name.py(), |recent| recent[place(name)].replace(remembered));
+    let replaced = RECENT.with(name.py(), |recent| recent[slot(name)].replace(cached));
     drop(replaced); // outside `with`, because dropping an object may run code
     Ok(Named::Site(site))
 }
@@ -122,18 +122,18 @@ pub(crate) fn category<'a>(
 }
 
 /// Returns the level that an argument names, by default `e2e`.
-pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
-    word.map_or(Ok(Level::E2e), |word| level_of(&text("level", word)?))
+pub(crate) fn level(name: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
+    name.map_or(Ok(Level::E2e), |name| level_of(&text("level", name)?))
 }
 
 /// Parses the name of a level.
-pub(crate) fn level_of(word: &str) -> PyResult<Level> {
+pub(crate) fn level_of(name: &str) -> PyResult<Level> {
     let levels = [Level::E2e, Level::Kernel, Level::Verbose];
-    let is_named = |level: &Level| word.trim().eq_ignore_ascii_case(level_name(*level));
+    let is_named = |level: &Level| name.trim().eq_ignore_ascii_case(level_name(*level));
     match levels.into_iter().find(is_named) {
         Some(level) => Ok(level),
         None => Err(PyValueError::new_err(format!(
-            "level: expected one of e2e, kernel, verbose, found {word:?}"
+            "level: expected one of e2e, kernel, verbose, found {name:?}"
         ))),
     }
 }

@@ -7,10 +7,10 @@ use pyo3::types::PyDict;
 use sa_recorder::{Args, FLOW_CATEGORY, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::id::{self, Id};
-use crate::call::{misuse, whole};
+use crate::call::{integer, misuse};
 use crate::event::Event;
 use crate::scratch::Scratch;
-use crate::{lane, names, start, value};
+use crate::{lane, names, thread_setup, value};
 
 /// Start time for events without a duration. It fits on any track.
 pub(crate) const NOW: u64 = u64::MAX;
@@ -38,17 +38,17 @@ pub(crate) fn instant(
 ) -> PyResult<()> {
     let level = names::level(level)?;
     if sa_recorder::__wants(level) {
-        let text = Scratch::of(args);
-        start::prepare_thread(name.py());
-        tell_instant(&Event::new(level, cat, name, &text.0)?);
+        let text = Scratch::encode(args);
+        thread_setup::prepare_thread(name.py());
+        write_instant(&Event::new(level, cat, name, &text.0)?);
     }
     Ok(())
 }
 
 /// Writes an instant on the track of the running code.
-pub(crate) fn tell_instant(event: &Event<'_, '_>) {
-    match lane::task_row(event.py(), NOW) {
-        Some(row) => event.instant_on_row(row, now_ns()),
+pub(crate) fn write_instant(event: &Event<'_, '_>) {
+    match lane::task_track(event.py(), NOW) {
+        Some(track) => event.instant_on_track(track, now_ns()),
         None => event.instant_on_thread(),
     }
 }
@@ -75,11 +75,11 @@ pub(crate) fn counter(
 ) -> PyResult<()> {
     let level = names::level(level)?;
     if sa_recorder::__wants(level) {
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         for (key, value) in series.into_iter().flatten() {
             push_series(&mut text.0, &key, &value);
         }
-        tell_counter(level, name, &text.0)?;
+        write_counter(level, name, &text.0)?;
     }
     Ok(())
 }
@@ -87,16 +87,16 @@ pub(crate) fn counter(
 /// Appends a series of a counter, and warns once if its value is not a finite number.
 pub(crate) fn push_series(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
     if !value::push_series(text, key, value) {
-        misuse::no_number(key, value);
+        misuse::warn_not_a_number(key, value);
     }
 }
 
 /// Writes a counter with these series. Without series it writes nothing.
-pub(crate) fn tell_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8]) -> PyResult<()> {
+pub(crate) fn write_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8]) -> PyResult<()> {
     if series.is_empty() {
         return Ok(());
     }
-    start::prepare_thread(name.py());
+    thread_setup::prepare_thread(name.py());
     let category = Some(intern!(name.py(), "counter").as_any());
     Event::new(level, category, name, series)?.counter();
     Ok(())
@@ -143,15 +143,15 @@ pub(crate) fn flow(
     );
     let level = names::level(level)?;
     let (id, phase) = (flow_id(id, global_)?, flow_phase(phase)?);
-    let ts_ns = whole::optional("ts_ns", ts_ns)?;
+    let ts_ns = integer::parse_optional("ts_ns", ts_ns)?;
     if sa_recorder::__wants(level) {
-        tell_flow(py, level, phase, (&cat, &name), id, ts_ns);
+        write_flow(py, level, phase, (&cat, &name), id, ts_ns);
     }
     Ok(())
 }
 
 /// Writes an event of a flow on the track of the running code.
-pub(crate) fn tell_flow(
+pub(crate) fn write_flow(
     py: Python<'_>,
     level: Level,
     phase: FlowPhase,
@@ -159,11 +159,11 @@ pub(crate) fn tell_flow(
     id: FlowId,
     ts_ns: Option<u64>,
 ) {
-    start::prepare_thread(py);
-    match (lane::task_row(py, NOW), ts_ns) {
-        (Some(row), ts_ns) => {
+    thread_setup::prepare_thread(py);
+    match (lane::task_track(py, NOW), ts_ns) {
+        (Some(track), ts_ns) => {
             let ts_ns = ts_ns.unwrap_or_else(now_ns);
-            row.flow(level, phase, category, name, id, ts_ns);
+            track.flow(level, phase, category, name, id, ts_ns);
         }
         (None, Some(ts_ns)) => flow_at(level, phase, category, name, id, ts_ns),
         (None, None) => flow_now(level, phase, category, name, id),
@@ -184,7 +184,7 @@ pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
 
 /// Converts an object to a flow id. A text or a UUID is the same flow in every process.
 pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
-    let number = match id::of("id", id)? {
+    let number = match id::parse("id", id)? {
         Id::Text(text) => return Ok(FlowId::of(&text.to_string_lossy())),
         Id::Number(number) => number,
     };
@@ -230,10 +230,10 @@ pub(crate) fn duration(
 ) -> PyResult<()> {
     let (name, level) = (names::text("name", name)?, names::level(level)?);
     let cat = names::category(cat, names::DEFAULT_CATEGORY)?;
-    let start_ns = whole::optional("start_ns", start_ns)?;
-    let times = (start_ns, whole::of("dur_ns", dur_ns)?);
+    let start_ns = integer::parse_optional("start_ns", start_ns)?;
+    let times = (start_ns, integer::parse("dur_ns", dur_ns)?);
     if sa_recorder::__wants(level) {
-        tell_duration(py, level, (&cat, &name), times, &text_of(args));
+        write_duration(py, level, (&cat, &name), times, &encode_args(args));
     }
     Ok(())
 }
@@ -250,30 +250,30 @@ pub(crate) fn thread_duration(
     args: &Bound<'_, PyDict>,
 ) {
     if sa_recorder::__wants(Level::E2e) {
-        start::prepare_thread(py);
-        let args = text_of(Some(args));
+        thread_setup::prepare_thread(py);
+        let args = encode_args(Some(args));
         sa_recorder::duration(Level::E2e, cat, name, dur_ns, Some(start_ns), &args);
     }
 }
 
 /// Writes a span that has already ended on the track of the running code.
-pub(crate) fn tell_duration(
+pub(crate) fn write_duration(
     py: Python<'_>,
     level: Level,
     (category, name): (&str, &str),
     (start_ns, dur_ns): (Option<u64>, i64),
     args: &Args,
 ) {
-    start::prepare_thread(py);
-    let wanted_ns = u64::try_from(dur_ns).unwrap_or(0);
-    let since_ns = start_ns.unwrap_or_else(|| now_ns().saturating_sub(wanted_ns));
-    match lane::task_row(py, since_ns) {
-        Some(row) => row.duration(level, category, name, since_ns, wanted_ns, args),
+    thread_setup::prepare_thread(py);
+    let length_ns = u64::try_from(dur_ns).unwrap_or(0);
+    let since_ns = start_ns.unwrap_or_else(|| now_ns().saturating_sub(length_ns));
+    match lane::task_track(py, since_ns) {
+        Some(track) => track.duration(level, category, name, since_ns, length_ns, args),
         None => sa_recorder::duration(level, category, name, dur_ns, start_ns, args),
     }
 }
 
 /// Encodes the args in a dict.
-pub(crate) fn text_of(dict: Option<&Bound<'_, PyDict>>) -> Args {
-    Args::from_text(std::mem::take(&mut Scratch::of(dict).0))
+pub(crate) fn encode_args(dict: Option<&Bound<'_, PyDict>>) -> Args {
+    Args::from_text(std::mem::take(&mut Scratch::encode(dict).0))
 }

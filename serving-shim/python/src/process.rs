@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet};
 use sa_recorder::{Levels, Recorder};
 
-use crate::point::text_of;
+use crate::point::encode_args;
 use crate::task::modules;
-use crate::{names, session, start, tasks};
+use crate::{names, session, tasks, thread_setup};
 
 /// Sets the name of the process in the trace. A later call renames it.
 ///
@@ -26,8 +26,8 @@ pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     let text = names::text("name", name)?;
     // A paused process has a name too, which `sa-profile status` shows.
     if Recorder::get().levels() != Levels::NONE || Recorder::get().fragment().is_some() {
-        start::mark_named();
-        start::prepare_thread(name.py());
+        thread_setup::mark_named();
+        thread_setup::prepare_thread(name.py());
         Recorder::get().set_process_name(&text);
     }
     Ok(())
@@ -38,7 +38,7 @@ pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pyo3(signature = (settings, /))]
 pub(crate) fn engine_settings(settings: &Bound<'_, PyDict>) {
     if Recorder::get().levels() != Levels::NONE || Recorder::get().fragment().is_some() {
-        Recorder::get().set_engine_settings(&text_of(Some(settings)));
+        Recorder::get().set_engine_settings(&encode_args(Some(settings)));
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn engine_settings(settings: &Bound<'_, PyDict>) {
 pub(crate) fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     let text = names::text("name", name)?;
     if Recorder::get().levels() != Levels::NONE {
-        start::prepare_thread(name.py());
+        thread_setup::prepare_thread(name.py());
         Recorder::get().set_thread_name(&text);
     }
     Ok(())
@@ -188,8 +188,8 @@ pub(crate) fn announce() -> HashMap<&'static str, OsString> {
 #[pyfunction]
 pub(crate) fn after_fork_in_child(py: Python<'_>) {
     tasks::forget();
-    start::note_fork(py);
-    start::prepare_again();
+    thread_setup::record_fork(py);
+    thread_setup::prepare_again();
     let _ = watch_multiprocessing(py); // on failure, the merge still recovers the ring
 }
 

@@ -5,9 +5,9 @@ use pyo3::types::{PyDict, PyString};
 use sa_recorder::{Args, Recorder};
 
 use crate::event::Event;
-use crate::point::{tell_duration, tell_instant, text_of};
+use crate::point::{encode_args, write_duration, write_instant};
 use crate::scratch::Scratch;
-use crate::{names, start};
+use crate::{names, thread_setup};
 
 /// Args of an event that has the member `args` but nothing in it. The recorder writes the member if there is any text.
 pub(crate) const NO_ARGS: &[u8] = b" ";
@@ -32,10 +32,10 @@ pub(crate) fn dict_instant<'py>(
     if !sa_recorder::__wants(level) {
         return Ok(());
     }
-    start::prepare_thread(name.py());
-    let mut text = Scratch::of(args);
+    thread_setup::prepare_thread(name.py());
+    let mut text = Scratch::encode(args);
     keep_member(&mut text.0);
-    tell_instant(&Event::new(level, Some(category), name, &text.0)?);
+    write_instant(&Event::new(level, Some(category), name, &text.0)?);
     Ok(())
 }
 
@@ -52,12 +52,12 @@ pub(crate) fn dict_duration(
 ) -> PyResult<()> {
     let level = names::level_of(level)?;
     if sa_recorder::__wants(level) {
-        let mut text = Scratch::of(args);
+        let mut text = Scratch::encode(args);
         keep_member(&mut text.0);
         let name_text = name.to_string_lossy();
         let names = (category, name_text.as_ref());
         let args = Args::from_text(std::mem::take(&mut text.0));
-        tell_duration(name.py(), level, names, (start_ns, dur_ns), &args);
+        write_duration(name.py(), level, names, (start_ns, dur_ns), &args);
     }
     Ok(())
 }
@@ -66,6 +66,6 @@ pub(crate) fn dict_duration(
 #[pyfunction]
 #[pyo3(signature = (name, tid, args, /))]
 pub(crate) fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
-    let args = text_of(Some(args));
+    let args = encode_args(Some(args));
     Recorder::get().metadata(name, tid, &args);
 }

@@ -18,13 +18,13 @@ const MAX_KEPT_BYTES: usize = 64 << 10;
 pub(crate) struct Scratch(pub(crate) Vec<u8>);
 
 impl Scratch {
-    pub(crate) fn take() -> Scratch {
+    pub(crate) fn empty() -> Scratch {
         Scratch(BUFFER.try_with(Cell::take).unwrap_or_default())
     }
 
     /// Encodes the args in a dict.
-    pub(crate) fn of(args: Option<&Bound<'_, PyDict>>) -> Scratch {
-        let mut text = Scratch::take();
+    pub(crate) fn encode(args: Option<&Bound<'_, PyDict>>) -> Scratch {
+        let mut text = Scratch::empty();
         if let Some(args) = args {
             value::push_all(&mut text.0, args);
         }
@@ -37,7 +37,7 @@ impl Drop for Scratch {
         let mut buffer = std::mem::take(&mut self.0);
         if buffer.capacity() <= MAX_KEPT_BYTES {
             buffer.clear();
-            let _ = BUFFER.try_with(|kept| kept.set(buffer)); // fails if the thread is ending
+            let _ = BUFFER.try_with(|cell| cell.set(buffer)); // fails if the thread is ending
         }
     }
 }

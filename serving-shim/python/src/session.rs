@@ -11,69 +11,72 @@ use pyo3::prelude::*;
 use sa_recorder::{Config, Level, Levels, Recorder, host};
 
 use crate::interpreter::sampling;
-use crate::{names, start};
+use crate::{names, thread_setup};
 
 /// Number of the current session. It increases when a recording starts and when one ends. A fork does not change it, because the child continues its parent's recording.
 static SESSION: AtomicU64 = AtomicU64::new(1);
 /// True once Python has started a recording, here or in the process that forked this one.
-static IS_BEGUN: AtomicBool = AtomicBool::new(false);
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 /// True once the last recording has ended.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// True if the environment asked for recording when the package was imported.
-static WAS_ASKED: AtomicBool = AtomicBool::new(false);
+static WAS_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Result of the check whether anything asks for recording.
-static ASKED: AtomicU8 = AtomicU8::new(UNKNOWN);
+static REQUEST_STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
-const UNASKED: u8 = 1;
-const IS_ASKED: u8 = 2;
+const UNREQUESTED: u8 = 1;
+const REQUESTED: u8 = 2;
 
 /// Variables that turn recording on for the drop-in if they are set.
-const ASKING: [&str; 3] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL"];
+const REQUEST_VARIABLES: [&str; 3] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL"];
 
 /// Returns true if nothing asks for recording: no variable, and no earlier call. Nothing will then be recorded before such a call.
 #[inline]
-pub(crate) fn is_unasked() -> bool {
-    match ASKED.load(Ordering::Relaxed) {
-        UNKNOWN => look_for_variables(),
-        asked => asked == UNASKED,
+pub(crate) fn is_unrequested() -> bool {
+    match REQUEST_STATE.load(Ordering::Relaxed) {
+        UNKNOWN => check_variables(),
+        state => state == UNREQUESTED,
     }
 }
 
 /// Checks the variables. The answer is final only after the recorder has checked them too, at the first event. Until then a program may still set variables.
 #[cold]
-fn look_for_variables() -> bool {
+fn check_variables() -> bool {
     if sa_recorder::__wants(Level::E2e) {
         return false;
     }
-    let is_asked = is_under_way() || ASKING.iter().any(|name| host::variable(name).is_some());
-    let asked = if is_asked { IS_ASKED } else { UNASKED };
-    ASKED.store(asked, Ordering::Relaxed);
-    !is_asked
+    let is_requested = is_under_way()
+        || REQUEST_VARIABLES
+            .iter()
+            .any(|name| host::variable(name).is_some());
+    let state = if is_requested { REQUESTED } else { UNREQUESTED };
+    REQUEST_STATE.store(state, Ordering::Relaxed);
+    !is_requested
 }
 
 /// Ends the current recording and starts the one that these variables ask for, in place of the environment. Returns its number, and an error message if it failed.
 #[pyfunction]
 #[pyo3(signature = (variables, name, /))]
-pub(crate) fn start_with(
+pub(crate) fn start_recording(
     py: Python<'_>,
     variables: HashMap<String, OsString>,
     name: &Bound<'_, PyAny>,
 ) -> PyResult<(u64, Option<String>)> {
     let name = names::text("name", name)?;
-    start::mark_named();
-    ASKED.store(IS_ASKED, Ordering::Relaxed);
+    thread_setup::mark_named();
+    REQUEST_STATE.store(REQUESTED, Ordering::Relaxed);
     close(py); // ends the previous recording
     let started =
         py.detach(|| Recorder::start_named(&name, |name| variables.get(name).cloned()).map(drop));
     let error = started.err().map(|error| error.to_string());
     if error.is_none() {
-        IS_BEGUN.store(true, Ordering::Relaxed);
+        HAS_BEGUN.store(true, Ordering::Relaxed);
         HAS_ENDED.store(false, Ordering::Relaxed);
     }
     let number = SESSION.fetch_add(1, Ordering::Relaxed) + 1;
-    start::prepare_again();
-    sampling::sample_again();
+    thread_setup::prepare_again();
+    sampling::restart_sampling();
     Ok((number, error))
 }
 
@@ -94,10 +97,10 @@ pub(crate) fn finish(py: Python<'_>) {
 /// Ends recording in this process, and removes all lines that are not JSON objects from its fragment.
 #[pyfunction]
 pub(crate) fn close(py: Python<'_>) {
-    let fragment = recording();
+    let fragment = current_fragment();
     finish(py);
     if let Some(fragment) = fragment {
-        py.detach(|| plain::without_empty_lines(&fragment));
+        py.detach(|| plain::remove_empty_lines(&fragment));
     }
 }
 
@@ -109,14 +112,14 @@ pub(crate) fn session() -> u64 {
 
 /// Returns the path of the current recording's fragment. In the child of a fork, the call starts the recording.
 #[pyfunction]
-pub(crate) fn recording() -> Option<PathBuf> {
+pub(crate) fn current_fragment() -> Option<PathBuf> {
     is_under_way().then(|| Recorder::get().fragment()).flatten()
 }
 
 /// Returns true if a recording is under way, here or in the process that forked this one. Starts nothing.
 #[pyfunction]
 pub(crate) fn is_under_way() -> bool {
-    let is_there = IS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
+    let is_there = HAS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
     is_there && !HAS_ENDED.load(Ordering::Relaxed)
 }
 
@@ -140,24 +143,24 @@ pub(crate) fn is_privileged() -> bool {
 
 /// Returns true if a variable that turns recording on is set, even to an empty text, and recording has neither started nor failed nor is to start switched off.
 #[pyfunction]
-pub(crate) fn is_to_begin() -> bool {
-    let [directory, others @ ..] = ASKING.map(host::variable);
-    let is_asked =
+pub(crate) fn is_pending() -> bool {
+    let [directory, others @ ..] = REQUEST_VARIABLES.map(host::variable);
+    let is_requested =
         directory.is_some_and(|path| !path.is_empty()) || others.iter().any(Option::is_some);
     let config = || Config::from_lookup(host::variable);
-    is_asked && !is_under_way() && !config().is_some_and(|config| config.paused || has_failed())
+    is_requested && !is_under_way() && !config().is_some_and(|config| config.paused || has_failed())
 }
 
 /// Returns true if the recorder failed to start although the environment asks for levels. Until it starts, these levels are on. If a program has set the variables after
 /// importing the package, the recorder may have checked them before, and the drop-in starts anyway.
 fn has_failed() -> bool {
-    WAS_ASKED.load(Ordering::Relaxed)
+    WAS_REQUESTED.load(Ordering::Relaxed)
         && !HAS_ENDED.load(Ordering::Relaxed)
         && Recorder::get().levels() == Levels::NONE
 }
 
 /// Stores whether the environment asks for recording when the package is imported.
-pub(crate) fn note_variables() {
-    let was_asked = Config::from_lookup(host::variable).is_some();
-    WAS_ASKED.store(was_asked, Ordering::Relaxed);
+pub(crate) fn store_request() {
+    let was_requested = Config::from_lookup(host::variable).is_some();
+    WAS_REQUESTED.store(was_requested, Ordering::Relaxed);
 }

@@ -1,6 +1,6 @@
 //! [`Span`]: a call site's reusable span, as a context manager and decorator.
 
-pub(crate) mod nothing;
+pub(crate) mod null_span;
 pub(crate) mod off;
 pub(crate) mod open;
 
@@ -62,16 +62,16 @@ impl Span {
         slf: &Bound<'py, Self>,
         function: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(within) = DECORATOR.get(slf.py()) else {
+        let Some(decorate) = DECORATOR.get(slf.py()) else {
             return Ok(function); // only before the package has been imported
         };
-        within.bind(slf.py()).call1((slf, function))
+        decorate.bind(slf.py()).call1((slf, function))
     }
 
     /// Adds args, given as keywords, to the innermost open occurrence of the span in this task or thread.
     #[pyo3(signature = (**args))]
     fn arg(slf: &Bound<'_, Self>, args: Option<&Bound<'_, PyDict>>) {
-        let text = Scratch::of(args);
+        let text = Scratch::encode(args);
         lane::add_args(slf.py(), slf.as_ptr().addr(), &text.0);
     }
 
@@ -111,7 +111,7 @@ impl Span {
         name: &Bound<'_, PyAny>,
     ) -> PyResult<Span> {
         Ok(Span {
-            named: names::named(level, category, name)?,
+            named: names::intern(level, category, name)?,
             name: name.clone().unbind(),
             category: category.map(|category| category.clone().unbind()),
             args: SmallVec::new(),
@@ -142,7 +142,7 @@ impl Span {
             let none = if span.is_drop_in { NO_ARGS } else { b"" };
             return lane::exit(slf.py(), owner, &span.missed, none);
         }
-        let mut args = Scratch::of(span.dict.as_ref().map(|dict| dict.bind(slf.py())));
+        let mut args = Scratch::encode(span.dict.as_ref().map(|dict| dict.bind(slf.py())));
         if let Some(kind) = error {
             push_error(&mut args.0, kind);
         }
@@ -156,13 +156,13 @@ impl Span {
     /// cancelled before its first step has no span.
     pub(crate) fn exit_unwound(slf: &Bound<'_, Self>, kind: &Bound<'_, PyAny>, is_closed: bool) {
         let (span, owner) = (slf.get(), slf.as_ptr().addr());
-        let mut args = Scratch::take();
+        let mut args = Scratch::empty();
         push_error(&mut args.0, kind);
         let end = End {
             args: &args.0,
             ns: None,
         };
-        if !(is_closed && tasks::are_gone() && tasks::exit_gone(owner, end)) {
+        if !(is_closed && tasks::any_freed() && tasks::exit_freed(owner, end)) {
             lane::exit_here(slf.py(), owner, &span.missed, end);
         }
     }
@@ -173,9 +173,9 @@ static DECORATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Sets the function that wraps a function in a span. It is written in Python, which knows the kinds of functions.
 #[pyfunction]
-#[pyo3(signature = (within, /))]
-pub(crate) fn set_decorator(py: Python<'_>, within: Py<PyAny>) {
-    let _ = DECORATOR.set(py, within); // the package may be imported under a second name
+#[pyo3(signature = (decorate, /))]
+pub(crate) fn set_decorator(py: Python<'_>, decorate: Py<PyAny>) {
+    let _ = DECORATOR.set(py, decorate); // the package may be imported under a second name
 }
 
 /// Appends the arg `error`: the type of the exception that ended a span.
@@ -234,8 +234,8 @@ pub(crate) fn span(
     args: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Span> {
     let mut span = Span::new(names::level(level)?, cat, name)?;
-    if !session::is_unasked() {
-        span.args = SmallVec::from_slice(&Scratch::of(args).0);
+    if !session::is_unrequested() {
+        span.args = SmallVec::from_slice(&Scratch::encode(args).0);
     }
     Ok(span)
 }
@@ -263,7 +263,7 @@ pub(crate) fn begin(
     level: Option<&Bound<'_, PyAny>>,
     args: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    let text = Scratch::of(args);
+    let text = Scratch::encode(args);
     let event = Event::new(names::level(level)?, cat, name, &text.0)?;
     lane::enter(&event, BEGUN, &BEGUN_MISSED);
     Ok(())
@@ -281,5 +281,5 @@ pub(crate) fn begin(
 #[pyfunction]
 #[pyo3(signature = (**args))]
 pub(crate) fn end(py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
-    lane::exit(py, BEGUN, &BEGUN_MISSED, &Scratch::of(args).0);
+    lane::exit(py, BEGUN, &BEGUN_MISSED, &Scratch::encode(args).0);
 }

@@ -28,7 +28,7 @@ enum Current {
 
 /// Returns the task that runs on the calling thread.
 pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-    if !IMPORTED.load(Ordering::Relaxed) && !look_for_asyncio(py) {
+    if !IMPORTED.load(Ordering::Relaxed) && !is_asyncio_imported(py) {
         return None;
     }
     let asyncio = asyncio(py)?;
@@ -47,15 +47,15 @@ pub(crate) fn running_loop(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
 
 /// Returns the remembered parts of asyncio, once the program has completely imported it. It imports nothing and waits for nothing, because this may be a span within the import.
 fn asyncio(py: Python<'_>) -> Option<&Asyncio> {
-    if let Some(known) = ASYNCIO.get(py) {
-        return Some(known);
+    if let Some(asyncio) = ASYNCIO.get(py) {
+        return Some(asyncio);
     }
     let found = Asyncio::find(py)?;
     let _ = ASYNCIO.set(py, found); // another thread may have been faster
     ASYNCIO.get(py)
 }
 
-fn look_for_asyncio(py: Python<'_>) -> bool {
+fn is_asyncio_imported(py: Python<'_>) -> bool {
     let name = intern!(py, "asyncio.tasks");
     let found = modules(py).is_some_and(|modules| modules.contains(name).unwrap_or(false));
     IMPORTED.store(found, Ordering::Relaxed);
@@ -72,7 +72,7 @@ pub(crate) fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
 }
 
 /// Returns a module that the program has imported, if its body has finished.
-fn whole<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+fn fully_imported<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     let py = name.py();
     let module = modules(py)?.get_item(name).ok()??;
     let spec = module.getattr(intern!(py, "__spec__")).ok()?;
@@ -88,8 +88,8 @@ impl Asyncio {
     }
 
     fn find(py: Python<'_>) -> Option<Asyncio> {
-        let events = whole(intern!(py, "asyncio.events"))?;
-        let tasks = whole(intern!(py, "asyncio.tasks"))?;
+        let events = fully_imported(intern!(py, "asyncio.events"))?;
+        let tasks = fully_imported(intern!(py, "asyncio.tasks"))?;
         let dict = tasks.getattr("_current_tasks").ok();
         let dict = dict.and_then(|dict| dict.cast_into::<PyDict>().ok());
         let version = py.version_info();
@@ -114,7 +114,7 @@ pub(crate) fn name_coroutines() {
 }
 
 /// Returns the name for the track of a task.
-pub(crate) fn row_name(task: &Bound<'_, PyAny>) -> String {
+pub(crate) fn track_name(task: &Bound<'_, PyAny>) -> String {
     let mut name = name(task);
     if NAMES_COROUTINES.load(Ordering::Relaxed) {
         let coroutine = coroutine_name(task);

@@ -19,14 +19,14 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 /// No Python code may run while this is locked, because it could call back into this module.
 static LANES: LazyLock<Mutex<Lanes>> = LazyLock::new(Mutex::default);
 /// Function that Python calls when a task with open spans is freed.
-static ON_GONE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static ON_FREED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 #[derive(Default)]
 struct Lanes {
     /// Lanes by the address of their task, which exists as long as its lane is in this map.
-    of_tasks: HashMap<usize, Lane>,
+    by_task: HashMap<usize, Lane>,
     /// Lanes of tasks that were freed with open spans. Python closes their coroutines afterwards, which ends the spans, unless something else keeps a coroutine alive.
-    of_gone: Vec<Lane>,
+    freed: Vec<Lane>,
 }
 
 struct Lane {
@@ -42,12 +42,14 @@ enum Holder {
 }
 
 impl Holder {
-    fn of(task: &Bound<'_, PyAny>) -> Holder {
+    fn new(task: &Bound<'_, PyAny>) -> Holder {
         let py = task.py();
-        let on_gone = ON_GONE.get_or_try_init(py, || {
-            wrap_pyfunction!(gone, py).map(|function| function.into_any().unbind())
+        let on_freed_function = ON_FREED.get_or_try_init(py, || {
+            wrap_pyfunction!(on_freed, py).map(|function| function.into_any().unbind())
         });
-        let weak = on_gone.and_then(|on_gone| PyWeakrefReference::new_with(task, on_gone.bind(py)));
+        let weak = on_freed_function.and_then(|on_freed_function| {
+            PyWeakrefReference::new_with(task, on_freed_function.bind(py))
+        });
         match weak {
             Ok(weak) => Holder::Weak(weak.unbind()),
             Err(_) => Holder::Strong(task.clone().unbind()),
@@ -74,63 +76,63 @@ impl Holder {
 
 /// Handles the end of a task with open spans. Its coroutine is closed after this.
 #[pyfunction]
-fn gone(reference: &Bound<'_, PyAny>) {
-    let is_its = |lane: &Lane| match &lane.task {
+fn on_freed(reference: &Bound<'_, PyAny>) {
+    let is_its_lane = |lane: &Lane| match &lane.task {
         Holder::Weak(weak) => weak.as_ptr() == reference.as_ptr(),
         Holder::Strong(_) => false,
     };
     let mut lanes = lanes();
-    let key = lanes.of_tasks.iter().find(|(_, lane)| is_its(lane));
+    let key = lanes.by_task.iter().find(|(_, lane)| is_its_lane(lane));
     if let Some(key) = key.map(|(key, _)| *key)
-        && let Some(lane) = lanes.of_tasks.remove(&key)
+        && let Some(lane) = lanes.by_task.remove(&key)
     {
-        lanes.of_gone.push(lane);
-        GONE.store(lanes.of_gone.len(), Ordering::Relaxed);
+        lanes.freed.push(lane);
+        FREED.store(lanes.freed.len(), Ordering::Relaxed);
     }
 }
 
 /// Number of freed tasks that have open spans.
-static GONE: AtomicUsize = AtomicUsize::new(0);
+static FREED: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns true if any freed task has open spans.
-pub(crate) fn are_gone() -> bool {
-    GONE.load(Ordering::Relaxed) > 0
+pub(crate) fn any_freed() -> bool {
+    FREED.load(Ordering::Relaxed) > 0
 }
 
 /// Returns true if any task has open spans.
-pub(crate) fn are_open() -> bool {
+pub(crate) fn any_open() -> bool {
     OPEN.load(Ordering::Relaxed) > 0
 }
 
 /// Opens a span on the lane of a task. Creates the lane if this is its first span.
 pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner) {
     let key = task.as_ptr().addr();
-    let of_lane = |lane: &Lane| parent(lane).is_some();
-    let is_inner = lanes().of_tasks.get(&key).map(of_lane);
-    let name = (is_inner != Some(true)).then(|| task::row_name(task));
-    let texts = event.unkept_texts();
-    let mut made = is_inner.is_none().then(|| Lane::of(task));
+    let has_parent = |lane: &Lane| parent(lane).is_some();
+    let is_inner = lanes().by_task.get(&key).map(has_parent);
+    let name = (is_inner != Some(true)).then(|| task::track_name(task));
+    let texts = event.uninterned_texts();
+    let mut new_lane = is_inner.is_none().then(|| Lane::new(task));
     // Python code that ran meanwhile may have opened spans in this task, or ended all of them.
-    while !push(key, &mut made, owner, |parent| {
+    while !push(key, &mut new_lane, owner, |parent| {
         event.open_on_lane(parent, name.as_deref(), texts.as_ref())
     }) {
-        made = Some(Lane::of(task));
+        new_lane = Some(Lane::new(task));
     }
-    drop(made); // after unlocking, because it may run code
+    drop(new_lane); // after unlocking, because it may run code
 }
 
-/// Opens a span on the lane of a task. If the task has no lane, it gets the one in `made`. Returns false if there is no lane.
+/// Opens a span on the lane of a task. If the task has no lane, it gets the one in `new_lane`. Returns false if there is no lane.
 fn push(
     key: usize,
-    made: &mut Option<Lane>,
+    new_lane: &mut Option<Lane>,
     owner: Owner,
     open: impl Fn(Option<&AsyncSpan>) -> AsyncSpan,
 ) -> bool {
     let mut lanes = lanes();
-    let lane = match lanes.of_tasks.entry(key) {
+    let lane = match lanes.by_task.entry(key) {
         Entry::Occupied(lane) => lane.into_mut(),
-        Entry::Vacant(place) => match made.take() {
-            Some(lane) => place.insert(lane),
+        Entry::Vacant(entry) => match new_lane.take() {
+            Some(lane) => entry.insert(lane),
             None => return false,
         },
     };
@@ -141,9 +143,9 @@ fn push(
 }
 
 /// Returns true if a span of this owner is open in the task.
-pub(crate) fn has(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
+pub(crate) fn has_span(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let lanes = lanes();
-    let lane = lanes.of_tasks.get(&task.as_ptr().addr());
+    let lane = lanes.by_task.get(&task.as_ptr().addr());
     lane.is_some_and(|lane| position(&lane.open, owner).is_some())
 }
 
@@ -156,7 +158,7 @@ fn parent(lane: &Lane) -> Option<&AsyncSpan> {
 /// Adds an unrecorded span on top of a task's other spans. Returns false if the task has none.
 pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let mut lanes = lanes();
-    let Some(lane) = lanes.of_tasks.get_mut(&task.as_ptr().addr()) else {
+    let Some(lane) = lanes.by_task.get_mut(&task.as_ptr().addr()) else {
         return false;
     };
     lane.open.push((owner, AsyncSpan::off()));
@@ -168,16 +170,16 @@ pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
 static FORGOTTEN: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if this process forgot spans of its parent that were open in tasks.
-pub(crate) fn were_forgotten() -> bool {
+pub(crate) fn has_forgotten() -> bool {
     FORGOTTEN.load(Ordering::Relaxed)
 }
 
 /// Forgets all open spans in the child of a fork, because they belong to the parent.
 pub(crate) fn forget() {
     let lanes = std::mem::take(&mut *lanes());
-    FORGOTTEN.fetch_or(are_open(), Ordering::Relaxed);
+    FORGOTTEN.fetch_or(any_open(), Ordering::Relaxed);
     OPEN.store(0, Ordering::Relaxed);
-    GONE.store(0, Ordering::Relaxed);
+    FREED.store(0, Ordering::Relaxed);
     drop(lanes); // after unlocking, because dropping an object may run code
 }
 
@@ -188,23 +190,23 @@ pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, end: End<'_>) -> bool 
 
 fn exit_key(key: usize, owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
-    let Some(lane) = lanes.of_tasks.get_mut(&key) else {
+    let Some(lane) = lanes.by_task.get_mut(&key) else {
         return false;
     };
     if !lane.end(owner, end) {
         return false;
     }
     let is_empty = lane.open.is_empty();
-    let ended = is_empty.then(|| lanes.of_tasks.remove(&key)).flatten();
+    let ended = is_empty.then(|| lanes.by_task.remove(&key)).flatten();
     drop(lanes);
     drop(ended); // after unlocking, because it may run code
     true
 }
 
 impl Lane {
-    fn of(task: &Bound<'_, PyAny>) -> Lane {
+    fn new(task: &Bound<'_, PyAny>) -> Lane {
         Lane {
-            task: Holder::of(task),
+            task: Holder::new(task),
             open: Vec::new(),
         }
     }
@@ -240,7 +242,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
         let holders = lanes
-            .of_tasks
+            .by_task
             .iter()
             .filter(|(_, lane)| position(&lane.open, owner).is_some());
         holders
@@ -248,7 +250,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
             .collect()
     };
     let ended = holders.iter().find(|(_, task)| task.has_ended(py));
-    if ended.is_none() && exit_gone(owner, end) {
+    if ended.is_none() && exit_freed(owner, end) {
         return;
     }
     if let Some((key, _)) = ended.or(holders.first()) {
@@ -257,40 +259,40 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
 }
 
 /// Ends a span of this owner in the most recently freed task that has one. Returns false if no such span is open.
-pub(crate) fn exit_gone(owner: Owner, end: End<'_>) -> bool {
+pub(crate) fn exit_freed(owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
-    let gone = lanes.of_gone.iter_mut().rev();
-    if !gone.into_iter().any(|lane| lane.end(owner, end)) {
+    let freed = lanes.freed.iter_mut().rev();
+    if !freed.into_iter().any(|lane| lane.end(owner, end)) {
         return false;
     }
-    let (ended, left) = std::mem::take(&mut lanes.of_gone)
+    let (ended, left) = std::mem::take(&mut lanes.freed)
         .into_iter()
         .partition(|lane: &Lane| lane.open.is_empty());
-    lanes.of_gone = left;
-    GONE.store(lanes.of_gone.len(), Ordering::Relaxed);
+    lanes.freed = left;
+    FREED.store(lanes.freed.len(), Ordering::Relaxed);
     drop(lanes);
     drop::<Vec<Lane>>(ended); // after unlocking, because dropping an object may run code
     true
 }
 
 /// Returns the track of a task's innermost span, for an event that began at `start_ns`.
-pub(crate) fn row_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
+pub(crate) fn track_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
-    let lane = lanes.of_tasks.get(&task.as_ptr().addr())?;
+    let lane = lanes.by_task.get(&task.as_ptr().addr())?;
     parent(lane)?.row_since(start_ns)
 }
 
 /// Adds args to the innermost open span of this owner in the most recently freed task that has one. Returns false if no such span is open.
-pub(crate) fn add_args_gone(owner: Owner, args: &[u8]) -> bool {
+pub(crate) fn add_args_freed(owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
-    let mut gone = lanes.of_gone.iter_mut().rev();
-    gone.any(|lane| lane.add_args(owner, args))
+    let mut freed = lanes.freed.iter_mut().rev();
+    freed.any(|lane| lane.add_args(owner, args))
 }
 
 /// Adds args to the innermost open span of this owner in a task. Returns false if no such span is open.
 pub(crate) fn add_args(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
-    let lane = lanes.of_tasks.get_mut(&task.as_ptr().addr());
+    let lane = lanes.by_task.get_mut(&task.as_ptr().addr());
     lane.is_some_and(|lane| lane.add_args(owner, args))
 }
 

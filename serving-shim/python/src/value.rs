@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 128 << 10;
 /// Maximum number of pairs that are appended without a copy of the dict. So few cannot exceed any other limit.
 const MAX_PLAIN: usize = 32;
 /// Initial capacity, so that the text does not grow in small steps.
-const FIRST_BYTES: usize = 96;
+const INITIAL_BYTES: usize = 96;
 /// Stands for values that are left out.
 const LEFT_OUT: &str = "…";
 
@@ -36,7 +36,7 @@ pub(crate) struct EncodedValue(pub(crate) Vec<u8>);
 pub(crate) struct Encoded(Vec<u8>);
 
 impl Encoded {
-    pub(crate) fn of(value: &Bound<'_, PyAny>) -> Encoded {
+    pub(crate) fn new(value: &Bound<'_, PyAny>) -> Encoded {
         let mut text = Vec::new();
         write_whole(&mut text, value);
         Encoded(text)
@@ -93,7 +93,7 @@ pub(crate) fn push_series(
 
 fn begin(text: &mut Vec<u8>) {
     if text.is_empty() {
-        text.reserve(FIRST_BYTES);
+        text.reserve(INITIAL_BYTES);
     } else {
         text.push(b',');
     }
@@ -121,7 +121,7 @@ fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> 
         return 0;
     }
     if text.is_empty() {
-        text.reserve(FIRST_BYTES);
+        text.reserve(INITIAL_BYTES);
     }
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
     let mut done = 0;
@@ -178,7 +178,7 @@ fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) -> bool {
 /// Appends a text, a number, a bool, `None`, or an encoded value, without running Python code. Returns false for all other values, including texts with lone surrogates.
 fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
     if let Ok(number) = value.cast_exact::<PyInt>() {
-        let Some(number) = small_int(number) else {
+        let Some(number) = to_i64(number) else {
             return false;
         };
         number.write(text);
@@ -191,8 +191,8 @@ fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
         number.value().write(text);
     } else if value.is_none() {
         text.extend_from_slice(b"null");
-    } else if let Ok(truth) = value.cast_exact::<PyBool>() {
-        truth.is_true().write(text);
+    } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
+        boolean.is_true().write(text);
     } else if let Ok(encoded) = value.cast::<EncodedValue>() {
         text.extend_from_slice(&encoded.get().0);
     } else {
@@ -231,7 +231,7 @@ fn write_string(text: &mut Vec<u8>, string: &Bound<'_, PyString>) {
 }
 
 /// Returns the number if it fits into 64 bits with a sign. Creates no exception if it does not.
-fn small_int(number: &Bound<'_, PyInt>) -> Option<i64> {
+fn to_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
     let mut overflow = 0;
     // SAFETY: the object is an int and alive, and the pointer is to a place for a number.
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
@@ -240,7 +240,7 @@ fn small_int(number: &Bound<'_, PyInt>) -> Option<i64> {
 
 /// Appends a number of up to 64 bits. A larger one is written as text, because viewers read numbers as doubles.
 fn write_int(text: &mut Vec<u8>, number: &Bound<'_, PyInt>) {
-    if let Some(number) = small_int(number) {
+    if let Some(number) = to_i64(number) {
         number.write(text);
     } else if let Ok(number) = number.extract::<u64>() {
         number.write(text);
@@ -364,8 +364,8 @@ fn is_numpy_number(name: &str) -> bool {
 
 fn write_numpy_number(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> Option<()> {
     let value = value.call_method0("item").ok()?;
-    if let Ok(truth) = value.cast::<PyBool>() {
-        truth.is_true().write(text);
+    if let Ok(boolean) = value.cast::<PyBool>() {
+        boolean.is_true().write(text);
     } else if let Ok(number) = value.cast::<PyInt>() {
         write_int(text, number);
     } else {

@@ -1,7 +1,7 @@
 """Records compilations by `torch.compile` and Triton as spans, because a step that meets a new shape may wait for one."""
 
 from .. import now_ns, span
-from .._sa_profile import is_enabled, is_to_begin, thread_duration
+from .._sa_profile import is_enabled, is_pending, thread_duration
 from .chain import chain_if_there, inside
 from .warnings import quietly, warn_once
 
@@ -23,11 +23,11 @@ class Compilations:
 
     def _end(self, *args):
         began_ns, self._began_ns = self._began_ns, 0
-        if began_ns and not is_to_begin():  # not as the first event, because that would make this process the run's main one
-            thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, _facts(*args))
+        if began_ns and not is_pending():  # not as the first event, because that would make this process the run's main one
+            thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, _span_args(*args))
 
 
-def _facts(args=None, *_more):
+def _span_args(args=None, *_more):
     return {} if args is None else dict(compile_id=str(args.compile_id), trigger=args.callback_trigger.name.lower())
 
 

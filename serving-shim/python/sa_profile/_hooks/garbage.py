@@ -2,12 +2,12 @@
 
 import gc
 
-from .._sa_profile import Collections
+from .._sa_profile import CollectionSpans
 
 SHORTEST_NS = 1_000_000  # the threshold of msprof-analyze; there are hundreds of shorter collections per second
 
 
 def watch():
     """Starts to record collections. A second call does nothing."""
-    if not any(isinstance(callback, Collections) for callback in gc.callbacks):
-        gc.callbacks.append(Collections(SHORTEST_NS))
+    if not any(isinstance(callback, CollectionSpans) for callback in gc.callbacks):
+        gc.callbacks.append(CollectionSpans(SHORTEST_NS))

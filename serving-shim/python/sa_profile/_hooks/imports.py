@@ -6,12 +6,12 @@ platforms replace classes between two of them.
 
 import sys
 
-from .._sa_profile import tell_imports
+from .._sa_profile import add_import_listener
 from .warnings import quietly
 
 _hooks = {}
 _hooks_of_any = []
-_is_told = False
+_is_listening = False
 
 
 def when_imported(name, hook):
@@ -23,19 +23,19 @@ def when_imported(name, hook):
     _listen()
     module = sys.modules.get(name)
     if module is not None:
-        _call_those_for(name, module)
+        _call_hooks(name, module)
 
 
 def when_any_is_imported(hook):
     """Calls `hook(name, module)` for every module, like `when_imported` does for one. It may be called twice for a module."""
     for name, module in list(sys.modules.items()):
-        if not _is_under_way(module):
+        if not _is_initializing(module):
             quietly(hook, name, module)
     _hooks_of_any.append(hook)
     _listen()
 
 
-def _is_under_way(module):
+def _is_initializing(module):
     """Returns true if the module's body is still running, by the flag that the interpreter itself uses."""
     try:
         return getattr(getattr(module, "__spec__", None), "_initializing", False)
@@ -44,18 +44,18 @@ def _is_under_way(module):
 
 
 def _listen():
-    global _is_told
-    if not _is_told:
-        _is_told = True
-        tell_imports(_imported)
+    global _is_listening
+    if not _is_listening:
+        _is_listening = True
+        add_import_listener(_on_import)
 
 
-def _call_those_for(name, module):
+def _call_hooks(name, module):
     for hook in _hooks.pop(name, ()):
         quietly(hook, module)
 
 
-def _imported(name, module):
-    _call_those_for(name, module)
+def _on_import(name, module):
+    _call_hooks(name, module)
     for hook in _hooks_of_any:
         quietly(hook, name, module)

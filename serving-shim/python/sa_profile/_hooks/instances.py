@@ -9,14 +9,14 @@ import weakref
 from .chain import chain
 
 
-class Known(dict):
+class ObjectData(dict):
     """Data of other objects, by their `id`, as long as they are alive. The data must not refer to its object."""
 
-    def keep(self, instance, found):
+    def set(self, instance, data):
         """Stores the data of an object and returns it. Raises `TypeError` for an object that does not support weak references, because another object could get its `id` later."""
         weakref.finalize(instance, self.pop, id(instance), None).atexit = False
-        self[id(instance)] = found
-        return found
+        self[id(instance)] = data
+        return data
 
 
 def chain_class(instance, name, observe):

@@ -45,14 +45,14 @@ class HttpSpans:
         if exchange.is_detailed:
             quietly(self._watch, exchange)
 
-        async def heard():
+        async def observed_receive():
             message = await receive()
-            exchange.heard(message)
+            exchange.client_message(message)
             return message
 
         before = _current.set(exchange)
         try:
-            result = await self.app(scope, heard, exchange.send)
+            result = await self.app(scope, observed_receive, exchange.send)
         except BaseException as error:
             self._end(exchange, error, before)
             raise
@@ -83,15 +83,15 @@ class HttpSpans:
 current = _current.get
 
 
-def routed():
+def record_route():
     """Records the time until a request has passed the middlewares and reached its route, which is about to read it. Runs in the request's own task or a child of it."""
     exchange = current()
-    if exchange is not None and exchange.route():
+    if exchange is not None and exchange.mark_routed():
         start_ns = exchange.began_ns + 1  # after the start of the request's flow arrow, which is in `http.request`
         duration("http.route", cat="http", level="verbose", start_ns=start_ns, dur_ns=now_ns() - start_ns, exchange=exchange.number)
 
 
-def exchange():
+def exchange_arg():
     """Returns the number of the HTTP request that the running code works for, as an arg of its spans."""
     found = current()
     return {} if found is None else dict(exchange=found.number)

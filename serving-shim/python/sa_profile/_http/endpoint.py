@@ -15,17 +15,17 @@ def hook_requests(module):
     """Hooks the class of `starlette.requests`."""
     request = getattr(module, "Request", None)
     if request is not None:
-        chain_in_detail(request, "body", _observe("http.read", routed=True))
-        chain_in_detail(request, "json", _observe("http.parse", routed=True))
+        chain_in_detail(request, "body", _observe("http.read", is_after_route=True))
+        chain_in_detail(request, "json", _observe("http.parse", is_after_route=True))
 
 
-def _observe(name, routed=False):
+def _observe(name, is_after_route=False):
     def observe(*_args, **_kwargs):
         if not is_enabled("verbose"):
             return None
-        if routed:
-            asgi.routed()  # the first code that needs the body is the route
-        return open_span(name, cat="http", level="verbose", **asgi.exchange()).leave
+        if is_after_route:
+            asgi.record_route()  # the first code that needs the body is the route
+        return open_span(name, cat="http", level="verbose", **asgi.exchange_arg()).leave
 
     return observe
 

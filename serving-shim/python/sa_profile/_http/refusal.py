@@ -3,7 +3,7 @@
 import json
 import re
 
-LONGEST_TEXT = 200
+MAX_TEXT_LENGTH = 200
 # In front of the rejected input, which some validators repeat in their message. It is user data and must not be recorded.
 INPUT = re.compile(r"""[,{]?\s*(?:(['"])input\1\s*:|input_value\s*=)""")
 
@@ -31,10 +31,10 @@ def _detail(detail):
     if not isinstance(detail, list):
         return detail
     first = detail[0] if detail and isinstance(detail[0], dict) else {}
-    place = first.get("loc")
-    place = ".".join(map(str, place)) if isinstance(place, list) else ""
-    return ": ".join(str(one) for one in (place, first.get("msg")) if one)
+    location = first.get("loc")
+    location = ".".join(map(str, location)) if isinstance(location, list) else ""
+    return ": ".join(str(one) for one in (location, first.get("msg")) if one)
 
 
 def _short(value):
-    return INPUT.split(str(value), maxsplit=1)[0][:LONGEST_TEXT]
+    return INPUT.split(str(value), maxsplit=1)[0][:MAX_TEXT_LENGTH]

@@ -5,8 +5,8 @@ from .._hooks.chain import argument, chain_if_there
 from .._hooks.warnings import warn_once
 from .names import is_first_child, title
 
-FIRST = (None, "APIServer", "APIServer_0")  # titles of the one API server that writes the line
-OF_SUPERVISOR = "APIServer_DP"  # prefix of the titles of a supervisor's servers; on nodes other than the first, their numbers do not start at 0
+ANNOUNCERS = (None, "APIServer", "APIServer_0")  # titles of the one API server that writes the line
+SUPERVISED_PREFIX = "APIServer_DP"  # prefix of the titles of a supervisor's servers; on nodes other than the first, their numbers do not start at 0
 
 
 def hook(module):
@@ -27,7 +27,7 @@ def announce():
     if name:
         set_process_name(name)
     folder = directory()
-    if folder is None or not _speaks(name):
+    if folder is None or not _is_announcer(name):
         return
     on = ", ".join(sorted(levels()))
     if on:
@@ -36,5 +36,5 @@ def announce():
         warn_once(f"recording to {folder} is paused: sa-profile start {folder} begins")
 
 
-def _speaks(name):
-    return name in FIRST or (name.startswith(OF_SUPERVISOR) and is_first_child())
+def _is_announcer(name):
+    return name in ANNOUNCERS or (name.startswith(SUPERVISED_PREFIX) and is_first_child())

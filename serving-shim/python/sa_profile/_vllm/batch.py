@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-def prefill(output):
+def prefill_ids(output):
     """Returns the ids of a step's requests that prefill.
 
     A request prefills until it has an output, after a preemption, and if it computes more tokens than one plus its draft. All others decode.
@@ -22,21 +22,21 @@ def prefill(output):
 
 def _prefilling(output, cached):
     ids = {request.req_id for request in output.scheduled_new_reqs}
-    ids.update(resumed(output))
+    ids.update(resumed_ids(output))
     outputs = getattr(cached, "num_output_tokens", ())
     if 0 in outputs:
         ids.update([request_id for request_id, count in zip(cached.req_ids, outputs) if count == 0])
     return ids
 
 
-def entering(output):
+def new_or_resumed_ids(output):
     """Returns the ids of requests that start or resume with this step."""
     ids = [request.req_id for request in output.scheduled_new_reqs]
-    ids.extend(resumed(output))
+    ids.extend(resumed_ids(output))
     return ids
 
 
-def resumed(output):
+def resumed_ids(output):
     """Returns the ids of preempted requests that resume. Before 0.13 there were flags next to the ids, and before 0.10 one object per request."""
     cached = output.scheduled_cached_reqs
     found = getattr(cached, "resumed_req_ids", None)
@@ -62,17 +62,17 @@ class Speculation(NamedTuple):
 def speculation(drafts, model_output):
     """Returns what a step with these drafts speculated, or `None` if it speculated nothing."""
     sampled = getattr(model_output, "sampled_token_ids", None)
-    places = getattr(model_output, "req_id_to_index", None)
-    if not sampled or not places:
+    indexes = getattr(model_output, "req_id_to_index", None)
+    if not sampled or not indexes:
         return None
     counts = []
     for request_id, tokens in drafts.items():
-        place = places.get(request_id)
-        if place is not None and place < len(sampled) and len(sampled[place]):
-            counts.append((len(tokens), min(len(sampled[place]) - 1, len(tokens))))
+        index = indexes.get(request_id)
+        if index is not None and index < len(sampled) and len(sampled[index]):
+            counts.append((len(tokens), min(len(sampled[index]) - 1, len(tokens))))
     drafted = sum([tokens for tokens, _ in counts])
     if not drafted:
         return None
     longest = max([tokens for tokens, _ in counts])
-    by_position = [sum([accepted > place for _, accepted in counts]) for place in range(longest)]
+    by_position = [sum([accepted > position for _, accepted in counts]) for position in range(longest)]
     return Speculation(drafted, sum(by_position), by_position)

@@ -5,7 +5,7 @@ from .._sa_profile import is_enabled
 from .._hooks.chain import chain
 from .._hooks.control import switch
 
-_ours = False  # true while recording is on because of /start_profile
+_started_by_route = False  # true while recording is on because of /start_profile
 
 
 def hook(client):
@@ -18,13 +18,13 @@ def start_profile(*_args, **_kwargs):
     """Starts recording in all processes of the run, if it was off."""
 
     def leave(_result, error):
-        global _ours
+        global _started_by_route
         if error is not None:
             return
         if is_enabled():
             instant("vllm.start_profile", cat="serving")
         else:
-            _ours = switch("start") or _ours
+            _started_by_route = switch("start") or _started_by_route
 
     return leave
 
@@ -33,11 +33,11 @@ def stop_profile(*_args, **_kwargs):
     """Stops the recording that /start_profile started. A recording that was already on continues."""
 
     def leave(_result, error):
-        global _ours
+        global _started_by_route
         if error is not None:
             return
         instant("vllm.stop_profile", cat="serving")
-        if _ours:
-            _ours = not switch("stop")
+        if _started_by_route:
+            _started_by_route = not switch("stop")
 
     return leave

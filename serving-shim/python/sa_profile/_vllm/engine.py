@@ -5,7 +5,7 @@ import weakref
 from .. import async_span, flow, set_process_name, span
 from .._sa_profile import attach, is_enabled, open_span
 from .._hooks.chain import argument, chain, chain_if_there, inside, is_chained
-from .._hooks.instances import Known
+from .._hooks.instances import ObjectData
 from .._hooks.warnings import quietly, warn_once
 from .executor import Batches, ExecutorObserver
 from .names import REQUEST, engine_name, is_engine
@@ -13,9 +13,9 @@ from .requests import EngineRequests
 from .scheduler import observe
 from .settings import record_engine
 
-MOST_WAITING = 4096  # requests followed at once; vLLM may also drop one before the engine gets it
+MAX_WAITING = 4096  # requests followed at once; vLLM may also drop one before the engine gets it
 
-_observers = Known()  # by engine
+_observers = ObjectData()  # by engine
 # Spans of requests in the engine's input queue, by request id. They are not attributes of vLLM's request: a further attribute, or an access to its `__dict__`,
 # makes Python use a slower lookup for all of its attributes, in each of the scheduler's loops.
 _waiting = {}
@@ -57,7 +57,7 @@ def observer(engine):
     """Returns the engine's observer, which is created on the engine's first call. Returns False if that failed."""
     found = _observers.get(id(engine))
     if found is None:
-        _observers.keep(engine, False)  # try only once if it fails
+        _observers.set(engine, False)  # try only once if it fails
         found = _observers[id(engine)] = EngineObserver(engine)
         # For a class that overrides the step, or that replaced the method after it was wrapped.
         step_fn = getattr(engine, "step_fn", None)
@@ -95,7 +95,7 @@ def preprocess(_engine, *args, **kwargs):
     flow(REQUEST, request_id, "step")
 
     def leave(_result, error):
-        opened.returned()
+        opened.set_end()
         waits = error is not None or _wait(request_id)
         opened.close(error, {} if waits else dict(wait_not_recorded=True))
 
@@ -121,7 +121,7 @@ def put(received, *_args, **_kwargs):
 
 def _wait(request_id):
     """Opens the span of a request that waits in the queue. Returns False if too many requests wait."""
-    if len(_waiting) >= MOST_WAITING:
+    if len(_waiting) >= MAX_WAITING:
         return False
     _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
     return True
@@ -134,21 +134,21 @@ def add_request(engine, *args, **kwargs):
         wait.end()
     if not is_enabled():
         return None
-    known = observer(engine)
-    if not known:
+    engine_observer = observer(engine)
+    if not engine_observer:
         return None
     new = argument(args, kwargs, 0, "request")
     lost = dict(wait_not_recorded=True) if wait is None and _is_received(engine) else {}
     opened = open_span("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
-    quietly(known.requests.arrived, new)
+    quietly(engine_observer.requests.arrived, new)
     flow(REQUEST, new.request_id, "step")
 
     def leave(_result, error):
-        opened.returned()
+        opened.set_end()
         if error is None:
-            quietly(known.requests.queued, new.request_id)
+            quietly(engine_observer.requests.queued, new.request_id)
         else:
-            quietly(known.requests.finished, new.request_id, "error")
+            quietly(engine_observer.requests.finished, new.request_id, "error")
         opened.close(error)
 
     return leave
@@ -158,17 +158,17 @@ def step(engine, *_args, **_kwargs):
     """Observes one iteration of the engine's loop, with or without a batch queue."""
     if not is_enabled():
         return None
-    known = _observers.get(id(engine))
-    if known is None:
-        known = observer(engine)
-    if not known:
+    engine_observer = _observers.get(id(engine))
+    if engine_observer is None:
+        engine_observer = observer(engine)
+    if not engine_observer:
         return None
     opened = open_span("EngineCore.step", cat="engine")
 
     def leave(_result, error):
         if error is not None:
-            opened.returned()
-            quietly(known.batches.failed, error)
+            opened.set_end()
+            quietly(engine_observer.batches.fail, error)
         opened.close(error)
 
     return leave

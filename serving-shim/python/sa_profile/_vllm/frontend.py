@@ -4,13 +4,13 @@ import asyncio
 import weakref
 
 from .. import async_span, now_ns, span
-from .._sa_profile import FrontRequests, attach, is_enabled, last_number, open_span
+from .._sa_profile import FrontRequests, attach, is_enabled, last_request_number, open_span
 from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, inside
 from .._hooks.warnings import quietly, warn_once
 from .._http import asgi
 from .announcement import announce
 from .requests import reason
-from .sending import turn
+from .sending import next_turn
 from .settings import record_server
 
 RECORD = span("StatLoggerManager.record", cat="serving", level="verbose")
@@ -100,7 +100,7 @@ def add_request(_client, request_id, *_args, **_kwargs):
     if not is_enabled():
         return None
     opened = open_span("AsyncLLM.add_request", cat="serving", level="verbose", external_id=request_id) if is_enabled("verbose") else None
-    since = last_number()
+    since = last_request_number()
 
     def leave(_result, error):
         if error is not None:  # only this call's requests, because a client may have sent the id of another request
@@ -119,13 +119,13 @@ def generate(_client, *args, **kwargs):
 
     def leave(generator, error):
         if error is None:
-            reference = weakref.ref(generator, _left)
+            reference = weakref.ref(generator, _freed)
             _waits[reference] = async_span("AsyncLLM.generate", cat="serving", level="verbose", external_id=external_id)
 
     return leave
 
 
-def _left(generator):
+def _freed(generator):
     opened = _waits.pop(generator, None)
     if opened is not None:
         quietly(opened.end)
@@ -150,7 +150,7 @@ def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None,
     leave = _front.step(engine_core_outputs, engine_core_timestamp, iteration_stats)
     if leave is None or not is_enabled("verbose"):
         return leave
-    sending = quietly(turn, len(engine_core_outputs))
+    sending = quietly(next_turn, len(engine_core_outputs))
     if sending is None:
         return leave
 
@@ -158,7 +158,7 @@ def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None,
         try:
             leave(result, error)
         finally:
-            sending.woken()
+            sending.schedule_end()
 
     return leave_and_send
 
@@ -171,7 +171,7 @@ def abort_requests(_processor, *_args, **_kwargs):
     began_ns = now_ns()
 
     def leave(result, error):
-        opened.returned()
+        opened.set_end()
         try:
             for request_id in result or ():
                 _front.end(request_id, "abort", began_ns)

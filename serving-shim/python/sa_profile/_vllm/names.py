@@ -55,7 +55,7 @@ def worker_name(worker):
     ranks = (name or "").removeprefix("Worker")
     if not ranks:
         ranks = "".join(f"_{axis}{rank}" for axis, rank, size in _ranks(worker) if size > 1)
-    return "Worker" + ("" if "_DP" in ranks else _engine_of(worker)) + ranks
+    return "Worker" + ("" if "_DP" in ranks else _engine_suffix(worker)) + ranks
 
 
 def _ranks(worker):
@@ -69,7 +69,7 @@ def _ranks(worker):
     yield "TP", rank % tensor, tensor
 
 
-def _engine_of(worker):
+def _engine_suffix(worker):
     """Returns `_DP1` or the like for a worker of one of several engines. Workers of a dense model do not know of other engines, so this uses the title of the parent process."""
     found = ENGINE.search(_parent_title())
     if found is not None:

@@ -21,10 +21,10 @@ class PrefixCache:
             self.counts["evictions"] = 0
             _caches[pool] = self
             for name in ("get_new_blocks", "evict_blocks"):
-                chain_if_there(type(pool), name, giving_up)
+                chain_if_there(type(pool), name, observe_evictions)
             for manager in _managers(scheduler):
                 if hasattr(manager, "_checkpoints"):
-                    chain_if_there(type(manager), "_cache_partial_tail_block", giving_up_checkpoint)
+                    chain_if_there(type(manager), "_cache_partial_tail_block", observe_checkpoint)
 
     def count(self, groups):
         """Adds the counts in a step's outputs, and records the counter if it has changed."""
@@ -44,7 +44,7 @@ class PrefixCache:
             self._has_changed = True
 
 
-def giving_up(pool, *_args, **_kwargs):
+def observe_evictions(pool, *_args, **_kwargs):
     """Observes blocks being allocated, all that a request needs at once. Nothing is added to the cache meanwhile, so its length shows the evictions."""
     cache = _caches.get(pool) if is_enabled() else None
     if cache is None:
@@ -57,9 +57,9 @@ def giving_up(pool, *_args, **_kwargs):
     return leave
 
 
-def giving_up_checkpoint(manager, *_args, **_kwargs):
+def observe_checkpoint(manager, *_args, **_kwargs):
     """Observes Mamba's manager, which caches a request's current state, or evicts an overwritten one without calling the pool's functions."""
-    evicted = giving_up(manager.block_pool)
+    evicted = observe_evictions(manager.block_pool)
     return evicted and (lambda result, error: evicted(result, error) if result is None else None)
 
 

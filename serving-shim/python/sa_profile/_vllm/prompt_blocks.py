@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-MOST_BLOCKS = 512  # of a prompt: 8 KiB of hex text
+MAX_BLOCKS = 512  # of a prompt: 8 KiB of hex text
 HASH_BYTES = 8  # of each hash
 KEY = os.urandom(32)  # never written, so that nobody can use a trace to check guesses of a prompt
 
@@ -16,14 +16,14 @@ def record(span, theirs, scheduler, ts_ns):
     # If there are more or fewer hashes than blocks, they are for blocks of another size.
     if not hashes or not block_tokens or len(hashes) != (prompt_tokens or 0) // block_tokens:
         return
-    first = hashes[:MOST_BLOCKS]
-    if not all(isinstance(one, bytes) for one in first):
+    first = hashes[:MAX_BLOCKS]
+    if not all(isinstance(block_hash, bytes) for block_hash in first):
         return
     span.instant(
         "request.prompt_blocks", level="verbose", ts_ns=ts_ns, prompt_tokens=prompt_tokens, block_tokens=block_tokens, blocks=len(hashes),
-        hashes=b"".join([_under_key(one) for one in first]).hex(),
+        hashes=b"".join([_under_key(block_hash) for block_hash in first]).hex(),
     )
 
 
-def _under_key(one):
-    return hashlib.blake2b(one, key=KEY, digest_size=HASH_BYTES).digest()
+def _under_key(block_hash):
+    return hashlib.blake2b(block_hash, key=KEY, digest_size=HASH_BYTES).digest()

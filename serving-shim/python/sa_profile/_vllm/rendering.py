@@ -43,13 +43,13 @@ def modules():
 
 def hook(module):
     """Hooks the functions in one of these modules. No version has all of them."""
-    for owner, function, name in _of(module, HANDLERS + RENDERERS):
+    for owner, function, name in _functions_in(module, HANDLERS + RENDERERS):
         chain_in_detail(owner, function, _observe(name))
-    for owner, function, name in _of(module, POOLED):
+    for owner, function, name in _functions_in(module, POOLED):
         chain_if_there(owner, function, span(name, cat="render", level="verbose"), inside)
 
 
-def _of(module, points):
+def _functions_in(module, points):
     """Yields the owner, the attribute and the span name of each function in this module."""
     for place, owner, function in points:
         if place == module.__name__:
@@ -61,6 +61,6 @@ def _observe(name):
     def observe(*_args, **_kwargs):
         if not is_enabled("verbose"):
             return None
-        return open_span(name, cat="render", level="verbose", **asgi.exchange()).leave
+        return open_span(name, cat="render", level="verbose", **asgi.exchange_arg()).leave
 
     return observe

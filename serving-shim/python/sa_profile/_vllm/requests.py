@@ -1,14 +1,14 @@
 """The lifecycle of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
 from .. import flow, now_ns, request
-from .._sa_profile import Outputs, Tally, is_enabled, of_monotonic
+from .._sa_profile import OutputCounter, OutputCounts, is_enabled, from_monotonic
 from .._hooks.chain import chain_details
 from . import prompt_blocks
-from .batch import resumed
+from .batch import resumed_ids
 from .names import REQUEST
 
 
-class EngineRequest(Tally):
+class EngineRequest(OutputCounts):
     """One request in the engine."""
 
     __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "preemptions")
@@ -35,12 +35,12 @@ class EngineRequests:
     def __init__(self, scheduler):
         self._scheduler = scheduler  # a weak reference
         self._open = {}
-        self._outputs = Outputs()
+        self._outputs = OutputCounter()
 
     def __len__(self):
         return len(self._open)
 
-    def _known(self, request_id):
+    def _vllm_request(self, request_id):
         """Returns vLLM's own request."""
         return getattr(self._scheduler(), "requests", {}).get(request_id)
 
@@ -58,8 +58,8 @@ class EngineRequests:
         one = self._open.get(request_id)
         if one is not None and not one.is_queued:
             one.is_queued = True
-            theirs = self._known(request_id)
-            ts_ns = _stamp_of(theirs, "QUEUED")
+            theirs = self._vllm_request(request_id)
+            ts_ns = _event_ns(theirs, "QUEUED")
             one.span.instant("request.queued", ts_ns=ts_ns)
             if is_enabled("verbose"):
                 prompt_blocks.record(one.span, theirs, self._scheduler(), ts_ns)
@@ -67,7 +67,7 @@ class EngineRequests:
     def _find(self, request_id):
         one = self._open.get(request_id)
         if one is None and is_enabled():  # it arrived while recording was off
-            theirs = self._known(request_id)
+            theirs = self._vllm_request(request_id)
             prompt_tokens = getattr(theirs, "num_prompt_tokens", None)
             span = request(request_id, name="request", cat="request", prompt_tokens=prompt_tokens, joined=True)
             one = self._open[request_id] = EngineRequest(span, prompt_tokens, getattr(theirs, "num_output_tokens", 0))
@@ -87,17 +87,17 @@ class EngineRequests:
                 continue
             if not one.preemptions:  # after a preemption, the request's own tokens count as cache hits
                 one.cached_tokens = new.num_computed_tokens
-            self._begins(new.req_id, one, began_ns, new.num_computed_tokens)
-        for request_id in resumed(output):
-            self._begins(request_id, self._find(request_id), began_ns)
+            self._record_start(new.req_id, one, began_ns, new.num_computed_tokens)
+        for request_id in resumed_ids(output):
+            self._record_start(request_id, self._find(request_id), began_ns)
 
-    def _begins(self, request_id, one, began_ns, cached_tokens=0):
+    def _record_start(self, request_id, one, began_ns, cached_tokens=0):
         if one is None:
             return
         if one.preemptions:
             one.span.instant("request.resumed", ts_ns=began_ns, cached_tokens=cached_tokens)
         else:
-            scheduled_ns = _stamp_of(self._known(request_id), "SCHEDULED") or began_ns
+            scheduled_ns = _event_ns(self._vllm_request(request_id), "SCHEDULED") or began_ns
             one.span.instant("request.scheduled", ts_ns=scheduled_ns, cached_tokens=cached_tokens)
         flow(REQUEST, request_id, "step", ts_ns=began_ns)
 
@@ -106,24 +106,24 @@ class EngineRequests:
         ts_ns = None  # computed only if needed, because most steps record no event here
         verbose = is_enabled("verbose")
 
-        def look(output, tokens):
+        def handle(output, tokens):
             nonlocal ts_ns
-            ts_ns = ts_ns or of_monotonic(stamp) or now_ns()
+            ts_ns = ts_ns or from_monotonic(stamp) or now_ns()
             one = self._find(output.request_id)
             if one is None:
                 return
             if tokens:
                 if not one.output_tokens:
-                    self._first(one, output, ts_ns)
+                    self._record_first_token(one, output, ts_ns)
                 one.add(tokens)
             if verbose:
                 one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
             if output.finish_reason is not None:
                 self.finished(output.request_id, reason(output.finish_reason), ts_ns)
 
-        return self._outputs.count(outputs, self._open, look, verbose)
+        return self._outputs.count(outputs, self._open, handle, verbose)
 
-    def _first(self, one, output, ts_ns):
+    def _record_first_token(self, one, output, ts_ns):
         """Records a request's first token."""
         one.span.instant("request.first_token", ts_ns=ts_ns)
         stats = getattr(output, "prefill_stats", None)
@@ -132,7 +132,7 @@ class EngineRequests:
 
     def finished(self, request_id, why, ts_ns=None):
         """Ends the request. Repeated calls do nothing."""
-        one = self._take(request_id)
+        one = self._remove(request_id)
         if one is None:
             return
         counts = one.counts()
@@ -145,12 +145,12 @@ class EngineRequests:
         for request_id in list(self._open):
             self.finished(request_id, why)
 
-    def forget_strangers(self, alive):
+    def end_unknown(self, alive):
         """Ends requests that finished while recording was off."""
         for request_id in [one for one in self._open if one not in alive]:
-            self._take(request_id).span.end(reason="unknown")
+            self._remove(request_id).span.end(reason="unknown")
 
-    def _take(self, request_id):
+    def _remove(self, request_id):
         self._outputs.forget()
         return self._open.pop(request_id, None)
 
@@ -169,7 +169,7 @@ def reason(value):
     return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(word, word)
 
 
-def _stamp_of(request, name):
+def _event_ns(request, name):
     """Returns when vLLM's own request first had an event: `QUEUED` or `SCHEDULED`. Returns `None` if vLLM keeps no stamps (`--disable-log-stats`).
 
     The result is a time of the recorder, which uses `CLOCK_MONOTONIC` like `time.monotonic`. vLLM computes its metrics from these stamps, so an event at the same time
@@ -177,5 +177,5 @@ def _stamp_of(request, name):
     """
     for event in getattr(request, "events", None) or ():
         if getattr(getattr(event, "type", None), "name", None) == name:
-            return of_monotonic(getattr(event, "timestamp", None))
+            return from_monotonic(getattr(event, "timestamp", None))
     return None

@@ -1,80 +1,80 @@
 """The scheduler of one engine: its calls as spans with its decisions as args, and its queues and cache as counters."""
 
 from .. import counter, now_ns
-from .._sa_profile import count_step, is_enabled, open_span
+from .._sa_profile import record_step_counters, is_enabled, open_span
 from .._hooks.chain import argument
-from .._hooks.instances import Known, chain_class
+from .._hooks.instances import ObjectData, chain_class
 from .._hooks.warnings import quietly
 from . import batch
 from .prefix_cache import PrefixCache
 from .requests import reason
 
-_observers = Known()  # by scheduler
-_observers_of_managers = Known()  # the same observers, by their schedulers' block managers
+_observers = ObjectData()  # by scheduler
+_observers_of_managers = ObjectData()  # the same observers, by their schedulers' block managers
 
 
 def observe(scheduler, requests, batches):
     """Hooks a scheduler."""
-    known = _observers.keep(scheduler, SchedulerObserver(requests, batches, PrefixCache(scheduler)))
+    observer = _observers.set(scheduler, SchedulerObserver(requests, batches, PrefixCache(scheduler)))
     chain_class(scheduler, "schedule", schedule)
     chain_class(scheduler, "update_from_output", update)
     chain_class(scheduler, "finish_requests", finish)
-    quietly(_observe_manager, getattr(scheduler, "kv_cache_manager", None), known)
+    quietly(_observe_manager, getattr(scheduler, "kv_cache_manager", None), observer)
 
 
-def _observe_manager(manager, known):
+def _observe_manager(manager, observer):
     if callable(getattr(manager, "free", None)):
-        _observers_of_managers.keep(manager, known)
+        _observers_of_managers.set(manager, observer)
         chain_class(manager, "free", free)
 
 
 def schedule(scheduler, *_args, **_kwargs):
     """Observes a step being scheduled. A method that calls the same method of its base class counts as one call."""
-    known = _observers.get(id(scheduler))
-    if known is None or known.freed is not None or not is_enabled():
+    observer = _observers.get(id(scheduler))
+    if observer is None or observer.freed is not None or not is_enabled():
         return None
-    known.opened = open_span("scheduler.schedule", cat="scheduler")
+    observer.opened = open_span("scheduler.schedule", cat="scheduler")
     # Flow events are recorded at the end of the call, but with this time. The viewer attaches them to the last span that began before it.
-    known.began_ns = now_ns()
-    known.freed, known.updating = {}, False
-    return known.scheduled
+    observer.began_ns = now_ns()
+    observer.freed, observer.updating = {}, False
+    return observer.scheduled
 
 
 def free(manager, request, *_args, **_kwargs):
     """Observes a request losing its blocks. While a step is being scheduled this is a preemption, which outputs before 0.13 do not report."""
-    known = _observers_of_managers.get(id(manager))
-    if known is not None and known.freed is not None:
-        known.freed[request.request_id] = None
+    observer = _observers_of_managers.get(id(manager))
+    if observer is not None and observer.freed is not None:
+        observer.freed[request.request_id] = None
 
 
 def update(scheduler, *args, **kwargs):
     """Observes the results of a step being passed to its requests."""
-    known = _observers.get(id(scheduler))
-    if known is None or known.updating or not (is_enabled() or known.requests):
+    observer = _observers.get(id(scheduler))
+    if observer is None or observer.updating or not (is_enabled() or observer.requests):
         return None
     output = argument(args, kwargs, 0, "scheduler_output")
     drafts = getattr(output, "scheduled_spec_decode_tokens", None)
     speculated = batch.speculation(drafts, argument(args, kwargs, 1, "model_runner_output")) if drafts else None
-    made = known.batches.done(output)
-    if made is None:
+    step = observer.batches.remove(output)
+    if step is None:
         opened = open_span("scheduler.update_from_output", cat="scheduler")
     else:
-        opened = open_span("scheduler.update_from_output", cat="scheduler", batch=made.number)
-        made.flow("end")
-    known.freed, known.updating = None, True
-    return lambda result, error: known.updated(scheduler, opened, result, made, speculated, error)
+        opened = open_span("scheduler.update_from_output", cat="scheduler", batch=step.number)
+        step.flow("end")
+    observer.freed, observer.updating = None, True
+    return lambda result, error: observer.updated(scheduler, opened, result, step, speculated, error)
 
 
 def finish(scheduler, *args, **kwargs):
     """Observes the scheduler finishing requests on command, for example because their clients have disconnected."""
-    known = _observers.get(id(scheduler))
+    observer = _observers.get(id(scheduler))
     ids = argument(args, kwargs, 0, "request_ids")
-    if known is None or not known.requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
+    if observer is None or not observer.requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
         return None
     why = reason(argument(args, kwargs, 1, "finished_status"))
     # A copy, because the scheduler may empty the caller's collection.
     ids = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
-    return lambda _result, error: known.finished(ids, why, error)
+    return lambda _result, error: observer.finished(ids, why, error)
 
 
 class SchedulerObserver:
@@ -96,40 +96,40 @@ class SchedulerObserver:
         self.opened = self.freed = None
         if opened is None:
             return  # a step's results were handled in between, and the base class's method has ended the call
-        opened.returned()
-        made = facts = None
+        opened.set_end()
+        step = args = None
         try:
             if output is not None:
                 preempted = getattr(output, "preempted_req_ids", freed)
                 if preempted:
-                    facts = {"preempted_ids": list(preempted)}
+                    args = {"preempted_ids": list(preempted)}
                 try:
-                    made = self.batches.made(output) if output.total_num_scheduled_tokens else None
+                    step = self.batches.add(output) if output.total_num_scheduled_tokens else None
                 finally:
-                    if preempted or made is None or not made.decodes_only:
+                    if preempted or step is None or not step.decodes_only:
                         self.requests.scheduled(output, preempted or (), self.began_ns)
-                if made is None:
-                    facts = {"tokens": 0, **(facts or {})}
+                if step is None:
+                    args = {"tokens": 0, **(args or {})}
         finally:
-            opened.close(error, facts, made)
+            opened.close(error, args, step)
 
-    def updated(self, scheduler, opened, result, made, speculated, error):
+    def updated(self, scheduler, opened, result, step, speculated, error):
         """Ends the span of a step whose results were passed to its requests."""
-        opened.returned()
+        opened.set_end()
         self.updating = False
-        facts = speculated.args() if speculated else {}
+        args = speculated.args() if speculated else {}
         try:
             groups = (result or {}).values()
             outputs = tokens = 0
             for group in groups:
                 tokens += self.requests.produced(group.outputs, getattr(group, "timestamp", None))
                 outputs += len(group.outputs)
-            facts.update(outputs=outputs, output_tokens=tokens)
-            self._count(scheduler, made, speculated, groups)
+            args.update(outputs=outputs, output_tokens=tokens)
+            self._count(scheduler, step, speculated, groups)
         finally:
-            opened.close(error, facts)
+            opened.close(error, args)
 
-    def _count(self, scheduler, made, speculated, groups):
+    def _count(self, scheduler, step, speculated, groups):
         if not is_enabled():
             return
         self._prefix_cache.count(groups)
@@ -137,13 +137,13 @@ class SchedulerObserver:
         running, waiting = (len(scheduler.running), len(scheduler.waiting)) if counts is None else counts()
         usage = getattr(scheduler, "get_kv_cache_usage", None)
         usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", None) if usage is None else usage()
-        count_step(running, waiting, None if usage is None else 100.0 * usage, made)
+        record_step_counters(running, waiting, None if usage is None else 100.0 * usage, step)
         if speculated:
             counter("speculation", **speculated.args())
-            places = enumerate(speculated.by_position, 1)
-            counter("accepted_by_position", **{str(place): accepted for place, accepted in places})
+            positions = enumerate(speculated.by_position, 1)
+            counter("accepted_by_position", **{str(position): accepted for position, accepted in positions})
         if len(self.requests) > 2 * (running + waiting) + 64:
-            self.requests.forget_strangers(scheduler.requests)
+            self.requests.end_unknown(scheduler.requests)
 
     def finished(self, ids, why, error):
         """Ends requests that were finished on command."""

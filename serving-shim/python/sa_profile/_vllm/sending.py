@@ -24,14 +24,14 @@ class SendingTurn:
         self._outputs = outputs
         loop.call_soon(quietly, self._began)
 
-    def woken(self):
+    def schedule_end(self):
         """Schedules the end of the turn, after all waiting tasks have been woken."""
         self.loop.call_soon(quietly, self._ended)
 
     def _began(self):
-        global _to_come
-        if _to_come is self:
-            _to_come = None
+        global _pending
+        if _pending is self:
+            _pending = None
         self._began_ns = now_ns()
 
     def _ended(self):
@@ -39,21 +39,21 @@ class SendingTurn:
             duration("outputs.send", cat="serving", level="verbose", start_ns=self._began_ns, dur_ns=now_ns() - self._began_ns, outputs=self._outputs)
 
 
-_to_come = None  # the last scheduled turn, until it begins
+_pending = None  # the last scheduled turn, until it begins
 
 
-def turn(outputs):
+def next_turn(outputs):
     """Schedules the next turn of the running loop. Returns `None` without a loop, or if the next turn belongs to another step."""
-    global _to_come
+    global _pending
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return None
     if not outputs:
         return None
-    before = _to_come
+    before = _pending
     if before is not None and before.loop is loop:
         before.is_of_one_step = False
         return None
-    _to_come = SendingTurn(loop, outputs)
-    return _to_come
+    _pending = SendingTurn(loop, outputs)
+    return _pending

@@ -7,15 +7,15 @@ import sys
 
 from .._sa_profile import engine_settings
 
-MOST_SIZES = 256  # of a list
-LONGEST_TEXT = 64
+MAX_SIZES = 256  # of a list
+MAX_TEXT_LENGTH = 64
 # Path of each setting in vLLM's configuration.
-OF_SERVER = {
+SERVER_SETTINGS = {
     "api_server_count": "parallel_config._api_process_count",
     "data_parallel_size": "parallel_config.data_parallel_size",
 }
-OF_ENGINE = {
-    **OF_SERVER,
+ENGINE_SETTINGS = {
+    **SERVER_SETTINGS,
     "tensor_parallel_size": "parallel_config.tensor_parallel_size",
     "pipeline_parallel_size": "parallel_config.pipeline_parallel_size",
     "max_num_seqs": "scheduler_config.max_num_seqs",
@@ -32,22 +32,22 @@ OF_ENGINE = {
 
 def record_server(config):
     """Records the settings that an API server knows."""
-    _record(config, OF_SERVER)
+    _record(config, SERVER_SETTINGS)
 
 
 def record_engine(config, kv_cache):
     """Records the settings of an engine core. `kv_cache` is the result of sizing the cache: its configuration, or before 0.18 a tuple that starts with the number of blocks."""
-    blocks = (kv_cache[:1] or [None])[0] if isinstance(kv_cache, tuple) else _at(kv_cache, "num_blocks")
-    _record(config, OF_ENGINE, num_kv_blocks=blocks)
+    blocks = (kv_cache[:1] or [None])[0] if isinstance(kv_cache, tuple) else _attribute(kv_cache, "num_blocks")
+    _record(config, ENGINE_SETTINGS, num_kv_blocks=blocks)
 
 
 def _record(config, paths, **more):
-    found = {name: _at(config, path) for name, path in paths.items()}
+    found = {name: _attribute(config, path) for name, path in paths.items()}
     values = {name: _value(value) for name, value in {**_versions(), **found, **more}.items()}
     engine_settings({name: value for name, value in values.items() if value is not None})
 
 
-def _at(config, path):
+def _attribute(config, path):
     """Returns the attribute at a dotted path, or `None` if a part of it is missing or cannot be read."""
     for name in path.split("."):
         try:
@@ -62,9 +62,9 @@ def _value(found):
     if isinstance(found, enum.Enum):
         found = found.name
     if isinstance(found, (list, tuple)):
-        return [size for size in found if type(size) is int][:MOST_SIZES]
+        return [size for size in found if type(size) is int][:MAX_SIZES]
     if isinstance(found, str):
-        return str(found) if len(found) <= LONGEST_TEXT else None
+        return str(found) if len(found) <= MAX_TEXT_LENGTH else None
     return found if isinstance(found, int) else None
 
 
@@ -81,7 +81,7 @@ def _versions():
 
 
 def _version(module):
-    return _at(sys.modules.get(module), "__version__")
+    return _attribute(sys.modules.get(module), "__version__")
 
 
 def _installed(name):

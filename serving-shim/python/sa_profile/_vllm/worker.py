@@ -87,12 +87,12 @@ def name_process(worker):
 
 def open_step(name, output):
     """Opens a span with a step's args, linked to the engine's call and to the requests that start with the step."""
-    step = Step(output, None, batch.prefill)  # the ids of the step before are other objects here, from another message
-    entering = () if step.decodes_only else batch.entering(output)
+    step = Step(output, None, batch.prefill_ids)  # the ids of the step before are other objects here, from another message
+    request_ids = () if step.decodes_only else batch.new_or_resumed_ids(output)
     # Last of the calls that may fail, so that no span stays open.
     opened = step.open_span(name, "worker")
     step.flow("step")
-    for request_id in entering:
+    for request_id in request_ids:
         flow(REQUEST, request_id, "step")
     return opened, step
 
@@ -121,14 +121,14 @@ def execute(wrapper, *args, **kwargs):
     """Observes a step that reaches the worker."""
     if not is_enabled():
         return None
-    known = observer(wrapper)
-    opened, made = open_step("WorkerWrapperBase.execute_model", argument(args, kwargs, 0, "scheduler_output"))
-    if known:
-        known.inside, known.step = True, made
+    runner_observer = observer(wrapper)
+    opened, step = open_step("WorkerWrapperBase.execute_model", argument(args, kwargs, 0, "scheduler_output"))
+    if runner_observer:
+        runner_observer.inside, runner_observer.step = True, step
 
     def leave(_result, error):
-        if known:
-            known.inside = False
+        if runner_observer:
+            runner_observer.inside = False
         opened.close(error)
 
     return leave

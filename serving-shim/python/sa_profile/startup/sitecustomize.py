@@ -29,7 +29,7 @@ def record():
     import atexit
     import gc
 
-    native = extension()
+    native = load_extension()
     if not native.is_main_interpreter():
         return  # callbacks registered here would end with this subinterpreter
     os.register_at_fork(
@@ -37,15 +37,15 @@ def record():
         after_in_parent=native.after_fork_in_parent,
         after_in_child=native.after_fork_in_child,
     )
-    os.register_at_fork(after_in_child=native.sample_in_child)
+    os.register_at_fork(after_in_child=native.restart_sampling_in_child)
     atexit.register(native.end_sampling)
-    gc.callbacks.append(native.Collections(SHORTEST_COLLECTION_NS))
+    gc.callbacks.append(native.CollectionSpans(SHORTEST_COLLECTION_NS))
     native.watch_imports()
     interval_ns = int(interval_ms() * 1e6)
     if interval_ns > 0:
-        native.begin_sampling(interval_ns, program())  # this also names the process, on the sampling thread
+        native.begin_sampling(interval_ns, program_name())  # this also names the process, on the sampling thread
     else:
-        native.set_process_name(program())
+        native.set_process_name(program_name())
     native.name_coroutines()
     if os.environ.get(TRACK):
         track(native, os.environ[TRACK])
@@ -53,7 +53,7 @@ def record():
         show_tasks(native)
 
 
-def extension():
+def load_extension():
     """Loads only the package's extension. Importing the package would import 70 modules of the standard library."""
     import _frozen_importlib
     import _frozen_importlib_external
@@ -71,9 +71,9 @@ def extension():
 
 def track(native, text):
     """Records calls of the functions in a comma-separated list, with wrappers or sys.monitoring."""
-    names = [name for name in map(functions_of, text.split(",")) if name]
+    patterns = [pattern for pattern in map(parse_pattern, text.split(",")) if pattern]
     try:
-        hook(native, "tracking").watch(names)
+        import_hooks(native, "named_functions").watch(patterns)
     except Exception as error:
         warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
 
@@ -81,12 +81,12 @@ def track(native, text):
 def show_tasks(native):
     """Records the lifetimes of asyncio tasks."""
     try:
-        hook(native, "tasks").watch()
+        import_hooks(native, "tasks").watch()
     except Exception as error:
         warn_once("no asyncio tasks are shown: %s: %s" % (type(error).__name__, error))
 
 
-def hook(native, name):
+def import_hooks(native, name):
     """Imports a module of the package's hooks without the package itself. The hooks import nothing from the standard library."""
     if PACKAGE not in sys.modules:
         package = sys.modules[PACKAGE] = type(sys)(PACKAGE)
@@ -95,7 +95,7 @@ def hook(native, name):
     return __import__(PACKAGE + "._hooks." + name, fromlist=["watch"])
 
 
-def functions_of(name):
+def parse_pattern(name):
     """Returns the module pattern and the function pattern of a name, or None if it has no such parts."""
     module, _, function = name.strip().partition(":")
     if module and function:
@@ -117,14 +117,14 @@ def interval_ms():
     return DEFAULT_MS
 
 
-def program():
+def program_name():
     """Returns the usual name of the running program: its script, its module, or `python`."""
-    word = sys.argv[0] if sys.argv else ""
-    if word not in ("", "-c", "-m"):
-        return os.path.basename(word)
-    given = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1] if word else []
+    argument = sys.argv[0] if sys.argv else ""
+    if argument not in ("", "-c", "-m"):
+        return os.path.basename(argument)
+    given = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1] if argument else []
     last = given[-1] if given else ""
-    if word == "-m":
+    if argument == "-m":
         return last.partition("m")[2] if last.startswith("-") else last
     # A helper process of multiprocessing: its resource tracker or fork server.
     words = last.split()
@@ -139,13 +139,13 @@ def warn_once(text):
         pass
 
 
-def others():
+def import_next():
     """Imports the next `sitecustomize` on the path. Without one, Python behaves as if this one did not exist either."""
     sys.modules.pop("sitecustomize", None)
     __import__("sitecustomize")
 
 
-def leave():
+def remove_folder():
     """Removes this folder from the search path."""
     sys.path[:] = [path for path in sys.path if path != FOLDER]
 
@@ -153,12 +153,12 @@ def leave():
 def begin():
     """Runs when Python imports this module. No failure here reaches the program."""
     try:
-        leave()
+        remove_folder()
         record()
     except Exception as error:
         if "subinterpreters" not in str(error):  # a subinterpreter: the main interpreter is sampled
             warn_once("this Python process is not sampled: %s: %s" % (type(error).__name__, error))
-    others()
+    import_next()
 
 
 if __name__ == "sitecustomize":

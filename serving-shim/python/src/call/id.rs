@@ -12,7 +12,7 @@ pub(crate) enum Id<'py> {
 }
 
 /// Converts an object to an id. The common types are checked first, because a failed lookup of `__index__` is slow.
-pub(crate) fn of<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>> {
+pub(crate) fn parse<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(Id::Text(text.clone()));
     }
@@ -33,7 +33,7 @@ pub(crate) fn of<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>> {
 
 /// Converts an object to an id as text. The text of an int or a UUID is the result of `str`.
 pub(crate) fn text<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    match of(what, id)? {
+    match parse(what, id)? {
         Id::Text(text) => Ok(text),
         Id::Number(number) => number.str(),
     }

@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 use sa_format::visible;
 
-static NO_NUMBER_SAID: AtomicBool = AtomicBool::new(false);
-static END_WITHOUT_BEGIN_SAID: AtomicBool = AtomicBool::new(false);
+static WARNED_NOT_A_NUMBER: AtomicBool = AtomicBool::new(false);
+static WARNED_END_WITHOUT_BEGIN: AtomicBool = AtomicBool::new(false);
 
 /// Reports that a series of a counter is not a finite number. Only the first one is reported, because a loop may have a thousand names.
 #[cold]
-pub(crate) fn no_number(series: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
-    if is_first(&NO_NUMBER_SAID) {
+pub(crate) fn warn_not_a_number(series: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+    if is_first(&WARNED_NOT_A_NUMBER) {
         let found = found(value);
         let text =
             format!("counter(): {series}: expected a finite number, found {found}: it is left out");
@@ -35,7 +35,7 @@ fn found(value: &Bound<'_, PyAny>) -> String {
 /// Reports that nothing was begun that `end` could end.
 #[cold]
 pub(crate) fn end_without_begin(py: Python<'_>) {
-    if is_first(&END_WITHOUT_BEGIN_SAID) {
+    if is_first(&WARNED_END_WITHOUT_BEGIN) {
         say(
             py,
             "end() without a begin() in this task or thread: nothing was ended",
@@ -69,6 +69,6 @@ pub(crate) fn failed(py: Python<'_>, function: &str, error: PyErr) -> PyResult<(
     Ok(())
 }
 
-fn is_first(said: &AtomicBool) -> bool {
-    !said.swap(true, Ordering::Relaxed)
+fn is_first(warned: &AtomicBool) -> bool {
+    !warned.swap(true, Ordering::Relaxed)
 }

@@ -15,10 +15,10 @@ use crate::attached::Attached;
 use crate::call::{id, misuse};
 use crate::engine::http::exchange::Exchange;
 use crate::engine::http::{step_began, step_ended};
-use crate::engine::outputs::{Outputs, Tally};
+use crate::engine::outputs::{OutputCounter, OutputCounts};
 use crate::engine::stamps;
 use crate::event::Event;
-use crate::point::{flow_id, tell_flow};
+use crate::point::{flow_id, write_flow};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::value::{self, push_native as push};
@@ -32,7 +32,7 @@ const REQUEST: &str = "request";
 pub(crate) struct FrontRequests {
     #[pyo3(get)]
     open: Py<PyDict>,
-    outputs: Outputs,
+    outputs: OutputCounter,
     /// Function that returns the API's name for a finish reason.
     reason: Py<PyAny>,
     /// Finish reasons and their names, as far as they have occurred.
@@ -42,7 +42,7 @@ pub(crate) struct FrontRequests {
 }
 
 /// One request, from its admission to its last output.
-#[pyclass(frozen, extends = Tally, module = "sa_profile")]
+#[pyclass(frozen, extends = OutputCounts, module = "sa_profile")]
 pub(crate) struct FrontRequest {
     request_id: Py<PyAny>,
     #[pyo3(get)]
@@ -76,10 +76,10 @@ struct FrontStep {
 
 /// Returns an attribute if it exists and is not `None`.
 fn attribute<'py>(
-    of: &Bound<'py, PyAny>,
+    object: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    Ok(of.getattr_opt(name)?.filter(|found| !found.is_none()))
+    Ok(object.getattr_opt(name)?.filter(|found| !found.is_none()))
 }
 
 fn is_recording() -> bool {
@@ -99,7 +99,7 @@ impl FrontRequests {
     fn new(py: Python<'_>, reason: Py<PyAny>) -> FrontRequests {
         FrontRequests {
             open: PyDict::new(py).unbind(),
-            outputs: Outputs::new(),
+            outputs: OutputCounter::new(),
             reason,
             reasons: Attached::new(Vec::new()),
             has_skipped: AtomicBool::new(false),
@@ -119,7 +119,7 @@ impl FrontRequests {
             return Ok(None);
         }
         let py = slf.py();
-        let new = Admitted::of(new, parent)?;
+        let new = Admitted::read(new, parent)?;
         // A flow arrow starts in a span: the one of the HTTP request if there is one, otherwise this one.
         let has_span = exchange.is_none() || sa_recorder::__wants(Level::Verbose);
         let span = has_span.then(|| new.open_span()).transpose()?;
@@ -162,13 +162,13 @@ impl FrontRequests {
             true => None,
             false => attribute(statistics, intern!(py, "iteration_timestamp"))?,
         };
-        let ts_ns = stamp.and_then(|stamp| stamps::of_wall(&stamp));
+        let ts_ns = stamp.and_then(|stamp| stamps::from_wall_clock(&stamp));
         let ts_ns = ts_ns.unwrap_or_else(now_ns);
         let since = step_began(py);
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         push(&mut text.0, "outputs", &outputs.len()?);
         // Time at which the engine sent the outputs, from which vLLM computes its time between tokens. It is from the clock of the engine's host, so it is no time of this trace.
-        if let Some(ns) = stamps::of_monotonic(engine_stamp) {
+        if let Some(ns) = stamps::from_monotonic(engine_stamp) {
             push(&mut text.0, "engine_ts_ns", &ns);
         }
         if is_after_pause {
@@ -196,7 +196,7 @@ impl FrontRequests {
         ts_ns: u64,
         error: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        match self.take(request_id)? {
+        match self.remove(request_id)? {
             Some(request) => request.get().end(&request, reason, ts_ns, error),
             None => Ok(()),
         }
@@ -211,7 +211,7 @@ impl FrontRequests {
 
 impl FrontRequests {
     /// Removes and returns an open request.
-    fn take<'py>(
+    fn remove<'py>(
         &self,
         request_id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, FrontRequest>>> {
@@ -228,20 +228,20 @@ impl FrontRequests {
     /// Returns the API's name for a finish reason.
     fn reason_name<'py>(&self, reason: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         /// More reasons than any version has.
-        const MOST: usize = 16;
+        const MAX_REASONS: usize = 16;
         let py = reason.py();
-        let known = self.reasons.with(py, |reasons| {
+        let cached = self.reasons.with(py, |reasons| {
             let mut reasons = reasons.iter();
-            let known = reasons.find(|(known, _)| known.is(reason));
-            known.map(|(_, name)| name.clone_ref(py))
+            let cached = reasons.find(|(cached, _)| cached.is(reason));
+            cached.map(|(_, name)| name.clone_ref(py))
         });
-        if let Some(name) = known.flatten() {
+        if let Some(name) = cached.flatten() {
             return Ok(name.into_bound(py));
         }
         let name = self.reason.bind(py).call1((reason,))?;
         let pair = (reason.clone().unbind(), name.clone().unbind());
         self.reasons.with(py, |reasons| {
-            if reasons.len() < MOST {
+            if reasons.len() < MAX_REASONS {
                 reasons.push(pair);
             }
         });
@@ -277,7 +277,7 @@ impl FrontRequest {
         };
         if let Some(cached) = cached {
             self.cached_tokens
-                .with(py, |kept| *kept = Some(cached.unbind()));
+                .with(py, |tokens| *tokens = Some(cached.unbind()));
         }
         Ok(())
     }
@@ -294,9 +294,9 @@ impl FrontRequest {
         if sa_recorder::__wants(Level::E2e) {
             let id = flow_id(self.request_id.bind(py), false)?;
             let names = (FLOW_CATEGORY, REQUEST);
-            tell_flow(py, Level::E2e, FlowPhase::End, names, id, Some(ts_ns));
+            write_flow(py, Level::E2e, FlowPhase::End, names, id, Some(ts_ns));
         }
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         value::push_named(&mut text.0, "reason", reason);
         let tokens = slf.as_super().get().output_tokens();
         push(&mut text.0, "output_tokens", &tokens);
@@ -339,8 +339,8 @@ impl FrontStep {
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
         let span = self.span.bind(py);
-        span.get().returned();
-        let mut text = Scratch::take();
+        span.get().set_end();
+        let mut text = Scratch::empty();
         let done = self.count(result, &mut text.0);
         if done.is_err() {
             text.0.clear();
@@ -360,21 +360,21 @@ impl FrontStep {
         let described = front
             .outputs
             .describe(outputs, open, &mut |output, tokens| {
-                self.look(output, tokens)
+                self.handle_output(output, tokens)
             })?;
         text.extend_from_slice(&described);
         // Requests that ended because of a stop text.
         if let Some(stopped) = attribute(result, intern!(py, "reqs_to_abort"))? {
             let reason = intern!(py, "stop").as_any();
             for request_id in stopped.try_iter()? {
-                self.answered(&request_id?, reason)?;
+                self.end_answered(&request_id?, reason)?;
             }
         }
         Ok(())
     }
 
     /// Handles an output that is the first or the last one of its request.
-    fn look(&self, output: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
+    fn handle_output(&self, output: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
         let py = output.py();
         let front = self.front.get();
         let request_id = output.getattr(intern!(py, "request_id"))?;
@@ -390,14 +390,18 @@ impl FrontStep {
             tally.add(tokens);
         }
         if let Some(reason) = attribute(output, intern!(py, "finish_reason"))? {
-            self.answered(&request_id, &front.reason_name(&reason)?)?;
+            self.end_answered(&request_id, &front.reason_name(&reason)?)?;
         }
         Ok(())
     }
 
     /// Ends a request after its last output.
-    fn answered(&self, request_id: &Bound<'_, PyAny>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(request) = self.front.get().take(request_id)? else {
+    fn end_answered(
+        &self,
+        request_id: &Bound<'_, PyAny>,
+        reason: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let Some(request) = self.front.get().remove(request_id)? else {
             return Ok(());
         };
         let name = intern!(request_id.py(), "request.answered");

@@ -24,8 +24,8 @@ const ANSWERED: &str = "sa_profile.answered_ns";
 static ARRIVALS: Attached<Option<Arrivals<ThisThread>>> = Attached::new(None);
 
 fn with_arrivals<R>(py: Python<'_>, act: impl FnOnce(&mut Arrivals<ThisThread>) -> R) -> Option<R> {
-    ARRIVALS.with(py, |kept| {
-        act(kept.get_or_insert_with(|| Arrivals::new(ThisThread)))
+    ARRIVALS.with(py, |arrivals| {
+        act(arrivals.get_or_insert_with(|| Arrivals::new(ThisThread)))
     })
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn message_begin<'py>(
     let answered_ns = answered_ns(protocol).unwrap_or(0);
     let (ns, uncertainty_ns) = match descriptor(protocol) {
         Some(descriptor) => with_arrivals(py, |arrivals| {
-            let found = arrivals.arrival(descriptor, now_ns, answered_ns);
-            (found.ns, found.uncertainty_ns)
+            let arrival = arrivals.arrival(descriptor, now_ns, answered_ns);
+            (arrival.ns, arrival.uncertainty_ns)
         })
         .unwrap_or((now_ns, 0)),
         None => (now_ns, 0),
@@ -118,9 +118,9 @@ pub(crate) fn signed(ns: u64) -> i64 {
 }
 
 /// Returns the value of a key, or `None` if the object does not have it.
-fn item<'py>(of: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
-    let Ok(dict) = of.cast::<PyDict>() else {
-        return of.get_item(key).ok();
+fn item<'py>(object: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+    let Ok(dict) = object.cast::<PyDict>() else {
+        return object.get_item(key).ok();
     };
     dict.get_item(key).ok()?
 }

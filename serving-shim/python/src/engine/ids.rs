@@ -12,14 +12,14 @@ use crate::value::write_plain_list;
 
 /// Request ids and their encoded text.
 #[pyclass(frozen, extends = EncodedValue, module = "sa_profile")]
-pub(crate) struct Ids {
+pub(crate) struct RequestIds {
     ids: Vec<Py<PyAny>>,
     have_outputs: AtomicBool,
 }
 
-impl Ids {
+impl RequestIds {
     /// Returns true if these are the keys of a dict: the same objects in the same order.
-    fn are_of(&self, counts: &Bound<'_, PyDict>) -> bool {
+    fn are_keys_of(&self, counts: &Bound<'_, PyDict>) -> bool {
         let (mut at, mut key) = (0, null_mut());
         let mut is_next = |id: &Py<PyAny>| {
             // SAFETY: the dict is alive, and no Python code runs meanwhile. The pointers are to places for a borrowed reference and a position.
@@ -37,7 +37,7 @@ impl Ids {
 }
 
 /// Returns the keys of a mapping as an arg of events. If they are the same as in `before`, returns that. Returns a list if the keys are not texts or if there are very many.
-pub(crate) fn ids_of<'py>(
+pub(crate) fn request_ids_arg<'py>(
     counts: &Bound<'py, PyAny>,
     before: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -45,8 +45,8 @@ pub(crate) fn ids_of<'py>(
         let keys = counts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
         return Ok(PyList::new(counts.py(), keys)?.into_any());
     };
-    let is_same = |ids: &Bound<'_, Ids>| ids.get().are_of(counts);
-    if before.cast_exact::<Ids>().is_ok_and(is_same) {
+    let is_same = |ids: &Bound<'_, RequestIds>| ids.get().are_keys_of(counts);
+    if before.cast_exact::<RequestIds>().is_ok_and(is_same) {
         return Ok(before.clone());
     }
     let keys = counts.keys();
@@ -56,13 +56,13 @@ pub(crate) fn ids_of<'py>(
     }
 }
 
-fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, EncodedValue)> {
+fn encoded(keys: &Bound<'_, PyList>) -> Option<(RequestIds, EncodedValue)> {
     let are_texts = keys.iter().all(|id| id.is_exact_instance_of::<PyString>());
     let mut text = Vec::new();
     if !are_texts || !write_plain_list(&mut text, keys) {
         return None;
     }
-    let ids = Ids {
+    let ids = RequestIds {
         ids: keys.iter().map(Bound::unbind).collect(),
         have_outputs: AtomicBool::new(false),
     };

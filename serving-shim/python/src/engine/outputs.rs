@@ -10,23 +10,23 @@ use sa_recorder::Value;
 
 use crate::attached::Attached;
 
-/// Number of the last [`Tally`].
+/// Number of the last [`OutputCounts`].
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// A request's output counts. Python classes extend it with other data of the request.
 #[pyclass(frozen, subclass, module = "sa_profile")]
-pub(crate) struct Tally {
+pub(crate) struct OutputCounts {
     number: u64,
     tokens: AtomicU64,
     steps: AtomicU64,
 }
 
 #[pymethods]
-impl Tally {
+impl OutputCounts {
     #[new]
     #[pyo3(signature = (output_tokens=0, /))]
-    pub(crate) fn new(output_tokens: u64) -> Tally {
-        Tally {
+    pub(crate) fn new(output_tokens: u64) -> OutputCounts {
+        OutputCounts {
             number: LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
             tokens: AtomicU64::new(output_tokens),
             steps: AtomicU64::new(0),
@@ -61,42 +61,42 @@ impl Tally {
     }
 }
 
-impl Tally {
+impl OutputCounts {
     /// Adds the tokens of a step, unless they include the request's first token. Returns true if it has added them.
-    fn count_usual(&self, tokens: usize) -> bool {
-        let is_usual = tokens == 0 || self.output_tokens() > 0;
-        if is_usual {
+    fn add_unless_first(&self, tokens: usize) -> bool {
+        let is_further = tokens == 0 || self.output_tokens() > 0;
+        if is_further {
             self.add(tokens);
         }
-        is_usual
+        is_further
     }
 }
 
 /// Counts the outputs of steps for their requests, which are found by their ids.
 #[pyclass(frozen, module = "sa_profile")]
-pub(crate) struct Outputs {
+pub(crate) struct OutputCounter {
     /// The request at each position of the last step's outputs. It is usually at the same position again, which saves a lookup.
     last: Attached<LastStep>,
 }
 
 /// Handles an output that is not simply counted, with its number of tokens.
-type Look<'a> = dyn FnMut(&Bound<'_, PyAny>, usize) -> PyResult<()> + 'a;
+type Handler<'a> = dyn FnMut(&Bound<'_, PyAny>, usize) -> PyResult<()> + 'a;
 
 #[derive(Default)]
 struct LastStep {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     /// Number of times a request was forgotten. If that happens during a count, its positions are not stored.
     forgotten: u64,
 }
 
-struct Place {
+struct Slot {
     request_id: Py<PyAny>,
-    request: Py<Tally>,
+    request: Py<OutputCounts>,
 }
 
-impl Place {
+impl Slot {
     /// Returns true if this is the request's id: the same object, or the same text, because ids from messages are new objects.
-    fn is_of(&self, request_id: &Bound<'_, PyAny>) -> bool {
+    fn matches(&self, request_id: &Bound<'_, PyAny>) -> bool {
         let ours = self.request_id.bind(request_id.py());
         ours.is(request_id) || are_same_text(ours, request_id)
     }
@@ -111,51 +111,51 @@ fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
 }
 
 #[pymethods]
-impl Outputs {
+impl OutputCounter {
     #[new]
-    pub(crate) fn new() -> Outputs {
-        Outputs {
+    pub(crate) fn new() -> OutputCounter {
+        OutputCounter {
             last: Attached::new(LastStep::default()),
         }
     }
 
     /// Counts the outputs of a step and returns their total number of tokens. An output is not counted for its request if it is the request's first or last one, or if the request is
-    /// unknown. Instead, `look` is called with it and its number of tokens. With `looks_at_all`, `look` is called for each output.
-    #[pyo3(signature = (outputs, known, look, looks_at_all=false, /))]
+    /// unknown. Instead, `handle` is called with it and its number of tokens. With `handles_all`, `handle` is called for each output.
+    #[pyo3(signature = (outputs, requests, handle, handles_all=false, /))]
     fn count(
         &self,
         outputs: &Bound<'_, PyAny>,
-        known: &Bound<'_, PyDict>,
-        look: &Bound<'_, PyAny>,
-        looks_at_all: bool,
+        requests: &Bound<'_, PyDict>,
+        handle: &Bound<'_, PyAny>,
+        handles_all: bool,
     ) -> PyResult<usize> {
-        let mut look =
-            |output: &Bound<'_, PyAny>, tokens: usize| look.call1((output, tokens)).map(drop);
-        self.count_each(outputs, known, &mut look, looks_at_all, |_, _| {})
+        let mut handle =
+            |output: &Bound<'_, PyAny>, tokens: usize| handle.call1((output, tokens)).map(drop);
+        self.count_each(outputs, requests, &mut handle, handles_all, |_, _| {})
     }
 
     /// Drops the stored positions, because a request was removed.
     pub(crate) fn forget(&self, py: Python<'_>) {
         let forget = |last: &mut LastStep| {
             last.forgotten += 1;
-            std::mem::take(&mut last.places)
+            std::mem::take(&mut last.slots)
         };
         drop(self.last.with(py, forget));
     }
 }
 
-impl Outputs {
+impl OutputCounter {
     /// Counts the outputs of a step like `count`, and returns the text of args that describe them: the total number of tokens, and the number of each request that got an output. If every
     /// request got one token, the tokens of each output are left out.
     pub(crate) fn describe(
         &self,
         outputs: &Bound<'_, PyAny>,
-        known: &Bound<'_, PyDict>,
-        look: &mut Look<'_>,
+        requests: &Bound<'_, PyDict>,
+        handle: &mut Handler<'_>,
     ) -> PyResult<Vec<u8>> {
         let (mut numbers, mut tokens_each) = (Vec::new(), Vec::new());
         let mut are_single = true;
-        let all_tokens = self.count_each(outputs, known, look, false, |request, tokens| {
+        let all_tokens = self.count_each(outputs, requests, handle, false, |request, tokens| {
             numbers.push(request.number);
             tokens_each.push(tokens as u64);
             are_single &= tokens == 1;
@@ -177,40 +177,40 @@ impl Outputs {
     fn count_each(
         &self,
         outputs: &Bound<'_, PyAny>,
-        known: &Bound<'_, PyDict>,
-        look: &mut Look<'_>,
-        looks_at_all: bool,
-        mut each: impl FnMut(&Tally, usize),
+        requests: &Bound<'_, PyDict>,
+        handle: &mut Handler<'_>,
+        handles_all: bool,
+        mut each: impl FnMut(&OutputCounts, usize),
     ) -> PyResult<usize> {
         let py = outputs.py();
-        let take = |last: &mut LastStep| (std::mem::take(&mut last.places), last.forgotten);
-        let (mut places, forgotten) = self.last.with(py, take).unwrap_or_default();
+        let remove = |last: &mut LastStep| (std::mem::take(&mut last.slots), last.forgotten);
+        let (mut slots, forgotten) = self.last.with(py, remove).unwrap_or_default();
         let mut all_tokens = 0;
         for (at, output) in outputs.try_iter()?.enumerate() {
             let output = output?;
             let tokens = output.getattr(intern!(py, "new_token_ids"))?.len()?;
             all_tokens += tokens;
             let is_last = !output.getattr(intern!(py, "finish_reason"))?.is_none();
-            let request = find_request(&output, known, (at, &mut places))?;
+            let request = find_request(&output, requests, (at, &mut slots))?;
             let request = request.as_ref().map(Bound::get);
             if let Some(request) = request {
                 each(request, tokens);
             }
-            let is_counted = !looks_at_all
+            let is_counted = !handles_all
                 && !is_last
-                && request.is_some_and(|request| request.count_usual(tokens));
+                && request.is_some_and(|request| request.add_unless_first(tokens));
             if !is_counted {
-                look(&output, tokens)?;
-                places.clear(); // `look` may have removed a request
+                handle(&output, tokens)?;
+                slots.clear(); // `handle` may have removed a request
             }
         }
         let keep = |last: &mut LastStep| {
             if last.forgotten == forgotten {
-                std::mem::swap(&mut last.places, &mut places);
+                std::mem::swap(&mut last.slots, &mut slots);
             }
         };
         self.last.with(py, keep);
-        drop(places); // outside `with`, because dropping an object may run code
+        drop(slots); // outside `with`, because dropping an object may run code
         Ok(all_tokens)
     }
 }
@@ -218,27 +218,27 @@ impl Outputs {
 /// Returns the request of an output. It is usually the one at the same position in the step before.
 fn find_request<'py>(
     output: &Bound<'py, PyAny>,
-    known: &Bound<'py, PyDict>,
-    (at, places): (usize, &mut Vec<Place>),
-) -> PyResult<Option<Bound<'py, Tally>>> {
+    requests: &Bound<'py, PyDict>,
+    (at, slots): (usize, &mut Vec<Slot>),
+) -> PyResult<Option<Bound<'py, OutputCounts>>> {
     let py = output.py();
     let request_id = output.getattr(intern!(py, "request_id"))?;
-    let place = places.get(at);
-    if let Some(place) = place.filter(|place| place.is_of(&request_id)) {
-        return Ok(Some(place.request.bind(py).clone()));
+    let slot = slots.get(at);
+    if let Some(slot) = slot.filter(|slot| slot.matches(&request_id)) {
+        return Ok(Some(slot.request.bind(py).clone()));
     }
-    let Some(request) = known.get_item(&request_id)? else {
+    let Some(request) = requests.get_item(&request_id)? else {
         return Ok(None);
     };
-    let request = request.cast_into::<Tally>()?;
-    let place = Place {
+    let request = request.cast_into::<OutputCounts>()?;
+    let slot = Slot {
         request_id: request_id.unbind(),
         request: request.clone().unbind(),
     };
-    if let Some(other) = places.get_mut(at) {
-        *other = place;
-    } else if places.len() == at {
-        places.push(place);
+    if let Some(other) = slots.get_mut(at) {
+        *other = slot;
+    } else if slots.len() == at {
+        slots.push(slot);
     }
     Ok(Some(request))
 }
@@ -257,6 +257,6 @@ fn push_numbers(text: &mut Vec<u8>, numbers: &[u64]) {
 
 /// Returns the number of the last request.
 #[pyfunction]
-pub(crate) fn last_number() -> u64 {
+pub(crate) fn last_request_number() -> u64 {
     LAST_NUMBER.load(Ordering::Relaxed)
 }

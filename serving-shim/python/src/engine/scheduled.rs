@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
 use sa_recorder::FlowId;
 
-use crate::engine::ids::Ids;
+use crate::engine::ids::RequestIds;
 
 /// The scheduler's decisions for a step.
 pub(crate) struct Scheduled<'py> {
@@ -22,7 +22,7 @@ pub(crate) struct Scheduled<'py> {
 }
 
 impl<'py> Scheduled<'py> {
-    pub(crate) fn of(output: &Bound<'py, PyAny>) -> PyResult<Scheduled<'py>> {
+    pub(crate) fn read(output: &Bound<'py, PyAny>) -> PyResult<Scheduled<'py>> {
         let py = output.py();
         let counts = output.getattr(intern!(py, "num_scheduled_tokens"))?;
         let tokens = output.getattr(intern!(py, "total_num_scheduled_tokens"))?;
@@ -39,18 +39,18 @@ impl<'py> Scheduled<'py> {
 
     /// Returns true if each request decodes one token. `ids` are the ids of the step's requests.
     pub(crate) fn decodes_only(&self, ids: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let known = ids.cast_exact::<Ids>().ok();
-        let known = known.map(|ids| ids.get().have_outputs());
-        let is_known = known.is_some_and(|known| known.load(Ordering::Relaxed));
-        let decode = self.go_on()? && (is_known || self.have_outputs()?);
-        if let Some(known) = known {
-            known.store(decode, Ordering::Relaxed);
+        let ids = ids.cast_exact::<RequestIds>().ok();
+        let have_outputs = ids.map(|ids| ids.get().have_outputs());
+        let is_known = have_outputs.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let decode = self.is_continuation()? && (is_known || self.have_outputs()?);
+        if let Some(flag) = have_outputs {
+            flag.store(decode, Ordering::Relaxed);
         }
         Ok(decode)
     }
 
     /// Returns true if no request starts or resumes and each request computes one token.
-    fn go_on(&self) -> PyResult<bool> {
+    fn is_continuation(&self) -> PyResult<bool> {
         if self.tokens != self.requests || self.has_new {
             return Ok(false);
         }

@@ -17,7 +17,7 @@ const OLDEST_S: f64 = 3600.0;
     clippy::cast_sign_loss,
     reason = "from 0 to 10^18"
 )]
-pub(crate) fn of_monotonic(seconds: &Bound<'_, PyAny>) -> Option<u64> {
+pub(crate) fn from_monotonic(seconds: &Bound<'_, PyAny>) -> Option<u64> {
     let seconds = seconds.cast::<PyFloat>().ok()?.value();
     (0.0 < seconds && seconds < 1e9).then_some((seconds * 1e9) as u64)
 }
@@ -28,7 +28,7 @@ pub(crate) fn of_monotonic(seconds: &Bound<'_, PyAny>) -> Option<u64> {
     clippy::cast_sign_loss,
     reason = "from 0 to an hour"
 )]
-pub(crate) fn of_wall(seconds: &Bound<'_, PyAny>) -> Option<u64> {
+pub(crate) fn from_wall_clock(seconds: &Bound<'_, PyAny>) -> Option<u64> {
     let is_number = seconds.is_instance_of::<PyFloat>() || seconds.is_instance_of::<PyInt>();
     let seconds = seconds.extract::<f64>().ok().filter(|_| is_number)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

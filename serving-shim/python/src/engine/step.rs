@@ -7,10 +7,10 @@ use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level};
 
 use crate::async_span;
 use crate::attached::Attached;
-use crate::engine::ids::ids_of;
+use crate::engine::ids::request_ids_arg;
 use crate::engine::scheduled::Scheduled;
 use crate::event::Event;
-use crate::point::{flow_phase, push_series, tell_counter, tell_flow, text_of};
+use crate::point::{encode_args, flow_phase, push_series, write_counter, write_flow};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::value::push_native as push;
@@ -74,8 +74,8 @@ impl Step {
         prefill: &Bound<'_, PyAny>,
         number: Option<u64>,
     ) -> PyResult<Step> {
-        let scheduled = Scheduled::of(output)?;
-        let request_ids = ids_of(&scheduled.counts, before)?;
+        let scheduled = Scheduled::read(output)?;
+        let request_ids = request_ids_arg(&scheduled.counts, before)?;
         let decodes_only = scheduled.decodes_only(&request_ids)?;
         let (prefill_requests, prefill_tokens) = match decodes_only {
             true => (0, 0),
@@ -119,8 +119,8 @@ impl Step {
         name: &Bound<'py, PyAny>,
         category: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, OpenSpan>> {
-        let mut text = Scratch::take();
-        Step::push_facts(slf, &mut text.0);
+        let mut text = Scratch::empty();
+        Step::push_args(slf, &mut text.0);
         open(name, category, &text.0)
     }
 
@@ -128,7 +128,7 @@ impl Step {
     /// with the same progress and the same number of tokens.
     #[pyo3(signature = (phase, /))]
     fn flow(&self, phase: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.tell_flow(phase.py(), flow_phase(phase)?);
+        self.write_flow(phase.py(), flow_phase(phase)?);
         Ok(())
     }
 
@@ -150,8 +150,8 @@ impl Step {
         category: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let step = slf.get();
-        let opened = Step::open_with(slf, name, category, |shape| shape)?;
-        step.tell_flow(slf.py(), FlowPhase::Start);
+        let opened = Step::open_with(slf, name, category, |shape_bytes| shape_bytes)?;
+        step.write_flow(slf.py(), FlowPhase::Start);
         let before = step
             .call
             .with(slf.py(), |call| call.replace(opened.unbind()));
@@ -175,7 +175,7 @@ impl Step {
     /// Ends the step, which has come back or was lost, and adds args, given as keywords.
     #[pyo3(signature = (**args))]
     fn end(&self, py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
-        let args = text_of(args);
+        let args = encode_args(args);
         if let Some(mut span) = self.under_way.with(py, Option::take).flatten() {
             span.args(&args);
         }
@@ -185,29 +185,29 @@ impl Step {
 impl Step {
     /// Opens the span of a step that the workers compute while the engine does not wait for them.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         self.push_batch(&mut text.0);
         self.counts.push(&mut text.0);
-        let (name, of) = (intern!(py, "batch"), ("executor", Level::E2e));
-        let span = async_span::open(name, of, Some("batches"), &text.0)?;
-        let before = self.under_way.with(py, |kept| kept.replace(span));
+        let (name, level) = (intern!(py, "batch"), ("executor", Level::E2e));
+        let span = async_span::open(name, level, Some("batches"), &text.0)?;
+        let before = self.under_way.with(py, |under_way| under_way.replace(span));
         drop(before); // outside `with`, as above
         Ok(())
     }
 
-    /// Opens a span with the step's args. Its line contains the first `kept(n)` bytes of them, where `n` is the length of the args before the ids.
+    /// Opens a span with the step's args. Its line contains the first `kept_bytes(n)` bytes of them, where `n` is the length of the args before the ids.
     fn open_with<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyAny>,
         category: &Bound<'py, PyAny>,
-        kept: impl FnOnce(usize) -> usize,
+        kept_bytes: impl FnOnce(usize) -> usize,
     ) -> PyResult<Bound<'py, OpenSpan>> {
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         slf.get().push_shape(&mut text.0);
-        let shape = text.0.len();
+        let shape_bytes = text.0.len();
         slf.get().push_ids(slf.py(), &mut text.0);
         let opened = open(name, category, &text.0)?;
-        lane::keep_args(opened.as_ptr().addr(), kept(shape));
+        lane::keep_args(opened.as_ptr().addr(), kept_bytes(shape_bytes));
         Ok(opened)
     }
 
@@ -224,16 +224,16 @@ impl Step {
         }
     }
 
-    fn tell_flow(&self, py: Python<'_>, phase: FlowPhase) {
+    fn write_flow(&self, py: Python<'_>, phase: FlowPhase) {
         if let Some(id) = self.flow
             && sa_recorder::__wants(Level::E2e)
         {
-            tell_flow(py, Level::E2e, phase, ("batch", "batch"), id, None);
+            write_flow(py, Level::E2e, phase, ("batch", "batch"), id, None);
         }
     }
 
     /// Appends the step's args.
-    pub(crate) fn push_facts(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
+    pub(crate) fn push_args(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
         step.push_shape(text);
         step.push_ids(slf.py(), text);
@@ -247,7 +247,7 @@ impl Step {
 /// Records counters after a scheduler has handled a step's results: its queues, its cache, and the tokens of the step.
 #[pyfunction]
 #[pyo3(signature = (running, waiting, used_percent, step, /))]
-pub(crate) fn count_step(
+pub(crate) fn record_step_counters(
     running: &Bound<'_, PyAny>,
     waiting: &Bound<'_, PyAny>,
     used_percent: Option<&Bound<'_, PyAny>>,
@@ -261,23 +261,23 @@ pub(crate) fn count_step(
         (intern!(py, "running"), running),
         (intern!(py, "waiting"), waiting),
     ];
-    tell_counter(Level::E2e, intern!(py, "requests"), &series(&queues).0)?;
+    write_counter(Level::E2e, intern!(py, "requests"), &series(&queues).0)?;
     if let Some(used) = used_percent {
         let cache = series(&[(intern!(py, "used_percent"), used)]);
-        tell_counter(Level::E2e, intern!(py, "kv_cache"), &cache.0)?;
+        write_counter(Level::E2e, intern!(py, "kv_cache"), &cache.0)?;
     }
     if let Some(step) = step {
         let counts = &step.get().counts;
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         push(&mut text.0, "prefill", &counts.prefill_tokens);
         push(&mut text.0, "decode", &counts.decode_tokens);
-        tell_counter(Level::E2e, intern!(py, "tokens"), &text.0)?;
+        write_counter(Level::E2e, intern!(py, "tokens"), &text.0)?;
     }
     Ok(())
 }
 
 fn series(found: &[(&Bound<'_, PyString>, &Bound<'_, PyAny>)]) -> Scratch {
-    let mut text = Scratch::take();
+    let mut text = Scratch::empty();
     for (key, value) in found {
         push_series(&mut text.0, key, value);
     }

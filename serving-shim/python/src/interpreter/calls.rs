@@ -1,6 +1,6 @@
 //! Spans for calls that `sys.monitoring` reports (Python 3.12 or later). The program's functions stay unchanged.
 //!
-//! **Data flow.** The first call of each code object is reported here. `judge`, a Python function, decides whether it gets spans, and then also enables the event for its end. The event for
+//! **Data flow.** The first call of each code object is reported here. `filter`, a Python function, decides whether it gets spans, and then also enables the event for its end. The event for
 //! the start of any other code object is disabled for that object, so further calls cost nothing.
 
 use std::collections::HashMap;
@@ -13,60 +13,60 @@ use pyo3::types::PyDict;
 use pyo3::{Borrowed, ffi, intern};
 
 use crate::attached::Attached;
-use crate::interpreter::lives;
+use crate::interpreter::task_spans;
 use crate::span::Span;
 
-/// A code object that plays a part here.
-struct Known {
+/// A code object that is tracked or belongs to a task.
+struct TrackedCode {
     /// Kept alive, so that no other object gets its address.
     _code: Py<PyAny>,
-    part: Part,
+    code_use: CodeUse,
 }
 
 /// The uses of a code object.
 #[derive(Default)]
-struct Part {
+struct CodeUse {
     /// Span for each of its calls.
     span: Option<Py<Span>>,
     /// True if it returns a new task.
-    makes_tasks: bool,
+    creates_tasks: bool,
     /// True if it is the coroutine of a task.
-    is_root: bool,
+    is_task_coroutine: bool,
 }
 
-static KNOWN: LazyLock<Attached<HashMap<usize, Known>>> =
+static CODES: LazyLock<Attached<HashMap<usize, TrackedCode>>> =
     LazyLock::new(|| Attached::new(HashMap::new()));
-static JUDGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static FILTER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// Return value of a callback that disables its event.
 static DISABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Returns what a code object is used for, if anything.
-fn look(py: Python<'_>, code: *mut ffi::PyObject) -> Option<Part> {
-    let known = KNOWN.with(py, |known| {
-        let part = &known.get(&code.addr())?.part;
-        Some(Part {
-            span: part.span.as_ref().map(|span| span.clone_ref(py)),
-            ..*part
+fn find_use(py: Python<'_>, code: *mut ffi::PyObject) -> Option<CodeUse> {
+    let code_use = CODES.with(py, |codes| {
+        let code_use = &codes.get(&code.addr())?.code_use;
+        Some(CodeUse {
+            span: code_use.span.as_ref().map(|span| span.clone_ref(py)),
+            ..*code_use
         })
     });
-    known.flatten()
+    code_use.flatten()
 }
 
-fn change(code: &Bound<'_, PyAny>, change: impl FnOnce(&mut Part)) {
-    let kept = code.clone().unbind();
-    KNOWN.with(code.py(), |known| {
-        let place = known.entry(code.as_ptr().addr());
-        let known = place.or_insert_with(|| Known {
-            _code: kept,
-            part: Part::default(),
+fn update_use(code: &Bound<'_, PyAny>, update: impl FnOnce(&mut CodeUse)) {
+    let code_object = code.clone().unbind();
+    CODES.with(code.py(), |codes| {
+        let entry = codes.entry(code.as_ptr().addr());
+        let tracked = entry.or_insert_with(|| TrackedCode {
+            _code: code_object,
+            code_use: CodeUse::default(),
         });
-        change(&mut known.part);
+        update(&mut tracked.code_use);
     });
 }
 
 /// Returns true if the code object is registered as the coroutine of a task.
-pub(super) fn is_root(code: &Bound<'_, PyAny>) -> bool {
-    look(code.py(), code.as_ptr()).is_some_and(|part| part.is_root)
+pub(super) fn is_task_coroutine(code: &Bound<'_, PyAny>) -> bool {
+    find_use(code.py(), code.as_ptr()).is_some_and(|code_use| code_use.is_task_coroutine)
 }
 
 /// Records each call of this code object with the span.
@@ -74,30 +74,30 @@ pub(super) fn is_root(code: &Bound<'_, PyAny>) -> bool {
 #[pyo3(signature = (code, span, /))]
 pub(crate) fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
     // If two threads decide about it at once, one has set a span already, and opened it.
-    change(code, |part| {
-        part.span.get_or_insert(span);
+    update_use(code, |code_use| {
+        code_use.span.get_or_insert(span);
     });
 }
 
 /// Records the tasks that this code object returns.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
-pub(crate) fn watch_task_maker(code: &Bound<'_, PyAny>) {
-    change(code, |part| part.makes_tasks = true);
+pub(crate) fn watch_task_creator(code: &Bound<'_, PyAny>) {
+    update_use(code, |code_use| code_use.creates_tasks = true);
 }
 
 /// Registers the code of a task's coroutine, so that the end of the coroutine ends the task's span.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
-pub(crate) fn watch_root(code: &Bound<'_, PyAny>) {
-    change(code, |part| part.is_root = true);
+pub(crate) fn watch_task_coroutine(code: &Bound<'_, PyAny>) {
+    update_use(code, |code_use| code_use.is_task_coroutine = true);
 }
 
-/// Sets the function `judge(code, module)`, which returns true if a code object is tracked, and the return value that disables a callback's event.
+/// Sets the function `filter(code, module)`, which returns true if a code object is tracked, and the return value that disables a callback's event.
 #[pyfunction]
-#[pyo3(signature = (judge, disable, /))]
-pub(crate) fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
-    let _ = JUDGE.set(py, judge); // only once per process
+#[pyo3(signature = (filter, disable, /))]
+pub(crate) fn set_code_filter(py: Python<'_>, filter: Py<PyAny>, disable: Py<PyAny>) {
+    let _ = FILTER.set(py, filter); // only once per process
     let _ = DISABLE.set(py, disable);
 }
 
@@ -109,22 +109,22 @@ pub(crate) fn function_started(
     _offset: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let py = code.py();
-    // Code that is only known as a task's coroutine has not been judged yet.
-    let known = look(py, code.as_ptr());
-    if let Some(part) = known.filter(|part| part.span.is_some()) {
-        enter(py, part);
+    // Code that is only known as a task's coroutine has not been checked yet.
+    let code_use = find_use(py, code.as_ptr());
+    if let Some(code_use) = code_use.filter(|code_use| code_use.span.is_some()) {
+        enter(py, code_use);
         return Ok(py.None());
     }
-    let is_tracked = sent(py, judge(code))?;
-    match look(py, code.as_ptr()) {
-        Some(part) if is_tracked => enter(py, part),
+    let is_tracked = pass_interrupts(py, is_selected(code))?;
+    match find_use(py, code.as_ptr()) {
+        Some(code_use) if is_tracked => enter(py, code_use),
         _ => return Ok(disabled(py)),
     }
     Ok(py.None())
 }
 
 /// Passes on exceptions that were sent to this thread while our Python code ran, such as `KeyboardInterrupt`. Our own errors are not the host's concern.
-fn sent<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+fn pass_interrupts<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
     result.or_else(|error| {
         let is_ours = error.is_instance_of::<PyException>(py);
         if is_ours {
@@ -135,16 +135,16 @@ fn sent<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
     })
 }
 
-fn enter(py: Python<'_>, part: Part) {
-    if let Some(span) = part.span {
+fn enter(py: Python<'_>, code_use: CodeUse) {
+    if let Some(span) = code_use.span {
         Span::enter(span.bind(py));
     }
 }
 
 #[cold]
-fn judge(code: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn is_selected(code: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = code.py();
-    let Some(judge) = JUDGE.get(py) else {
+    let Some(filter) = FILTER.get(py) else {
         return Ok(false);
     };
     // SAFETY: the thread is attached.
@@ -153,7 +153,7 @@ fn judge(code: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = unsafe { Borrowed::from_ptr_or_opt(py, globals) };
     let globals = globals.and_then(|globals| globals.cast_exact::<PyDict>().ok());
     let module = globals.and_then(|globals| globals.get_item(intern!(py, "__name__")).ok()?);
-    judge.bind(py).call1((code, module))?.is_truthy()
+    filter.bind(py).call1((code, module))?.is_truthy()
 }
 
 fn disabled(py: Python<'_>) -> Py<PyAny> {
@@ -170,16 +170,16 @@ pub(crate) fn function_returned(
     result: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let py = code.py();
-    if let Some(part) = look(py, code.as_ptr()) {
-        if let Some(span) = part.span {
+    if let Some(code_use) = find_use(py, code.as_ptr()) {
+        if let Some(span) = code_use.span {
             Span::exit(span.bind(py), None);
         }
-        if part.is_root {
-            lives::end(py, None, false);
+        if code_use.is_task_coroutine {
+            task_spans::end(py, None, false);
         }
-        if part.makes_tasks {
+        if code_use.creates_tasks {
             // Ignore errors here: they mean that a task of this kind has no Python coroutine.
-            sent(py, lives::begin(result))?;
+            pass_interrupts(py, task_spans::begin(result))?;
         }
     }
     Ok(())
@@ -194,14 +194,14 @@ pub(crate) fn function_unwound(
     error: &Bound<'_, PyAny>,
 ) {
     let py = code.py();
-    if let Some(part) = look(py, code.as_ptr()) {
+    if let Some(code_use) = find_use(py, code.as_ptr()) {
         let kind = error.get_type();
         let is_closed = kind.is(py.get_type::<PyGeneratorExit>());
-        if let Some(span) = part.span {
+        if let Some(span) = code_use.span {
             Span::exit_unwound(span.bind(py), &kind, is_closed);
         }
-        if part.is_root {
-            lives::end(py, Some(&kind), is_closed);
+        if code_use.is_task_coroutine {
+            task_spans::end(py, Some(&kind), is_closed);
         }
     }
 }

@@ -11,17 +11,17 @@ use crate::value;
 
 /// A callback for `gc.callbacks` that records collections of at least `shortest_ns`. Only one collection runs at a time.
 #[pyclass(frozen, module = "sa_profile")]
-pub(crate) struct Collections {
+pub(crate) struct CollectionSpans {
     shortest_ns: u64,
     began_ns: AtomicU64,
 }
 
 #[pymethods]
-impl Collections {
+impl CollectionSpans {
     #[new]
     #[pyo3(signature = (shortest_ns, /))]
-    fn new(shortest_ns: u64) -> Collections {
-        Collections {
+    fn new(shortest_ns: u64) -> CollectionSpans {
+        CollectionSpans {
             shortest_ns,
             began_ns: AtomicU64::new(0),
         }
@@ -39,12 +39,12 @@ impl Collections {
         if began_ns != 0 && took_ns >= self.shortest_ns {
             // On the thread's track, because a collection stops the thread and not only the current task.
             let times = (began_ns, took_ns);
-            record_span(info.py(), "gc.collect", times, || facts_of(info));
+            record_span(info.py(), "gc.collect", times, || collection_args(info));
         }
     }
 }
 
-fn facts_of(info: &Bound<'_, PyDict>) -> Args {
+fn collection_args(info: &Bound<'_, PyDict>) -> Args {
     let mut text = Vec::new();
     for key in ["generation", "collected"] {
         if let Ok(Some(value)) = info.get_item(key) {

@@ -57,9 +57,9 @@ impl LoadUnlocked {
         // Other threads check this flag in the module's spec to find out whether to wait. No Python code runs between the end of the load and this line.
         let is_initializing = intern!(spec.py(), "_initializing");
         let _ = spec.setattr(is_initializing, true); // if the spec refuses, threads do not wait, as without this hook
-        let told = self.tell_all(spec, &module);
+        let result = self.call_listeners(spec, &module);
         let _ = spec.setattr(is_initializing, false); // as above
-        match told {
+        match result {
             Err(error) if error.is_instance_of::<PyException>(spec.py()) => {
                 error.write_unraisable(spec.py(), Some(&module));
             }
@@ -75,7 +75,7 @@ impl LoadUnlocked {
 }
 
 impl LoadUnlocked {
-    fn tell_all(&self, spec: &Bound<'_, PyAny>, module: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn call_listeners(&self, spec: &Bound<'_, PyAny>, module: &Bound<'_, PyAny>) -> PyResult<()> {
         let name = spec.getattr(intern!(spec.py(), "name"))?;
         for listener in self.listeners.bind(spec.py()) {
             listener.call1((&name, module))?;
@@ -100,15 +100,15 @@ fn bind_to_parent(module: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn watch_imports(py: Python<'_>) -> PyResult<()> {
     let name = intern!(py, "_find_and_load");
-    in_place(name, |original| FindAndLoad { original }).map(|_| ())
+    replace_function(name, |original| FindAndLoad { original }).map(|_| ())
 }
 
 /// Calls `listener(name, module)` when a module has been loaded, before any importer of it goes on.
 #[pyfunction]
 #[pyo3(signature = (listener, /))]
-pub(crate) fn tell_imports(listener: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn add_import_listener(listener: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = listener.py();
-    let ours = in_place(intern!(py, "_load_unlocked"), |original| LoadUnlocked {
+    let ours = replace_function(intern!(py, "_load_unlocked"), |original| LoadUnlocked {
         original,
         listeners: PyList::empty(py).unbind(),
     })?;
@@ -116,7 +116,7 @@ pub(crate) fn tell_imports(listener: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// Replaces a function of importlib by one of ours, which gets the original. Returns the existing one if it was already replaced.
-fn in_place<'py, T>(
+fn replace_function<'py, T>(
     name: &Bound<'py, PyString>,
     make: impl FnOnce(Py<PyAny>) -> T,
 ) -> PyResult<Bound<'py, T>>

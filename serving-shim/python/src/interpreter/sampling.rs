@@ -1,7 +1,7 @@
 //! Samples of what Python runs: the stacks of all threads, every few milliseconds, as slices on separate tracks. For programs that do not use the package.
 //!
-//! **Data flow.** `thread` wakes up, holds the GIL while it takes one sample (`look`: stacks of frames that `codes` describes), releases it, and passes the sample
-//! to `rows`. There a frame becomes a slice, from the first sample that contains it to the first one that does not.
+//! **Data flow.** `thread` wakes up, holds the GIL while it takes one sample (`snapshot`: stacks of frames that `codes` describes), releases it, and passes the sample
+//! to `thread_tracks`. There a frame becomes a slice, from the first sample that contains it to the first one that does not.
 //!
 //! **Cost for the host.** The GIL, for as long as it takes to read a sample. After two long samples in a row, the thread sleeps fifty times as long as the shorter one took.
 //! While nothing is recorded, it takes no samples.
@@ -9,9 +9,9 @@
 //! **Forks.** The sampling thread must not run while the host forks. Several threads of the host may fork at once, so it starts again after the last of these forks.
 
 mod codes;
-mod look;
-mod rows;
+mod snapshot;
 mod thread;
+mod thread_tracks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,9 +22,9 @@ use pyo3::prelude::*;
 use sa_recorder::host;
 
 /// Maximum time that the end of a process waits for the thread, because its file system may hang.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Interval of checks whether the thread has ended.
-const MOMENT: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The settings of sampling, fixed when the process starts.
 #[derive(Debug)]
@@ -44,13 +44,13 @@ struct Running {
 impl Running {
     /// Asks the thread to end. Returns the state that shows when it is gone, or `None` if it belongs to another process.
     fn end(&self) -> Option<Arc<State>> {
-        self.state.shall_end.store(true, Ordering::Release);
+        self.state.should_end.store(true, Ordering::Release);
         self.thread.unpark();
         self.is_here().then(|| Arc::clone(&self.state))
     }
 
     fn samples(&self) -> bool {
-        self.is_here() && !self.state.shall_end.load(Ordering::Acquire)
+        self.is_here() && !self.state.should_end.load(Ordering::Acquire)
     }
 
     fn is_here(&self) -> bool {
@@ -69,7 +69,7 @@ struct Sampling {
 /// State that the sampling thread shares with the thread that ends it.
 #[derive(Debug, Default)]
 struct State {
-    shall_end: AtomicBool,
+    should_end: AtomicBool,
     has_ended: AtomicBool,
     /// Kernel id of the thread, once it runs.
     tid: AtomicU32,
@@ -127,7 +127,7 @@ pub(crate) fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult
     Ok(sampling.start()?)
 }
 
-/// Writes what is on the stacks, and stops sampling until [`sample_again`].
+/// Writes what is on the stacks, and stops sampling until [`restart_sampling`].
 #[pyfunction]
 pub(crate) fn end_sampling(py: Python<'_>) {
     sampling().is_wanted = false;
@@ -135,7 +135,7 @@ pub(crate) fn end_sampling(py: Python<'_>) {
 }
 
 /// Starts sampling again if this process, or the one that forked it, was sampled.
-pub(crate) fn sample_again() {
+pub(crate) fn restart_sampling() {
     let mut sampling = sampling();
     sampling.is_wanted = true;
     let _ = sampling.start(); // without a thread, only samples are missing
@@ -158,7 +158,7 @@ pub(crate) fn after_fork_in_parent() {
 
 /// Starts the sampling thread in the child of a fork. Forks by the parent's other threads are not in progress there.
 #[pyfunction]
-pub(crate) fn sample_in_child() {
+pub(crate) fn restart_sampling_in_child() {
     let mut sampling = sampling();
     sampling.forks = 0;
     let _ = sampling.start(); // as above
@@ -174,18 +174,18 @@ fn end_thread(py: Python<'_>) {
 
 fn wait_for(state: &State) {
     let begun = Instant::now();
-    while !state.is_gone() && begun.elapsed() < PATIENCE {
-        host::sleep(MOMENT);
+    while !state.is_gone() && begun.elapsed() < MAX_WAIT {
+        host::sleep(POLL_INTERVAL);
     }
 }
 
 fn spawn(settings: &'static Settings) -> std::io::Result<Running> {
     let state = Arc::new(State::default());
-    let of_thread = Arc::clone(&state);
+    let thread_state = Arc::clone(&state);
     let thread = host::spawn_quiet("sa-samples", move || {
-        of_thread.tid.store(host::tid(), Ordering::Relaxed);
-        thread::run(settings, &of_thread.shall_end);
-        of_thread.has_ended.store(true, Ordering::Release);
+        thread_state.tid.store(host::tid(), Ordering::Relaxed);
+        thread::run(settings, &thread_state.should_end);
+        thread_state.has_ended.store(true, Ordering::Release);
     })?;
     Ok(Running {
         pid: std::process::id(),

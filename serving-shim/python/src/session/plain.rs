@@ -14,7 +14,7 @@ use sa_format::stem_and_segment;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Removes the empty lines from all segments of a fragment whose recorder has ended. Segments that cannot be replaced stay unchanged.
-pub(crate) fn without_empty_lines(fragment: &Path) {
+pub(crate) fn remove_empty_lines(fragment: &Path) {
     let name = fragment.file_name().and_then(|name| name.to_str());
     let Some((stem, _)) = name.and_then(stem_and_segment) else {
         return;
@@ -32,7 +32,7 @@ fn segments(fragment: &Path, stem: &str) -> Vec<PathBuf> {
     let folder = fragment.parent().unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let ours = names.filter(|name| stem_and_segment(name).is_some_and(|(of, _)| of == stem));
+    let ours = names.filter(|name| stem_and_segment(name).is_some_and(|(other, _)| other == stem));
     ours.map(|name| folder.join(name)).collect()
 }
 
@@ -41,16 +41,16 @@ fn replace(path: &Path) -> io::Result<()> {
         .read(true)
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)?;
-    let there = file.metadata()?;
-    let draft = draft_of(path);
-    let made = write_lines(file, &draft, there.mode()).and_then(|()| fs::rename(&draft, path));
-    made.inspect_err(|_| {
+    let metadata = file.metadata()?;
+    let draft = draft_path(path);
+    let result = write_lines(file, &draft, metadata.mode()).and_then(|()| fs::rename(&draft, path));
+    result.inspect_err(|_| {
         let _ = fs::remove_file(&draft); // it may not exist
     })
 }
 
 /// Returns a name next to the fragment that readers do not treat as a fragment.
-fn draft_of(path: &Path) -> PathBuf {
+fn draft_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }

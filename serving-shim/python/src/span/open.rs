@@ -24,7 +24,7 @@ pub(crate) struct OpenSpan {
 #[pymethods]
 impl OpenSpan {
     /// Sets the end of the observed call to now and returns it. Work between this and `close` is not part of the span.
-    pub(crate) fn returned(&self) -> u64 {
+    pub(crate) fn set_end(&self) -> u64 {
         let ended_ns = now_ns();
         self.ended_ns.store(ended_ns, Ordering::Relaxed);
         ended_ns
@@ -38,9 +38,9 @@ impl OpenSpan {
         args: Option<&Bound<'_, PyDict>>,
         step: Option<&Bound<'_, Step>>,
     ) {
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         if let Some(step) = step {
-            Step::push_facts(step, &mut text.0);
+            Step::push_args(step, &mut text.0);
         }
         if let Some(args) = args {
             value::push_all(&mut text.0, args);
@@ -100,6 +100,6 @@ pub(crate) fn open_span<'py>(
     level: Option<&Bound<'py, PyAny>>,
     args: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, OpenSpan>> {
-    let text = Scratch::of(args);
+    let text = Scratch::encode(args);
     OpenSpan::open(&Event::new(names::level(level)?, cat, name, &text.0)?)
 }

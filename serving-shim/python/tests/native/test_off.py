@@ -114,7 +114,7 @@ def enter_otherwise():
 
 
 def test_a_span_that_is_nothing():
-    nothing = _sa_profile.Nothing()
+    nothing = _sa_profile.NullSpan()
     with nothing as entered:
         assert entered is None
     with contextlib.ExitStack() as stack:
@@ -152,7 +152,7 @@ async def coroutine():
     pass
 
 
-def test_wrappers_take_what_the_function_takes():
+def test_a_wrapper_has_the_parameters_of_the_function():
     methods = Methods()
     assert methods.method(1) == (methods, 1, 2) and methods.method(b=3, a=1) == (methods, 1, 3)
     assert Methods.of_class(1) == (Methods, 1) and Methods.static() == 3

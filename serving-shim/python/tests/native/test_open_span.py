@@ -24,7 +24,7 @@ def gathered():
         opened = open_span("call", first=1)
 
         def leave(_result, error):
-            opened.returned()
+            opened.set_end()
             time.sleep(0.2)
             opened.close(error, dict(last=2))
             opened.close(None, dict(second=2))  # does nothing
@@ -62,7 +62,7 @@ def closed_from_elsewhere():
             await asyncio.sleep(10)
 
         async def closes():
-            opened[0].returned()
+            opened[0].set_end()
             await asyncio.sleep(0.2)
             opened[0].close(None, dict(last=2))
 

@@ -290,7 +290,7 @@ def crowd():
     from sa_profile._vllm import engine as plugin
 
     core = fake.engine()
-    plugin.MOST_WAITING = 2
+    plugin.MAX_WAITING = 2
     ready = [core.preprocess_add_request(fake.request(f"r-{n}"))[0] for n in range(4)]
     time.sleep(0.02)
     for one in ready:

@@ -293,16 +293,16 @@ def test_a_steps_outputs_are_sent_in_one_span(record):
 @serves
 async def steps_without_a_turn(_server):
     """Calls an engine from code of a running loop, as in a notebook: the loop gets no turn between two steps."""
-    from sa_profile._vllm.sending import turn
+    from sa_profile._vllm.sending import next_turn
 
     loop = asyncio.get_running_loop()
     added, call_soon = [], loop.call_soon
     loop.call_soon = lambda *args, **kwargs: (added.append(args), call_soon(*args, **kwargs))[1]
-    turns = [turn(1) for _ in range(5)]
-    turns[0].woken()
+    turns = [next_turn(1) for _ in range(5)]
+    turns[0].schedule_end()
     print(turns[1:], len(added))
     await asyncio.sleep(0.01)
-    turn(7).woken()
+    next_turn(7).schedule_end()
     await asyncio.sleep(0.01)
 
 

@@ -125,7 +125,7 @@ def queued(most_waiting):
     """Puts unprepared requests into the queue, like the engine's thread did."""
     from sa_profile._vllm import engine as plugin
 
-    plugin.MOST_WAITING = most_waiting
+    plugin.MAX_WAITING = most_waiting
     core, ids = fake.process(), [f"r-{n}" for n in range(4)]
     core.input_queue = queue.Queue()
     core.process_input_sockets([*(("ADD", fake.request(one)) for one in ids), ("ABORT", ["other"]), ("FAILED", b"")])

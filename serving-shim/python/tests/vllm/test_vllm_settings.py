@@ -94,7 +94,7 @@ def test_odd_values_are_left_out_and_reported_nowhere(record):
     trace = record(build_odd_engine)
     assert trace.stderr == "" and trace.stdout == "None\n"
     kept = ("engine", "engine_version", "torch_version", "max_model_len", "kv_block_size", "enable_prefix_caching", "kv_role")
-    assert trace.one("engine_settings") == {**{name: SETTINGS[name] for name in kept}, "capture_sizes": list(range(settings.MOST_SIZES))}
+    assert trace.one("engine_settings") == {**{name: SETTINGS[name] for name in kept}, "capture_sizes": list(range(settings.MAX_SIZES))}
 
 
 def test_versions_on_ascend(record, tmp_path):
@@ -108,7 +108,7 @@ def test_versions_on_ascend(record, tmp_path):
 
 def test_a_server_records_what_it_knows(record):
     found = record(build_server).one("engine_settings")
-    assert {name: found[name] for name in settings.OF_SERVER} == dict(api_server_count=3, data_parallel_size=2) and "max_num_seqs" not in found
+    assert {name: found[name] for name in settings.SERVER_SETTINGS} == dict(api_server_count=3, data_parallel_size=2) and "max_num_seqs" not in found
     trace = record(build_server_without_config)
     assert trace.stderr == "" and trace.args("engine_settings")[-1]["engine"] == "vllm"
 
@@ -117,4 +117,4 @@ def test_a_server_records_what_it_knows(record):
 def test_the_page_lists_each_setting():
     _, _, section = FORMAT.read_text().partition("### 2.8 ")
     listed = set(re.findall(r"^\| `(\w+)` \|", section.partition("## 3. ")[0], re.MULTILINE))
-    assert listed == {"num_kv_blocks", *settings.OF_ENGINE, *settings._versions()}
+    assert listed == {"num_kv_blocks", *settings.ENGINE_SETTINGS, *settings._versions()}

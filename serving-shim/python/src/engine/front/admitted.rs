@@ -11,9 +11,9 @@ use crate::attached::Attached;
 use crate::call::{id, misuse};
 use crate::engine::http::exchange::Exchange;
 use crate::engine::http::signed;
-use crate::engine::outputs::Tally;
+use crate::engine::outputs::OutputCounts;
 use crate::engine::stamps;
-use crate::point::{flow_id, tell_duration, tell_flow};
+use crate::point::{flow_id, write_duration, write_flow};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::value::{self, push_native as push};
@@ -28,7 +28,7 @@ pub(super) struct Admitted<'a, 'py> {
 }
 
 impl<'a, 'py> Admitted<'a, 'py> {
-    pub(super) fn of(
+    pub(super) fn read(
         new: &'a Bound<'py, PyAny>,
         parent: Option<&'a Bound<'py, PyAny>>,
     ) -> PyResult<Admitted<'a, 'py>> {
@@ -57,13 +57,13 @@ impl<'a, 'py> Admitted<'a, 'py> {
     }
 
     pub(super) fn open_span(&self) -> PyResult<Bound<'py, OpenSpan>> {
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         value::push_named(&mut text.0, "request_id", &self.request_id);
-        self.push_facts(&mut text.0);
+        self.push_request_args(&mut text.0);
         open(intern!(self.py(), "OutputProcessor.add_request"), &text.0)
     }
 
-    fn push_facts(&self, text: &mut Vec<u8>) {
+    fn push_request_args(&self, text: &mut Vec<u8>) {
         value::push_named(text, "external_id", &self.external_id);
         match self.prompt_tokens {
             Some(tokens) => push(text, "prompt_tokens", &tokens),
@@ -78,7 +78,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         let stamp = attribute(self.new, intern!(py, "arrival_time"))
             .ok()
             .flatten();
-        let Some(since_ns) = stamp.and_then(|stamp| stamps::of_wall(&stamp)) else {
+        let Some(since_ns) = stamp.and_then(|stamp| stamps::from_wall_clock(&stamp)) else {
             return;
         };
         let mut text = Vec::new();
@@ -86,29 +86,29 @@ impl<'a, 'py> Admitted<'a, 'py> {
         value::push_named(&mut text, "external_id", &self.external_id);
         let args = Args::from_text(text);
         let took_ns = now_ns().saturating_sub(since_ns);
-        let is_done = exchange.is_some_and(|exchange| {
-            exchange.get().write(py, since_ns, |row| {
-                row.duration(Level::E2e, REQUEST, NAME, since_ns, took_ns, &args);
+        let is_on_track = exchange.is_some_and(|exchange| {
+            exchange.get().write(py, since_ns, |track| {
+                track.duration(Level::E2e, REQUEST, NAME, since_ns, took_ns, &args);
             })
         });
-        if !is_done && sa_recorder::__wants(Level::E2e) {
+        if !is_on_track && sa_recorder::__wants(Level::E2e) {
             let times = (Some(since_ns), signed(took_ns));
-            tell_duration(py, Level::E2e, (REQUEST, NAME), times, &args);
+            write_duration(py, Level::E2e, (REQUEST, NAME), times, &args);
         }
     }
 
     /// Opens the request's span and adds the request to the open ones.
     pub(super) fn begin(&self, open: &Bound<'py, PyDict>) -> PyResult<()> {
         let py = self.py();
-        let tally = Tally::new(0);
-        let mut text = Scratch::take();
+        let tally = OutputCounts::new(0);
+        let mut text = Scratch::empty();
         let id = id::text("request_id", &self.request_id)?;
         value::push_named(&mut text.0, "request_id", id.as_any());
         push(&mut text.0, "number", &tally.number());
-        self.push_facts(&mut text.0);
-        let whole = text.0.len();
-        if let Err(error) = self.push_asked(&mut text.0) {
-            text.0.truncate(whole);
+        self.push_request_args(&mut text.0);
+        let required = text.0.len();
+        if let Err(error) = self.push_options(&mut text.0) {
+            text.0.truncate(required);
             misuse::failed(py, "FrontRequests.admit", error)?;
         }
         let name = intern!(py, REQUEST).as_any();
@@ -116,14 +116,14 @@ impl<'a, 'py> Admitted<'a, 'py> {
         let request = FrontRequest {
             request_id: self.request_id.clone().unbind(),
             external_id: self.external_id.clone().unbind(),
-            span: AsyncSpan::of(span),
+            span: AsyncSpan::new(span),
             cached_tokens: Attached::new(None),
         };
         open.set_item(&self.request_id, Bound::new(py, (request, tally))?)
     }
 
     /// Appends what the client asked for besides its prompt, as far as it affects how the request is served.
-    fn push_asked(&self, text: &mut Vec<u8>) -> PyResult<()> {
+    fn push_options(&self, text: &mut Vec<u8>) -> PyResult<()> {
         let py = self.py();
         let params = attribute(self.new, intern!(py, "sampling_params"))?;
         if let Some(params) = &params
@@ -175,15 +175,15 @@ impl<'a, 'py> Admitted<'a, 'py> {
         let is_started = match exchange {
             Some(exchange) => {
                 let exchange = exchange.get();
-                exchange.add(&self.request_id, &self.external_id, id()?)?
+                exchange.add_request(&self.request_id, &self.external_id, id()?)?
             }
             None => false,
         };
         if !is_started && sa_recorder::__wants(Level::E2e) {
-            tell_flow(py, Level::E2e, FlowPhase::Start, names, id()?, None);
+            write_flow(py, Level::E2e, FlowPhase::Start, names, id()?, None);
         }
         if exchange.is_some() && sa_recorder::__wants(Level::Verbose) {
-            tell_flow(py, Level::Verbose, FlowPhase::Step, names, id()?, None);
+            write_flow(py, Level::Verbose, FlowPhase::Step, names, id()?, None);
         }
         Ok(())
     }

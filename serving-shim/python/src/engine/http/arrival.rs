@@ -10,9 +10,9 @@ use super::silence::tcp_silence;
 use super::ticks::Ticks;
 
 /// Maximum plausible time for which data can be unread. A larger count is ignored.
-const LONGEST_NS: i64 = 600_000_000_000;
+const MAX_UNREAD_NS: i64 = 600_000_000_000;
 /// Maximum time from a thread's wake-up until it runs.
-const JUST_NS: i64 = 1_000_000;
+const MAX_WAKE_UP_NS: i64 = 1_000_000;
 
 /// Arrival time of data, by the monotonic clock, and its uncertainty.
 #[derive(Debug, PartialEq)]
@@ -46,9 +46,9 @@ pub(crate) struct Reader {
 }
 
 /// Returns the best estimate of when the data arrived.
-pub(crate) fn placed(unread: &Unread, reader: &Reader) -> Arrival {
+pub(crate) fn estimate_arrival(unread: &Unread, reader: &Reader) -> Arrival {
     let (now_ns, length_ns) = (unread.now_ns, unread.length_ns);
-    if unread.unread_ns > LONGEST_NS || length_ns <= 0 {
+    if unread.unread_ns > MAX_UNREAD_NS || length_ns <= 0 {
         return at(now_ns, 0);
     }
     let ticks = whole_ticks(unread.unread_ns, length_ns);
@@ -61,7 +61,7 @@ pub(crate) fn placed(unread: &Unread, reader: &Reader) -> Arrival {
     let ended_ns = now_ns.min(began_ns + length_ns);
     let woke_ns = now_ns - reader.awake_ns;
     // Otherwise the thread slept although there was unread data, for example while it waited for a lock. Its wake-up then says nothing about the data.
-    if woke_ns <= ended_ns + JUST_NS {
+    if woke_ns <= ended_ns + MAX_WAKE_UP_NS {
         began_ns = began_ns.max(woke_ns.min(ended_ns));
     }
     // Otherwise the client did not wait for the answer.
@@ -103,15 +103,15 @@ impl<T: Thread> Arrivals<T> {
 
     /// Returns when the newest data on a connection arrived: never after `now_ns`, and most likely after its last answer.
     pub(crate) fn arrival(&mut self, descriptor: i32, now_ns: i64, answered_ns: i64) -> Arrival {
-        let since = self.ticks.glance();
-        let awake_ns = self.awake.most_ns();
+        let since = self.ticks.coarse_ns();
+        let awake_ns = self.awake.max_awake_ns();
         let silence = tcp_silence(&Kernel, descriptor);
         let Some(unread_ms) = silence.unread_ms else {
             return at(now_ns, 0);
         };
         // The thread may have waited for a core since `now_ns` was read, and ticks may have passed.
         let tick_ns = self.ticks.last_ns(silence.coarse_ns, silence.asked_ns);
-        self.ticks.was_newest(silence.coarse_ns, silence.asked_ns);
+        self.ticks.observe_age(silence.coarse_ns, silence.asked_ns);
         let unread = Unread {
             now_ns,
             tick_ns,
@@ -124,26 +124,26 @@ impl<T: Thread> Arrivals<T> {
             late_ns: self.ticks.late_ns(),
             lag_ns: self.ticks.lag_ns(),
         };
-        let found = placed(&unread, &reader);
-        self.ticks.worked(since);
+        let found = estimate_arrival(&unread, &reader);
+        self.ticks.end_work(since);
         found
     }
 
     /// Records that an answer is complete. The next request on its connection may arrive at any time from now on.
     pub(crate) fn answered(&mut self) {
-        self.awake.most_ns();
+        self.awake.max_awake_ns();
     }
 
     /// Records that the thread starts to work on a step's outputs. Returns the value to pass to [`Arrivals::step_ended`].
     pub(crate) fn step_began(&mut self) -> i64 {
-        let since = self.ticks.glance();
-        self.awake.look_again();
+        let since = self.ticks.coarse_ns();
+        self.awake.check_for_sleep();
         since
     }
 
     /// Records that the thread has finished a step's outputs.
     pub(crate) fn step_ended(&mut self, since: i64) {
-        self.ticks.worked_often(since);
+        self.ticks.end_frequent_work(since);
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
         (client, listener.accept().unwrap().0)
     }
 
-    fn ask(mut client: &TcpStream) {
+    fn send_request(mut client: &TcpStream) {
         client.write_all(b"GET / HTTP/1.1").unwrap();
     }
 
@@ -177,9 +177,9 @@ mod tests {
 
     /// Keeps the thread busy for this many ticks, as a period of work.
     fn work(arrivals: &mut Arrivals<ThisThread>, ticks: f64) {
-        let since = arrivals.ticks.glance();
+        let since = arrivals.ticks.coarse_ns();
         wait(arrivals.ticks.length_ns(), ticks);
-        arrivals.ticks.worked(since);
+        arrivals.ticks.end_work(since);
     }
 
     /// Keeps a core busy for this many ticks.
@@ -189,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn the_time_for_which_data_lay_unread_in_the_kernel_is_known() {
+    fn an_arrival_is_known_although_the_data_was_read_later() {
         let mut arrivals = Arrivals::new(ThisThread);
         let (client, server) = connect();
         let before_ns = Kernel.now_ns();
-        ask(&client);
+        send_request(&client);
         let after_ns = Kernel.now_ns();
         thread::sleep(Duration::from_millis(300));
         let came = arrivals.arrival(server.as_raw_fd(), Kernel.now_ns(), 0);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_is_placed_in_the_tick_in_which_it_came() {
+    fn an_arrival_is_estimated_within_its_tick() {
         let ns = |ms: f64| (ms * 1e6).round() as i64;
         let tick = Some(100.0);
         for (now, tick, unread, awake, answered, expected, uncertainty) in [
@@ -236,7 +236,7 @@ mod tests {
                 answered_ns: ns(answered),
                 ..Reader::default()
             };
-            let found = placed(&unread, &reader);
+            let found = estimate_arrival(&unread, &reader);
             assert_eq!(
                 found,
                 at(ns(expected), ns(uncertainty)),
@@ -247,14 +247,14 @@ mod tests {
 
     /// The thread reads requests at once, but loses its core between its own clock and the kernel's answer.
     #[test]
-    fn a_reader_that_waits_for_a_core_places_no_request_too_early() {
+    fn a_reader_that_waits_for_a_core_estimates_no_arrival_too_early() {
         let mut arrivals = Arrivals::new(ThisThread);
         let (client, server) = connect();
         let length_ns = arrivals.ticks.length_ns();
         for turn in 0..40 {
             work(&mut arrivals, 1.3);
             let sent_ns = Kernel.now_ns();
-            ask(&client);
+            send_request(&client);
             let now_ns = Kernel.now_ns();
             wait(length_ns, 2.0); // as if another thread had the core
             let found = arrivals.arrival(server.as_raw_fd(), now_ns, 0);

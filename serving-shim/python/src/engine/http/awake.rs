@@ -34,12 +34,12 @@ pub(crate) trait Thread {
 /// The period for which one thread has not slept.
 pub(crate) struct Awake<T> {
     thread: T,
-    last: Option<Look>,
-    most_ns: i64,
+    last: Option<Reading>,
+    max_awake_ns: i64,
 }
 
 /// The counts of a thread at one time.
-struct Look {
+struct Reading {
     id: u32,
     sleeps: i64,
     used_ns: i64,
@@ -53,44 +53,44 @@ impl<T: Thread> Awake<T> {
         Awake {
             thread,
             last: None,
-            most_ns: 0,
+            max_awake_ns: 0,
         }
     }
 
     /// Returns the longest time for which the calling thread may have been awake, or [`ALWAYS_NS`] if that is unknown. The period may have begun at any time since the
     /// previous call, so frequent calls give smaller results.
-    pub(crate) fn most_ns(&mut self) -> i64 {
+    pub(crate) fn max_awake_ns(&mut self) -> i64 {
         let Ok(sleeps) = self.thread.sleeps() else {
-            return self.lose();
+            return self.reset();
         };
-        if self.goes_on(sleeps) && self.prolong() {
-            return self.most_ns;
+        if self.has_not_slept(sleeps) && self.extend() {
+            return self.max_awake_ns;
         }
-        match self.look(sleeps) {
-            Ok(look) => self.take(look),
-            Err(_) => self.lose(),
+        match self.read(sleeps) {
+            Ok(reading) => self.update(reading),
+            Err(_) => self.reset(),
         }
     }
 
     /// Does the same at less cost, without a result: starts a new period if the thread has slept. If it has not slept, this takes no new reading, so that the next one still covers
     /// the whole period.
-    pub(crate) fn look_again(&mut self) {
+    pub(crate) fn check_for_sleep(&mut self) {
         match self.thread.sleeps() {
-            Ok(sleeps) if self.goes_on(sleeps) => {}
+            Ok(sleeps) if self.has_not_slept(sleeps) => {}
             _ => {
-                self.most_ns();
+                self.max_awake_ns();
             }
         }
     }
 
     /// Returns true if the thread has not slept since the last reading.
-    fn goes_on(&self, sleeps: i64) -> bool {
+    fn has_not_slept(&self, sleeps: i64) -> bool {
         let last = self.last.as_ref();
         last.is_some_and(|last| last.sleeps == sleeps && last.id == self.thread.id())
     }
 
     /// Extends the period by the time since the last reading, if the thread had a core for nearly all of that time. Returns false if it did not.
-    fn prolong(&mut self) -> bool {
+    fn extend(&mut self) -> bool {
         let (used_ns, now_ns) = (self.thread.used_ns(), self.thread.now_ns());
         let Some(last) = &mut self.last else {
             return false;
@@ -101,13 +101,13 @@ impl<T: Thread> Awake<T> {
         }
         last.active_ns += used_ns - last.used_ns;
         (last.used_ns, last.now_ns) = (used_ns, now_ns);
-        self.most_ns = ALWAYS_NS.min(self.most_ns + since_ns);
+        self.max_awake_ns = ALWAYS_NS.min(self.max_awake_ns + since_ns);
         true
     }
 
-    fn look(&self, sleeps: i64) -> Result<Look> {
+    fn read(&self, sleeps: i64) -> Result<Reading> {
         let used_ns = self.thread.used_ns();
-        Ok(Look {
+        Ok(Reading {
             id: self.thread.id(),
             sleeps,
             used_ns,
@@ -116,24 +116,24 @@ impl<T: Thread> Awake<T> {
         })
     }
 
-    fn take(&mut self, look: Look) -> i64 {
-        self.most_ns = match &self.last {
-            Some(last) if last.id == look.id => {
-                let since_ns = look.active_ns - last.active_ns;
-                let has_slept = last.sleeps != look.sleeps;
+    fn update(&mut self, reading: Reading) -> i64 {
+        self.max_awake_ns = match &self.last {
+            Some(last) if last.id == reading.id => {
+                let since_ns = reading.active_ns - last.active_ns;
+                let has_slept = last.sleeps != reading.sleeps;
                 // If it slept, the new period began after the last reading.
-                let before_ns = if has_slept { 0 } else { self.most_ns };
+                let before_ns = if has_slept { 0 } else { self.max_awake_ns };
                 ALWAYS_NS.min(before_ns + since_ns)
             }
             _ => ALWAYS_NS,
         };
-        self.last = Some(look);
-        self.most_ns
+        self.last = Some(reading);
+        self.max_awake_ns
     }
 
-    fn lose(&mut self) -> i64 {
+    fn reset(&mut self) -> i64 {
         self.last = None;
-        self.most_ns = ALWAYS_NS;
+        self.max_awake_ns = ALWAYS_NS;
         ALWAYS_NS
     }
 }
@@ -211,14 +211,14 @@ impl Thread for ThisThread {
 
     fn delayed_ns(&self) -> Result<i64> {
         let mut text = [0; 100];
-        let read = COUNTS_FILE.try_with(|kept| -> Result<usize> {
-            let mut kept = kept.borrow_mut();
-            if !kept.as_ref().is_some_and(CountsFile::is_current) {
-                *kept = None; // close this file before opening another one
+        let read = COUNTS_FILE.try_with(|file| -> Result<usize> {
+            let mut file = file.borrow_mut();
+            if !file.as_ref().is_some_and(CountsFile::is_current) {
+                *file = None; // close this file before opening another one
             }
-            let counts = match &mut *kept {
+            let counts = match &mut *file {
                 Some(counts) => counts,
-                None => kept.insert(CountsFile::open()?),
+                None => file.insert(CountsFile::open()?),
             };
             counts.file.read_at(&mut text, 0)
         });
@@ -251,7 +251,7 @@ mod tests {
         delayed_ns: Cell<i64>,
         sleeps: Cell<i64>,
         /// Number of times that the expensive count was read.
-        asked: Cell<i64>,
+        reads: Cell<i64>,
         is_unknown: Cell<bool>,
     }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     impl Counts {
-        fn went_on(&self, used_ns: i64, delayed_ns: i64, sleeps: i64) {
+        fn advance(&self, used_ns: i64, delayed_ns: i64, sleeps: i64) {
             add(&self.used_ns, used_ns);
             add(&self.delayed_ns, delayed_ns);
             add(&self.sleeps, sleeps);
@@ -281,7 +281,7 @@ mod tests {
         }
 
         fn delayed_ns(&self) -> Result<i64> {
-            add(&self.asked, 1);
+            add(&self.reads, 1);
             match self.is_unknown.get() {
                 true => Err(Error::other("too many open files")),
                 false => Ok(self.delayed_ns.get()),
@@ -298,7 +298,7 @@ mod tests {
     type Step = ((i64, i64, i64), i64);
 
     #[test]
-    fn a_period_goes_on_until_the_thread_sleeps() {
+    fn a_period_continues_until_the_thread_sleeps() {
         let long_ns = BRIEF_NS + 1;
         let begin: Step = ((0, 0, 0), ALWAYS_NS); // nothing is known about the time before
         let cases: [(&str, i64, &[Step]); 3] = [
@@ -329,33 +329,33 @@ mod tests {
                 &[begin, ((30, 0, 0), ALWAYS_NS), ((1, 0, 1), 1)],
             ),
         ];
-        for (name, asked, steps) in cases {
+        for (name, reads, steps) in cases {
             let counts = Counts::default();
             let mut awake = Awake::new(&counts);
             for ((used_ns, delayed_ns, sleeps), expected_ns) in steps {
-                counts.went_on(*used_ns, *delayed_ns, *sleeps);
-                assert_eq!(awake.most_ns(), *expected_ns, "{name}");
+                counts.advance(*used_ns, *delayed_ns, *sleeps);
+                assert_eq!(awake.max_awake_ns(), *expected_ns, "{name}");
             }
-            assert_eq!(counts.asked.get(), asked, "{name}");
+            assert_eq!(counts.reads.get(), reads, "{name}");
         }
     }
 
     #[test]
-    fn a_period_that_nobody_counts_or_of_another_thread_is_not_known() {
+    fn a_period_without_counts_or_of_another_thread_is_unknown() {
         let counts = Counts::default();
         let mut awake = Awake::new(&counts);
-        awake.look_again();
-        counts.went_on(5, 0, 1);
+        awake.check_for_sleep();
+        counts.advance(5, 0, 1);
         counts.is_unknown.set(true);
-        assert_eq!(awake.most_ns(), ALWAYS_NS);
+        assert_eq!(awake.max_awake_ns(), ALWAYS_NS);
         counts.is_unknown.set(false);
         counts.delayed_ns.set(900);
-        assert_eq!(awake.most_ns(), ALWAYS_NS); // it is not known when the period began
-        counts.went_on(4, 0, 1);
-        assert_eq!(awake.most_ns(), 4);
+        assert_eq!(awake.max_awake_ns(), ALWAYS_NS); // it is not known when the period began
+        counts.advance(4, 0, 1);
+        assert_eq!(awake.max_awake_ns(), 4);
         for id in [1, 0] {
             counts.id.set(id);
-            assert_eq!(awake.most_ns(), ALWAYS_NS);
+            assert_eq!(awake.max_awake_ns(), ALWAYS_NS);
         }
     }
 
@@ -370,22 +370,22 @@ mod tests {
     }
 
     #[test]
-    fn looks_keep_one_file_for_each_thread_that_lives() {
-        let look = || Awake::new(ThisThread).most_ns();
-        look();
+    fn measuring_keeps_one_open_file_per_live_thread() {
+        let measure = || Awake::new(ThisThread).max_awake_ns();
+        measure();
         let before = descriptors().len();
         for _ in 0..20 {
-            thread::spawn(look).join().unwrap();
-            look();
+            thread::spawn(measure).join().unwrap();
+            measure();
         }
         assert_eq!(descriptors().len(), before);
     }
 
     /// The host closes a descriptor that it does not know, and gets the same number for its own file.
     #[test]
-    fn a_descriptor_that_the_host_took_is_neither_read_nor_closed() {
+    fn a_descriptor_that_the_host_reuses_is_neither_read_nor_closed() {
         let Ok(first_ns) = ThisThread.delayed_ns() else {
-            println!("SKIPPED a descriptor that the host took: this machine has no schedstat");
+            println!("SKIPPED a descriptor that the host reuses: this machine has no schedstat");
             return;
         };
         let [number] = descriptors()[..] else {

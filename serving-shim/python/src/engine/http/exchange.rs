@@ -18,17 +18,17 @@ use crate::call::misuse;
 use crate::engine::http::arrival::Arrivals;
 use crate::engine::http::{ANSWERED, RECEIVED, item, signed, with_arrivals};
 use crate::event::Event;
-use crate::point::{NOW, tell_instant};
+use crate::point::{NOW, write_instant};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::span::push_error;
 use crate::value::push_native as push;
-use crate::{start, task, tasks, value};
+use crate::{task, tasks, thread_setup, value};
 
 /// Key in a request's ASGI scope, set once the request has a span. A server may be hooked and its application may also use our middleware.
 const HAS_SPAN: &str = "sa_profile.has_span";
 const CATEGORY: &str = "http";
-const ROW: &str = "http requests";
+const LANE: &str = "http requests";
 /// Category of events that belong to an engine's request.
 const REQUEST: &str = "request";
 /// Lowest status that refuses a request.
@@ -36,9 +36,9 @@ const REFUSED: i64 = 400;
 /// Lowest status that means a failure of the server.
 const FAILED: i64 = 500;
 /// Maximum bytes of a refusal that are read.
-const LONGEST_BYTES: usize = 16_384;
+const MAX_REFUSAL_BYTES: usize = 16_384;
 /// Maximum characters of a header that are recorded.
-const LONGEST_HEADER: usize = 200;
+const MAX_HEADER_CHARACTERS: usize = 200;
 
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -60,12 +60,12 @@ pub(crate) struct Exchange {
     uncertainty_ns: Option<i64>,
     scope: Py<PyDict>,
     send: Py<PyAny>,
-    row: Row,
+    track: SpanTrack,
     answer: Attached<Answer>,
 }
 
 /// The track of a request's span.
-enum Row {
+enum SpanTrack {
     /// A track that the request shares with earlier and later ones. A track for each task costs several times as much.
     Shared(AsyncSpan),
     /// The task's track, so that spans of the application are shown inside the request's span.
@@ -106,7 +106,7 @@ pub(crate) fn begin_exchange<'py>(
     }
     let is_detailed = levels.0 & Level::Verbose.bit() != 0;
     let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
-    let row = open_row(scope, number, holds_spans || is_detailed)?;
+    let track = open_span(scope, number, holds_spans || is_detailed)?;
     let began_ns = now_ns();
     let received = scope.get_item(intern!(py, RECEIVED))?;
     let received = received.and_then(|received| received.extract::<(i64, i64)>().ok());
@@ -119,7 +119,7 @@ pub(crate) fn begin_exchange<'py>(
         uncertainty_ns: received.map(|(_, uncertainty_ns)| uncertainty_ns),
         scope: scope.clone().unbind(),
         send: send.clone().unbind(),
-        row,
+        track,
         answer: Attached::new(Answer::default()),
     };
     scope.set_item(has_span, true)?;
@@ -137,9 +137,9 @@ fn is_text(object: &Bound<'_, PyAny>, text: &str) -> bool {
 }
 
 /// Opens the span of a request, on its task's track or on a shared one.
-fn open_row(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResult<Row> {
+fn open_span(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResult<SpanTrack> {
     let py = scope.py();
-    let mut text = Scratch::take();
+    let mut text = Scratch::empty();
     for key in [intern!(py, "method"), intern!(py, "path")] {
         let found = scope.get_item(key)?;
         let found = found.unwrap_or_else(|| py.None().into_bound(py));
@@ -152,12 +152,12 @@ fn open_row(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResul
     let name = intern!(py, "http.request").as_any();
     if !is_of_task {
         let level = (CATEGORY, Level::E2e);
-        let span = async_span::open(name, level, Some(ROW), &text.0)?;
-        return Ok(Row::Shared(AsyncSpan::of(span)));
+        let span = async_span::open(name, level, Some(LANE), &text.0)?;
+        return Ok(SpanTrack::Shared(AsyncSpan::new(span)));
     }
     let category = Some(intern!(py, CATEGORY).as_any());
     let span = OpenSpan::open(&Event::new(Level::E2e, category, name, &text.0)?)?;
-    Ok(Row::Task(
+    Ok(SpanTrack::Task(
         task::current(py).map(Bound::unbind),
         span.unbind(),
     ))
@@ -176,7 +176,7 @@ fn header(scope: &Bound<'_, PyDict>, name: &[u8]) -> Option<String> {
             let value = header.get_item(1).ok()?;
             let value = value.cast::<PyBytes>().ok()?.as_bytes();
             let characters = value.iter().map(|byte| char::from(*byte)); // Latin-1
-            return Some(characters.take(LONGEST_HEADER).collect());
+            return Some(characters.take(MAX_HEADER_CHARACTERS).collect());
         }
     }
     None
@@ -199,7 +199,7 @@ fn push_ids(text: &mut Vec<u8>, py: Python<'_>, key: &str, ids: &[Py<PyAny>]) {
 #[pymethods]
 impl Exchange {
     /// Records that the request has found its route. Returns false if that was already recorded.
-    fn route(&self) -> bool {
+    fn mark_routed(&self) -> bool {
         !self.is_routed.swap(true, Ordering::Relaxed)
     }
 
@@ -209,7 +209,7 @@ impl Exchange {
         slf: &Bound<'py, Self>,
         message: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if let Err(error) = Exchange::sent(slf, message) {
+        if let Err(error) = Exchange::record_part(slf, message) {
             misuse::failed(slf.py(), "Exchange.send", error)?;
         }
         slf.get().send.bind(slf.py()).call1((message,))
@@ -217,7 +217,7 @@ impl Exchange {
 
     /// Handles a message from the server to the application, which may say that the client has disconnected.
     #[pyo3(signature = (message, /))]
-    fn heard(&self, message: &Bound<'_, PyAny>) {
+    fn client_message(&self, message: &Bound<'_, PyAny>) {
         let py = message.py();
         let kind = item(message, intern!(py, "type"));
         if kind.is_some_and(|kind| is_text(&kind, "http.disconnect")) {
@@ -237,13 +237,13 @@ impl Exchange {
         }
         let elapsed_ns = signed(u64::midpoint(handed_over_ns, now_ns())) - self.received_ns;
         let ids = self.ids(py, |answer| &answer.request_ids);
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         push_ids(&mut text.0, py, "request_ids", &ids);
         push_us(&mut text.0, "elapsed_us", elapsed_ns);
-        start::prepare_thread(py);
+        thread_setup::prepare_thread(py);
         let category = Some(intern!(py, CATEGORY).as_any());
         let name = intern!(py, "http.first_chunk").as_any();
-        tell_instant(&Event::new(Level::E2e, category, name, &text.0)?);
+        write_instant(&Event::new(Level::E2e, category, name, &text.0)?);
         Ok(())
     }
 
@@ -251,7 +251,7 @@ impl Exchange {
     #[pyo3(signature = (error, reason, /))]
     fn end(&self, error: Option<&Bound<'_, PyAny>>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = reason.py();
-        let mut text = Scratch::take();
+        let mut text = Scratch::empty();
         self.push_args(py, &mut text.0);
         let refusal = self.answer.with(py, |answer| answer.refusal.take());
         let mut done = Ok(());
@@ -261,14 +261,14 @@ impl Exchange {
                 Err(error) => done = misuse::failed(py, "reason", error),
             }
         }
-        match &self.row {
-            Row::Shared(span) => {
+        match &self.track {
+            SpanTrack::Shared(span) => {
                 if let Some(error) = error {
                     push_error(&mut text.0, error.get_type().as_any());
                 }
                 span.end_with(&text.0);
             }
-            Row::Task(_, span) => OpenSpan::close_with(span.bind(py), error, &mut text.0),
+            SpanTrack::Task(_, span) => OpenSpan::close_with(span.bind(py), error, &mut text.0),
         }
         done
     }
@@ -277,8 +277,8 @@ impl Exchange {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.scope)?;
         visit.call(&self.send)?;
-        match &self.row {
-            Row::Task(Some(task), _) => visit.call(task),
+        match &self.track {
+            SpanTrack::Task(Some(task), _) => visit.call(task),
             _ => Ok(()),
         }
     }
@@ -297,16 +297,20 @@ fn push_reason(text: &mut Vec<u8>, args: &Bound<'_, PyAny>, has_error: bool) {
 }
 
 impl Exchange {
-    fn ids(&self, py: Python<'_>, of: impl FnOnce(&Answer) -> &Vec<Py<PyAny>>) -> Vec<Py<PyAny>> {
+    fn ids(
+        &self,
+        py: Python<'_>,
+        select: impl FnOnce(&Answer) -> &Vec<Py<PyAny>>,
+    ) -> Vec<Py<PyAny>> {
         let ids = self.answer.with(py, |answer| {
-            let ids = of(answer).iter();
+            let ids = select(answer).iter();
             ids.map(|id| id.clone_ref(py)).collect()
         });
         ids.unwrap_or_default()
     }
 
     /// Records that a part of the answer is being sent.
-    fn sent(slf: &Bound<'_, Self>, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn record_part(slf: &Bound<'_, Self>, message: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, exchange) = (slf.py(), slf.get());
         let more = item(message, intern!(py, "more_body"));
         let has_more = more.is_some_and(|more| more.is_truthy().unwrap_or(false));
@@ -329,7 +333,7 @@ impl Exchange {
         let body = item(message, intern!(py, "body"));
         let body = body.filter(|body| body.is_truthy().unwrap_or(false));
         if let Some(body) = body {
-            Exchange::sent_body(slf, &body)?;
+            Exchange::record_body(slf, &body)?;
         }
         if !has_more && is_text(&kind, "http.response.body") {
             let ended_ns = now_ns();
@@ -345,13 +349,13 @@ impl Exchange {
         Ok(())
     }
 
-    fn sent_body(slf: &Bound<'_, Self>, body: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn record_body(slf: &Bound<'_, Self>, body: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, answer) = (slf.py(), &slf.get().answer);
         if answer.with(py, |answer| answer.refusal.is_some()) == Some(true) {
             let body = bytes(body)?;
             answer.with(py, |answer| {
                 if let Some(text) = &mut answer.refusal {
-                    let left = LONGEST_BYTES.saturating_sub(text.len());
+                    let left = MAX_REFUSAL_BYTES.saturating_sub(text.len());
                     text.extend_from_slice(&body[..body.len().min(left)]);
                 }
             });
@@ -369,7 +373,7 @@ impl Exchange {
     }
 
     /// Adds an engine's request that the HTTP request has become. Its flow arrow starts in the span of the HTTP request, even if another task runs. Returns false if it cannot start there.
-    pub(crate) fn add(
+    pub(crate) fn add_request(
         &self,
         request_id: &Bound<'_, PyAny>,
         external_id: &Bound<'_, PyAny>,
@@ -377,8 +381,8 @@ impl Exchange {
     ) -> PyResult<bool> {
         let py = request_id.py();
         let mut is_known = false;
-        for known in self.ids(py, |answer| &answer.external_ids) {
-            is_known |= known.bind(py).eq(external_id)?;
+        for other in self.ids(py, |answer| &answer.external_ids) {
+            is_known |= other.bind(py).eq(external_id)?;
         }
         self.answer.with(py, |answer| {
             answer.request_ids.push(request_id.clone().unbind());
@@ -386,33 +390,33 @@ impl Exchange {
                 answer.external_ids.push(external_id.clone().unbind());
             }
         });
-        Ok(self.write(py, NOW, |row| {
+        Ok(self.write(py, NOW, |track| {
             let (phase, category) = (FlowPhase::Start, FLOW_CATEGORY);
-            row.flow(Level::E2e, phase, category, REQUEST, flow, self.began_ns);
+            track.flow(Level::E2e, phase, category, REQUEST, flow, self.began_ns);
         }))
     }
 
     /// Writes an event that began at `start_ns` to the track of the HTTP request, even if another task runs. Returns false if it does not fit there or is not recorded.
     pub(crate) fn write(&self, py: Python<'_>, start_ns: u64, event: impl FnOnce(Track)) -> bool {
-        let row = match &self.row {
-            Row::Shared(span) => span.row_since(start_ns),
-            Row::Task(task, _) => {
+        let track = match &self.track {
+            SpanTrack::Shared(span) => span.track_since(start_ns),
+            SpanTrack::Task(task, _) => {
                 let task = task.as_ref().filter(|_| sa_recorder::__wants(Level::E2e));
-                task.and_then(|task| tasks::row_since(task.bind(py), start_ns))
+                task.and_then(|task| tasks::track_since(task.bind(py), start_ns))
             }
         };
-        if row.is_some() {
-            start::prepare_thread(py);
+        if track.is_some() {
+            thread_setup::prepare_thread(py);
         }
-        row.map(event).is_some()
+        track.map(event).is_some()
     }
 
     /// Appends the args that are known at the end of the exchange.
     fn push_args(&self, py: Python<'_>, text: &mut Vec<u8>) {
-        let known = self.answer.with(py, |answer| {
+        let end = self.answer.with(py, |answer| {
             (answer.status, answer.ended_ns, answer.left_ns)
         });
-        let (status, ended_ns, left_ns) = known.unwrap_or_default();
+        let (status, ended_ns, left_ns) = end.unwrap_or_default();
         let elapsed_ns = |ns: u64| signed(ns) - self.received_ns;
         match status {
             Some(status) => push(text, "status", &status),

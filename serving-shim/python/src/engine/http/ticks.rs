@@ -32,16 +32,16 @@ pub(crate) struct Ticks<C> {
 /// Distances between the two clocks that were observed in one period.
 #[derive(Clone, Copy)]
 struct Observed {
-    least_ns: i64,
-    oldest_ns: i64,
+    min_distance_ns: i64,
+    max_age_ns: i64,
     changes: i64,
 }
 
 impl Observed {
-    fn nothing(length_ns: i64) -> Observed {
+    fn none(length_ns: i64) -> Observed {
         Observed {
-            least_ns: length_ns,
-            oldest_ns: 0,
+            min_distance_ns: length_ns,
+            max_age_ns: 0,
             changes: 0,
         }
     }
@@ -54,8 +54,8 @@ impl<C: Clocks> Ticks<C> {
             length_ns,
             began_ns: clocks.now_ns(),
             clocks,
-            current: Observed::nothing(length_ns),
-            previous: Observed::nothing(length_ns),
+            current: Observed::none(length_ns),
+            previous: Observed::none(length_ns),
             ages_ns: 0,
             ages: 0,
         }
@@ -67,38 +67,38 @@ impl<C: Clocks> Ticks<C> {
     }
 
     /// Reads the coarse clock at the beginning of a period of work.
-    pub(crate) fn glance(&self) -> i64 {
+    pub(crate) fn coarse_ns(&self) -> i64 {
         self.clocks.coarse_ns()
     }
 
     /// Ends a period of work. `since` is the coarse clock at its beginning.
-    pub(crate) fn worked(&mut self, since: i64) {
-        let (coarse_ns, now_ns) = (self.glance(), self.clocks.now_ns());
-        self.see(since, coarse_ns, now_ns);
-        self.was_newest(coarse_ns, now_ns);
+    pub(crate) fn end_work(&mut self, since: i64) {
+        let (coarse_ns, now_ns) = (self.coarse_ns(), self.clocks.now_ns());
+        self.observe(since, coarse_ns, now_ns);
+        self.observe_age(coarse_ns, now_ns);
     }
 
     /// Does the same for frequent periods, at less cost. It does not measure the clock's age, because that would only happen right after ticks.
-    pub(crate) fn worked_often(&mut self, since: i64) {
-        let coarse_ns = self.glance();
+    pub(crate) fn end_frequent_work(&mut self, since: i64) {
+        let coarse_ns = self.coarse_ns();
         if coarse_ns != since {
-            self.see(since, coarse_ns, self.clocks.now_ns());
+            self.observe(since, coarse_ns, self.clocks.now_ns());
         }
     }
 
-    fn see(&mut self, since: i64, coarse_ns: i64, now_ns: i64) {
-        self.turn(now_ns);
+    fn observe(&mut self, since: i64, coarse_ns: i64, now_ns: i64) {
+        self.expire(now_ns);
         if coarse_ns != since {
-            self.current.least_ns = self.current.least_ns.min(now_ns - coarse_ns);
+            self.current.min_distance_ns = self.current.min_distance_ns.min(now_ns - coarse_ns);
             self.current.changes += 1;
         }
     }
 
     /// Records the clock's age at this time, if the coarse clock still has the same value.
-    pub(crate) fn was_newest(&mut self, coarse_ns: i64, now_ns: i64) {
-        if self.glance() == coarse_ns {
+    pub(crate) fn observe_age(&mut self, coarse_ns: i64, now_ns: i64) {
+        if self.coarse_ns() == coarse_ns {
             let age_ns = now_ns - coarse_ns;
-            self.current.oldest_ns = self.current.oldest_ns.max(age_ns);
+            self.current.max_age_ns = self.current.max_age_ns.max(age_ns);
             self.ages_ns += age_ns;
             self.ages += 1;
         }
@@ -109,13 +109,13 @@ impl<C: Clocks> Ticks<C> {
         if self.late_ns() < self.length_ns || self.ages < ENOUGH {
             return 0;
         }
-        (self.ages_ns / self.ages - self.least_ns() - self.length_ns / 2).max(0)
+        (self.ages_ns / self.ages - self.min_distance_ns() - self.length_ns / 2).max(0)
     }
 
     /// Returns the maximum delay of ticks. All ticks are slightly late. If some were observed to be later, unobserved ones may be later still: up to a tick beyond the next whole tick.
     pub(crate) fn late_ns(&self) -> i64 {
-        let oldest_ns = self.current.oldest_ns.max(self.previous.oldest_ns);
-        let seen_ns = oldest_ns - self.least_ns() - self.length_ns;
+        let max_age_ns = self.current.max_age_ns.max(self.previous.max_age_ns);
+        let seen_ns = max_age_ns - self.min_distance_ns() - self.length_ns;
         let little_ns = self.length_ns / PUNCTUAL;
         if self.length_ns == 0 || seen_ns <= little_ns {
             return little_ns;
@@ -126,22 +126,24 @@ impl<C: Clocks> Ticks<C> {
 
     /// Returns the time of the last tick, given the coarse clock's latest value, or `None` while that is unknown. Neither the tick nor that reading was after `now_ns`.
     pub(crate) fn last_ns(&mut self, coarse_ns: i64, now_ns: i64) -> Option<i64> {
-        self.turn(now_ns);
+        self.expire(now_ns);
         let changes = self.current.changes + self.previous.changes;
-        (changes >= ENOUGH).then(|| now_ns.min(coarse_ns + self.least_ns()))
+        (changes >= ENOUGH).then(|| now_ns.min(coarse_ns + self.min_distance_ns()))
     }
 
-    fn least_ns(&self) -> i64 {
-        self.current.least_ns.min(self.previous.least_ns)
+    fn min_distance_ns(&self) -> i64 {
+        self.current
+            .min_distance_ns
+            .min(self.previous.min_distance_ns)
     }
 
     /// Drops observations that are too old.
-    fn turn(&mut self, now_ns: i64) {
+    fn expire(&mut self, now_ns: i64) {
         let age_ns = now_ns - self.began_ns;
         if age_ns <= FRESH_NS {
             return;
         }
-        let empty = Observed::nothing(self.length_ns);
+        let empty = Observed::none(self.length_ns);
         if age_ns <= 2 * FRESH_NS {
             self.previous = self.current;
             self.ages_ns /= 2;
@@ -161,7 +163,7 @@ impl<C: Clocks> Ticks<C> {
 mod tests {
     use std::cell::Cell;
 
-    use super::super::arrival::{Reader, Unread, placed};
+    use super::super::arrival::{Reader, Unread, estimate_arrival};
     use super::*;
 
     const START_NS: i64 = 123_456_789;
@@ -194,45 +196,45 @@ mod tests {
     }
 
     /// Checks that ticks are learned if they are at multiples of their length and the coarse clock lags by a constant distance.
-    fn learned(length_ns: i64, stretch: f64) {
+    fn check_learning(length_ns: i64, work_ticks: f64) {
         let (mut random, clock) = (random(), Cell::new(START_NS));
         let distance_ns = length_ns * 7 / 10;
         let coarse = |now_ns: i64| now_ns / length_ns * length_ns - distance_ns;
         let now_ns = &clock;
         let mut ticks = Ticks::new(length_ns, Moved { now_ns, coarse });
         let step = |ns: i64| clock.set(clock.get() + ns);
-        assert_eq!(ticks.last_ns(ticks.glance(), clock.get()), None);
+        assert_eq!(ticks.last_ns(ticks.coarse_ns(), clock.get()), None);
         let mut off = Vec::new();
         for number in 0..3000 {
-            let since = ticks.glance();
-            step(random(stretch * length_ns as f64));
-            ticks.worked(since);
+            let since = ticks.coarse_ns();
+            step(random(work_ticks * length_ns as f64));
+            ticks.end_work(since);
             step(random(length_ns as f64));
-            let last_ns = ticks.last_ns(ticks.glance(), clock.get());
+            let last_ns = ticks.last_ns(ticks.coarse_ns(), clock.get());
             if let Some(last_ns) = last_ns.filter(|_| number > 1000) {
                 off.push((last_ns - clock.get() / length_ns * length_ns).abs());
             }
         }
         off.sort_unstable();
-        assert!(off.len() > 500, "{length_ns} {stretch}: {}", off.len());
+        assert!(off.len() > 500, "{length_ns} {work_ticks}: {}", off.len());
         // One in a hundred may be off by a whole tick, if it is at the beginning of a tick.
         let most = off[off.len() * 99 / 100];
-        assert!(most < length_ns / 8, "{length_ns} {stretch}: {most}");
+        assert!(most < length_ns / 8, "{length_ns} {work_ticks}: {most}");
         step(3 * FRESH_NS);
-        assert_eq!(ticks.last_ns(ticks.glance(), clock.get()), None);
+        assert_eq!(ticks.last_ns(ticks.coarse_ns(), clock.get()), None);
     }
 
     #[test]
     fn ticks_are_learned_from_periods_of_work() {
         for length_ns in [1_000_000, 4_000_000, 10_000_000] {
-            for stretch in [0.02, 0.3, 1.2] {
-                learned(length_ns, stretch);
+            for work_ticks in [0.02, 0.3, 1.2] {
+                check_learning(length_ns, work_ticks);
             }
         }
     }
 
     /// Checks the delays if every seventh tick is late by this many ticks. Ticks that would come before it then come with it.
-    fn late(late: f64, whole: i64) {
+    fn check_delays(late: f64, whole: i64) {
         let length_ns = 4_000_000;
         let (mut random, clock) = (random(), Cell::new(START_NS));
         let coarse = |now_ns: i64| {
@@ -244,9 +246,9 @@ mod tests {
         let now_ns = &clock;
         let mut ticks = Ticks::new(length_ns, Moved { now_ns, coarse });
         for _ in 0..500 {
-            let since = ticks.glance();
+            let since = ticks.coarse_ns();
             clock.set(clock.get() + random(length_ns as f64));
-            ticks.worked(since);
+            ticks.end_work(since);
         }
         let punctual_ns = length_ns / PUNCTUAL;
         assert_eq!(ticks.late_ns(), whole * length_ns + punctual_ns, "{late}");
@@ -260,14 +262,14 @@ mod tests {
         let found = ticks.lag_ns() as f64 / length_ns as f64;
         assert!((found - lag).abs() < 0.1, "{late}: {found} {lag}");
         clock.set(clock.get() + 3 * FRESH_NS);
-        ticks.last_ns(ticks.glance(), clock.get());
+        ticks.last_ns(ticks.coarse_ns(), clock.get());
         assert_eq!(ticks.late_ns(), punctual_ns);
     }
 
     #[test]
     fn late_ticks_are_reported_in_whole_ticks() {
         for (by, whole) in [(0.0, 0), (0.01, 0), (0.4, 2), (1.0, 2), (1.7, 3)] {
-            late(by, whole);
+            check_delays(by, whole);
         }
     }
 
@@ -277,8 +279,8 @@ mod tests {
         let coarse = |_| 0;
         let now_ns = &clock;
         let mut ticks = Ticks::new(0, Moved { now_ns, coarse });
-        ticks.worked(ticks.glance());
-        ticks.was_newest(0, 5_000_000);
+        ticks.end_work(ticks.coarse_ns());
+        ticks.observe_age(0, 5_000_000);
         assert_eq!(ticks.last_ns(0, 5), None);
         assert_eq!((ticks.late_ns(), ticks.lag_ns()), (0, 0));
         let unread = Unread {
@@ -287,7 +289,7 @@ mod tests {
             length_ns: 0,
             unread_ns: 40_000_000,
         };
-        let found = placed(&unread, &Reader::default());
+        let found = estimate_arrival(&unread, &Reader::default());
         assert_eq!((found.ns, found.uncertainty_ns), (5, 0));
     }
 }

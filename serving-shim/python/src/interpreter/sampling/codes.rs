@@ -8,7 +8,7 @@ use pyo3::types::PyString;
 use sa_recorder::Args;
 
 /// Maximum number of code objects that are remembered, because a program may create any number of them.
-const MOST: usize = 1 << 14;
+const MAX_CODES: usize = 1 << 14;
 /// Prefix of the file names of the interpreter's frozen modules, which import modules and start programs. Slices leave them out, as tracebacks do.
 const FROZEN: &str = "<frozen ";
 /// Name of the code of a module's body.
@@ -34,10 +34,10 @@ impl Codes {
         code: Bound<'_, PyAny>,
     ) -> Option<Rc<Function>> {
         let key = code.as_ptr().addr();
-        if let Some((_, known)) = self.0.get(&key) {
-            return known.clone();
+        if let Some((_, function)) = self.0.get(&key) {
+            return function.clone();
         }
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_CODES {
             self.0.clear();
         }
         let function = describe(frame, &code).ok().flatten().map(Rc::new);

@@ -9,8 +9,8 @@ use sa_recorder::{Levels, Recorder, host, now_ns};
 
 use super::Settings;
 use super::codes::Codes;
-use super::look::{Sample, look};
-use super::rows::Rows;
+use super::snapshot::{Sample, sample_threads};
+use super::thread_tracks::ThreadTracks;
 
 /// Divisor of the thread's share of time: samples take at most one part in this many.
 const SHARE: u64 = 50;
@@ -20,41 +20,41 @@ const LONG_NS: u64 = 10_000_000;
 /// State of the sampling thread.
 struct Sampler {
     codes: Codes,
-    rows: Rows,
+    tracks: ThreadTracks,
 }
 
 /// Samples until asked to end, then writes what is on the stacks.
-pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
+pub(super) fn run(settings: &Settings, should_end: &AtomicBool) {
     let mut sampler = Sampler {
         codes: Codes::default(),
-        rows: Rows::default(),
+        tracks: ThreadTracks::default(),
     };
     let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
     if last_name().is_empty() {
         name_process(&settings.process_name);
     }
     let (mut due_ns, mut before_ns) = (now_ns(), 0);
-    while !shall_end.load(Ordering::Acquire) {
+    while !should_end.load(Ordering::Acquire) {
         let held_ns = if Recorder::get().is_enabled() {
             sampler.sample()
         } else {
-            sampler.rows.end(now_ns());
+            sampler.tracks.end(now_ns());
             0
         };
         let now_ns = now_ns();
         // The shorter of two, because on a busy machine a sample may take long only because this thread had no core.
         due_ns = (due_ns + interval_ns).max(now_ns + held_ns.min(before_ns) * SHARE);
         before_ns = held_ns;
-        wait_until(due_ns, shall_end);
+        wait_until(due_ns, should_end);
     }
-    sampler.rows.end(now_ns());
+    sampler.tracks.end(now_ns());
     let codes = sampler.codes;
     let _ = Python::try_attach(|_| drop(codes)); // without an interpreter, the objects no longer exist
 }
 
 /// Sleeps until the time is due. Threads may wake up for no reason.
-fn wait_until(due_ns: u64, shall_end: &AtomicBool) {
-    while !shall_end.load(Ordering::Acquire) {
+fn wait_until(due_ns: u64, should_end: &AtomicBool) {
+    while !should_end.load(Ordering::Acquire) {
         let left_ns = due_ns.saturating_sub(now_ns());
         if left_ns == 0 {
             return;
@@ -67,31 +67,31 @@ impl Sampler {
     /// Takes one sample. Returns for how many ns it held the GIL.
     fn sample(&mut self) -> u64 {
         let asked_ns = now_ns();
-        let rows = &self.rows;
+        let tracks = &self.tracks;
         let codes = &mut self.codes;
-        let seen = Python::try_attach(|py| {
+        let result = Python::try_attach(|py| {
             let got_ns = now_ns();
-            let is_known = |ident, native_id| rows.knows(ident, native_id);
-            let sample = look(py, codes, is_known).ok();
+            let is_known = |ident, native_id| tracks.has_thread(ident, native_id);
+            let sample = sample_threads(py, codes, is_known).ok();
             (got_ns, sample, now_ns() - got_ns)
         });
-        let Some((got_ns, sample, held_ns)) = seen else {
+        let Some((got_ns, sample, held_ns)) = result else {
             return 0;
         };
         if let Some(mut sample) = sample {
             if got_ns - asked_ns > LONG_NS {
                 sample.at_ns = asked_ns;
             }
-            self.take(sample);
+            self.add(sample);
         }
         held_ns
     }
 
-    fn take(&mut self, mut sample: Sample) {
+    fn add(&mut self, mut sample: Sample) {
         if let Some(name) = sample.process_name.take() {
             name_process(&name);
         }
-        self.rows.take(sample);
+        self.tracks.add(sample);
     }
 }
 

@@ -2,14 +2,13 @@
 
 From Python 3.12 on, `calls` observes them with `sys.monitoring`. Generators, and all functions on older Pythons, are wrapped when their module is imported.
 
-Imports no standard module, for the reason given in `_likeness`.
+Imports no standard module, for the reason given in `_tracking`.
 """
 
 import sys
 
-from .._generators import wrap_async_generator, wrap_generator
-from .._tracked import Tracked
-from .._wrappers import wrap_plain
+from .._tracking.function_spans import FunctionSpans
+from .._tracking.wrappers import wrap_async_generator, wrap_call, wrap_generator
 from . import calls
 from .imports import when_any_is_imported
 from .warnings import warn_once
@@ -21,83 +20,83 @@ MODULE: type = type(sys)
 OPTIMIZED, GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x1, 0x20, 0x80, 0x200
 LOCALS = "<locals>"
 # The import system. A span within an import may need to import a module, and would then wait for itself.
-MACHINERY = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
+IMPORT_SYSTEM = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
 # This package, under all its names.
-OURS = ("sa_profile", "sa_profile_startup", "sitecustomize")
+OWN_PACKAGES = ("sa_profile", "sa_profile_startup", "sitecustomize")
 
 
 def watch(names):
     """Records calls of functions, given as pairs of patterns for the module and the function."""
-    is_told = calls.listen()
-    if not is_told and hasattr(sys, "monitoring"):
+    is_monitored = calls.enable()
+    if not is_monitored and hasattr(sys, "monitoring"):
         warn_once("the tools 3 and 4 of sys.monitoring are taken: functions are wrapped, and those of the script have no spans")
-    every = [Tracking(module, function, is_told) for module, function in names]
-    if is_told:
-        calls.judge_by(_Judge(every).span_name)
-    for tracking in every:
-        when_any_is_imported(tracking.wrap_in)
+    selections = [NamedFunctions(module, function, is_monitored) for module, function in names]
+    if is_monitored:
+        calls.track_matching(_Filter(selections).span_name)
+    for selection in selections:
+        when_any_is_imported(selection.wrap_in_module)
 
 
-class _Judge:
+class _Filter:
     """Decides which functions have spans that `sys.monitoring` records."""
 
-    def __init__(self, every):
-        self.every = every
+    def __init__(self, selections):
+        self.selections = selections
         self.patterns = {}
 
     def span_name(self, code, module):
         """Returns the name of the function's spans, or None if no pattern matches it."""
         patterns = self.patterns.get(module)
         if patterns is None:
-            patterns = self.patterns[module] = [one.functions for one in self.every if one.has_module(module)]
+            patterns = self.patterns[module] = [one.functions for one in self.selections if one.has_module(module)]
         if not patterns or not code.co_flags & OPTIMIZED or _is_generator(code):
             return None
         prefix, dot, name = code.co_qualname.rpartition(".")
-        is_meant = not name.startswith("<") and [pattern for pattern in patterns if _is_code_meant(pattern, prefix + dot, name)]
-        return code.co_qualname if is_meant else None
+        is_selected = not name.startswith("<") and [pattern for pattern in patterns if _is_code_selected(pattern, prefix + dot, name)]
+        return code.co_qualname if is_selected else None
 
 
-class Tracking:
+class NamedFunctions:
     """The functions that one name of the variable selects."""
 
-    def __init__(self, modules, functions, is_told):
+    def __init__(self, modules, functions, is_monitored):
         self.modules = modules
         self.functions = functions
-        self.is_told = is_told
-        self.is_one = "*" not in modules + functions
+        self.is_monitored = is_monitored
+        self.is_exact = "*" not in modules + functions
         # Modules of the standard library are selected only by their full names, because much of a program's other code calls them.
-        self.left_out = (*MACHINERY, *OURS) if "*" not in modules else (*MACHINERY, *OURS, *sys.stdlib_module_names)
+        self.excluded = (*IMPORT_SYSTEM, *OWN_PACKAGES) if "*" not in modules else (*IMPORT_SYSTEM, *OWN_PACKAGES, *sys.stdlib_module_names)
 
     def has_module(self, name):
         """Returns true if the pattern may match functions of this module."""
-        return isinstance(name, str) and name.partition(".")[0] not in self.left_out and _matches(self.modules, name)
+        return isinstance(name, str) and name.partition(".")[0] not in self.excluded and _matches(self.modules, name)
 
-    def wrap_in(self, name, module):
+    def wrap_in_module(self, name, module):
         """Wraps the matching functions of a module and methods of its classes. Warns if a name without `*` does not exist."""
-        if not self.has_module(name) or not _has_members(module) or self.is_told and name == "__main__":
+        if not self.has_module(name) or not _has_members(module) or self.is_monitored and name == "__main__":
             return  # sys.monitoring covers the script, which has no functions yet
         count = self._wrap_members("", module, module.__name__)
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
                 count += self._wrap_members(f"{name}.", value, module.__name__)
-        if not count and self.is_one and not (self.is_told and _is_there(self.functions, module)):
+        if not count and self.is_exact and not (self.is_monitored and _exists(self.functions, module)):
             warn_once(f"this {module.__name__} has no {self.functions}: its spans are missing")
 
     def _wrap_members(self, prefix, owner, module):
         found = [(name, _function(member)) for name, member in list(vars(owner).items())]
-        wanted = [
+        selected = [
             (name, function)
             for name, function in found
-            if getattr(function, "__module__", None) == module and _is_meant(self.functions, prefix, name)
+            if getattr(function, "__module__", None) == module and _is_selected(self.functions, prefix, name)
         ]
-        for name, function in wanted:
-            if getattr(function, MARK, False) or self.is_told and not _is_generator(function.__code__):
+        for name, function in selected:
+            if getattr(function, MARK, False) or self.is_monitored and not _is_generator(function.__code__):
                 continue  # the module was handled before, or sys.monitoring covers the function
             member = vars(owner)[name]
-            tracked = _wrapped(function, Tracked(f"{prefix}{name}", "track", "e2e"))
-            setattr(tracked, MARK, True)
-            setattr(owner, name, tracked if member is function else type(member)(tracked))
-        return len(wanted)
+            wrapper = _wrap(function, FunctionSpans(f"{prefix}{name}", "track", "e2e"))
+            setattr(wrapper, MARK, True)
+            setattr(owner, name, wrapper if member is function else type(member)(wrapper))
+        return len(selected)
 
 
 def _has_members(module):
@@ -112,24 +111,24 @@ def _matches(pattern, name):
     if not others:
         return name == first
     *middle, last = others
-    rest = name[len(first) :]
-    if not name.startswith(first) or not rest.endswith(last):
+    remainder = name[len(first) :]
+    if not name.startswith(first) or not remainder.endswith(last):
         return False
-    rest = rest[: len(rest) - len(last)]
+    remainder = remainder[: len(remainder) - len(last)]
     for part in middle:
-        _, found, rest = rest.partition(part) if part else ("", "*", rest)
+        _, found, remainder = remainder.partition(part) if part else ("", "*", remainder)
         if not found:
             return False
     return True
 
 
-def _wrapped(function, tracked):
+def _wrap(function, spans):
     flags = function.__code__.co_flags
     if flags & ASYNC_GENERATOR:
-        return wrap_async_generator(function, tracked)
+        return wrap_async_generator(function, spans)
     if flags & GENERATOR:
-        return wrap_generator(function, tracked)
-    return wrap_plain(function, tracked.plain, bool(flags & COROUTINE))
+        return wrap_generator(function, spans)
+    return wrap_call(function, spans.shared_span, bool(flags & COROUTINE))
 
 
 def _function(member):
@@ -143,7 +142,7 @@ def _is_generator(code):
     return code.co_flags & (GENERATOR | ASYNC_GENERATOR)
 
 
-def _is_there(name, module):
+def _exists(name, module):
     """Returns true if a module contains this name, for example as a property. Functions inside a function cannot be checked."""
     found = module
     for part in name.partition(f".{LOCALS}")[0].split("."):
@@ -151,12 +150,12 @@ def _is_there(name, module):
     return found is not None
 
 
-def _is_code_meant(pattern, prefix, name):
+def _is_code_selected(pattern, prefix, name):
     """Returns true if a pattern selects this code. Functions inside functions are selected only by patterns that say so."""
-    return (LOCALS in pattern or LOCALS not in prefix) and _is_meant(pattern, prefix, name)
+    return (LOCALS in pattern or LOCALS not in prefix) and _is_selected(pattern, prefix, name)
 
 
-def _is_meant(pattern, prefix, name):
+def _is_selected(pattern, prefix, name):
     """Returns true if a pattern selects this function. Methods such as `__init__` are selected only by their own name, because they may run before the object exists or after it is gone."""
     if name.startswith("__") and not pattern.endswith(name):
         return False

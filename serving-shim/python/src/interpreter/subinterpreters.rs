@@ -19,9 +19,9 @@ pub(crate) fn is_main_interpreter(py: Python<'_>) -> bool {
 
 /// Returns true if this is the process's only interpreter. Only a thread that holds its GIL could create another one, which would then be the most recent. So the answer stays valid as
 /// long as the caller holds the GIL. Returns false if the function for this is not available.
-pub(crate) fn is_alone(py: Python<'_>) -> bool {
+pub(crate) fn is_only_interpreter(py: Python<'_>) -> bool {
     // SAFETY: the function takes no arguments and reads a pointer.
-    head().is_some_and(|head| unsafe { head() } == current(py))
+    head_function().is_some_and(|head_function| unsafe { head_function() } == current(py))
 }
 
 fn current(_py: Python<'_>) -> *mut ffi::PyInterpreterState {
@@ -29,7 +29,7 @@ fn current(_py: Python<'_>) -> *mut ffi::PyInterpreterState {
     unsafe { ffi::PyInterpreterState_Get() }
 }
 
-fn head() -> Option<Head> {
+fn head_function() -> Option<Head> {
     static FOUND: OnceLock<Option<Head>> = OnceLock::new();
     *FOUND.get_or_init(|| {
         // SAFETY: the name ends with a NUL byte.

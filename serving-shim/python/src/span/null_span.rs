@@ -1,16 +1,16 @@
-//! [`Nothing`]: replaces every span that is not recorded.
+//! [`NullSpan`]: replaces every span that is not recorded.
 
 use pyo3::prelude::*;
 
 /// A span that is not recorded.
 #[pyclass(frozen, module = "sa_profile")]
-pub(crate) struct Nothing;
+pub(crate) struct NullSpan;
 
 #[pymethods]
-impl Nothing {
+impl NullSpan {
     #[new]
-    fn new() -> Nothing {
-        Nothing
+    fn new() -> NullSpan {
+        NullSpan
     }
 
     fn __enter__(&self) {}

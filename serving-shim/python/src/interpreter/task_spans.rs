@@ -10,49 +10,50 @@ use crate::event::Event;
 use crate::interpreter::calls;
 use crate::lane::{End, Owner};
 use crate::span::push_error;
-use crate::{start, task, tasks};
+use crate::{task, tasks, thread_setup};
 
 /// The owner of these spans. No object has this address.
-const LIFE: Owner = 1;
+const TASK_SPAN: Owner = 1;
 /// Function that enables the event for the end of a code object.
 static WATCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Sets the function that enables the event for the end of a code object.
 #[pyfunction]
 #[pyo3(signature = (watch, /))]
-pub(crate) fn set_root_watch(py: Python<'_>, watch: Py<PyAny>) {
+pub(crate) fn set_coroutine_watcher(py: Python<'_>, watch: Py<PyAny>) {
     let _ = WATCH.set(py, watch); // once in a process
 }
 
 /// Opens the span of a new task. A task that has already ended, as an eager one may have, gets no track.
 pub(super) fn begin(task: &Bound<'_, PyAny>) -> PyResult<()> {
-    if sa_recorder::__wants(Level::E2e) && !task::is_done(task) && !tasks::has(task, LIFE) {
-        begin_of(task)
+    if sa_recorder::__wants(Level::E2e) && !task::is_done(task) && !tasks::has_span(task, TASK_SPAN)
+    {
+        open_span(task)
     } else {
         Ok(())
     }
 }
 
-fn begin_of(task: &Bound<'_, PyAny>) -> PyResult<()> {
+fn open_span(task: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = task.py();
     let coroutine = task.call_method0(intern!(py, "get_coro"))?;
     let code = coroutine.getattr(intern!(py, "cr_code"))?;
-    if !calls::is_root(&code)
+    if !calls::is_task_coroutine(&code)
         && let Some(watch) = WATCH.get(py)
     {
         watch.bind(py).call1((&code,))?;
     }
-    start::prepare_thread(py);
+    thread_setup::prepare_thread(py);
     let (name, category) = (task::coroutine_name(task), PyString::intern(py, "task"));
     let name = PyString::new(py, &name);
     let event = Event::new(Level::E2e, Some(category.as_any()), &name, b"")?;
-    tasks::enter(task, &event, LIFE);
+    tasks::enter(task, &event, TASK_SPAN);
     Ok(())
 }
 
 /// Ends the span of the running task, if the coroutine that ends is the task's own.
 pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: bool) {
-    if !tasks::are_open() {
+    if !tasks::any_open() {
         return;
     }
     let mut args = Vec::new();
@@ -65,11 +66,11 @@ pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: b
     };
     match task::current(py) {
         Some(task) if is_running(&task) => {
-            tasks::exit(&task, LIFE, end);
+            tasks::exit(&task, TASK_SPAN, end);
         }
         // The coroutine is closed together with its task, while other code runs.
-        _ if is_closed && tasks::are_gone() => {
-            tasks::exit_gone(LIFE, end);
+        _ if is_closed && tasks::any_freed() => {
+            tasks::exit_freed(TASK_SPAN, end);
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-from ._sa_profile import Span
+from .._sa_profile import Span
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -31,4 +31,4 @@ def track(
     metadata: Mapping[str, object] | None = None,
     max_chars: int = 256,
 ) -> Callable[[_F], _F]: ...
-def within(span: Span, function: _F) -> _F: ...
+def decorate(span: Span, function: _F) -> _F: ...

@@ -66,7 +66,7 @@ fn prepare(py: Python<'_>) {
 static PARENTS_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
 /// Records that this process was just forked, before multiprocessing creates an object for it.
-pub(crate) fn note_fork(py: Python<'_>) {
+pub(crate) fn record_fork(py: Python<'_>) {
     let object = modules(py).and_then(current_process);
     let address = object.map_or(0, |object| object.as_ptr().addr());
     PARENTS_OBJECT.store(address, Ordering::Relaxed);

@@ -4,10 +4,9 @@ import functools
 import inspect
 from collections.abc import Mapping
 
-from . import _sa_profile
-from ._generators import wrap_async_generator, wrap_generator
-from ._tracked import Tracked
-from ._wrappers import wrap_plain
+from .. import _sa_profile
+from .function_spans import FunctionSpans
+from .wrappers import wrap_async_generator, wrap_call, wrap_call_with_args, wrap_coroutine_with_args, wrap_generator
 
 _MAX_CHARS = 256
 
@@ -56,15 +55,15 @@ def track(
     _check_options(metadata, max_chars)
     name = name or getattr(function, "__qualname__", type(function).__name__)
     signature = inspect.signature(function) if inputs else None
-    return _wrap(function, Tracked(name, cat, level, signature, outputs, metadata, max_chars))
+    return _wrap(function, FunctionSpans(name, cat, level, signature, outputs, metadata, max_chars))
 
 
-def within(span, function):
+def decorate(span, function):
     """Returns a function that runs within the span. ``span(function)`` calls this."""
     _check(function, "decorate")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        return _wrap(function, Tracked(span.name, span.cat, span.level))
-    return wrap_plain(function, span, inspect.iscoroutinefunction(function))
+        return _wrap(function, FunctionSpans(span.name, span.cat, span.level))
+    return wrap_call(function, span, inspect.iscoroutinefunction(function))
 
 
 def _check(function, what):
@@ -79,46 +78,16 @@ def _check_options(metadata, max_chars):
         raise TypeError(f"max_chars: expected an int, found {type(max_chars).__name__}")
 
 
-def _wrap(function, tracked):
+def _wrap(function, spans):
     if inspect.isasyncgenfunction(function):
-        return wrap_async_generator(function, tracked)
+        return wrap_async_generator(function, spans)
     if inspect.isgeneratorfunction(function):
-        return wrap_generator(function, tracked)
-    if tracked.is_plain():
-        return wrap_plain(function, tracked.plain, inspect.iscoroutinefunction(function))
+        return wrap_generator(function, spans)
+    if spans.are_shared():
+        return wrap_call(function, spans.shared_span, inspect.iscoroutinefunction(function))
     if inspect.iscoroutinefunction(function):
-        return _wrap_coroutine(function, tracked)
-    return _wrap_call(function, tracked)
+        return wrap_coroutine_with_args(function, spans)
+    return wrap_call_with_args(function, spans)
 
 
-def _wrap_coroutine(function, tracked):
-    @functools.wraps(function)
-    async def coroutine(*args, **kwargs):
-        if not _sa_profile.is_enabled(tracked.level):
-            return await function(*args, **kwargs)
-        known = tracked.args(args, kwargs)
-        with tracked.span(known):
-            result = await function(*args, **kwargs)
-            if tracked.outputs:
-                known["output"] = tracked.output(result)
-            return result
-
-    return coroutine
-
-
-def _wrap_call(function, tracked):
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        if not _sa_profile.is_enabled(tracked.level):
-            return function(*args, **kwargs)
-        known = tracked.args(args, kwargs)
-        with tracked.span(known):
-            result = function(*args, **kwargs)
-            if tracked.outputs:
-                known["output"] = tracked.output(result)
-            return result
-
-    return call
-
-
-_sa_profile.set_decorator(within)
+_sa_profile.set_decorator(decorate)

@@ -12,13 +12,13 @@ use pyo3::types::{PyDict, PyString};
 use sa_recorder::now_ns;
 
 use super::codes::{Codes, Function};
-use crate::interpreter::several::is_alone;
-use crate::start;
+use crate::interpreter::subinterpreters::is_only_interpreter;
+use crate::thread_setup;
 
 /// Maximum depth to which a stack is walked.
-const DEEPEST: usize = 4096;
+const MAX_DEPTH: usize = 4096;
 /// Maximum number of frames shown per stack, starting at the outermost. Viewers support at most 512 nested slices.
-const SHOWN: usize = 256;
+const MAX_SHOWN: usize = 256;
 
 /// The stacks of all threads at one time.
 pub(super) struct Sample {
@@ -40,21 +40,21 @@ pub(super) struct ThreadSample {
 }
 
 /// Samples all threads, or none if there are other interpreters, which may have their own GIL. `is_known` returns true if the name of the thread with this ident and kernel id is known.
-pub(super) fn look(
+pub(super) fn sample_threads(
     py: Python<'_>,
     codes: &mut Codes,
     is_known: impl Fn(u64, u64) -> bool,
 ) -> PyResult<Sample> {
     // Creating these objects may release the GIL, so it comes before the garbage collector is disabled.
     let (modules, current_frames) = interpreter(py)?;
-    if !is_alone(py) {
+    if !is_only_interpreter(py) {
         return Ok(Sample {
             at_ns: now_ns(),
             threads: Vec::new(),
             process_name: None,
         });
     }
-    let _uncollected = collects_anywhere(py).then(|| Uncollected::begin(py));
+    let _pause = collects_anywhere(py).then(|| CollectorPause::begin(py));
     let f_back = PyString::intern(py, "f_back");
     let frames = current_frames.call0()?;
     let active = active_threads(modules);
@@ -83,7 +83,7 @@ pub(super) fn look(
     Ok(Sample {
         at_ns,
         threads,
-        process_name: start::name_of_child(modules),
+        process_name: thread_setup::name_of_child(modules),
     })
 }
 
@@ -113,7 +113,7 @@ fn stack_of(
 ) -> Vec<Rc<Function>> {
     let mut stack = Vec::new();
     let mut frame = innermost;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let Some(code) = code_of(&frame) else {
             break;
         };
@@ -124,7 +124,7 @@ fn stack_of(
         }
     }
     stack.reverse();
-    stack.truncate(SHOWN);
+    stack.truncate(MAX_SHOWN);
     stack
 }
 
@@ -141,20 +141,20 @@ fn collects_anywhere(py: Python<'_>) -> bool {
 }
 
 /// Keeps the garbage collector disabled while it exists. An audit hook of the host may run meanwhile and notice.
-struct Uncollected<'py> {
+struct CollectorPause<'py> {
     py: Python<'py>,
     was_on: bool,
 }
 
-impl<'py> Uncollected<'py> {
+impl<'py> CollectorPause<'py> {
     fn begin(py: Python<'py>) -> Self {
         // SAFETY: the thread is attached, as `py` shows.
         let was_on = unsafe { ffi::PyGC_Disable() } == 1;
-        Uncollected { py, was_on }
+        CollectorPause { py, was_on }
     }
 }
 
-impl Drop for Uncollected<'_> {
+impl Drop for CollectorPause<'_> {
     fn drop(&mut self) {
         let _attached = self.py;
         if self.was_on {

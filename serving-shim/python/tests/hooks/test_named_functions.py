@@ -3,7 +3,7 @@
 import fnmatch
 import itertools
 
-from sa_profile._hooks.tracking import _matches
+from sa_profile._hooks.named_functions import _matches
 
 
 def test_a_star_stands_for_any_text():
