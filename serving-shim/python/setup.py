@@ -66,12 +66,12 @@ def cargo_build():
     # With other features, cargo would build a part of the workspace again.
     words += ["--workspace"] if PROFILE == "dev" else [word for package in PACKAGES for word in ("--package", package)]
     left_out = ", without the tables (SA_CARGO_PROFILE=dist has them)" if FEATURES else ""
-    print(f"compiling what the package brings besides Python, which takes minutes{left_out}: {' '.join(words)}", file=sys.stderr)
+    print(f"compiling the native parts of the package, which takes minutes{left_out}: {' '.join(words)}", file=sys.stderr)
     try:
         # In the workspace, where cargo finds its own configuration.
         done = subprocess.run(words, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
     except FileNotFoundError:
-        raise SystemExit(f"{words[0]}: not found: Rust 1.95 or later is needed to build sa-profile; elsewhere, build-wheels.sh makes wheels that need none") from None
+        raise SystemExit(f"{words[0]}: not found: Rust 1.95 or later is needed to build sa-profile; on a machine with Rust, build-wheels.sh builds wheels that do not need it") from None
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
     return artefacts(done.stdout.decode("utf-8").splitlines())

@@ -4,7 +4,7 @@ set -euo pipefail
 
 case "${1:-}" in
   -h | --help)
-    echo 'usage: test-aarch64.sh [PYTEST-ARGUMENT...]     exit 3: qemu or a Python for arm64 cannot be had here'
+    echo 'usage: test-aarch64.sh [PYTEST-ARGUMENT...]     exit 3: qemu or a Python for arm64 is not available here'
     exit 0
     ;;
 esac

@@ -43,14 +43,14 @@ def recording() -> Iterator[Row]:
     yield "trace", str(Path(found["trace"]).absolute())
     yield "levels", ", ".join(found["levels"])
     yield "run", _run_description(found, run)
-    yield "disk", f"{found['max_bytes'] // _MIB} MiB at most for each process; at the bound keeps what was recorded {found['keep']}"
+    yield "disk", f"{found['max_bytes'] // _MIB} MiB at most per process; when that is full, it keeps the events that came {found['keep']}"
     for warning in found["warnings"]:
         yield "warning", warning
 
 
 def _reason_off() -> str:
     if _sa_profile.is_privileged():
-        return "off: this program has raised privileges, and its environment counts for nothing"
+        return "off: this program has raised privileges, so its environment is ignored"
     return f"off: none of {', '.join(TURN_ON)} is set"
 
 
@@ -69,9 +69,9 @@ def _run_description(found: "Configuration", run: dict[str, Any] | None) -> str:
     if named and main_pid is None:
         return f"joins {named}, which SA_PROFILE_RUN names"
     if named and main_pid != os.getpid():  # otherwise it is the run that this process has announced
-        return f"joins {named} of process {main_pid} (SA_PROFILE_RUN, SA_PROFILE_MAIN_PID) while that one or another of the run is there"
+        return f"joins {named} of process {main_pid} (SA_PROFILE_RUN, SA_PROFILE_MAIN_PID) as long as a process of that run is alive"
     if run:
-        return f"joins {run['run']} of process {run['main_pid']}, which is there"
+        return f"joins {run['run']} of process {run['main_pid']}, which is alive"
     return "begins a new one, as its main process"
 
 
@@ -108,10 +108,10 @@ def _start_time(pid: object) -> int | None:
 def directory_problem(directory: Path) -> str | None:
     """Returns the reason why nothing could be written in a run directory, without writing anything there."""
     if directory.exists() and not directory.is_dir():
-        return f"{directory} is no directory"
+        return f"{directory} is not a directory"
     nearest = next(path for path in (directory, *directory.parents) if path.exists())
     if not nearest.is_dir():
-        return f"{nearest} is no directory"
+        return f"{nearest} is not a directory"
     if not os.access(nearest, os.W_OK | os.X_OK):
         return f"{nearest} cannot be written"
     return None

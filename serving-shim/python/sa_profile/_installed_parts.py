@@ -21,7 +21,7 @@ _PLUGINS = "vllm.general_plugins"
 
 def parts() -> Iterator[Row]:
     """Yields each part and its state."""
-    yield "package", f"{_version('sa-profile') or 'not installed: a folder of sources or a copy'}, {Path(__file__).parent}"
+    yield "package", f"{_version('sa-profile') or 'not installed: a source folder or a copy'}, {Path(__file__).parent}"
     yield "extension", f"loaded, {_sa_profile.__file__}"
     yield "preload library", _preload()
     yield "device runtime", _device_runtime()
@@ -86,7 +86,7 @@ def _vllm_plugin() -> str:
         return f"not installed: no entry point of the group {_PLUGINS} names it"
     vllm = _version("vllm")
     if vllm is None:
-        return "installed; vLLM is not"
+        return "installed, but vLLM is not"
     chosen = os.environ.get("VLLM_PLUGINS")
     if chosen is not None and ours.name not in chosen.split(","):
         return f"installed, not active: VLLM_PLUGINS={chosen} leaves it out"

@@ -40,6 +40,6 @@ def _installed(place: str) -> Path:
     path = _PACKAGE / place
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path}: not there: only the installed package has it, and this one is a folder of sources (pip install ./serving-shim/python)"
+            f"{path}: not found: only an installed package contains it, and this one is a source folder (pip install ./serving-shim/python)"
         )
     return path

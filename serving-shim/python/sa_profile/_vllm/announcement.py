@@ -33,7 +33,7 @@ def announce():
     if on:
         warn_once(f"recording to {folder}, levels {on}")
     else:
-        warn_once(f"recording to {folder} is paused: sa-profile start {folder} begins")
+        warn_once(f"recording to {folder} is paused; to start it: sa-profile start {folder}")
 
 
 def _is_announcer(name):

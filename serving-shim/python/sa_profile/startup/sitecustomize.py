@@ -113,7 +113,7 @@ def interval_ms():
         interval = -1
     if interval == 0 or 1 <= interval <= 60000:
         return interval
-    warn_once("%s: expected 0, or ms from 1 to 60000, found %r: %d is taken" % (INTERVAL, text, DEFAULT_MS))
+    warn_once("%s: expected 0, or ms from 1 to 60000, found %r: using %d" % (INTERVAL, text, DEFAULT_MS))
     return DEFAULT_MS
 
 

@@ -57,7 +57,7 @@ def test_the_older_variable_names_a_trace(rows, tmp_path):
     ("variables", "why"),
     [
         ({"SA_PROFILE_DIR": "out", "SA_PROFILE_START": "paused"}, "SA_PROFILE_START=paused"),
-        ({"SA_PROFILE_DIR": "/dev/null"}, "is no directory"),
+        ({"SA_PROFILE_DIR": "/dev/null"}, "is not a directory"),
         ({"SA_PROFILE_DIR": "/proc/out"}, "cannot be written"),
     ],
 )
@@ -71,7 +71,7 @@ def test_it_says_why_nothing_would_be_recorded(rows, variables, why):
 def test_it_knows_the_run_it_would_join_and_that_it_was_switched_off(rows, live_run, process):
     run, pid = live_run
     found = rows(SA_PROFILE_DIR="out")
-    assert found["run"] == f"joins {run} of process {pid}, which is there"
+    assert found["run"] == f"joins {run} of process {pid}, which is alive"
     assert found["recording"] == "on"
     assert rows(SA_PROFILE_DIR="out", SA_PROFILE_RUN="job-7")["run"] == "joins job-7, which SA_PROFILE_RUN names"
     process.run("sa-profile", "stop", "out")

@@ -78,7 +78,7 @@ def test_a_directory_that_cannot_be_written_is_one_line(script, tmp_path):
 def test_an_interval_that_is_none_is_one_line(script, text):
     done = script("print('ran')").run(SA_PROFILE_SAMPLE_MS=text)
     assert done.stdout == "ran\n"
-    assert done.stderr == f"sa_profile: SA_PROFILE_SAMPLE_MS: expected 0, or ms from 1 to 60000, found '{text}': 10 is taken\n"
+    assert done.stderr == f"sa_profile: SA_PROFILE_SAMPLE_MS: expected 0, or ms from 1 to 60000, found '{text}': using 10\n"
 
 
 def test_an_extension_that_cannot_be_loaded_is_one_line(script, tmp_path):

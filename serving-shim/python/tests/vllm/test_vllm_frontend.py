@@ -415,7 +415,7 @@ def node_without_api_servers():
 def test_a_node_without_api_servers_says_it_too(record):
     trace = record(node_without_api_servers, SA_PROFILE_START="paused")
     assert trace.stdout == "config headless\n"
-    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused: sa-profile start {trace.folder} begins\n"]
+    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused; to start it: sa-profile start {trace.folder}\n"]
 
 
 def requests_after_the_level_was_raised():
