@@ -58,22 +58,22 @@ def cargo_build():
     """Builds everything. Returns the files by (kind of target, name of target)."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit("sa-profile: expected a Python with a GIL, found a free-threaded one: the extension relies on the GIL to protect shared state")
-    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", PROFILE, "--locked", *FEATURES]
-    words += ["--message-format=json-render-diagnostics"]
+    command = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", PROFILE, "--locked", *FEATURES]
+    command += ["--message-format=json-render-diagnostics"]
     environment = dict(os.environ)
     if target := environment.pop("CARGO_BUILD_TARGET", None):
-        words += ["--target", target]
+        command += ["--target", target]
     # With other features, cargo would build a part of the workspace again.
-    words += ["--workspace"] if PROFILE == "dev" else [word for package in PACKAGES for word in ("--package", package)]
+    command += ["--workspace"] if PROFILE == "dev" else [part for package in PACKAGES for part in ("--package", package)]
     left_out = ", without the tables (SA_CARGO_PROFILE=dist has them)" if FEATURES else ""
-    print(f"compiling the native parts of the package, which takes minutes{left_out}: {' '.join(words)}", file=sys.stderr)
+    print(f"compiling the native parts of the package, which takes minutes{left_out}: {' '.join(command)}", file=sys.stderr)
     try:
         # In the workspace, where cargo finds its own configuration.
-        done = subprocess.run(words, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
+        done = subprocess.run(command, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
     except FileNotFoundError:
-        raise SystemExit(f"{words[0]}: not found: Rust 1.95 or later is needed to build sa-profile; on a machine with Rust, build-wheels.sh builds wheels that do not need it") from None
+        raise SystemExit(f"{command[0]}: not found: Rust 1.95 or later is needed to build sa-profile; on a machine with Rust, build-wheels.sh builds wheels that do not need it") from None
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
+        raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}")
     return artefacts(done.stdout.decode("utf-8").splitlines())
 
 
@@ -109,8 +109,8 @@ def install(source, target):
 def linked_crates():
     """Returns the third-party crates that are linked into the built files."""
     host = re.search(r"^host: (.*)$", subprocess.check_output([os.environ.get("RUSTC", "rustc"), "-vV"], text=True), re.MULTILINE)[1]
-    words = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", *FEATURES, "--format-version=1", "--filter-platform", host]
-    metadata = json.loads(subprocess.check_output(words, cwd=workspace()))
+    command = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", *FEATURES, "--format-version=1", "--filter-platform", host]
+    metadata = json.loads(subprocess.check_output(command, cwd=workspace()))
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found = [id for id, package in packages.items() if package["source"] is None and package["name"] in PACKAGES]

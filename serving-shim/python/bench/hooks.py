@@ -33,8 +33,8 @@ class Subject:
             environment["SA_PROFILE_DIR"] = str(folder / f"hooks-{state}")
         if state == "paused":
             environment["SA_PROFILE_START"] = "paused"
-        words = [sys.executable, __file__, SERVE]
-        self._process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, __file__, SERVE]
+        self._process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def turn(self, requests):
         """Returns the CPU ns of a step, by role."""
@@ -61,17 +61,17 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         steps = measure(Path(folder))
     for state in STATES[1:]:
-        for role, words in ROLES.items():
+        for role, description in ROLES.items():
             cost = {requests: steps[requests, state, role] for requests in REQUESTS}
             for requests, ns in cost.items():
-                result(f"hooks_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {words}")
+                result(f"hooks_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {description}")
             fewest, most = min(cost), max(cost)
             further = (cost[most] - cost[fewest]) / (most - fewest)
             result(f"hooks_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
 
 
-def result(what, value, words):
-    print(f"RESULT {what} {value:.4g} {words}", flush=True)
+def result(name, value, note):
+    print(f"RESULT {name} {value:.4g} {note}", flush=True)
 
 
 def measure(folder):

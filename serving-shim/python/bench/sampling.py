@@ -67,17 +67,17 @@ asyncio.run(main())
 class Way:
     """A way to run a script."""
 
-    def __init__(self, name, words, variables=None):
-        self.name, self.words, self.variables = name, words, variables or {}
+    def __init__(self, name, command, variables=None):
+        self.name, self.command, self.variables = name, command, variables or {}
 
     def run(self, script, folder):
         """Runs it, and returns the CPU and wall time of all its processes in s, and the number of bytes written."""
         output = tempfile.mkdtemp(dir=folder)
-        words = [word.format(python=sys.executable, script=script, output=output) for word in self.words]
+        command = [part.format(python=sys.executable, script=script, output=output) for part in self.command]
         variables = {name: value.format(output=output) for name, value in self.variables.items()}
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "PYTHONPATH"))}
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        subprocess.run(words, env=environment | variables, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=output)
+        subprocess.run(command, env=environment | variables, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=output)
         wall = time.monotonic() - began
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--ours", action="store_true", help="leave out the other profilers")
     parser.add_argument("--peers", default=str(Path(sys.executable).parent), help="where the other profilers' commands are")
     options = parser.parse_args()
-    all_ways = [way for way in ways(options.peers) if way.words[0] == "{python}" or not options.ours and Path(way.words[0]).exists()]
+    all_ways = [way for way in ways(options.peers) if way.command[0] == "{python}" or not options.ours and Path(way.command[0]).exists()]
     for name, text in SCRIPTS.items():
         with tempfile.TemporaryDirectory(prefix="sa-profile-bench-") as folder:
             measure(name, text, all_ways, options.turns, folder)

@@ -29,9 +29,9 @@ class Subject:
 
     def __init__(self, name, directory):
         self.name = name
-        words = [sys.executable, "-W", "ignore", str(HERE / "subject.py"), name, str(directory)]
+        command = [sys.executable, "-W", "ignore", str(HERE / "subject.py"), name, str(directory)]
         self.process = subprocess.Popen(
-            words, env=environment(name, directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env=environment(name, directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.cases = []
         self.skipped = []
@@ -42,17 +42,17 @@ class Subject:
                 self.skipped.append(" ".join(line[1:]))
 
     def read(self):
-        words = self.process.stdout.readline().split()
-        if not words:
+        fields = self.process.stdout.readline().split()
+        if not fields:
             raise SystemExit(f"span.py: the process of {self.name} ended early: exit {self.process.wait()}")
-        return words
+        return fields
 
     def turn(self, case, count):
         """Measures a case; returns the ns of an event and of the floor."""
         print(case, count, file=self.process.stdin, flush=True)
-        while (words := self.read())[0] != "TURN":
+        while (fields := self.read())[0] != "TURN":
             pass  # output of a library
-        return float(words[1]), float(words[2])
+        return float(fields[1]), float(fields[2])
 
     def end(self):
         self.process.stdin.close()

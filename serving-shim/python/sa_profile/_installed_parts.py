@@ -60,8 +60,8 @@ def _mapped(name: str) -> str | None:
 
 def _device_runtime() -> str:
     """Describes the runtime that would time launches. Opens no library, because opening CANN's makes it write files."""
-    words = [word.strip() for word in environment().get("SA_PROFILE_DEVICE", "").lower().split(",")]
-    choice = next((word for word in reversed(words) if word in ("auto", "ascend", "off", "sim")), "")
+    choices = [choice.strip() for choice in environment().get("SA_PROFILE_DEVICE", "").lower().split(",")]
+    choice = next((choice for choice in reversed(choices) if choice in ("auto", "ascend", "off", "sim")), "")
     if choice == "off":
         return "none: SA_PROFILE_DEVICE=off"
     if choice == "sim":

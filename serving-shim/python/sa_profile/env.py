@@ -102,8 +102,8 @@ def _path(text: str | os.PathLike[str]) -> Path:
 
 
 def _levels(text: str, name: str = LEVEL) -> frozenset[str]:
-    words = [word.strip().lower() for word in text.split(",")]
-    levels = frozenset(word for word in words if word)
+    parts = [part.strip().lower() for part in text.split(",")]
+    levels = frozenset(part for part in parts if part)
     unknown = sorted(levels.difference(LEVELS))
     if unknown:
         raise ValueError(f"{name}: unknown level {', '.join(map(repr, unknown))}, expected {', '.join(LEVELS)}")

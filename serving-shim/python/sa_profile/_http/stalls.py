@@ -1,7 +1,7 @@
 """Records stalls of the event loop: periods in which it did not run for so long that all waiting tasks were delayed noticeably.
 
 A timer of the loop itself detects them: it fires late by the time for which the loop did not run after it was due. The timer runs only while requests are open, and only at level
-`verbose`, because it wakes the event loop a hundred times a second, which would dominate the cost on a server with few requests.
+`verbose`: it wakes the event loop a hundred times a second, which would dominate the cost on a server with few requests.
 The loop may have stopped right after a tick, so a span shows the end of a stall and may miss up to one beat of its start.
 """
 

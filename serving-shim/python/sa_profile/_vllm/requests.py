@@ -165,8 +165,8 @@ def _prompt_tokens(new):
 
 def reason(value):
     """Returns vLLM's reason or status as its API names it: `stop`, `length`, `abort` and so on."""
-    word = str(getattr(value, "name", value)).lower().removeprefix("finished_")
-    return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(word, word)
+    name = str(getattr(value, "name", value)).lower().removeprefix("finished_")
+    return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(name, name)
 
 
 def _event_ns(request, name):

@@ -127,8 +127,8 @@ def program_name():
     if argument == "-m":
         return last.partition("m")[2] if last.startswith("-") else last
     # A helper process of multiprocessing: its resource tracker or fork server.
-    words = last.split()
-    return words[1] if words[:1] == ["from"] and len(words) > 1 else "python"
+    parts = last.split()
+    return parts[1] if parts[:1] == ["from"] and len(parts) > 1 else "python"
 
 
 def warn_once(text):
