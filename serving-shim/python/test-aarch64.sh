@@ -34,17 +34,17 @@ setup() {
 start_times=(
   dropin/test_processes.py
   'native/test_notebook.py::test_a_program_finds[children_of_a_block_belong_to_it'
-  native/test_off.py::test_what_a_paused_process_makes_has_its_args_when_it_is_on
-  native/test_open_span.py::test_a_span_that_ends_while_recording_is_off_is_whole_and_marked
+  native/test_off.py::test_spans_of_a_paused_process_have_args_once_it_is_on
+  native/test_open_span.py::test_a_span_that_ends_while_recording_is_off_is_complete_and_marked
   native/test_open_span.py::test_spans_of_one_object_survive_being_switched_within
   native/test_processes.py
   package/test_commands.py
   package/test_main.py::test_it_knows_the_run_it_would_join_and_that_it_was_switched_off
-  vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_records_nothing_and_can_be_switched_on
+  vllm/test_vllm_engine.py::test_a_paused_engine_records_nothing_and_can_be_switched_on
   vllm/test_vllm_plugin.py::test_start_and_stop_profile_switch_a_paused_run
 )
 # It starts Python without the variable that tells qemu where its libraries are.
-namespace=(package/test_visible_text.py::test_the_configuration_turns_no_line_around)
+namespace=(package/test_visible_text.py::test_the_configuration_reverses_no_line)
 # The sampling thread needs a kernel with restartable sequences.
 sampled=(startup)
 not_in_qemu=("${start_times[@]}" "${namespace[@]}" "${sampled[@]}")

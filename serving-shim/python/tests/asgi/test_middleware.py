@@ -127,7 +127,7 @@ def answers_of_fastapi(in_child_tasks):
 
 
 @pytest.mark.parametrize("in_child_tasks", [False, True])
-def test_what_fastapi_does_with_a_request_is_seen_and_why_it_refuses_one(record, in_child_tasks):
+def test_the_work_of_fastapi_and_its_refusals_are_recorded(record, in_child_tasks):
     pytest.importorskip("fastapi")
     trace = record(answers_of_fastapi, in_child_tasks, SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "True True True True\n"
@@ -150,12 +150,12 @@ def twice():
     print(is_chained(Request.body))
 
 
-def test_a_request_has_one_span_however_often_it_is_wrapped_and_by_default_no_function_that_it_passes_is_wrapped(record):
+def test_a_request_has_one_span_and_by_default_no_function_is_wrapped(record):
     """A span in a coroutine would cost a request some microseconds."""
     trace = record(twice)
     assert trace.one("http.request")["status"] == 200 and trace.stdout == "False\n"
 
 
-def test_nothing_is_recorded_where_nothing_asks_for_it(record):
+def test_nothing_is_recorded_unless_it_is_requested(record):
     trace = record(answers, True, SA_PROFILE_DIR=None)
     assert trace.events == [] and trace.stderr == ""

@@ -24,7 +24,7 @@ def record(name, **keywords):
         profile_instant(name, **keywords)
 
 
-def test_they_follow_the_recorder_of_the_process(config, tmp_path):
+def test_call_sites_use_the_recorder_of_the_process(config, tmp_path):
     record("nowhere")
     profiler = configure_profiler(config)
     record("one")
@@ -53,7 +53,7 @@ def test_they_follow_the_recorder_of_the_process(config, tmp_path):
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_what_they_take(config, is_on):
+def test_parameters(config, is_on):
     if is_on:
         configure_profiler(config)
     for function in (profile_span, profile_instant):

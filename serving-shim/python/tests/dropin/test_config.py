@@ -11,7 +11,7 @@ from sa_profile.env import load_profile_config as of_submodule
 
 
 @pytest.mark.parametrize("env", [{}, {"SA_PROFILE_RUN": "x", "SA_PROFILE_MAIN_PID": "7", "SA_PROFILE_DIR": ""}])
-def test_nothing_that_asks_is_off(env):
+def test_profiling_is_off_without_variables(env):
     config = load_profile_config(env)
     assert (config.enabled, config.levels) == (False, {"e2e", "kernel"})
     assert of_submodule is load_profile_config
@@ -74,7 +74,7 @@ def test_paths_stay_as_they_were_given(monkeypatch, env, output, trace_file, fra
     assert config.enabled and [config.output, config.trace_file, config.fragments_dir] == [Path(output), Path(trace_file), Path(fragments_dir)]
 
 
-def test_values_make_a_configuration():
+def test_a_configuration_is_created_from_values():
     for levels in (None, "", "e2e,kernel", ["kernel", "e2e"], frozenset({"e2e", "kernel"})):
         config = create_profile_config(enabled=True, output=Path("o"), levels=levels)
         assert config == ProfileConfig(

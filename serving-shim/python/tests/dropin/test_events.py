@@ -61,7 +61,7 @@ def test_args_are_read_when_the_span_ends_and_an_exception_passes(recorder):
     assert span["args"] == {"kernel": "other", "device_wall_us": 12.5}
 
 
-def test_keys_that_were_seen_before(recorder):
+def test_repeated_keys(recorder):
     """Encoded keys are cached by their object, at any position among the args and with any length, as long as the object exists."""
     odd = ['a"b', "a\\", "", "é", "x" * 29, "y" * 30, "z" * 31, "w" * 300, "cat", "level", "name"]
     many = [f"key-{number}" for number in range(600)]
@@ -89,7 +89,7 @@ def test_an_instant(recorder):
     assert plain["cat"] == "e2e"
 
 
-def test_a_duration_is_whole_and_not_negative_and_ends_now_or_begins_when_it_is_said(recorder):
+def test_a_duration_is_a_whole_number_and_ends_now_or_begins_at_a_given_time(recorder):
     before = time.perf_counter_ns() / 1000
     recorder.duration("now", dur_us=5_000.7, args={"x": 1})
     after = time.perf_counter_ns() / 1000
@@ -101,7 +101,7 @@ def test_a_duration_is_whole_and_not_negative_and_ends_now_or_begins_when_it_is_
     assert [(one["ts"], one["dur"]) for one in then] == [(int(before - 1000.9), dur) for dur in (7, 0, 0, 0)]
 
 
-def test_levels_that_are_not_asked_for_are_left_out(tmp_path):
+def test_other_levels_are_left_out(tmp_path):
     config = create_profile_config(enabled=True, output=tmp_path / "o", levels="kernel")
     recorder = ProfileRecorder(config)
     assert (recorder.includes("kernel"), recorder.includes("e2e"), recorder.includes("any")) == (True, False, False)

@@ -73,7 +73,7 @@ def test_a_trace_that_cannot_be_written_is_an_error(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", "trace.1.jsonl"]
 
 
-def test_the_merge_ends_the_own_recording(config):
+def test_the_merge_ends_the_recording_of_this_process(config):
     profiler = configure_profiler(config, process_name="p")
     with profile_span("one"):
         profile_instant("two")
@@ -83,7 +83,7 @@ def test_the_merge_ends_the_own_recording(config):
     assert merge_profile() == 4, "and can be repeated"
 
 
-def test_other_threads_run_beside_a_big_merge(tmp_path):
+def test_other_threads_run_during_a_large_merge(tmp_path):
     line = json.dumps({"name": "step", "cat": "c", "ph": "X", "ts": 1, "dur": 2, "pid": 3, "tid": 4, "args": {"x": "y" * 100}})
     text = (line + "\n") * 100_000
     for number in range(8):

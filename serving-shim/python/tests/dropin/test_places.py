@@ -87,7 +87,7 @@ assert merge_profile() == 3
 
 
 @pytest.mark.parametrize("name", ["python.profile", "pypto_serving.tools.profile"])
-def test_the_other_ones_names_work(program, tmp_path, way, name):
+def test_the_names_of_the_other_package_work(program, tmp_path, way, name):
     program(USE.format(name=name), path=replace(tmp_path, name, way))
 
 

@@ -10,7 +10,7 @@ from sa_profile import configure_profiler, create_profile_config, get_profiler, 
 from .conftest import events
 
 
-def test_fragments_alone_are_put_aside_and_a_name_that_is_taken_is_passed_over(config):
+def test_only_fragments_are_moved_and_none_is_overwritten(config):
     fragments = ("trace.1.jsonl", "trace.1.ring", "trace.2.s3.jsonl")
     for text in ("first", "second"):
         config.fragments_dir.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def test_a_folder_of_another_user_is_left_alone(config, fragment):
     assert fragment.exists()
 
 
-def test_what_a_process_records_stays(config):
+def test_the_fragment_of_a_live_process_stays(config):
     profiler = configure_profiler(config)
     profile_instant("one")
     recorder._prepare_run(config)
@@ -64,7 +64,7 @@ def test_what_a_process_records_stays(config):
     assert profiler._fragment_file.exists()
 
 
-def test_the_first_main_process_alone_begins_a_run(tmp_path, monkeypatch):
+def test_only_the_first_main_process_begins_a_run(tmp_path, monkeypatch):
     config = create_profile_config(enabled=True, output=tmp_path / "o")
     monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
     config.fragments_dir.mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_children_find_the_run_from_other_folders(tmp_path, monkeypatch):
     assert os.environ["SA_PROFILE_OUTPUT"] == str(tmp_path / "relative.json") and os.environ["SA_PROFILE_RUN"]
 
 
-def test_values_do_not_change_the_users_variables(config, monkeypatch):
+def test_a_configuration_does_not_change_the_users_variables(config, monkeypatch):
     monkeypatch.setenv("SA_PROFILE_OUTPUT", "elsewhere")
     configure_profiler(config)
     assert os.environ["SA_PROFILE_OUTPUT"] == "elsewhere" and "SA_PROFILE_DIR" not in os.environ

@@ -31,7 +31,7 @@ def test_a_raw_fork_makes_a_profiler_of_its_own(program, tmp_path):
     assert sorted(names) == ["child"] * 4 + ["parent"] * 10
 
 
-def test_values_hold_for_forked_children(program, tmp_path):
+def test_a_configuration_applies_to_forked_children(program, tmp_path):
     program(
         """
         import os
@@ -136,11 +136,11 @@ def test_a_fork_of_the_api_process_does_not_clean_its_run(program, tmp_path):
 
         configure_profiler(create_profile_config(enabled=True, output="out"), process_name="api", initially_active=False)
         config = get_profiler(initially_active=False).config
-        told, tell = os.pipe()
+        reader, writer = os.pipe()
         if (pid := os.fork()) == 0:
             profiler = configure_profiler(config, process_name="chip", initially_active=False)
             assert not profiler.active
-            os.read(told, 1)
+            os.read(reader, 1)
             assert profiler.start() and profiler.active
             profile_instant("chip")
             assert profiler.stop()
@@ -149,7 +149,7 @@ def test_a_fork_of_the_api_process_does_not_clean_its_run(program, tmp_path):
             os._exit(0)
         assert start_profile()
         profile_instant("api")
-        os.write(tell, b"1")
+        os.write(writer, b"1")
         assert os.waitpid(pid, 0)[1] == 0
         assert merge_profile() == 9
         """

@@ -31,7 +31,7 @@ def test_close_leaves_plain_lines_and_nothing_is_added(config):
     assert "late" not in profiler._fragment_file.read_text()
 
 
-def test_recorders_for_two_places(config, tmp_path):
+def test_recorders_for_two_directories(config, tmp_path):
     first = ProfileRecorder(config, process_name="first")
     first.instant("one")
     other = create_profile_config(enabled=True, output=tmp_path / "other.json")
@@ -46,7 +46,7 @@ def test_recorders_for_two_places(config, tmp_path):
     assert second._fragment_file.parent == other.fragments_dir
 
 
-def test_two_for_one_place_are_one_recording(config):
+def test_two_recorders_for_one_directory_share_a_recording(config):
     first, second = ProfileRecorder(config), ProfileRecorder(config)
     assert first.active and second.active and first._fragment_file == second._fragment_file
     first.instant("one")
@@ -96,14 +96,14 @@ def test_without_variables_nothing_happens(tmp_path):
 
 
 @pytest.mark.parametrize(("call", "answer"), [(start_profile, True), (stop_profile, False), (merge_profile, 0)])
-def test_the_first_call_finds_nothing_recorded(config, monkeypatch, call, answer):
+def test_the_first_call_in_a_process_without_a_recording(config, monkeypatch, call, answer):
     monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
     assert call() == answer
     assert get_profiler().active == bool(list(config.output.rglob("trace.*.*"))) == (call is start_profile)
 
 
 @pytest.mark.parametrize(("call", "answer"), [("stop_profile", True), ("merge_profile", 3)])
-def test_the_first_call_ends_what_the_own_api_records(program, call, answer):
+def test_the_first_call_ends_a_recording_of_the_package(program, call, answer):
     program(
         f"""
         import sa_profile
@@ -118,7 +118,7 @@ def test_the_first_call_ends_what_the_own_api_records(program, call, answer):
     )
 
 
-def test_configure_replaces_it(config, tmp_path):
+def test_configure_replaces_the_recorder(config, tmp_path):
     first = configure_profiler(config, process_name="first")
     profile_instant("one")
     other = create_profile_config(enabled=True, output=tmp_path / "other", levels="e2e")
@@ -137,7 +137,7 @@ def test_configure_replaces_it(config, tmp_path):
 
 
 @pytest.mark.parametrize("output", ["out", "x.json"])
-def test_a_new_run_keeps_those_before(output, tmp_path):
+def test_a_new_run_keeps_earlier_ones(output, tmp_path):
     config = create_profile_config(enabled=True, output=tmp_path / output)
     configure_profiler(config, process_name="server", initially_active=False)
     for number in range(3):
@@ -156,15 +156,15 @@ def test_a_new_run_keeps_those_before(output, tmp_path):
     assert all(any(f"run {number}" in text for text in texts) for number in range(2))
 
 
-def test_a_place_without_room_costs_the_recording_alone(tmp_path, capfd):
+def test_an_impossible_directory_only_costs_the_recording(tmp_path, capfd):
     (tmp_path / "file").write_text("in the way")
     profiler = configure_profiler(create_profile_config(enabled=True, output=tmp_path / "file" / "out"))
     with profile_span("x"):
         profile_instant("x")
     assert not profiler.active
     assert merge_profile() == 0
-    told = capfd.readouterr().err
-    assert "recording is off" in told and "file" in told
+    message = capfd.readouterr().err
+    assert "recording is off" in message and "file" in message
 
 
 def test_threads_that_begin_at_once_share_one_run(program, tmp_path):

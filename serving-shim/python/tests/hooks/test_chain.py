@@ -23,18 +23,18 @@ def thing():
 
 
 @pytest.fixture
-def told(monkeypatch):
-    said = []
-    monkeypatch.setattr(chain, "warn_once", said.append)
-    return said
+def messages(monkeypatch):
+    found = []
+    monkeypatch.setattr(chain, "warn_once", found.append)
+    return found
 
 
-def test_results_arguments_and_names_stay(thing, told):
+def test_results_arguments_and_names_stay(thing, messages):
     seen = []
     assert chain.chain(thing, "work", lambda *args, **kwargs: lambda result, error: seen.append((args[1:], kwargs, result)))
     assert thing().work(1, two=3) == (1, 3)
     assert seen == [((1,), {"two": 3}, (1, 3))]
-    assert thing.work.__name__ == "work" and not told
+    assert thing.work.__name__ == "work" and not messages
 
 
 def test_a_static_method_stays_static(thing):
@@ -49,7 +49,7 @@ def test_wrapping_twice_is_wrapping_once(thing):
 
 
 @pytest.mark.parametrize("is_the_hosts", [True, False])
-def test_what_is_no_error_passes_whoever_raises_it(thing, is_the_hosts):
+def test_a_keyboard_interrupt_is_passed_on(thing, is_the_hosts):
     def interrupted(*_args):
         raise KeyboardInterrupt
 
@@ -61,15 +61,15 @@ def test_what_is_no_error_passes_whoever_raises_it(thing, is_the_hosts):
     assert seen == [KeyboardInterrupt] * is_the_hosts
 
 
-def test_missing_and_unwritable_attributes_are_told(told):
+def test_missing_and_unwritable_attributes_are_reported(messages):
     assert not chain.chain(Thing, "absent", lambda *_: None)
     assert not chain.chain(Thing(), "work", lambda: None)
-    missing, unwritable = told
+    missing, unwritable = messages
     assert missing == "this engine has no Thing.absent: its spans are missing"
     assert "Thing.work cannot be wrapped" in unwritable
 
 
-def test_what_may_be_missing_is_not_told(thing, told):
+def test_optional_attributes_are_not_reported(thing, messages):
     assert chain.chain_if_there(thing, "work", lambda *_: None)
     assert not chain.chain_if_there(thing, "absent", lambda *_: None) and not chain.chain_if_there(None, "work", lambda *_: None)
-    assert not told
+    assert not messages

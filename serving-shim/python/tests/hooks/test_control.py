@@ -3,7 +3,7 @@
 from sa_profile._hooks import control
 
 
-def test_switching_without_a_run_is_said(monkeypatch):
+def test_switching_without_a_run_is_reported(monkeypatch):
     said = []
     monkeypatch.setattr(control, "warn_once", said.append)
     monkeypatch.setattr(control, "directory", lambda: None)

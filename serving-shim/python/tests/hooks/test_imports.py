@@ -21,7 +21,7 @@ def imports_later():
     print(seen, type(wsgiref.util.__loader__).__name__, importlib.util.find_spec("wsgiref.util").name)
 
 
-def test_hooks_wait_for_whole_modules(record):
+def test_hooks_run_after_complete_imports(record):
     expected = "['json', ('after', True), 'no such module'] SourceFileLoader wsgiref.util\n"
     assert record(imports_later).stdout == expected
 
@@ -33,7 +33,7 @@ def imports_failing():
     print(wsgiref.util.__name__)
 
 
-def test_a_hook_that_fails_fails_no_import(record):
+def test_a_failing_hook_does_not_break_the_import(record):
     trace = record(imports_failing)
     assert trace.stdout == "wsgiref.util\n" and "ZeroDivisionError" in trace.stderr
 

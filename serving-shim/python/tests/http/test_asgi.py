@@ -38,7 +38,7 @@ def requests_of_odd_connections():
         print(before <= ns <= time.monotonic_ns(), uncertainty_ns)
 
 
-def test_a_connection_that_cannot_tell_has_its_requests_arrive_when_they_are_read(record):
+def test_requests_of_other_connections_arrive_when_they_are_read(record):
     done = record(requests_of_odd_connections)
     assert (done.stdout, done.stderr) == ("True 0\n" * 4, "")
 
@@ -47,7 +47,7 @@ def paused():
     print(message_begin(Protocol(None)))
 
 
-def test_nobody_asks_when_a_request_arrived_while_nothing_is_recorded(record):
+def test_arrivals_are_not_observed_while_nothing_is_recorded(record):
     assert record(paused, SA_PROFILE_START="paused").stdout == "None\n"
 
 
@@ -94,7 +94,7 @@ def failed_exchanges():
     print(os.getpid())
 
 
-def test_issue_47_a_request_that_the_server_failed_is_one_though_no_engine_got_it(record):
+def test_issue_47_a_failed_request_counts_even_if_no_engine_got_it(record):
     """The report counts requests by their ids."""
     trace = record(failed_exchanges)
     found = [(one["status"], one.get("reason"), one.get("request_id")) for one in trace.args("http.request")]
@@ -113,7 +113,7 @@ def odd_messages():
     print(len(run(app, {"headers": [3, (b"x-request-id",)]})))
 
 
-def test_odd_messages_pass(record):
+def test_odd_messages_are_passed_on(record):
     trace = record(odd_messages)
     assert trace.stdout == "4\n" and trace.stderr.startswith("sa_profile: Exchange.send failed, its events are missing: ")
     assert trace.one("http.request")["status"] is None
@@ -146,7 +146,7 @@ def refused_by(kind, more):
 
 
 @pytest.mark.parametrize(("kind", "more", "message"), [("bytes", 0, "no"), ("memoryview", 0, "no"), ("bytes", 20_000, None)])
-def test_a_refusal_is_read_whatever_type_its_parts_have_and_not_to_any_length(record, kind, more, message):
+def test_a_refusal_is_read_in_any_type_up_to_a_limit(record, kind, more, message):
     assert record(refused_by, kind, more).one("http.request").get("error_message") == message
 
 

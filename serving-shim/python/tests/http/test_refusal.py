@@ -41,10 +41,10 @@ from sa_profile._http.refusal import reason as reason_of
         ({"error": None}, {}),
     ],
 )
-def test_the_answer_says_why(answer, reason):
+def test_the_reason_is_taken_from_the_answer(answer, reason):
     assert reason_of(json.dumps(answer).encode()) == reason
 
 
-def test_an_answer_that_is_no_json_says_nothing():
+def test_an_answer_other_than_json_gives_no_reason():
     for text in (b"Internal Server Error", b"", b'{"error": "xxx', b"\xff"):
         assert reason_of(text) == {}

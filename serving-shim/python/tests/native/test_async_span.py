@@ -17,7 +17,7 @@ def test_a_span_ends_in_another_thread(program):
         """
     )
     assert trace.args("work") == {"a": 1, "b": 2, "c": 3} and trace.span("work")["cat"] == "c"
-    assert trace.row_name(trace.span("work")) == trace.row_name(trace.span("managed")) == "my lane (async)"
+    assert trace.track_name(trace.span("work")) == trace.track_name(trace.span("managed")) == "my lane (async)"
 
 
 def test_a_request_carries_its_id(program):

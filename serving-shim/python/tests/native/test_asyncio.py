@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_tasks_have_lanes_of_their_own(program, loop):
+def test_tasks_have_their_own_lanes(program, loop):
     pytest.importorskip(loop, reason=f"SKIPPED {loop}: not installed")
     trace = program.record(
         f"""
@@ -35,11 +35,11 @@ def test_tasks_have_lanes_of_their_own(program, loop):
     for outer in trace.spans("outer"):
         inner = [span for span in trace.spans("inner") if span["args"]["n"] == outer["args"]["n"]]
         assert all(trace.is_within(span, outer) for span in inner)
-        assert trace.row_name(outer) == f"req-{outer['args']['n']} (async)"
-    assert trace.row_name(trace.span("after")) == "MainThread"
+        assert trace.track_name(outer) == f"req-{outer['args']['n']} (async)"
+    assert trace.track_name(trace.span("after")) == "MainThread"
 
 
-def test_a_span_while_asyncio_is_imported_hides_no_task(program):
+def test_a_span_during_the_import_of_asyncio_hides_no_task(program):
     trace = program.record(
         """
         import sys
@@ -64,10 +64,10 @@ def test_a_span_while_asyncio_is_imported_hides_no_task(program):
         asyncio.run(main())
         """
     )
-    assert trace.row_name(trace.span("in a task")) == "req (async)"
+    assert trace.track_name(trace.span("in a task")) == "req (async)"
 
 
-def test_lanes_are_as_many_as_run_at_a_time(program):
+def test_there_are_as_many_lanes_as_concurrent_tasks(program):
     trace = program.record(
         """
         import asyncio
@@ -85,7 +85,7 @@ def test_lanes_are_as_many_as_run_at_a_time(program):
         """
     )
     assert trace.counts() == {"held": 2000} and trace.overlaps() == []
-    assert len(trace.rows()) == 4
+    assert len(trace.tracks()) == 4
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="TaskGroup came with Python 3.11")
@@ -152,13 +152,13 @@ def test_callbacks_and_blocking_calls_stay_on_their_threads(program):
         """
     )
     assert trace.overlaps() == []
-    assert trace.row_name(trace.span("callback")) == "MainThread"
-    assert trace.row_name(trace.span("blocking")).startswith("asyncio_")
-    assert trace.row_name(trace.span("main")) == "Task-1 (async)"
+    assert trace.track_name(trace.span("callback")) == "MainThread"
+    assert trace.track_name(trace.span("blocking")).startswith("asyncio_")
+    assert trace.track_name(trace.span("main")) == "Task-1 (async)"
 
 
 @pytest.mark.parametrize("where", ["a task", "a thread"])
-def test_a_task_that_goes_amid_other_code_ends_its_own_spans(program, where):
+def test_a_task_freed_by_other_code_ends_its_own_spans(program, where):
     trace = program.record(
         f"""
         import asyncio, gc

@@ -1,7 +1,7 @@
 """Blocks of recorded spans leave no references and no exceptions behind."""
 
 
-def test_blocks_leave_nothing_in_a_task_and_no_error_behind(program):
+def test_blocks_leave_no_references_and_no_exceptions(program):
     # Makes no other calls, which might free objects that a call has leaked.
     trace = program.record(
         """
@@ -28,7 +28,7 @@ def test_blocks_leave_nothing_in_a_task_and_no_error_behind(program):
     assert len(trace.spans("step")) == 5000
 
 
-def test_what_calls_drop_is_given_back(program):
+def test_names_of_calls_are_freed(program):
     program.record(
         """
         import weakref
@@ -49,7 +49,7 @@ def test_what_calls_drop_is_given_back(program):
     )
 
 
-def test_a_finaliser_in_the_args_records_too(program):
+def test_a_finaliser_in_the_args_may_record(program):
     trace = program.record(
         """
         from sa_profile import compat
@@ -67,7 +67,7 @@ def test_a_finaliser_in_the_args_records_too(program):
     assert len(trace.spans("first")) == 100 and len(trace.spans("last")) == 100
 
 
-def test_finalisers_record_while_the_interpreter_ends(program):
+def test_finalisers_may_record_while_the_interpreter_ends(program):
     trace = program.record(
         """
         STEP = sa_profile.span("step")

@@ -25,7 +25,7 @@ def test_ids_may_be_texts_ints_and_uuids(program):
     )
     one = str(uuid.UUID(int=7))
     assert [span["args"]["request_id"] for span in trace.spans("request")] == ["cmpl-1", "12", one]
-    assert {trace.row_name(span) for span in trace.spans("work")} == {f"{lane} (async)" for lane in ("cmpl-1", "12", one)}
+    assert {trace.track_name(span) for span in trace.spans("work")} == {f"{lane} (async)" for lane in ("cmpl-1", "12", one)}
     (told,) = trace.instants("told")
     assert told["args"] == {"request_id": one, "ids": [one, 3]}
     arrows = sorted((event["name"], event["ph"]) for event in trace.events if event["ph"] in "sf")
@@ -34,7 +34,7 @@ def test_ids_may_be_texts_ints_and_uuids(program):
     assert arrows == [*drawn, *[("request", ph) for ph in "ffss"]]
 
 
-def test_ids_that_mean_the_same(program):
+def test_equivalent_ids(program):
     trace = program.record(
         """
         import uuid
@@ -60,11 +60,11 @@ def test_ids_that_mean_the_same(program):
     ids = {phase: [event["id"] for event in trace.events if event["ph"] == phase] for phase in "sf"}
     assert ids["s"] == ids["f"] and len(set(ids["s"])) == 3
     assert trace.args("request") == {"request_id": "7"}
-    assert trace.row_name(trace.span("work")) == "7 (async)"
+    assert trace.track_name(trace.span("work")) == "7 (async)"
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
-def test_what_an_index_raises_passes(raised):
+def test_exceptions_of_an_index_are_passed_on(raised):
     class Number:
         def __index__(self):
             raise raised

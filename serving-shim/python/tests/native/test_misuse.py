@@ -6,7 +6,7 @@ import os
 import sa_profile
 
 
-def test_texts_in_a_counter_are_left_out_and_said_once(record):
+def test_texts_in_a_counter_are_left_out_and_reported_once(record):
     recorded = record(count_texts)
     assert recorded.stderr == "sa_profile: counter(): state: expected a finite number, found str: it is left out\n"
     assert recorded.args("requests") == [{"running": 3, "busy": 1, "share": 0.5}, {"cat": 2}]
@@ -28,7 +28,7 @@ def counted(recorded):
     return sum(loss["events"] for loss in losses)
 
 
-def test_nan_and_truths_in_counters_are_as_in_every_language(record):
+def test_nan_and_bools_in_counters_are_handled_as_in_other_languages(record):
     recorded = record(count_odd_numbers)
     assert recorded.stderr == "sa_profile: counter(): nan: expected a finite number, found NaN: it is left out\n"
     assert recorded.args("numbers") == [{"busy": 1, "idle": 0, "count": 7}]
@@ -42,7 +42,7 @@ def count_odd_numbers():
     sa_profile.counter("none", nan=float("nan"), none=None)
 
 
-def test_an_end_without_a_begin_is_said_once(record):
+def test_an_end_without_a_begin_is_reported_once(record):
     recorded = record(end_without_begin)
     assert recorded.stderr == "sa_profile: end() without a begin() in this task or thread: nothing was ended\n"
     assert len(recorded.named("begun", "X")) == 2
@@ -61,7 +61,7 @@ def end_without_begin():
     asyncio.run(main())
 
 
-def test_ends_of_what_was_not_recorded_are_no_misuse(record):
+def test_ends_of_unrecorded_spans_are_not_reported(record):
     assert record(end_unrecorded).stderr == ""
     assert record(end_without_begin, SA_PROFILE_DIR=None).stderr == ""
 

@@ -87,7 +87,7 @@ def children_of_a_block_belong_to_it():
     assert os.environ["SA_PROFILE_START"] == "paused" and "SA_PROFILE_RUN" not in os.environ
 
 
-def test_a_place_that_cannot_be_written_is_said(record):
+def test_an_unwritable_directory_is_reported(record):
     recorded = record(record_nowhere, SA_PROFILE_DIR=None)
     assert recorded.stderr.count("\n") == 2 and "recording is off" in recorded.stderr
 
@@ -101,7 +101,7 @@ def record_nowhere():
     assert not ours()
 
 
-def test_merge_gives_the_report(record):
+def test_merge_returns_the_report(record):
     recorded = record(merge_this)
     assert (recorded.folder / "trace.json").exists() and (recorded.folder.parent / "named.json").exists()
 

@@ -13,7 +13,7 @@ import sa_profile
 from sa_profile import _sa_profile
 
 
-def test_a_process_that_nothing_asks_makes_spans_without_args(record):
+def test_spans_have_no_args_unless_recording_is_requested(record):
     assert record(make_unasked, SA_PROFILE_DIR=None).stderr == ""
 
 
@@ -37,7 +37,7 @@ def spans_of(path):
     return [event for event in json.loads(Path(path).read_text())["traceEvents"] if event["ph"] == "X"]
 
 
-def test_what_a_paused_process_makes_has_its_args_when_it_is_on(record):
+def test_spans_of_a_paused_process_have_args_once_it_is_on(record):
     recorded = record(make_paused, SA_PROFILE_START="paused")
     assert recorded.args("kept") == [{"device": 0}, {"device": 1}]
 
@@ -53,7 +53,7 @@ def make_paused():
             pass
 
 
-def test_blocks_that_recording_begins_or_ends_in(record):
+def test_blocks_in_which_recording_starts_or_stops(record):
     assert record(switch_within, SA_PROFILE_DIR=None).stderr == ""
 
 
@@ -93,7 +93,7 @@ def switch_within():
 
 
 @pytest.mark.parametrize("directory", ["profile", None])
-def test_other_ways_into_a_span(record, directory):
+def test_other_ways_to_enter_a_span(record, directory):
     recorded = record(enter_otherwise, SA_PROFILE_DIR=directory)
     assert recorded.stderr == "" and len(recorded.named("span", "X")) == (3 if directory else 0)
 
@@ -113,7 +113,7 @@ def enter_otherwise():
     assert recorded.report.members["events_by_phase"]["X"] == 1 and recorded.report.unfinished_spans == 0
 
 
-def test_a_span_that_is_nothing():
+def test_the_null_span():
     nothing = _sa_profile.NullSpan()
     with nothing as entered:
         assert entered is None

@@ -43,7 +43,7 @@ def gathered():
     asyncio.run(main())
 
 
-def test_what_is_gathered_after_the_call_is_no_part_of_it(record):
+def test_work_after_the_call_is_not_part_of_its_span(record):
     trace = record(gathered)
     assert trace.args("call") == [dict(first=1, last=2), dict(first=1, last=2, error="LookupError")] and trace.stderr == ""
     for call, outer in zip(trace.named("call"), trace.named("outer"), strict=True):
@@ -75,7 +75,7 @@ def closed_from_elsewhere():
     asyncio.run(main())
 
 
-def test_a_span_that_another_task_ends_has_its_own_end(record):
+def test_a_span_that_another_task_closes_keeps_its_end(record):
     (span,) = record(closed_from_elsewhere).named("moved")
     assert 5_000 <= span["dur"] < 100_000 and span["args"] == dict(last=2)
 
@@ -93,7 +93,7 @@ def closed_while_paused():
         open_span("inner").close(None, dict(last=3))
 
 
-def test_a_span_that_ends_while_recording_is_off_is_whole_and_marked(record):
+def test_a_span_that_ends_while_recording_is_off_is_complete_and_marked(record):
     trace = record(closed_while_paused)
     assert trace.one("across") == dict(first=1, last=2, sa_across_stop=True)
     assert trace.one("without args") == dict(sa_across_stop=True)

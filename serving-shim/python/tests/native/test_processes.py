@@ -42,7 +42,7 @@ def test_children_of_multiprocessing(program, method):
     assert all(names[span["pid"]] == f"child-{span['args']['n']}" for span in trace.spans("child"))
 
 
-def test_a_forked_child_is_named_after_its_parent_and_the_programs_own_name_goes_first(program):
+def test_a_forked_child_is_named_after_its_parent_unless_the_program_names_it(program):
     trace = program.record(
         """
         import multiprocessing, os
@@ -128,7 +128,7 @@ def test_forks_while_other_threads_record(program):
     assert trace.overlaps() == []
 
 
-def test_issue_19_a_killed_process_keeps_the_args_of_what_was_open(program):
+def test_issue_19_a_killed_process_keeps_the_args_of_open_spans(program):
     trace = program.record(
         """
         import asyncio, os, signal
@@ -181,7 +181,7 @@ print(os.getuid() != os.geteuid(), sa_profile.is_enabled(), sa_profile.load_prof
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_issue_19_an_interpreter_with_raised_privileges_obeys_no_variable():
+def test_issue_19_an_interpreter_with_raised_privileges_ignores_variables():
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         python, theirs = Path(folder, "python"), Path(folder, "run")

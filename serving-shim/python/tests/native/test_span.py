@@ -19,7 +19,7 @@ def test_a_span_nests_and_carries_its_args(program):
     assert outer["args"] == {"a": 1, "b": "x\né", "c": [1, 2.5, None, True], "d": {"k": [1]}, "late": 7}
     assert fails["args"] == {"a": 1, "error": "KeyError"}
     assert trace.is_within(fails, outer)
-    assert trace.row_name(outer) == "MainThread"
+    assert trace.track_name(outer) == "MainThread"
 
 
 def test_one_object_is_shared_by_recursion_and_threads(program):
@@ -45,8 +45,8 @@ def test_one_object_is_shared_by_recursion_and_threads(program):
     )
     assert len(trace.spans("shared")) == 4 * 200 * 5
     assert trace.overlaps() == []
-    rows = trace.rows()
-    assert sorted(trace.row_name(spans[0]) for spans in rows.values()) == [f"worker-{n}" for n in range(4)]
+    rows = trace.tracks()
+    assert sorted(trace.track_name(spans[0]) for spans in rows.values()) == [f"worker-{n}" for n in range(4)]
     for spans in rows.values():
         assert [span["args"]["depth"] for span in spans] == [4, 3, 2, 1, 0] * 200
 
@@ -116,7 +116,7 @@ def test_anything_can_be_an_arg(program):
     assert "…" in str(trace.args("deep")["deep"]) and "…" in str(trace.args("deep")["loop"])
 
 
-def test_cuts_are_counted_once_each(program):
+def test_each_truncated_argument_is_counted_once(program):
     trace = program.record(
         """
         for value in ["y" * 20_000, list(range(2000)), {n: n for n in range(2000)}, [[[[[[[[[[1]]]]]]]]]], [["x" * 10_000] for _ in range(30)]]:
@@ -160,7 +160,7 @@ def test_a_span_decorates_functions(program):
     assert trace.counts() == {"plain": 1, "awaited": 1}
 
 
-def test_instants_counters_flows_durations(program):
+def test_instants_counters_flows_and_durations(program):
     trace = program.record(
         """
         with sa_profile.span("around"):

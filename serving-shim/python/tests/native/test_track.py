@@ -56,12 +56,12 @@ def test_every_kind_of_function(program):
     assert [event["args"] for event in trace.instants("stream.item")] == [{"index": n} for n in range(3)]
     for name in ("items", "stream"):
         span = trace.span(name)
-        assert trace.row_name(span) == "stream (async)"  # the second generator used this lane last
+        assert trace.track_name(span) == "stream (async)"  # the second generator used this lane last
         assert {(event["pid"], event["tid"]) for event in trace.instants(f"{name}.item")} == {(span["pid"], span["tid"])}
     assert trace.overlaps() == []
 
 
-def test_ends_are_told_however_they_come(program):
+def test_every_way_to_end_is_recorded(program):
     trace = program.record(
         """
         import asyncio
@@ -124,7 +124,7 @@ def test_ends_are_told_however_they_come(program):
     assert len(trace.instants("cleaned")) == 1
 
 
-def test_inputs_and_outputs_only_on_request_and_bounded(program):
+def test_inputs_and_outputs_are_optional_and_truncated(program):
     trace = program.record(
         """
         class Tensor:
@@ -181,7 +181,7 @@ def test_a_thrown_error_reaches_the_generator():
     assert (next(generator), generator.throw(thrown)) == asyncio.run(main()) == (1, thrown)
 
 
-def test_odd_containers_are_bounded_and_never_fail(program):
+def test_odd_containers_are_truncated_and_never_fail(program):
     trace = program.record(
         """
         @sa_profile.track(inputs=True, outputs=True)

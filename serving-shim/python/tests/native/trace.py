@@ -32,16 +32,16 @@ class Trace:
             counts[event["name"]] += 1
         return dict(counts)
 
-    def rows(self):
+    def tracks(self):
         """Returns the spans of each track, ordered by their start."""
-        rows = defaultdict(list)
+        tracks = defaultdict(list)
         for span in self.spans():
-            rows[span["pid"], span["tid"]].append(span)
-        for spans in rows.values():
+            tracks[span["pid"], span["tid"]].append(span)
+        for spans in tracks.values():
             spans.sort(key=lambda span: (span["ts"], -span["dur"]))
-        return rows
+        return tracks
 
-    def row_name(self, event):
+    def track_name(self, event):
         names = [
             one["args"]["name"]
             for one in self.events
@@ -52,7 +52,7 @@ class Trace:
     def overlaps(self):
         """Returns pairs of spans on one track that overlap without nesting. A viewer would drop one of them."""
         found = []
-        for spans in self.rows().values():
+        for spans in self.tracks().values():
             open_ = []
             for span in spans:
                 start, end = _ns(span["ts"]), _ns(span["ts"]) + _ns(span["dur"])

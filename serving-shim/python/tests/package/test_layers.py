@@ -49,11 +49,11 @@ def test_a_lower_layer_imports_no_higher_one():
     assert [(one, other) for one, other in pairs if RANKS[folder(other)] >= RANKS[folder(one)]] == []
 
 
-def test_imports_run_in_no_circle():
+def test_imports_form_no_cycle():
     graphlib.TopologicalSorter(IMPORTS).prepare()
 
 
-def test_what_every_engine_uses_names_no_engine():
+def test_common_hooks_name_no_engine():
     for module, path in FILES.items():
         if folder(module) in {"_hooks", "_http"}:
             assert not re.search("vllm|sglang", path.read_text(encoding="utf-8"), re.IGNORECASE), path

@@ -35,7 +35,7 @@ def live_run(process, tmp_path):
         assert main.wait(60) == 0
 
 
-def test_it_says_what_the_variables_mean(rows, tmp_path):
+def test_it_explains_the_variables(rows, tmp_path):
     found = rows(SA_PROFILE_DIR="out", SA_PROFILE_LEVEL="kernel,none", SA_PROFILE_MAX_MB="64", SA_PROFILE_KEEP="first")
     assert found["recording"] == "on"
     assert found["directory"] == str(tmp_path / "out")
@@ -100,7 +100,7 @@ def test_the_parts_where_no_variable_is_set(rows, installed):
     ("choice", "runtime"),
     [("off", "none: "), ("sim", "sim: "), ("mspti, Sim", "sim: "), ("off,sim", "sim: "), ("", "ascend: {library}"), ("mspti", "ascend: {library}")],
 )
-def test_the_device_runtime_that_is_chosen_or_found(rows, tmp_path, choice, runtime):
+def test_the_chosen_or_detected_device_runtime(rows, tmp_path, choice, runtime):
     library = tmp_path / "toolkit" / "lib64" / "libascendcl.so"
     library.parent.mkdir(parents=True)
     library.touch()

@@ -17,7 +17,7 @@ DROP_IN = sorted(set(compat.__all__) - {"is_enabled"})
 PUBLIC_MODULES = {"asgi", "compat", "env", "merge", "recorder", "vllm", "vllm.hook_points"}
 
 
-def test_dir_shows_the_api_alone():
+def test_dir_shows_only_the_api():
     assert dir(sa_profile) == sorted(sa_profile.__all__)
     assert all(hasattr(sa_profile, name) for name in sa_profile.__all__)
     assert not {name for name in sa_profile.__all__ if name.startswith("_")} - {"__version__"}
@@ -27,13 +27,13 @@ def test_dir_shows_the_api_alone():
     assert sa_profile.__version__ == metadata.version("sa-profile")
 
 
-def test_the_page_has_each_name():
+def test_the_page_contains_each_name():
     page = (Path(__file__).resolve().parents[4] / "docs" / "python.md").read_text(encoding="utf-8")
     code = re.findall(r"```.*?```|`[^`\n]+`", page, re.DOTALL)
     assert not set(sa_profile.__all__) - set(re.findall(r"\w+", " ".join(code)))
 
 
-def test_the_modules_that_nobody_shall_import_are_private():
+def test_internal_modules_are_private():
     walked = [module.name.removeprefix("sa_profile.") for module in pkgutil.walk_packages(sa_profile.__path__, "sa_profile.")]
     private = {name for name in walked if any(part.startswith("_") for part in name.split("."))}
     assert {"_session", "_hooks.chain", "_vllm.plugin", "_http.asgi"} <= private
@@ -41,7 +41,7 @@ def test_the_modules_that_nobody_shall_import_are_private():
 
 
 @pytest.mark.parametrize("name", compat.__all__)
-def test_the_drop_in_s_names_are_taken_from_both(name):
+def test_the_names_of_the_drop_in_are_in_both_modules(name):
     assert getattr(sa_profile, name) is getattr(compat, name)
     found = {}
     exec(f"from sa_profile import {name}", found)
@@ -49,7 +49,7 @@ def test_the_drop_in_s_names_are_taken_from_both(name):
 
 
 @pytest.mark.parametrize("name", [name for name in sa_profile.__all__ if name != "__version__"])
-def test_each_has_words(name):
+def test_each_name_is_documented(name):
     found = getattr(sa_profile, name)
     doc = inspect.getdoc(found) or ""
     assert doc.splitlines()[0].endswith((".", "::", ":")), doc
@@ -66,7 +66,7 @@ EXAMPLES = sorted({name for name in sa_profile.__all__ if callable(getattr(sa_pr
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_each_has_an_example(name):
+def test_each_name_has_an_example(name):
     found = getattr(sa_profile, name)
     doc = inspect.getdoc(found) or ""
     block = doc.partition("::\n\n")[2]

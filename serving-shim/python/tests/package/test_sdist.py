@@ -12,7 +12,7 @@ from .conftest import SOURCES
 pytest.importorskip("setuptools", reason="SKIPPED the source distribution: no setuptools")
 
 
-def test_the_workspace_is_whole(process, tmp_path):
+def test_the_workspace_is_complete(process, tmp_path):
     if shutil.which("cargo") is None:
         pytest.skip("SKIPPED the source distribution: no cargo")
     process.folder = SOURCES

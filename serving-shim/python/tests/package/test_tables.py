@@ -93,7 +93,7 @@ def test_the_result_is_a_mapping_from_the_tables_to_their_paths(command, tmp_pat
 
 
 @pytest.mark.parametrize("interpreter", [None, "", "bin/python"])
-def test_the_command_next_to_the_interpreter_comes_before_that_of_the_path(command, tmp_path, temporary, monkeypatch, interpreter):
+def test_the_command_next_to_the_interpreter_takes_precedence_over_path(command, tmp_path, temporary, monkeypatch, interpreter):
     if not interpreter:  # a program embeds Python
         command.path.unlink()
     monkeypatch.setattr(sys, "executable", interpreter and str(tmp_path / interpreter))
@@ -122,7 +122,7 @@ def test_the_command_next_to_the_interpreter_comes_before_that_of_the_path(comma
         ),
     ],
 )
-def test_a_command_that_fails_is_an_error_with_its_words(command, tmp_path, temporary, words, said):
+def test_a_failing_command_is_an_error_with_its_message(command, tmp_path, temporary, words, said):
     command.write(f"#!/bin/sh\necho '{words}' >&2\nexit 2\n")
     with pytest.raises(OSError) as error:
         sa_profile.tables("profile_out")
@@ -158,14 +158,14 @@ assert os.path.isdir(kept["request"])
 """
 
 
-def test_the_end_of_the_process_removes_a_temporary_folder_and_that_of_a_forked_child_does_not(process, tmp_path):
+def test_only_the_end_of_the_owning_process_removes_a_temporary_folder(process, tmp_path):
     Command(tmp_path / "bin")
     program = f"import sys; sys.executable = {str(tmp_path / 'bin' / 'python')!r}\n{PROGRAM}"
     folder = process.python("-X", "dev", "-c", program, TMPDIR=str(tmp_path)).strip()
     assert Path(folder).parent == tmp_path and not Path(folder).exists()
 
 
-def test_importing_the_package_imports_nothing_that_only_tables_need(process):
+def test_importing_the_package_does_not_import_modules_for_tables(process):
     program = "import sys, sa_profile; print(*{'subprocess', 'tempfile', 'shutil', 'pandas', 'polars', 'pyarrow'} & sys.modules.keys())"
     assert process.python("-c", program).strip() == ""
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from sa_profile._stderr import HIDDEN, visible
 
 
-def test_what_nobody_sees_is_spelled_out() -> None:
+def test_invisible_characters_are_spelled_out() -> None:
     assert visible("a\u202eb\x1b[2J\u200b") == "a<U+202E>b<U+001B>[2J<U+200B>"
     assert visible("wörker-0 · 東京 👩") == "wörker-0 · 東京 👩"
     assert visible(OSError("x\u2066")) == "x<U+2066>"
     assert visible("\udc80") == "\udc80"  # a byte of a path that is not UTF-8: nothing raises
 
 
-def test_the_list_is_that_of_the_recorder() -> None:
+def test_the_list_is_the_same_as_the_recorders() -> None:
     source = Path(__file__).parents[4] / "recorder" / "format" / "src" / "visible.rs"
     body = source.read_text(encoding="utf-8").split("matches!(c,", 1)[1].split("}\n", 1)[0]
     body = body.replace(r"'\0'", r"'\u{0}'")
@@ -23,7 +23,7 @@ def test_the_list_is_that_of_the_recorder() -> None:
     assert tuple((int(first, 16), int(last or first, 16)) for first, last in pairs) == HIDDEN
 
 
-def test_the_configuration_turns_no_line_around(tmp_path: Path) -> None:
+def test_the_configuration_reverses_no_line(tmp_path: Path) -> None:
     odd = tmp_path / "od\u202ed\u200b"
     command = [sys.executable, "-m", "sa_profile"]
     variables = {"SA_PROFILE_DIR": str(odd), "PYTHONUTF8": "1"}

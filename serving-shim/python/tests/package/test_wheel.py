@@ -19,7 +19,7 @@ LIBRARIES = {
 COMMANDS = {"sa-profile", "trace-merge"}
 
 
-def test_the_package_is_all_of_the_sources_and_what_was_built(installed):
+def test_the_package_contains_all_sources_and_native_files(installed):
     sources = (SOURCES / "sa_profile").rglob("*")
     python = {str(path.relative_to(SOURCES)) for path in sources if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
     assert "sa_profile/__init__.py" in python
@@ -59,14 +59,14 @@ def exported(path):
     return {line.split()[-1] for line in listed.stdout.splitlines()}
 
 
-def test_libraries_export_their_own_names_alone(installed):
+def test_libraries_export_only_their_own_names(installed):
     assert exported(installed.programs()["_sa_profile.abi3.so"]) == {"PyInit__sa_profile"}
     names = exported(installed.programs()["libsa_profile.so"])
     assert "sa_profile_init" in names
     assert not [name for name in names if not name.startswith("sa_profile_")]
 
 
-def test_one_wheel_serves_every_python(installed):
+def test_one_wheel_works_for_every_python(installed):
     tags = re.findall(r"^Tag: (.*)$", installed.text("WHEEL"), re.MULTILINE)
     assert tags
     for tag in tags:
@@ -84,7 +84,7 @@ def test_the_description(installed):
     assert installed.text("licenses/LICENSE") == (SOURCES / "LICENSE").read_text()
 
 
-def test_the_licences_of_what_is_linked_are_there(installed):
+def test_the_licences_of_linked_crates_are_included(installed):
     text = installed.files["sa_profile/THIRD-PARTY.txt"].read_text()
     for crate in ("pyo3", "clap", "zlib-rs", "httparse"):
         assert len(re.findall(rf"^{crate} [0-9.]+: .+$", text, re.MULTILINE)) == 1

@@ -20,23 +20,23 @@ class Slices:
 
     def __init__(self, events):
         self.events = events
-        rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-        self.rows = {}
+        track_names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.tracks = {}
         for event in events:
             if event.get("cat") == "samples":
-                name = rows[event["tid"]]
+                name = track_names[event["tid"]]
                 assert name.startswith("samples "), name
-                self.rows.setdefault(name.removeprefix("samples "), []).append(event)
+                self.tracks.setdefault(name.removeprefix("samples "), []).append(event)
         names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
         self.name = names[-1].partition("[")[0] if names else None  # without the pid, which the merge adds if two processes have the same name
 
     def ms(self, thread, name):
         """Returns for how many ms a function was on the stack of a thread."""
-        found = [event["dur"] for event in self.rows.get(thread, ()) if event["name"] == name]
+        found = [event["dur"] for event in self.tracks.get(thread, ()) if event["name"] == name]
         return sum(found) / 1000
 
     def names(self, thread="MainThread"):
-        return {event["name"] for event in self.rows.get(thread, ())}
+        return {event["name"] for event in self.tracks.get(thread, ())}
 
     def named(self, name):
         return [event for event in self.events if event["name"] == name]

@@ -27,7 +27,7 @@ later()
 )
 
 
-def test_the_end_of_another_interpreter_ends_no_samples(script):
+def test_sampling_continues_after_another_interpreter_ends(script):
     pytest.importorskip("_testcapi")
     assert script(AFTER_ANOTHER).sampled().ms("MainThread", "later") > 300
 
@@ -70,7 +70,7 @@ later()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there interpreters share one lock")
-def test_interpreters_with_locks_of_their_own_do_no_harm(script):
+def test_interpreters_with_their_own_gil_do_no_harm(script):
     assert script(OWN_LOCKS).sampled(SA_PROFILE_SAMPLE_MS="1").ms("MainThread", "later") > 300
 
 
@@ -84,7 +84,7 @@ def pythons():
     return runs
 
 
-def test_a_python_that_is_too_old_runs_the_program_and_says_so(script):
+def test_a_python_that_is_too_old_runs_the_program_with_a_message(script):
     """The oldest Python must be able to parse the file. Of the syntax it lacks, f-strings are the most likely mistake."""
     plain = script("import sys\nprint('ran')\nsys.exit(3)\n")
     found = pythons()

@@ -35,18 +35,18 @@ thread.join()
 )
 
 
-def test_each_thread_is_a_row_of_slices(script):
+def test_each_thread_has_a_track_of_slices(script):
     process = script(THREADS).sampled()
     assert process.name == "plain.py"
     assert 200 < process.ms("MainThread", "wait") < 600
     assert 200 < process.ms("loader", "load") < 600
     assert process.ms("loader", "busy") <= process.ms("loader", "load")
-    modules = {event["name"] for event in process.rows["MainThread"] if event["name"].startswith("<module>")}
+    modules = {event["name"] for event in process.tracks["MainThread"] if event["name"].startswith("<module>")}
     assert "<module> __main__" in modules  # a slow import may also be sampled
-    load = next(event for event in process.rows["loader"] if event["name"] == "load")
+    load = next(event for event in process.tracks["loader"] if event["name"] == "load")
     assert load["args"]["file"].endswith("plain.py") and load["args"]["line"] == 11 and load["cat"] == "samples"
-    assert not any(event["args"]["file"].startswith("<frozen") for events in process.rows.values() for event in events)
-    waits = [event for event in process.rows["MainThread"] if event["name"] == "wait"]
+    assert not any(event["args"]["file"].startswith("<frozen") for events in process.tracks.values() for event in events)
+    waits = [event for event in process.tracks["MainThread"] if event["name"] == "wait"]
     # Equal neighbours are one slice. `threading` also has a function `wait`.
     assert len([event for event in waits if event["args"]["file"].endswith("plain.py")]) == 1
 
@@ -54,7 +54,7 @@ def test_each_thread_is_a_row_of_slices(script):
 METHODS = BUSY + "class Engine:\n    def step(self):\n        busy(0.1)\n\nEngine().step()\n"
 
 
-def test_methods_have_their_class(script):
+def test_names_of_methods_contain_their_class(script):
     expected = "Engine.step" if sys.version_info >= (3, 11) else "step"
     assert expected in script(METHODS).sampled().names()
 
@@ -78,7 +78,7 @@ asyncio.run(main())
 )
 
 
-def test_a_coroutine_is_seen_while_it_runs_and_not_while_it_waits(script):
+def test_a_coroutine_is_sampled_while_it_runs_and_not_while_it_waits(script):
     process = script(COROUTINES).sampled()
     assert process.ms("MainThread", "works") > 80
     assert process.ms("MainThread", "waits") < 50
@@ -87,9 +87,9 @@ def test_a_coroutine_is_seen_while_it_runs_and_not_while_it_waits(script):
 LONG = BUSY + "def outer():\n    busy(2.4)\n\nouter()\n"
 
 
-def test_what_stays_is_written_in_pieces_of_a_second(script):
+def test_long_slices_are_written_in_pieces_of_a_second(script):
     process = script(LONG).sampled()
-    pieces = [event["dur"] for event in process.rows["MainThread"] if event["name"] == "outer"]
+    pieces = [event["dur"] for event in process.tracks["MainThread"] if event["name"] == "outer"]
     assert len(pieces) == 3 and max(pieces) < 1_300_000
     assert process.ms("MainThread", "outer") > 2300
 
@@ -117,7 +117,7 @@ last()
         ("os.execv(sys.executable, [sys.executable, '-S', '-c', 'raise SystemExit(5)'])", 5, 900),
     ],
 )
-def test_every_end_is_as_without_it_and_keeps_what_was_sampled(script, end, code, least_ms):
+def test_every_exit_is_unchanged_and_keeps_the_samples(script, end, code, least_ms):
     plain = script(ENDS + end + "\n")
     without, done = plain.run(sampled=False), plain.run()
     assert (without.returncode, without.stdout, without.stderr) == (done.returncode, done.stdout, done.stderr)
@@ -200,7 +200,7 @@ def test_a_fork_is_two_processes(script):
     assert parent == "plain.py" and child.startswith("plain.py fork ")
 
 
-def test_a_fork_finds_no_thread_of_ours(script):
+def test_a_fork_happens_without_the_sampling_thread(script):
     """Python 3.12 and later warn if there is another thread."""
     script(FORK).succeeds(before=["-W", "error"], SA_PROFILE_THREADS="0")
 
@@ -247,12 +247,12 @@ later()
 def test_two_threads_may_fork_at_once(script):
     plain = script(TWO_FORKS)
     plain.succeeds(before=["-W", "ignore::DeprecationWarning"])
-    names = [{name for thread in process.rows for name in process.names(thread)} for process in plain.all_processes()]
+    names = [{name for thread in process.tracks for name in process.names(thread)} for process in plain.all_processes()]
     assert sum("child" in one for one in names) == 2
     assert sum("later" in one for one in names) == 1
 
 
-def test_a_process_that_begins_paused_is_sampled_when_it_is_switched_on(script, tmp_path):
+def test_a_paused_process_is_sampled_once_it_is_switched_on(script, tmp_path):
     plain = script(BUSY + "import sys\nprint('up', flush=True)\nsys.stdin.readline()\ndef late():\n    busy(1)\nlate()\n")
     environment = plain.environment(SA_PROFILE_START="paused")
     command, pipe = [sys.executable, str(plain.path)], subprocess.PIPE
@@ -286,12 +286,12 @@ def test_long_imports_and_collections_are_spans(script):
     (found,) = process.named("import heavy")
     assert found["cat"] == "python" and found["dur"] >= 50_000
     assert any(event["dur"] >= 5_000 for event in process.named("gc.collect"))
-    assert process.rows == {}
+    assert process.tracks == {}
 
 
-def test_the_interval_is_that_of_the_variable(script):
+def test_the_interval_comes_from_the_variable(script):
     plain = script(BUSY + "def one():\n    busy(0.01)\n\ndef two():\n    busy(0.01)\n\nfor _ in range(30):\n    one()\n    two()\n")
-    assert len(plain.sampled(SA_PROFILE_SAMPLE_MS="300").rows["MainThread"]) < 20
+    assert len(plain.sampled(SA_PROFILE_SAMPLE_MS="300").tracks["MainThread"]) < 20
 
 
 def test_a_signal_of_the_process_reaches_its_own_threads(script):
@@ -316,7 +316,7 @@ for number in range(300):
 """
 
 
-def test_rows_of_ended_threads_are_used_again(script):
+def test_tracks_of_ended_threads_are_reused(script):
     process = script(THREAD_CHURN).sampled(SA_PROFILE_SAMPLE_MS="1")
     assert len({event["tid"] for event in process.named("thread_name")}) <= 300
 

@@ -40,11 +40,11 @@ def lives(process, name):
     return [event for event in process.events if event.get("cat") == "task" and event["name"] == name]
 
 
-def row(process, event):
+def track_name(process, event):
     return next(one["args"]["name"] for one in process.events if one["name"] == "thread_name" and one["tid"] == event["tid"])
 
 
-def test_each_task_is_a_span_on_its_row(script):
+def test_each_task_is_a_span_on_its_track(script):
     process = script(PROGRAM).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
     (main,) = lives(process, "main")
     handled = sorted(lives(process, "handle"), key=lambda event: event["dur"])
@@ -53,11 +53,11 @@ def test_each_task_is_a_span_on_its_row(script):
     assert len({event["tid"] for event in handled[1:]} | {main["tid"]}) == 3
     assert [event["args"]["error"] for event in lives(process, "fails")] == ["KeyError"]
     assert [event["args"]["error"] for event in lives(process, "waits")] == ["CancelledError"]
-    assert row(process, main) == "Task-1 main (async)"
+    assert track_name(process, main) == "Task-1 main (async)"
     assert not [event for event in process.events if event["name"] == "inner"]
 
 
-def test_spans_of_a_task_lie_in_its_life(script):
+def test_spans_of_a_task_are_inside_its_lifetime(script):
     process = script(PROGRAM).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_TRACK="__main__:inner", SA_PROFILE_SAMPLE_MS="0")
     inner = [event for event in process.named("inner") if event.get("cat") == "track"]
     assert len(inner) == 3
@@ -67,7 +67,7 @@ def test_spans_of_a_task_lie_in_its_life(script):
 
 
 @pytest.mark.parametrize("tasks", ["0", "1"])
-def test_a_program_sees_nothing_of_it(script, tasks):
+def test_a_program_sees_no_difference(script, tasks):
     plain = script(PROGRAM)
     without, done = plain.run(sampled=False), plain.run(SA_PROFILE_TASKS=tasks)
     assert (done.stdout, done.stderr, done.returncode) == (without.stdout, without.stderr, without.returncode) == ("1 None\n", "", 0)
@@ -100,7 +100,7 @@ asyncio.run(main())
 """
 
 
-def test_factories_of_the_program_stay(script):
+def test_task_factories_of_the_program_stay(script):
     process = script(EAGER).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
     assert [len(lives(process, name)) for name in ("main", "short", "long")] == [1, 0, 2]
     assert all(event["dur"] >= 19_000 for event in lives(process, "long"))
@@ -149,7 +149,7 @@ uvloop.run(main())
 """
 
 
-def test_tasks_of_uvloop_are_seen_but_the_first(script):
+def test_all_tasks_of_uvloop_except_the_first_are_recorded(script):
     pytest.importorskip("uvloop")
     process = script(UVLOOP).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
     assert [len(lives(process, name)) for name in ("main", "handle")] == [0, 2]  # its loop creates the first task in C

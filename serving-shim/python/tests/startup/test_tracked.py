@@ -8,7 +8,7 @@ import pytest
 from .conftest import STARTUP
 
 # From this version on, sys.monitoring reports calls. On older ones, functions are wrapped.
-IS_TOLD = sys.version_info >= (3, 12)
+IS_MONITORED = sys.version_info >= (3, 12)
 
 
 def spans(process, name):
@@ -67,7 +67,7 @@ ALL = ["Engine.made", "Engine.step", "Engine.still", "fails", "free", "other", "
         ("*.work:*f*", ["fails", "free"]),
     ],
 )
-def test_the_functions_of_a_name_have_spans(script, names, tracked):
+def test_functions_that_match_a_name_have_spans(script, names, tracked):
     process = script(PROGRAM, work=LIBRARY).sampled(SA_PROFILE_TRACK=names, SA_PROFILE_SAMPLE_MS="0")
     found = [event["name"] for event in process.events if event.get("cat") == "track"]
     assert sorted(set(found)) == tracked
@@ -80,7 +80,7 @@ def test_the_functions_of_a_name_have_spans(script, names, tracked):
         ("free", "SA_PROFILE_TRACK: expected MODULE:FUNCTION, found 'free': it is left out"),
     ],
 )
-def test_a_name_that_names_nothing_is_said_once(script, names, said):
+def test_a_name_without_a_function_is_reported_once(script, names, said):
     done = script(PROGRAM, work=LIBRARY).run(SA_PROFILE_TRACK=names)
     assert (done.returncode, done.stderr) == (0, f"sa_profile: {said}\n")
 
@@ -93,7 +93,7 @@ print(type(work.__loader__).__name__, work.__spec__, work.free(1))
 """
 
 
-def test_specs_and_loaders_are_those_of_python(script):
+def test_specs_and_loaders_stay_unchanged(script):
     plain = script("import sys\nMETA = list(sys.meta_path)\n" + LOADERS, work="__spec__ = None\n" + LIBRARY)
     done = plain.run(SA_PROFILE_TRACK="lib.*:*")
     assert (done.stdout, done.stderr) == ("SourceFileLoader True\nSourceFileLoader None 2\n", "")
@@ -110,7 +110,7 @@ free(1)
 
 
 @pytest.mark.parametrize("names", ["lib.work:free", "lib.*:free", "*:free", "os:get_exec_path,lib.work:free,*:other"])
-def test_a_file_of_the_program_may_have_the_name_of_a_module_and_runs_only_if_the_program_imports_it(script, tmp_path, names):
+def test_a_file_with_the_name_of_a_standard_module_runs_only_if_the_program_imports_it(script, tmp_path, names):
     for name in ("fnmatch", "pathlib", "queue", "json"):
         (tmp_path / f"{name}.py").write_text("")
     for name in ("inspect", "functools", "re", "types", "collections"):
@@ -180,9 +180,9 @@ early(), late(), lib.work.free(1)
 """
 
 
-def test_functions_of_the_script_are_tracked_where_the_interpreter_tells(script):
+def test_functions_of_the_script_are_tracked_with_sys_monitoring(script):
     process = script(SCRIPT, work=LIBRARY).sampled(SA_PROFILE_TRACK="*:early,*:late,*:free")
-    assert [len(spans(process, name)) for name in ("early", "late", "free")] == ([1, 1, 1] if IS_TOLD else [0, 0, 1])
+    assert [len(spans(process, name)) for name in ("early", "late", "free")] == ([1, 1, 1] if IS_MONITORED else [0, 0, 1])
 
 
 ODD = """
@@ -208,13 +208,13 @@ free(1)
 
 
 @pytest.mark.skipif(sys.version_info[:3] == (3, 13, 0), reason="3.13.0 itself cannot import such an object")
-def test_what_is_no_module_and_what_loads_itself_later_is_left_alone(script):
+def test_objects_other_than_modules_and_lazy_modules_are_left_alone(script):
     replaced = "import sys\nsys.modules[__name__] = sys.modules['lib.odd']\n"
     plain = script(ODD, work=LIBRARY, replaced=replaced, late="print('loaded')\ndef free(x):\n    return x\n")
     done = plain.run(SA_PROFILE_TRACK="*:free")
     assert (done.stdout, done.stderr, done.returncode) == ("not loaded yet\nloaded\n", "", 0)
     (process,) = plain.all_processes()
-    assert len(spans(process, "free")) == (2 if IS_TOLD else 1)
+    assert len(spans(process, "free")) == (2 if IS_MONITORED else 1)
 
 
 CIRCLE = """
@@ -224,7 +224,7 @@ def own():
 """
 
 
-def test_a_module_whose_body_runs_is_wrapped_when_it_is_whole(script):
+def test_a_module_is_wrapped_after_its_body_has_run(script):
     plain = script("import lib.outer\nlib.outer.own()\nlib.work.free(1)\n", outer=CIRCLE, work=LIBRARY)
     process = plain.sampled(SA_PROFILE_TRACK="lib.outer:own,lib.work:free")
     assert len(spans(process, "own")) == len(spans(process, "free")) == 1
@@ -273,15 +273,15 @@ assert pickle.loads(pickle.dumps(far.EARLY)) is far.REGISTRY[0] and not hasattr(
 """
 
 
-@pytest.mark.skipif(not IS_TOLD, reason="sys.monitoring is of Python 3.12")
-def test_functions_are_reached_wherever_they_are_kept(script):
+@pytest.mark.skipif(not IS_MONITORED, reason="sys.monitoring is of Python 3.12")
+def test_functions_are_tracked_wherever_they_are_referenced(script):
     process = script(FAR_PROGRAM, far=FAR).sampled(SA_PROFILE_TRACK="lib.far:*,lib.far:outer.<locals>.within")
     names = ("registered", "decorated", "cached", "outer", "outer.<locals>.within", "Shape.area", "timed.<locals>.inner")
     assert [len(spans(process, name)) for name in names] == [2, 2, 1, 2, 2, 2, 0]
 
 
-def test_a_property_that_is_named_is_there(script):
-    script(FAR_PROGRAM if IS_TOLD else "", far=FAR).succeeds(SA_PROFILE_TRACK="lib.far:Shape.area")
+def test_a_property_may_be_named(script):
+    script(FAR_PROGRAM if IS_MONITORED else "", far=FAR).succeeds(SA_PROFILE_TRACK="lib.far:Shape.area")
 
 
 ENDS = """
@@ -335,7 +335,7 @@ for thread in threads:
 """
 
 
-def test_each_end_of_a_call_is_seen(script):
+def test_every_way_to_end_a_call_is_recorded(script):
     process = script(ENDS_PROGRAM, ends=ENDS).sampled(SA_PROFILE_TRACK="lib.ends:*", SA_PROFILE_SAMPLE_MS="0")
     expected = {"fails": "KeyError", "passes_on": "KeyError", "caught": None, "is_cancelled": "CancelledError", "both": None}
     for name, error in expected.items():
@@ -346,8 +346,8 @@ def test_each_end_of_a_call_is_seen(script):
     assert 20_000 <= waits[0] < 50_000 <= waits[1] < 200_000
     assert [event["args"]["error"] for event in spans(process, "waits") if "error" in event.get("args", {})] == ["GeneratorExit"]
     assert [event["args"].get("closed", event["args"]["items"]) for event in spans(process, "numbers") if "items" in event["args"]] == [2, True]
-    rows = {event["tid"]: event["args"]["name"] for event in process.events if event["name"] == "thread_name"}
-    assert {rows[event["tid"]] for event in spans(process, "is_cancelled")} == {"victim is_cancelled (async)"}
+    track_names = {event["tid"]: event["args"]["name"] for event in process.events if event["name"] == "thread_name"}
+    assert {track_names[event["tid"]] for event in spans(process, "is_cancelled")} == {"victim is_cancelled (async)"}
 
 
 TAKEN = """
@@ -356,7 +356,7 @@ print(free(1))
 """
 
 
-@pytest.mark.skipif(not IS_TOLD, reason="sys.monitoring is of Python 3.12")
+@pytest.mark.skipif(not IS_MONITORED, reason="sys.monitoring is of Python 3.12")
 def test_without_a_free_tool_functions_are_wrapped(script, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
@@ -387,7 +387,7 @@ async def main():
 """
 
 
-def test_a_task_cancelled_before_its_first_step_ends_no_other(script):
+def test_a_task_cancelled_before_its_first_step_ends_no_other_span(script):
     plain = script("import asyncio\nfrom lib import cancels\nasyncio.run(cancels.main())\n", cancels=NEVER_BEGUN)
     process = plain.sampled(SA_PROFILE_TRACK="lib.cancels:handle", SA_PROFILE_SAMPLE_MS="0")
     (handled,) = spans(process, "handle")

@@ -21,7 +21,7 @@ print(sorted(name for name in sys.modules if not name.startswith("sa_profile")),
 
 
 @pytest.mark.parametrize("before", [[], ["-X", "dev"], ["-W", "error"], ["-s"], ["-B", "-u"]])
-def test_a_program_sees_what_it_sees_without_it(script, before):
+def test_the_program_sees_the_same_as_without_the_hook(script, before):
     plain = script(SEEN)
     without = plain.run("a", "b", sampled=False, before=before)
     done = plain.run("a", "b", before=before)
@@ -33,7 +33,7 @@ def test_a_program_sees_what_it_sees_without_it(script, before):
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
-def test_python_that_reads_no_variables_is_not_sampled(script, option):
+def test_a_python_that_ignores_variables_is_not_sampled(script, option):
     plain = script("print('ran')")
     done = plain.run(before=[option])
     assert (done.stdout, done.stderr, plain.processes()) == ("ran\n", "", {})
@@ -59,7 +59,7 @@ def test_the_users_own_sitecustomize_runs(script, tmp_path, text, stdout):
     assert "plain.py" in plain.processes()
 
 
-def test_nothing_happens_where_nothing_asks_for_recording(script):
+def test_nothing_happens_unless_recording_is_requested(script):
     plain = script("print('ran')")
     environment = plain.environment()
     del environment["SA_PROFILE_DIR"], environment["SA_PROFILE_RUN"]
@@ -67,7 +67,7 @@ def test_nothing_happens_where_nothing_asks_for_recording(script):
     assert (done.stdout, done.stderr) == ("ran\n", "")
 
 
-def test_a_directory_that_cannot_be_written_is_one_line(script, tmp_path):
+def test_an_unwritable_directory_is_reported_in_one_line(script, tmp_path):
     plain = script("print('ran')")
     (tmp_path / "file").write_text("")
     done = plain.run(SA_PROFILE_DIR=str(tmp_path / "file"))
@@ -75,13 +75,13 @@ def test_a_directory_that_cannot_be_written_is_one_line(script, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["x", "-1", "0.5", "1e9", "nan"])
-def test_an_interval_that_is_none_is_one_line(script, text):
+def test_an_invalid_interval_is_reported_in_one_line(script, text):
     done = script("print('ran')").run(SA_PROFILE_SAMPLE_MS=text)
     assert done.stdout == "ran\n"
     assert done.stderr == f"sa_profile: SA_PROFILE_SAMPLE_MS: expected 0, or ms from 1 to 60000, found '{text}': using 10\n"
 
 
-def test_an_extension_that_cannot_be_loaded_is_one_line(script, tmp_path):
+def test_an_unloadable_extension_is_reported_in_one_line(script, tmp_path):
     """This happens on a machine of another kind, or with a copy of the sources."""
     copy = tmp_path / "copy" / "startup"
     copy.parent.mkdir()
@@ -101,7 +101,7 @@ with sa_profile.span("own"):
 """
 
 
-def test_a_program_that_uses_the_package_has_both(script):
+def test_a_program_that_uses_the_package_has_samples_and_its_own_spans(script):
     process = script(PACKAGE).sampled()
     assert len(process.named("own")) == 1
     assert process.ms("MainThread", "<module> __main__") > 50
@@ -115,7 +115,7 @@ assert sa_profile.span in functions and all(pickle.loads(pickle.dumps(value)) is
 """
 
 
-def test_a_program_may_pickle_what_the_package_has(script):
+def test_a_program_may_pickle_the_functions_of_the_package(script):
     plain = script(PICKLED)
     for sampled in (False, True):
         plain.succeeds(sampled=sampled)

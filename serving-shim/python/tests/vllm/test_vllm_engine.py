@@ -33,7 +33,7 @@ def kill_in(call):
 
 
 @pytest.mark.parametrize("call", ["execute_model", "sample_tokens"])
-def test_an_engine_that_is_killed_in_a_call_of_its_executor_names_the_step(record, call):
+def test_an_engine_killed_in_a_call_of_its_executor_has_the_step_in_its_trace(record, call):
     trace = record(kill_in, call, code=-9)
     trace.merge()
     step = trace.args("scheduler.schedule")[-1]
@@ -42,7 +42,7 @@ def test_an_engine_that_is_killed_in_a_call_of_its_executor_names_the_step(recor
     assert open_spans[f"executor.{call}"] == step and set(open_spans) == {"request", "EngineCore.step", f"executor.{call}"}
 
 
-def test_each_fact_of_a_step_is_recorded_and_linked(record):
+def test_each_step_is_recorded_and_linked(record):
     trace = record(fake.run, "a-1", "b-2")
     first, *others = trace.args("scheduler.schedule")
     assert first == dict(
@@ -66,7 +66,7 @@ def test_each_fact_of_a_step_is_recorded_and_linked(record):
 
 
 @pytest.mark.parametrize("has_stamps", [True, False])
-def test_the_life_of_a_request_is_told(record, has_stamps):
+def test_the_lifecycle_of_a_request_is_recorded(record, has_stamps):
     trace = record(fake.run, "a-1", "b-2", log_stats=has_stamps)
     for request_id in ("a-1", "b-2"):
         life = [one for one in trace.events if one["ph"] == "i" and one["args"]["request_id"] == request_id]
@@ -104,7 +104,7 @@ def slow_engine():
     print(json.dumps([stamp * 1e6 for stamp in stamps]))
 
 
-def test_events_stand_at_vllms_own_stamps(record):
+def test_events_have_vllms_own_times(record):
     trace = record(slow_engine)
     stamps = json.loads(trace.stdout)
     events = [trace.named(name)[0]["ts"] for name in LIFE]
@@ -134,7 +134,7 @@ def test_a_future_is_a_batch_until_its_update(record):
     assert overlapping, "two are under way at once"
 
 
-def test_a_result_that_is_no_future_makes_no_batch_span(record):
+def test_a_result_other_than_a_future_has_no_batch_span(record):
     trace = record(fake.run, "a-1", futures=False)
     assert not trace.named("batch", "X") and len(trace.named("executor.execute_model")) == 3
 
@@ -163,7 +163,7 @@ def loop():
     print(fake.MsgpackDecoder().decode(encoder.encode_into([1], buffer)), fake.MsgpackDecoder().decode(encoder.encode([2])))
 
 
-def test_an_engines_loop_has_no_holes(record):
+def test_an_engines_loop_has_no_gaps(record):
     trace = record(loop, SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "[1] [2]\n"
     for name in ("process_input_queue", "step", "post_step"):
@@ -194,7 +194,7 @@ def named_while_it_is_made():
 
 
 @pytest.mark.parametrize("function", [named_while_paused, named_while_it_is_made])
-def test_an_engine_that_waits_paused_has_its_name(record, function):
+def test_a_paused_engine_has_its_name(record, function):
     trace = record(function, SA_PROFILE_START="paused")
     assert "EngineCore_DP1" in command("status", trace.folder)
 
@@ -226,7 +226,7 @@ def observe_from_outside():
     print([one() for one in seen])
 
 
-def test_what_is_observed_has_no_attribute_more_and_goes_when_its_engine_does(record):
+def test_observed_objects_get_no_attributes_and_are_freed_with_their_engine(record):
     """A further attribute would slow down the scheduler's own loops."""
     trace = record(observe_from_outside)
     assert trace.stdout == "True\n[None, None, None]\n" and len(trace.named("scheduler.schedule")) == 3
@@ -242,23 +242,23 @@ def begin_again_under_the_same_id():
         fake.turn(core)
 
 
-def test_a_request_prefills_until_it_has_an_output_whoever_had_its_id_before(record):
+def test_a_request_prefills_until_it_has_an_output_even_if_its_id_was_used_before(record):
     steps = record(begin_again_under_the_same_id).args("scheduler.schedule")
     kinds = ["prefill" if one["prefill_requests"] else "decode" for one in steps]
     assert kinds == ["prefill", "prefill", "prefill", "decode", "decode"] * 2, steps
 
 
-def look_at_wrappers():
+def print_wrappers():
     core = fake.run("a-1")
     print(hasattr(core.scheduler.schedule, "__wrapped__"), hasattr(type(core).step, "__wrapped__"))
 
 
 def test_without_a_variable_nothing_is_wrapped(record):
-    trace = record(look_at_wrappers, SA_PROFILE_DIR=None)
+    trace = record(print_wrappers, SA_PROFILE_DIR=None)
     assert trace.stdout == "False False\n" and not trace.folder.exists()
 
 
-def test_no_file_before_the_first_event(record):
+def test_no_file_is_written_before_the_first_event(record):
     assert not record(fake.engine).folder.exists()
 
 
@@ -298,7 +298,7 @@ def crowd():
     core.add_request(core.preprocess_add_request(fake.request("r-4"))[0])
 
 
-def test_the_wait_in_the_input_queue_is_a_span_and_one_beyond_the_bound_says_that_it_is_none(record):
+def test_the_wait_in_the_input_queue_is_a_span_and_one_beyond_the_limit_is_marked(record):
     trace = record(crowd)
     ready, waits, added = (trace.named(f"EngineCore.{name}") for name in ("preprocess_add_request", "input_queue", "add_request"))
     assert [one["args"] for one in waits] == [dict(request_id=f"r-{n}") for n in (0, 1, 4)]
@@ -323,7 +323,7 @@ def trouble():
         print(error)
 
 
-def test_what_fails_fails_as_before_and_says_so(record):
+def test_failures_are_unchanged_and_recorded(record):
     trace = record(trouble)
     assert trace.stdout == "a worker has died\n" and trace.stderr == ""
     assert [(one["request_id"], one["reason"]) for one in trace.args("request.finished")] == [("a-1", "error")]
@@ -376,7 +376,7 @@ def registered_often():
 
 
 @pytest.mark.parametrize("program", [extended, patched, replaced, registered_often])
-def test_each_call_is_seen_once(record, program):
+def test_each_call_is_recorded_once(record, program):
     trace = record(program)
     assert len(trace.named("EngineCore.step")) == 3 and trace.stderr == ""
     assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3]
@@ -391,7 +391,7 @@ def lack():
     fake.run("a-1")
 
 
-def test_what_a_version_lacks_is_told_once_and_costs_only_its_events(record):
+def test_missing_functions_are_reported_once_and_cost_only_their_events(record):
     trace = record(lack, FAKE_VLLM_WITHOUT="EngineCore.step_with_batch_queue")
     said = "sa_profile: vLLM plugin: this vLLM has no {}: its spans are missing\n"
     assert trace.stderr == said.format("EngineCore.step_with_batch_queue") + said.format("Scheduler.finish_requests")
@@ -413,7 +413,7 @@ def answer_strangely():
     fake.answer(core, "a-1")
 
 
-def test_facts_that_are_not_there_cost_no_step(record):
+def test_missing_data_costs_no_step(record):
     trace = record(answer_strangely)
     assert "its events are missing" in trace.stderr
     assert len(trace.stderr.splitlines()) <= 3, trace.stderr
@@ -426,7 +426,7 @@ def start_while_paused():
     fake.run("b-2")
 
 
-def test_an_engine_that_waits_paused_records_nothing_and_can_be_switched_on(record):
+def test_a_paused_engine_records_nothing_and_can_be_switched_on(record):
     trace = record(start_while_paused, SA_PROFILE_START="paused")
     assert len(trace.named("EngineCore.step", "X")) == 3
     assert {one["args"]["request_id"] for one in trace.events if "request_id" in one.get("args", {})} == {"b-2"}

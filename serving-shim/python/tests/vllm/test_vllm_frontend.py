@@ -33,7 +33,7 @@ async def arrivals(server):
         await end_of(await server.add(f"cmpl-{number}", arrival_time=arrival))
 
 
-def test_what_comes_before_the_request_is_a_span_from_vllms_arrival(record):
+def test_preprocessing_is_a_span_from_vllms_arrival_stamp(record):
     trace = record(arrivals)
     (span,) = trace.named("request.preprocess")
     assert 50_000 <= span["dur"] < 1_000_000 and span["args"]["external_id"] == "cmpl-0" and trace.stderr == ""
@@ -130,7 +130,7 @@ async def stopped_during_a_request(server):
     steps(9.0, 10.0)
 
 
-def test_the_first_step_after_those_that_were_not_recorded_says_so(record):
+def test_the_first_step_after_a_pause_is_marked(record):
     steps = record(stopped_during_a_request).args("OutputProcessor.process_outputs")
     assert [(one["engine_ts_ns"] // 10**9, one.get("after_pause")) for one in steps] == [(5, None), (6, None), (9, True), (10, None)]
     assert len({tuple(one["request_numbers"]) for one in steps}) == 1
@@ -151,7 +151,7 @@ async def engine_dies(server):
     print(*await asyncio.gather(*both, return_exceptions=True))
 
 
-def test_an_engine_that_dies_ends_all_who_wait(record):
+def test_all_waiting_requests_end_if_the_engine_dies(record):
     trace = record(engine_dies, **VERBOSE)
     assert trace.stdout == "the engine is dead\n" + "the engine is dead the engine is dead\n" and trace.stderr == ""
     assert [one.get("error") for one in trace.args("AsyncLLM.add_request")] == [None, None, "ConnectionError"]
@@ -214,7 +214,7 @@ async def while_off(server):
     print(type(server.client.generate([1], 1, "x")).__qualname__, len(frontend._front.open))
 
 
-def test_while_off_items_pass_through_nothing(record):
+def test_items_are_not_wrapped_while_recording_is_off(record):
     assert record(while_off, SA_PROFILE_START="paused").stdout == "async_generator 0\n"
 
 
@@ -306,7 +306,7 @@ async def steps_without_a_turn(_server):
     await asyncio.sleep(0.01)
 
 
-def test_steps_between_which_no_turn_comes_are_sent_in_none(record):
+def test_steps_without_a_turn_between_them_have_no_span_of_sending(record):
     trace = record(steps_without_a_turn, **VERBOSE)
     assert trace.stdout == "[None, None, None, None] 2\n" and trace.one("outputs.send")["outputs"] == 7
 
@@ -325,7 +325,7 @@ async def with_parameters(server):
     server.processor.abort_requests(["cmpl-1", "cmpl-2", "pool-1"], True)
 
 
-def test_what_the_client_asked_for_is_known_from_the_begin(record):
+def test_the_clients_options_are_recorded_at_the_beginning(record):
     names = ("max_tokens", "n", "structured", "priority", "lora")
     spans = sorted(record(with_parameters).named("request", "X"), key=lambda span: span["args"]["number"])
     found = [{name: span["args"][name] for name in names if name in span["args"]} for span in spans]
@@ -371,7 +371,7 @@ async def client_goes(_server):
         await get(HttpSpans(app), heard=[{"type": "http.disconnect"}])
 
 
-def test_a_client_that_goes_away_is_on_its_span(record):
+def test_a_disconnect_of_the_client_is_on_its_span(record):
     trace = record(client_goes)
     assert trace.stdout == "http.disconnect\n"
     gone, stayed = trace.args("http.request")
@@ -402,7 +402,7 @@ def supervise(first_rank):
         (supervise, 2, {"APIServer_DP2", "APIServer_DP3"}, 1),
     ],
 )
-def test_several_api_servers_say_it_once(record, function, argument, names, lines):
+def test_only_one_of_several_api_servers_writes_the_line(record, function, argument, names, lines):
     trace = record(function, argument)
     assert len(trace.announced) == lines and names <= set(trace.process_names())
 
@@ -412,7 +412,7 @@ def node_without_api_servers():
     print(fake.EngineArgs().create_engine_config(), fake.EngineArgs().create_engine_config(usage_context=None, headless=True))
 
 
-def test_a_node_without_api_servers_says_it_too(record):
+def test_a_node_without_api_servers_writes_the_line_too(record):
     trace = record(node_without_api_servers, SA_PROFILE_START="paused")
     assert trace.stdout == "config headless\n"
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused; to start it: sa-profile start {trace.folder}\n"]
@@ -431,7 +431,7 @@ def requests_after_the_level_was_raised():
         print(chain.is_chained(waiting.work))
 
 
-def test_issue_47_a_raised_level_holds_for_a_program_without_a_server(record):
+def test_issue_47_a_raised_level_applies_to_a_program_without_a_server(record):
     assert record(requests_after_the_level_was_raised, **VERBOSE).stdout == "True\nTrue\n"
 
 
@@ -445,7 +445,7 @@ async def level_raised_while_it_serves(server):
 
 
 @pytest.mark.parametrize(("level", "are_wrapped"), [("e2e", False), ("verbose", True)])
-def test_by_default_what_only_level_verbose_records_is_not_wrapped(record, level, are_wrapped):
+def test_functions_for_level_verbose_are_wrapped_only_at_that_level(record, level, are_wrapped):
     """Each wrapper costs every request some time."""
     trace = record(level_raised_while_it_serves, SA_PROFILE_LEVEL=level)
     assert trace.stdout == f"{are_wrapped} {are_wrapped}\n"

@@ -24,7 +24,7 @@ def the_same_elsewhere():
     print(text, request.request_id, fake.AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
 
 
-def test_what_is_elsewhere_in_older_versions_is_the_same(record):
+def test_data_in_other_places_of_older_versions_is_the_same(record):
     trace = record(the_same_elsewhere, **VERBOSE)
     assert trace.stdout == "[1, 2] cmpl-1 ['logger']\n" and trace.stderr == ""
     assert [one["used_percent"] for one in trace.args("kv_cache")] == [1.0, 1.0, 1.0]
@@ -47,8 +47,8 @@ def output_of_0_9(output):
 
 
 def older(output, cached):
-    facts = {name: value for name, value in vars(output).items() if name not in ("scheduled_cached_reqs", "preempted_req_ids")}
-    return SimpleNamespace(**facts, scheduled_cached_reqs=cached)
+    members = {name: value for name, value in vars(output).items() if name not in ("scheduled_cached_reqs", "preempted_req_ids")}
+    return SimpleNamespace(**members, scheduled_cached_reqs=cached)
 
 
 def put_off(version):
@@ -64,7 +64,7 @@ def put_off(version):
 
 
 @pytest.mark.parametrize("version", ["now", "0.11", "0.9"])
-def test_who_is_put_off_and_resumed_is_found(record, version):
+def test_preempted_and_resumed_requests_are_found(record, version):
     trace = record(put_off, version)
     assert trace.stderr == ""
     assert trace.one("request.preempted") == dict(request_id="a-1", output_tokens=1)
@@ -83,7 +83,7 @@ def without_sampling():
     print(fake.loaded().execute_model(fake.scheduled("c-3")))
 
 
-def test_a_step_that_samples_with_its_model_is_no_lack(record):
+def test_a_step_without_a_separate_sampling_call_is_not_reported(record):
     trace = record(without_sampling)
     assert trace.stdout == "model output\n" and trace.stderr == ""
     assert len(trace.named("model_runner.execute_model")) == 1
@@ -101,7 +101,7 @@ async def of_older_clients(server):
         server.processor.process_outputs([output])
 
 
-def test_several_answers_have_the_id_of_the_one_that_was_asked_and_cached_tokens_are_those_of_each_output(record):
+def test_several_answers_have_the_clients_id_and_cached_tokens_come_from_each_output(record):
     trace = record(of_older_clients)
     found = trace.args("OutputProcessor.add_request")
     assert {one["request_id"]: one["external_id"] for one in found} == {"0_cmpl-1": "cmpl-1", "1_cmpl-1": "cmpl-1"}
@@ -116,7 +116,7 @@ def unprepared():
     fake.turn(core)
 
 
-def test_an_engine_that_prepares_requests_itself_is_no_lack(record):
+def test_an_engine_that_prepares_requests_itself_is_not_reported(record):
     trace = record(unprepared, **WITHOUT_PREPROCESSING)
     assert trace.stderr == "" and trace.one("request.finished")["prompt_tokens"] == 3
 
@@ -135,7 +135,7 @@ def queued(most_waiting):
     fake.turn(core)
 
 
-def test_the_wait_of_a_request_that_nobody_prepares_is_a_span_and_one_beyond_the_bound_is_said_by_what_ends_it(record):
+def test_the_wait_of_an_unprepared_request_is_a_span_and_one_beyond_the_limit_is_marked(record):
     trace = record(queued, 2, **WITHOUT_PREPROCESSING)
     waits, added = trace.named("EngineCore.input_queue"), trace.named("EngineCore.add_request")
     assert trace.stderr == "" and [one["args"] for one in waits] == [dict(request_id="r-0"), dict(request_id="r-1")]
@@ -201,5 +201,5 @@ def compiled_model():
 
 
 @pytest.mark.parametrize("start", [None, "paused"])
-def test_the_model_stays_itself(record, start):
+def test_the_model_stays_unchanged(record, start):
     assert record(compiled_model, SA_PROFILE_START=start).stdout == "{} True model output\n"

@@ -19,7 +19,7 @@ COMMANDS = Path(sys.executable).parent
 
 @pytest.mark.skipif(not DOCS.exists(), reason="SKIPPED the statements of docs/slow-server.md and docs/vllm.md: the pages are not beside the package")
 @pytest.mark.parametrize("page, run", [("slow-server.md", "in_sa_profile_sql"), ("vllm.md", "in_perfetto"), ("vllm.md", "in_sa_profile_sql")])
-def test_the_statements_of_the_page_have_answers(record, page, run):
+def test_the_statements_of_the_page_return_rows(record, page, run):
     folder = record(fake.run, "a-1", "b-2").folder
     subprocess.run([COMMANDS / "trace-merge", "-q", folder], check=True, timeout=60)
     statements = re.findall(r"```sql\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)

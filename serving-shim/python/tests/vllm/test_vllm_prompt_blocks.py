@@ -28,11 +28,11 @@ def alike():
 
 def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
     trace = record(alike, **VERBOSE)
-    told = {one["request_id"]: one for one in trace.args("request.prompt_blocks")}
-    assert list(told) == ["a-1", "b-2", "c-3"]
-    facts = {name: (one["prompt_tokens"], one["block_tokens"], one["blocks"]) for name, one in told.items()}
-    assert facts == {"a-1": (14, 4, 3), "b-2": (12, 4, 3), "c-3": (4, 4, 1)}
-    a, b, c = (one["hashes"] for one in told.values())
+    recorded = {one["request_id"]: one for one in trace.args("request.prompt_blocks")}
+    assert list(recorded) == ["a-1", "b-2", "c-3"]
+    sizes = {name: (one["prompt_tokens"], one["block_tokens"], one["blocks"]) for name, one in recorded.items()}
+    assert sizes == {"a-1": (14, 4, 3), "b-2": (12, 4, 3), "c-3": (4, 4, 1)}
+    a, b, c = (one["hashes"] for one in recorded.values())
     assert (len(a), len(b), len(c)) == (48, 48, 16)
     assert a[:32] == b[:32] and a[32:] != b[32:] and c not in a + b
     # They have the time of the queued event.
@@ -68,10 +68,10 @@ def test_no_hash_is_the_engines_own(record):
     assert record(hashed_twice, **VERBOSE).args("request.prompt_blocks")[0]["hashes"] != a
 
 
-def test_of_a_long_prompt_the_first_512_blocks_are_recorded(record):
-    told = record(hand_in, {"long": list(range(4 * 5000))}, **VERBOSE).one("request.prompt_blocks")
-    assert (told["blocks"], len(told["hashes"]), told["prompt_tokens"]) == (5000, 512 * 16, 20000)
-    assert len(json.dumps(told)) < 8500
+def test_the_first_512_blocks_of_a_long_prompt_are_recorded(record):
+    recorded = record(hand_in, {"long": list(range(4 * 5000))}, **VERBOSE).one("request.prompt_blocks")
+    assert (recorded["blocks"], len(recorded["hashes"]), recorded["prompt_tokens"]) == (5000, 512 * 16, 20000)
+    assert len(json.dumps(recorded)) < 8500
 
 
 def odd():
@@ -91,7 +91,7 @@ def odd():
     hand_in(prompt, scheduler=older)
 
 
-def test_nothing_is_recorded_where_it_is_not_known(record):
+def test_unexpected_hashes_are_not_recorded(record):
     trace = record(odd, **VERBOSE)
     found = trace.one("request.prompt_blocks")
     assert (found["request_id"], found["blocks"]) == ("of an older scheduler", 2)

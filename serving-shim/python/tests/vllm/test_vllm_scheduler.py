@@ -36,7 +36,7 @@ def extended_managers():
         answer(scheduler, "a-1", preempt=["a-1"])
 
 
-def test_a_request_that_several_methods_free_is_put_off_once(record):
+def test_a_request_that_several_methods_free_is_preempted_once(record):
     trace = record(extended_managers)
     assert [one["preempted_ids"] for one in trace.args("scheduler.schedule") if "preempted_ids" in one] == [["a-1"]] * 3
     assert [one["preemptions"] for one in trace.args("request.finished")] == [1] * 3
@@ -54,7 +54,7 @@ def filtered():
         answer(scheduler, "a-1")
 
 
-def test_an_update_that_hands_on_a_copy_of_the_output_is_one(record):
+def test_an_update_that_passes_on_a_copy_of_the_output_counts_once(record):
     trace = record(filtered)
     assert [one.get("batch") for one in trace.args("scheduler.update_from_output")] == [1, 2, 3] * 2
     assert [one["output_tokens"] for one in trace.args("request.finished")] == [3, 3]
@@ -73,7 +73,7 @@ def unread():
     fake.run("a-1", drafts=1)
 
 
-def test_an_update_that_cannot_be_read_costs_its_own_span(record):
+def test_an_unreadable_update_only_costs_its_own_span(record):
     trace = record(unread)
     assert [one["batch"] for one in trace.args("scheduler.update_from_output")] == [1, 3]
     assert trace.stderr.count("its events are missing") == 1
@@ -94,6 +94,6 @@ def two_engines():
     workers[1].execute_model(cores[1].scheduler.schedule())
 
 
-def test_workers_of_one_process_know_nothing_of_each_others_requests(record):
+def test_workers_in_one_process_do_not_share_requests(record):
     steps = record(two_engines).args("WorkerWrapperBase.execute_model")
     assert [one["decode_requests"] for one in steps] == [0, 1, 1, 0]

@@ -77,7 +77,7 @@ def build_server_without_config():
 
 
 @pytest.mark.parametrize("variables", [{}, {"SA_PROFILE_START": "paused"}])
-def test_an_engine_records_its_settings_also_while_it_is_paused(record, variables):
+def test_an_engine_records_its_settings_even_while_it_is_paused(record, variables):
     trace = record(build_engine, **variables)
     assert trace.stdout == "namespace(num_blocks=900)\n" and trace.stderr == ""
     assert trace.one("engine_settings") == SETTINGS
@@ -85,7 +85,7 @@ def test_an_engine_records_its_settings_also_while_it_is_paused(record, variable
     assert trace.one("engine_settings") == SETTINGS
 
 
-def test_what_an_older_version_lacks_is_left_out(record):
+def test_settings_that_an_older_version_lacks_are_left_out(record):
     lacking = ("graph_mode", "capture_sizes", "kv_role")
     assert record(build_older_engine).one("engine_settings") == {name: value for name, value in SETTINGS.items() if name not in lacking}
 

@@ -20,7 +20,7 @@ def steps():
     print(process.sent)
 
 
-def test_steps_carry_their_facts_once_and_are_linked(record):
+def test_steps_have_their_args_once_and_are_linked(record):
     trace = record(steps)
     assert trace.stdout == "model output tokens\n['tokens']\n" and trace.stderr == ""
     step, empty = trace.args("WorkerWrapperBase.execute_model")
@@ -65,7 +65,7 @@ def killed_while_it_samples():
     made.sample_tokens(None)
 
 
-def test_a_worker_that_is_killed_while_it_samples_names_its_step(record):
+def test_a_worker_killed_while_it_samples_has_its_step_in_its_trace(record):
     trace = record(killed_while_it_samples, code=-9)
     trace.merge()
     step = trace.one("WorkerWrapperBase.execute_model")
@@ -112,7 +112,7 @@ def failing_scopes():
     print(scope.name)
 
 
-def test_scopes_tell_what_ended_them_and_the_users_own_profiler_still_gets_them(record):
+def test_scopes_record_their_error_and_the_users_profiler_still_gets_them(record):
     trace = record(failing_scopes)
     assert [span["args"] for span in trace.named("fails")] == [{"error": "KeyError"}] * 2
     assert trace.stdout == "[]\n['+fails', '-fails']\nfails\n"
@@ -138,7 +138,7 @@ def titled():
     named(None, rank=7, tensor_parallel_size=4, pipeline_parallel_size=2)
 
 
-def test_names_are_vllms_titles_and_have_the_engine_of_a_worker(record):
+def test_names_are_vllms_titles_with_the_engine_of_a_worker(record):
     """Workers of a dense model do not know of other engines."""
     workers, engines, servers = zip(*(line.split() for line in record(titled).stdout.splitlines()), strict=True)
     titles = ["Worker_TP3", "EngineCore_DP0", "None"]
@@ -152,6 +152,6 @@ def named_while_paused():
     fake.wrapper()
 
 
-def test_a_worker_that_waits_paused_has_its_name(record):
+def test_a_paused_worker_has_its_name(record):
     trace = record(named_while_paused, SA_PROFILE_START="paused")
     assert "Worker" in command("status", trace.folder)
