@@ -3,9 +3,9 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     for argument in [
-        // Raised when a program built against an older header would break.
+        // Raise the number when a program built with an older header would break.
         "-Wl,-soname,libsa_profile.so.0",
-        // dlclose must not take the code away from the recorder's helper thread.
+        // dlclose must not unmap the code of the recorder's helper thread.
         "-Wl,-z,nodelete",
     ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");

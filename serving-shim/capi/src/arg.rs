@@ -1,11 +1,11 @@
-//! Args: arrays of tagged values → the recorder's args.
+//! Converts arrays of tagged values to the recorder's args.
 
 use std::borrow::Cow;
 use std::ffi::c_char;
 
 use sa_recorder::{Args, Value};
 
-use crate::known;
+use crate::cache;
 use crate::text;
 
 /// The kind of an arg's value. A value of an unknown kind becomes `null`.
@@ -17,7 +17,7 @@ pub const SA_PROFILE_ARG_INT: ArgKind = 1;
 pub const SA_PROFILE_ARG_UINT: ArgKind = 2;
 /// `value.number`; NaN and infinities become `null`.
 pub const SA_PROFILE_ARG_DOUBLE: ArgKind = 3;
-/// `value.unsigned_integer`: 0 is false, all else true.
+/// `value.unsigned_integer`: 0 is false, everything else is true.
 pub const SA_PROFILE_ARG_BOOL: ArgKind = 4;
 /// `value.string`, which ends with a NUL byte.
 pub const SA_PROFILE_ARG_STRING: ArgKind = 5;
@@ -27,40 +27,40 @@ pub const SA_PROFILE_ARG_STRING_N: ArgKind = 6;
 pub const SA_PROFILE_ARG_INTS: ArgKind = 7;
 /// `value.numbers`: a list of `length` numbers.
 pub const SA_PROFILE_ARG_DOUBLES: ArgKind = 8;
-/// `value.strings`: a list of `length` strings, each of which ends with a NUL byte.
+/// `value.strings`: a list of `length` strings, each ending with a NUL byte.
 pub const SA_PROFILE_ARG_STRINGS: ArgKind = 9;
 
 /// The value of an arg.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union ArgValue {
-    /// Of `SA_PROFILE_ARG_INT`.
+    /// For `SA_PROFILE_ARG_INT`.
     pub integer: i64,
-    /// Of `SA_PROFILE_ARG_UINT` and `SA_PROFILE_ARG_BOOL`.
+    /// For `SA_PROFILE_ARG_UINT` and `SA_PROFILE_ARG_BOOL`.
     pub unsigned_integer: u64,
-    /// Of `SA_PROFILE_ARG_DOUBLE`.
+    /// For `SA_PROFILE_ARG_DOUBLE`.
     pub number: f64,
-    /// Of `SA_PROFILE_ARG_STRING` and `SA_PROFILE_ARG_STRING_N`.
+    /// For `SA_PROFILE_ARG_STRING` and `SA_PROFILE_ARG_STRING_N`.
     pub string: *const c_char,
-    /// Of `SA_PROFILE_ARG_INTS`.
+    /// For `SA_PROFILE_ARG_INTS`.
     pub integers: *const i64,
-    /// Of `SA_PROFILE_ARG_DOUBLES`.
+    /// For `SA_PROFILE_ARG_DOUBLES`.
     pub numbers: *const f64,
-    /// Of `SA_PROFILE_ARG_STRINGS`.
+    /// For `SA_PROFILE_ARG_STRINGS`.
     pub strings: *const *const c_char,
 }
 
-/// One argument of an event. Made by `sa_profile_arg_int` and its like, or by `SA_PROFILE_ARG`.
+/// One argument of an event. Created by `sa_profile_arg_int` and similar functions, or by `SA_PROFILE_ARG`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Arg {
-    /// Its name.
+    /// The arg's name.
     pub key: *const c_char,
-    /// Its value.
+    /// The arg's value.
     pub value: ArgValue,
-    /// Bytes of a string, elements of a list.
+    /// Number of bytes of a string or of elements of a list.
     pub length: usize,
-    /// Which member of `value` holds.
+    /// The member of `value` that is set.
     pub kind: ArgKind,
 }
 
@@ -72,92 +72,92 @@ impl std::fmt::Debug for Arg {
     }
 }
 
-/// The args in an array; none if it is null.
+/// Converts an array of args. A null array has no args.
 ///
 /// # Safety
 ///
-/// As [`each`].
+/// The same as for [`each`].
 pub(crate) unsafe fn args(first: *const Arg, count: usize) -> Args {
     let mut args = Args::new();
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     for arg in unsafe { text::array(first, count) }.unwrap_or_default() {
-        // SAFETY: the caller's.
-        let known = unsafe { known::key(arg.key) };
-        let mut take = |value: &dyn Value| match known {
+        // SAFETY: guaranteed by the caller.
+        let key = unsafe { cache::key_json(arg.key) };
+        let mut add = |value: &dyn Value| match key {
             Some(key) => args.push_known(key, value),
-            // SAFETY: the caller's.
-            None => args.push(&unsafe { known::name_of_key(arg.key) }, value),
+            // SAFETY: guaranteed by the caller.
+            None => args.push(&unsafe { cache::insert_key(arg.key) }, value),
         };
-        // SAFETY: the caller's.
-        unsafe { hand_on(arg, &mut take) };
+        // SAFETY: guaranteed by the caller.
+        unsafe { with_value(arg, &mut add) };
     }
     args
 }
 
-/// Hands on the key and value of each arg in an array; of none if it is null.
+/// Calls `add` with the key and value of each arg in an array. A null array has no args.
 ///
 /// # Safety
 ///
-/// `first` is null, or `count` args are readable there, whose pointers are null or readable as their kinds say.
-pub(crate) unsafe fn each(first: *const Arg, count: usize, mut take: impl FnMut(&str, &dyn Value)) {
-    // SAFETY: the caller's.
-    let all = unsafe { text::array(first, count) }.unwrap_or_default();
-    for arg in all {
-        // SAFETY: the caller's.
+/// `first` is null, or `count` args are readable there. Each of their pointers is null or readable as the arg's kind requires.
+pub(crate) unsafe fn each(first: *const Arg, count: usize, mut add: impl FnMut(&str, &dyn Value)) {
+    // SAFETY: guaranteed by the caller.
+    let args = unsafe { text::array(first, count) }.unwrap_or_default();
+    for arg in args {
+        // SAFETY: guaranteed by the caller.
         let key = unsafe { text::name(arg.key) };
-        let mut take = |value: &dyn Value| take(&key, value);
-        // SAFETY: the caller's.
-        unsafe { hand_on(arg, &mut take) };
+        let mut add_value = |value: &dyn Value| add(&key, value);
+        // SAFETY: guaranteed by the caller.
+        unsafe { with_value(arg, &mut add_value) };
     }
 }
 
-/// Hands on the value of an arg.
+/// Calls `add` with the value of an arg.
 ///
 /// # Safety
 ///
-/// As [`each`].
-unsafe fn hand_on(arg: &Arg, take: &mut dyn FnMut(&dyn Value)) {
+/// The same as for [`each`].
+unsafe fn with_value(arg: &Arg, add: &mut dyn FnMut(&dyn Value)) {
     let value = arg.value;
-    // SAFETY: each member is a word of which every bit pattern is a value; whether it may be followed is the caller's.
-    let word = unsafe { value.unsigned_integer };
+    // SAFETY: every member has 64 bits, and every bit pattern is valid for it. The pointers are only read below, if the kind says so.
+    let bits = unsafe { value.unsigned_integer };
     // SAFETY: as above.
     let string = unsafe { value.string };
     match arg.kind {
-        SA_PROFILE_ARG_INT => take(&word.cast_signed()),
-        SA_PROFILE_ARG_UINT => take(&word),
-        SA_PROFILE_ARG_DOUBLE => take(&f64::from_bits(word)),
-        SA_PROFILE_ARG_BOOL => take(&(word != 0)),
-        // SAFETY: the caller's.
-        SA_PROFILE_ARG_STRING => take(&unsafe { text::optional(string) }.as_deref()),
-        // SAFETY: the caller's.
-        SA_PROFILE_ARG_STRING_N => take(&unsafe { text::counted(string, arg.length) }.as_deref()),
-        // SAFETY: the caller's.
-        _ => unsafe { hand_on_list(arg, string, take) },
+        SA_PROFILE_ARG_INT => add(&bits.cast_signed()),
+        SA_PROFILE_ARG_UINT => add(&bits),
+        SA_PROFILE_ARG_DOUBLE => add(&f64::from_bits(bits)),
+        SA_PROFILE_ARG_BOOL => add(&(bits != 0)),
+        // SAFETY: guaranteed by the caller.
+        SA_PROFILE_ARG_STRING => add(&unsafe { text::optional(string) }.as_deref()),
+        // SAFETY: guaranteed by the caller.
+        SA_PROFILE_ARG_STRING_N => add(&unsafe { text::counted(string, arg.length) }.as_deref()),
+        // SAFETY: guaranteed by the caller.
+        _ => unsafe { with_list(arg, string, add) },
     }
 }
 
-/// Hands on the list at `first`; `null` if it is null, or of no known kind.
+/// Calls `add` with the list at `first`, or with `null` if the pointer is null or the kind is unknown.
 ///
 /// # Safety
 ///
-/// As [`each`].
-unsafe fn hand_on_list(arg: &Arg, first: *const c_char, take: &mut dyn FnMut(&dyn Value)) {
+/// The same as for [`each`].
+unsafe fn with_list(arg: &Arg, first: *const c_char, add: &mut dyn FnMut(&dyn Value)) {
     match arg.kind {
-        // SAFETY: the caller's.
-        SA_PROFILE_ARG_INTS => take(&unsafe { text::array(first.cast::<i64>(), arg.length) }),
-        // SAFETY: the caller's.
-        SA_PROFILE_ARG_DOUBLES => take(&unsafe { text::array(first.cast::<f64>(), arg.length) }),
+        // SAFETY: guaranteed by the caller.
+        SA_PROFILE_ARG_INTS => add(&unsafe { text::array(first.cast::<i64>(), arg.length) }),
+        // SAFETY: guaranteed by the caller.
+        SA_PROFILE_ARG_DOUBLES => add(&unsafe { text::array(first.cast::<f64>(), arg.length) }),
         SA_PROFILE_ARG_STRINGS => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let list = unsafe { text::array(first.cast::<*const c_char>(), arg.length) };
             let texts = list.map(|list| {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 let texts = list.iter().map(|text| unsafe { text::optional(*text) });
                 texts.collect::<Vec<Option<Cow<'_, str>>>>()
             });
             let texts = texts.as_ref();
-            take(&texts.map(|all| all.iter().map(Option::as_deref).collect::<Vec<_>>()));
+            add(&texts.map(|all| all.iter().map(Option::as_deref).collect::<Vec<_>>()));
         }
-        _ => take(&None::<u64>),
+        _ => add(&None::<u64>),
     }
 }

@@ -1,4 +1,4 @@
-//! Spans that live across threads and awaits, by handle.
+//! Async spans, which may end on another thread, by handle.
 
 use std::ffi::c_char;
 
@@ -10,11 +10,11 @@ use crate::handle;
 use crate::level::{self, Level};
 use crate::text;
 
-/// A span that may move: begun on one thread, ended on any other of the process. Only a number: to end it twice, or in the child of a fork, does nothing.
+/// A span that may begin on one thread and end on any other of the process. Only a number: ending it twice, or in the child of a fork, does nothing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncSpan {
-    /// 0 if it is not recorded; else of use to this library only.
+    /// 0 if the span is not recorded. Other values have a meaning only to this library.
     pub id: u64,
 }
 
@@ -24,18 +24,19 @@ impl AsyncSpan {
     }
 }
 
-/// Begins a span that may end on another thread, on the lowest free lane of the process. One that is never ended shows as unfinished; 65536 may be open at a time.
+/// Begins a span that may end on another thread, on the lowest free lane of the process. A span that is never ended is shown as unfinished. At most 65536 of them
+/// may be open in a process; more are dropped and counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_async_span_begin(
     level: Level,
     category: *const c_char,
     name: *const c_char,
 ) -> AsyncSpan {
-    // SAFETY: the caller's; there are no args.
+    // SAFETY: guaranteed by the caller; there are no args.
     unsafe { sa_profile_async_span_begin_args(level, category, name, std::ptr::null(), 0) }
 }
 
-/// Begins a span as `sa_profile_async_span_begin` does, with `count` args.
+/// Begins a span like `sa_profile_async_span_begin`, with `count` args.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_async_span_begin_args(
     level: Level,
@@ -44,17 +45,17 @@ pub unsafe extern "C" fn sa_profile_async_span_begin_args(
     args: *const Arg,
     count: usize,
 ) -> AsyncSpan {
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return AsyncSpan { id: 0 };
     };
     let begun = guarded(AsyncSpanId::NONE, || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let category = unsafe { text::name(category) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let args = (count > 0).then(|| unsafe { arg::args(args, count) });
-        let begun = AsyncSpanId::begin(level, &category, &name); // with the clock, which the args shall not cost time
+        let begun = AsyncSpanId::begin(level, &category, &name); // reads the clock: the span should not begin later because of its args
         if let Some(args) = args {
             begun.args(&args);
         }
@@ -63,14 +64,14 @@ pub unsafe extern "C" fn sa_profile_async_span_begin_args(
     AsyncSpan { id: begun.number() }
 }
 
-/// Adds `count` args; they may be added until the span ends.
+/// Adds `count` args. Args may be added until the span ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_async_span_args(
     span: AsyncSpan,
     args: *const Arg,
     count: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add_all(span.recorded(), args, count) };
 }
 
@@ -81,18 +82,18 @@ pub unsafe extern "C" fn sa_profile_async_span_arg_int(
     key: *const c_char,
     value: i64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
-/// Adds an integer that is not negative.
+/// Adds an unsigned integer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_async_span_arg_uint(
     span: AsyncSpan,
     key: *const c_char,
     value: u64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn sa_profile_async_span_arg_double(
     key: *const c_char,
     value: f64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn sa_profile_async_span_arg_bool(
     key: *const c_char,
     value: bool,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn sa_profile_async_span_arg_string(
     key: *const c_char,
     value: *const c_char,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add_string(span.recorded(), key, value) };
 }
 
@@ -137,11 +138,11 @@ pub unsafe extern "C" fn sa_profile_async_span_arg_string_n(
     value: *const c_char,
     length: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add_string_n(span.recorded(), key, value, length) };
 }
 
-/// Ends the span. Does nothing if it has ended already, or never began.
+/// Ends the span. Does nothing if the span has already ended or never began.
 #[unsafe(no_mangle)]
 pub extern "C" fn sa_profile_async_span_end(span: AsyncSpan) {
     handle::end(span.recorded());

@@ -1,47 +1,47 @@
-//! What surrounds every call: no panic and no changed `errno` reaches the host, and its thread is not cancelled in it.
+//! Guards around every call: no panic and no changed `errno` reaches the host, and the host's thread is not cancelled inside the call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sa_recorder::host::Uncancelled;
 
-/// The caller's `errno`, given back at the end, and where it lies.
+/// Address and value of the caller's `errno`, which is restored on drop.
 struct Errno(*mut libc::c_int, libc::c_int);
 
 impl Errno {
     #[inline(always)]
-    fn keep() -> Errno {
-        let place = place();
-        // SAFETY: the address is that of the calling thread's errno, valid as long as the thread lives.
-        Errno(place, unsafe { *place })
+    fn save() -> Errno {
+        let address = errno_address();
+        // SAFETY: the calling thread's errno is at this address for as long as the thread lives.
+        Errno(address, unsafe { *address })
     }
 }
 
 impl Drop for Errno {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: as above; a guard stays on its thread.
+        // SAFETY: as above; the guard stays on its thread.
         unsafe { *self.0 = self.1 };
     }
 }
 
-fn place() -> *mut libc::c_int {
-    // SAFETY: has no conditions.
+fn errno_address() -> *mut libc::c_int {
+    // SAFETY: the call has no preconditions.
     unsafe { libc::__errno_location() }
 }
 
-/// Runs `record`; a panic of it gives `fallback`.
+/// Runs `record` and returns its result, or `fallback` if it panics.
 #[inline(always)]
 pub(crate) fn guarded<R>(fallback: R, record: impl FnOnce() -> R) -> R {
     let _uncancelled = Uncancelled::keep();
     guarded_memory(fallback, record)
 }
 
-/// Runs `record` as [`guarded`] does, where the recorder itself keeps the thread from being cancelled, if need be: to forbid that and to permit it again takes two
-/// locked instructions.
+/// Runs `record` like [`guarded`], but does not disable cancellation, which the recorder does itself where it must. Disabling and enabling it costs two locked
+/// instructions.
 #[inline(always)]
 pub(crate) fn guarded_memory<R>(fallback: R, record: impl FnOnce() -> R) -> R {
-    let _errno = Errno::keep();
-    // Nothing of ours is half-changed by a panic: what a call changes lies in the recorder, which ends its events by guards.
+    let _errno = Errno::save();
+    // A panic leaves nothing half-changed: a call only changes state in the recorder, which completes its events with guards.
     catch_unwind(AssertUnwindSafe(record)).unwrap_or(fallback)
 }
 
@@ -50,13 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_gives_the_fallback_and_errno_is_the_callers() {
-        drop(Errno(place(), 7));
+    fn a_panic_returns_the_fallback_and_keeps_the_callers_errno() {
+        drop(Errno(errno_address(), 7));
         let outcome = guarded(5, || {
-            drop(Errno(place(), 8));
-            panic!("as this test wants")
+            drop(Errno(errno_address(), 8));
+            panic!("expected by this test")
         });
-        assert_eq!((outcome, Errno::keep().1), (5, 7));
+        assert_eq!((outcome, Errno::save().1), (5, 7));
         assert_eq!(guarded(5, || 6), 6);
     }
 }

@@ -1,26 +1,26 @@
-//! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
+//! Events without a handle: instants, counters, flows, and spans that are recorded after they have ended.
 
 use std::ffi::c_char;
 
 use sa_recorder::{Args, FLOW_CATEGORY, FlowId, FlowPhase, Recorder, flow_now, ready_instant};
 
 use crate::arg::{self, Arg};
+use crate::cache;
 use crate::call::{guarded, guarded_memory};
-use crate::known;
 use crate::level::{self, Level};
 use crate::text;
 
-/// Where in a flow an event stands. Events of an unknown phase are not recorded.
+/// The position of an event in its flow. Events with an unknown phase are not recorded.
 pub type Phase = u32;
 
 /// The first event of a flow.
 pub const SA_PROFILE_FLOW_START: Phase = 0;
-/// An event on the way.
+/// An event between the first and the last.
 pub const SA_PROFILE_FLOW_STEP: Phase = 1;
 /// The last event of a flow.
 pub const SA_PROFILE_FLOW_END: Phase = 2;
 
-/// As `start_ns` of `sa_profile_duration`: so that it ends now.
+/// Value of `start_ns` of `sa_profile_duration` for a span that ends now.
 pub const SA_PROFILE_ENDS_NOW: u64 = u64::MAX;
 
 /// Records an instant on the calling thread.
@@ -32,26 +32,26 @@ pub unsafe extern "C" fn sa_profile_instant(
     args: *const Arg,
     count: usize,
 ) {
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return;
     };
     guarded_memory((), || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let args = unsafe { arg::args(args, count) };
-        // SAFETY: the caller's.
-        let site = unsafe { known::site(level, category, name) };
+        // SAFETY: guaranteed by the caller.
+        let site = unsafe { cache::site(level, category, name) };
         if site.and_then(|site| ready_instant(site, &args)).is_none() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { instant_by_name(level, category, name, &args) };
         }
     });
 }
 
-/// Records the first instant of a thread or of a name, or one whose name cannot be kept.
+/// Records the first instant of a thread or with a name, or one whose name cannot be cached.
 ///
 /// # Safety
 ///
-/// Both are null or C strings.
+/// Both pointers are null or C strings.
 #[cold]
 unsafe fn instant_by_name(
     level: sa_recorder::Level,
@@ -61,18 +61,18 @@ unsafe fn instant_by_name(
 ) {
     guarded((), || {
         let pointers = (category, name);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let category = unsafe { text::name(category) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
-        known::keep_site(level, pointers, [&category, &name]);
+        cache::insert_site(level, pointers, [&category, &name]);
         Recorder::get().instant(level, &category, &name, args);
     });
 }
 
-/// Records the values of a counter at this moment: one series for each of the args.
+/// Records the current values of a counter, with one series for each arg.
 ///
-/// A boolean counts as 0 or 1. A value that is not a finite number is left out and counted.
+/// A boolean counts as 0 or 1. A value that is not a finite number is dropped and counted as a loss.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_counter(
     level: Level,
@@ -80,22 +80,22 @@ pub unsafe extern "C" fn sa_profile_counter(
     series: *const Arg,
     count: usize,
 ) {
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return;
     };
     guarded((), || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let series = unsafe { arg::args(series, count) };
         Recorder::get().counter(level, &name, &series);
     });
 }
 
-/// Records one event of a flow whose id is unique within this process. It binds to the span that encloses it on the calling thread.
+/// Records one event of a flow whose id is unique within this process. The event belongs to the span that encloses it on the calling thread.
 ///
-/// The events of a flow have the same category, name and id. A null `category` is `"flow"`, the default in every language, so that events of different
-/// programs meet.
+/// All events of a flow have the same category, name and id. A null `category` means `"flow"`, the default in every language, so that the events of
+/// different programs form one flow.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_flow(
     level: Level,
@@ -104,11 +104,11 @@ pub unsafe extern "C" fn sa_profile_flow(
     name: *const c_char,
     id: u64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { flow(level, phase, category, name, FlowId::Process(id)) };
 }
 
-/// Records one event of a flow as `sa_profile_flow` does; the same id is the same flow in every process of the run.
+/// Records one event of a flow like `sa_profile_flow`, but the same id means the same flow in every process of the run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_flow_global(
     level: Level,
@@ -117,14 +117,14 @@ pub unsafe extern "C" fn sa_profile_flow_global(
     name: *const c_char,
     id: u64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { flow(level, phase, category, name, FlowId::Global(id)) };
 }
 
-/// Records one event of the flow of the text `id`, such as the id of a request. It is the same flow in every process of the run, and the flow
-/// of the same text in Rust and Python.
+/// Records one event of a flow whose id is a text, such as the id of a request. The same text means the same flow in every process of the run, in Rust and
+/// Python too.
 ///
-/// An event without an id (null) is not recorded.
+/// Nothing is recorded if `id` is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_flow_text(
     level: Level,
@@ -133,16 +133,16 @@ pub unsafe extern "C" fn sa_profile_flow_text(
     name: *const c_char,
     id: *const c_char,
 ) {
-    if level::wanted(level).is_none() {
+    if level::enabled(level).is_none() {
         return;
     }
     let flow_id = || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let id = unsafe { text::optional(id) };
         id.map(|id| FlowId::of(&id))
     };
     if let Some(id) = guarded(None, flow_id) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { flow(level, phase, category, name, id) };
     }
 }
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn sa_profile_flow_text(
 ///
 /// # Safety
 ///
-/// The strings are null or C strings.
+/// Each string is null or a C string.
 unsafe fn flow(
     level: Level,
     phase: Phase,
@@ -165,21 +165,21 @@ unsafe fn flow(
         SA_PROFILE_FLOW_END => FlowPhase::End,
         _ => return,
     };
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return;
     };
     guarded((), || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let category = unsafe { text::optional(category) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
         let category = category.as_deref().unwrap_or(FLOW_CATEGORY);
         flow_now(level, phase, category, &name, id);
     });
 }
 
-/// Records a span that has ended already, on the calling thread: `duration_ns` long, begun at `start_ns` (as `sa_profile_now_ns` counts) or, with
-/// `SA_PROFILE_ENDS_NOW`, so that it ends now. A negative duration counts as 0.
+/// Records a span of the calling thread that has already ended. It lasted `duration_ns` and began at `start_ns`, on the clock of `sa_profile_now_ns`. With
+/// `SA_PROFILE_ENDS_NOW` as `start_ns` it ends now. A negative duration counts as 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_duration(
     level: Level,
@@ -190,15 +190,15 @@ pub unsafe extern "C" fn sa_profile_duration(
     args: *const Arg,
     count: usize,
 ) {
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return;
     };
     guarded((), || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let category = unsafe { text::name(category) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let args = unsafe { arg::args(args, count) };
         let start_ns = (start_ns != SA_PROFILE_ENDS_NOW).then_some(start_ns);
         sa_recorder::duration(level, &category, &name, duration_ns, start_ns, &args);

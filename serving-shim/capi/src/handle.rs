@@ -1,19 +1,19 @@
-//! What is done with the handle of a span, of either kind.
+//! Operations on the handles of spans and async spans.
 
 use std::ffi::c_char;
 
 use sa_recorder::{Args, AsyncSpanId, SpanId, Value};
 
 use crate::arg::{self, Arg};
+use crate::cache;
 use crate::call::{guarded, guarded_memory};
-use crate::known;
 use crate::text;
 
-/// A span by its id.
+/// The id of a span or async span.
 pub(crate) trait Handle: Copy {
-    /// Does something with the span; a panic of that does nothing.
+    /// Calls `act` with the span and stops panics.
     fn guarded(self, act: impl FnOnce(Self));
-    /// Whether it was recorded when it began.
+    /// Returns true if the span was recorded when it began.
     fn is_recorded(self) -> bool;
     /// Adds an argument.
     fn arg(self, key: &str, value: impl Value);
@@ -21,7 +21,7 @@ pub(crate) trait Handle: Copy {
     fn known_arg(self, key: &str, value: &impl Value);
     /// Adds arguments.
     fn args(self, args: &Args);
-    /// Ends it.
+    /// Ends the span.
     fn end(self);
 }
 
@@ -69,12 +69,12 @@ handles!(SpanId, guarded_memory; AsyncSpanId, guarded;);
 pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Value) {
     if span.is_recorded() {
         span.guarded(|span| {
-            // SAFETY: the caller's.
-            if let Some(key) = unsafe { known::key(key) } {
+            // SAFETY: guaranteed by the caller.
+            if let Some(key) = unsafe { cache::key_json(key) } {
                 return span.known_arg(key, &value);
             }
-            // SAFETY: the caller's.
-            span.arg(&unsafe { known::name_of_key(key) }, value);
+            // SAFETY: guaranteed by the caller.
+            span.arg(&unsafe { cache::insert_key(key) }, value);
         });
     }
 }
@@ -83,20 +83,20 @@ pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Valu
 ///
 /// # Safety
 ///
-/// Both are null or C strings.
+/// Both pointers are null or C strings.
 pub(crate) unsafe fn add_string(span: impl Handle, key: *const c_char, value: *const c_char) {
     if span.is_recorded() {
         span.guarded(|span| {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let key = unsafe { text::name(key) };
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let value = unsafe { text::optional(value) };
             span.arg(&key, value.as_deref());
         });
     }
 }
 
-/// Adds a string of so many bytes.
+/// Adds a string of `length` bytes.
 ///
 /// # Safety
 ///
@@ -109,9 +109,9 @@ pub(crate) unsafe fn add_string_n(
 ) {
     if span.is_recorded() {
         span.guarded(|span| {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let key = unsafe { text::name(key) };
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let value = unsafe { text::counted(value, length) };
             span.arg(&key, value.as_deref());
         });
@@ -122,11 +122,11 @@ pub(crate) unsafe fn add_string_n(
 ///
 /// # Safety
 ///
-/// As of [`arg::args`].
+/// The same as for [`arg::args`].
 pub(crate) unsafe fn add_all(span: impl Handle, args: *const Arg, count: usize) {
     if span.is_recorded() {
         span.guarded(|span| {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let args = unsafe { arg::args(args, count) };
             span.args(&args);
         });

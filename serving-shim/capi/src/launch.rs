@@ -1,4 +1,4 @@
-//! Launches of kernels, by handle: timed on the host and on the device.
+//! Kernel launches, by handle. They are timed on the host and on the device.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_void};
@@ -14,26 +14,26 @@ use crate::event::SA_PROFILE_ENDS_NOW;
 use crate::level::{self, SA_PROFILE_LEVEL_KERNEL};
 use crate::text;
 
-/// As `device` of `sa_profile_launch_walls`: no device is named, and there is no slice on one.
+/// Value of `device` of `sa_profile_launch_walls` for an unknown device. Then there is no slice on a device.
 pub const SA_PROFILE_NO_DEVICE: u32 = u32::MAX;
 
-/// Launches of one thread that may be under way at a time; more count as failed.
+/// Maximum number of open launches of a thread. More are counted as failed.
 const MAX_OPEN: usize = 256;
 
-/// A launch under way on the thread that began it. Only a number: to end it twice, on another thread, or in the child of a fork does nothing.
+/// A launch that has begun on the calling thread. Only a number: ending it twice, on another thread, or in the child of a fork does nothing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// 0 if it is not recorded; else of use to this library only.
+    /// 0 if the launch is not recorded. Other values have a meaning only to this library.
     pub id: u64,
 }
 
-/// A launch under way.
+/// A launch that has begun and not ended.
 struct Open {
     id: u64,
-    /// How many forks this process is away from the first one: what a fork copied is the parent's, and its events too.
+    /// Number of forks between the first process and this one. A launch that was copied by a fork belongs to the parent, and so do its events.
     forks: u32,
-    /// Left as it is when its thread ends without it: then nothing may be asked of the device's runtime any more.
+    /// Not dropped if its thread ends before the launch does: the device's runtime must not be called at that point.
     timed: ManuallyDrop<Timed>,
 }
 
@@ -48,20 +48,20 @@ extern "C" fn count_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Does something with this thread's launches; `None` when the thread has ended, or from what is being done with them.
+/// Calls `act` with this thread's launches. Returns `None` if the thread is ending, or if the call comes from within `act`.
 fn with_open<R>(act: impl FnOnce(&mut Vec<Open>) -> Option<R>) -> Option<R> {
     OPEN.try_with(|open| act(&mut *open.try_borrow_mut().ok()?))
         .ok()?
 }
 
-/// Keeps a launch under a new number. Where there is no room it is dropped, which counts it as failed.
-fn keep(timed: Timed) -> Option<u64> {
+/// Stores a launch and returns its new number. If there is no room, the launch is dropped and so counted as failed.
+fn store(timed: Timed) -> Option<u64> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if !HOOKED.swap(true, Ordering::Relaxed) {
         sa_recorder::host::run_after_fork(count_fork);
     }
     let has_room = with_open(|open| (open.len() < MAX_OPEN).then_some(()));
-    has_room?; // before the launch is moved: to drop it calls the device's runtime
+    has_room?; // before the launch is moved into `ManuallyDrop`: dropping it calls the device's runtime
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let forks = FORKS.load(Ordering::Relaxed);
     let timed = ManuallyDrop::new(timed);
@@ -71,15 +71,16 @@ fn keep(timed: Timed) -> Option<u64> {
     })
 }
 
-/// Where a launch of this thread and process is.
+/// Returns the index of a launch of this thread and process.
 fn position(open: &[Open], id: u64) -> Option<usize> {
     let forks = FORKS.load(Ordering::Relaxed);
     open.iter()
-        .rposition(|one| one.id == id && one.forks == forks)
+        .rposition(|launch| launch.id == id && launch.forks == forks)
 }
 
-/// Begins a launch of a kernel into a stream of the calling thread's context: call it directly before the call that launches, and `sa_profile_launch_end`
-/// directly after it. A null stream is the context's default one. `grid` is the number of blocks, 0 for unknown. Its level is `SA_PROFILE_LEVEL_KERNEL`.
+/// Begins the launch of a kernel into a stream of the calling thread's context. Call this directly before the call that launches the kernel, and
+/// `sa_profile_launch_end` directly after it. A null stream means the context's default stream. `grid` is the number of blocks, or 0 if it is unknown. The level is
+/// `SA_PROFILE_LEVEL_KERNEL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_launch_begin(
     stream: *mut c_void,
@@ -87,20 +88,20 @@ pub unsafe extern "C" fn sa_profile_launch_begin(
     grid: u32,
 ) -> Launch {
     let none = Launch { id: 0 };
-    if level::wanted(SA_PROFILE_LEVEL_KERNEL).is_none() {
+    if level::enabled(SA_PROFILE_LEVEL_KERNEL).is_none() {
         return none;
     }
     guarded(none, || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let timed = Timed::begin(stream, &unsafe { text::name(name) }, grid);
         if !timed.is_recording() {
             return none;
         }
-        keep(timed).map_or(none, |id| Launch { id })
+        store(timed).map_or(none, |id| Launch { id })
     })
 }
 
-/// Adds `count` args, to the span on the host and the slice on the device; until the launch ends.
+/// Adds `count` args to the span on the host and the slice on the device. Args may be added until the launch ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_launch_args(launch: Launch, args: *const Arg, count: usize) {
     if launch.id == 0 {
@@ -110,15 +111,15 @@ pub unsafe extern "C" fn sa_profile_launch_args(launch: Launch, args: *const Arg
         with_open(|open| {
             let at = position(open, launch.id)?;
             let timed = &mut open[at].timed;
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { arg::each(args, count, |key, value| timed.arg(key, value)) };
             Some(())
         });
     });
 }
 
-/// Ends a launch with what the launching call returned: 0 if the kernel is in the stream. Any other code is shown on the host's span, and there is no slice
-/// on the device. Does nothing if the launch has ended already, or never began.
+/// Ends a launch. `code` is the result of the call that launches the kernel: 0 if the kernel is in the stream. Any other code is shown on the host's span, and there
+/// is no slice on the device. Does nothing if the launch has already ended or never began.
 #[unsafe(no_mangle)]
 pub extern "C" fn sa_profile_launch_end(launch: Launch, code: i32) {
     if launch.id != 0 {
@@ -131,9 +132,9 @@ pub extern "C" fn sa_profile_launch_end(launch: Launch, code: i32) {
     }
 }
 
-/// Records a run whose runtime told both wall times when it had ended: a span on the host's thread, from `host_start_ns` (as `sa_profile_now_ns` counts) or,
-/// with `SA_PROFILE_ENDS_NOW`, so that it ends now; and a slice of `device_wall_ns` on the device of that number, in the middle of it, since where within it the device worked is not
-/// known. Without a device's number (`SA_PROFILE_NO_DEVICE`) the span alone.
+/// Records a finished run whose wall times on the host and the device are known from its runtime. The host's span is on the calling thread and begins at
+/// `host_start_ns`, on the clock of `sa_profile_now_ns`. With `SA_PROFILE_ENDS_NOW` as `host_start_ns` it ends now. The slice on the device lasts `device_wall_ns` and
+/// is centred within the span, because the time at which the device ran is not known. With `SA_PROFILE_NO_DEVICE` as `device` only the span is recorded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_launch_walls(
     name: *const c_char,
@@ -144,13 +145,13 @@ pub unsafe extern "C" fn sa_profile_launch_walls(
     args: *const Arg,
     count: usize,
 ) {
-    if level::wanted(SA_PROFILE_LEVEL_KERNEL).is_none() {
+    if level::enabled(SA_PROFILE_LEVEL_KERNEL).is_none() {
         return;
     }
     guarded((), || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let args = unsafe { arg::args(args, count) };
         let walls = Walls {
             name: &name,
@@ -163,7 +164,8 @@ pub unsafe extern "C" fn sa_profile_launch_walls(
     });
 }
 
-/// Waits until the launches made so far have their slices, `patience_ns` at most; whether they have. It waits for no stream: call it where these have been waited for, before the device's runtime is shut down.
+/// Waits until all launches so far have their slices, for at most `patience_ns`. Returns true if they have. It does not wait for streams: synchronize them first, and
+/// call this before the device's runtime is shut down.
 #[unsafe(no_mangle)]
 pub extern "C" fn sa_profile_launch_flush(patience_ns: u64) -> bool {
     guarded(false, || {

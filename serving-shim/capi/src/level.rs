@@ -1,8 +1,8 @@
-//! Levels as numbers.
+//! Recording levels as C integers.
 
 use sa_recorder::Level as Recorded;
 
-/// What an event belongs to; `SA_PROFILE_LEVEL` in the environment says which levels are recorded. Events of an unknown level are not.
+/// The level of an event. The environment variable `SA_PROFILE_LEVEL` selects the levels that are recorded. Events with an unknown level are not recorded.
 pub type Level = u32;
 
 /// Requests, scheduling, steps. Recorded by default.
@@ -12,8 +12,8 @@ pub const SA_PROFILE_LEVEL_KERNEL: Level = 1;
 /// Everything else.
 pub const SA_PROFILE_LEVEL_VERBOSE: Level = 2;
 
-/// The level, if it is a known one.
-pub(crate) const fn known(level: Level) -> Option<Recorded> {
+/// Returns the recorder's level, or `None` if the number is unknown.
+const fn from_number(level: Level) -> Option<Recorded> {
     match level {
         SA_PROFILE_LEVEL_E2E => Some(Recorded::E2e),
         SA_PROFILE_LEVEL_KERNEL => Some(Recorded::Kernel),
@@ -22,8 +22,8 @@ pub(crate) const fn known(level: Level) -> Option<Recorded> {
     }
 }
 
-/// The level, if its events are recorded: one load, while they are not.
+/// Returns the recorder's level if its events are recorded. Costs one load if they are not.
 #[inline(always)]
-pub(crate) fn wanted(level: Level) -> Option<Recorded> {
-    known(level).filter(|level| sa_recorder::__wants(*level))
+pub(crate) fn enabled(level: Level) -> Option<Recorded> {
+    from_number(level).filter(|level| sa_recorder::__wants(*level))
 }

@@ -1,14 +1,13 @@
 //! The recorder for C and C++: `libsa_profile` and its header, `include/sa_profile.h`.
 //!
-//! The header is the documentation that users read. cbindgen writes it from this source, and a test compares the two (`UPDATE_HEADER=1` writes it
-//! anew).
+//! The header is the documentation for users. cbindgen generates it from this source, and a test compares the two (`UPDATE_HEADER=1` writes it again).
 //!
-//! Every exported function does the same four things. It returns at once if the level is off. It takes pointers of any kind for what they are, null
-//! ones included. It hands over to [`sa_recorder`]. It lets neither a panic nor a changed `errno` out.
-#![expect(unsafe_code, reason = "exported names, and pointers that come from C")]
+//! Every exported function works in the same way. It returns at once if the level is off. It accepts null pointers. It calls [`sa_recorder`]. It lets neither a
+//! panic nor a changed `errno` reach the caller.
+#![expect(unsafe_code, reason = "exported names and pointers from C")]
 #![expect(
     clippy::missing_safety_doc,
-    reason = "one contract for every pointer, in the header's chapter Ownership: null, or good for reading until the call returns"
+    reason = "the header's paragraph Ownership has one contract for every pointer: null, or readable until the call returns"
 )]
 #![cfg_attr(
     not(test),
@@ -21,10 +20,10 @@
 
 mod arg;
 mod async_span;
+mod cache;
 mod call;
 mod event;
 mod handle;
-mod known;
 mod launch;
 mod level;
 mod process;

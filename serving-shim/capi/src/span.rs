@@ -5,17 +5,17 @@ use std::ffi::c_char;
 use sa_recorder::{Args, SpanId};
 
 use crate::arg::{self, Arg};
+use crate::cache;
 use crate::call::{guarded, guarded_memory};
 use crate::handle;
-use crate::known;
 use crate::level::{self, Level};
 use crate::text;
 
-/// A span of the thread that began it. Only a number: to end it twice, on another thread, or in the child of a fork does nothing.
+/// A span of the thread that began it. Only a number: ending it twice, on another thread, or in the child of a fork does nothing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// 0 if it is not recorded; else of use to this library only.
+    /// 0 if the span is not recorded. Other values have a meaning only to this library.
     pub id: u64,
 }
 
@@ -25,32 +25,32 @@ impl Span {
     }
 }
 
-/// Begins a span on the calling thread. One that is never ended shows as unfinished; of a thread's, 4096 may be open at a time.
+/// Begins a span on the calling thread. A span that is never ended is shown as unfinished. At most 4096 spans of a thread may be open; more are dropped and counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_begin(
     level: Level,
     category: *const c_char,
     name: *const c_char,
 ) -> Span {
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return Span { id: 0 };
     };
-    let quick = guarded_memory(None, || {
-        // SAFETY: the caller's.
-        SpanId::begin_site(unsafe { known::site(level, category, name) }?, None)
+    let fast = guarded_memory(None, || {
+        // SAFETY: guaranteed by the caller.
+        SpanId::begin_site(unsafe { cache::site(level, category, name) }?, None)
     });
-    if let Some(begun) = quick {
+    if let Some(begun) = fast {
         return Span { id: begun.number() };
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { begin_by_name(level, category, name, &Args::new()) }
 }
 
-/// Begins the first span of a thread or of a name, or one whose name cannot be kept.
+/// Begins the first span of a thread or with a name, or one whose name cannot be cached.
 ///
 /// # Safety
 ///
-/// Both are null or C strings.
+/// Both pointers are null or C strings.
 #[cold]
 unsafe fn begin_by_name(
     level: sa_recorder::Level,
@@ -60,17 +60,17 @@ unsafe fn begin_by_name(
 ) -> Span {
     let begun = guarded(SpanId::NONE, || {
         let pointers = (category, name);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let category = unsafe { text::name(category) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text::name(name) };
-        known::keep_site(level, pointers, [&category, &name]);
+        cache::insert_site(level, pointers, [&category, &name]);
         SpanId::begin_args(level, &category, &name, args)
     });
     Span { id: begun.number() }
 }
 
-/// Begins a span as `sa_profile_span_begin` does, with `count` args.
+/// Begins a span like `sa_profile_span_begin`, with `count` args.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_begin_args(
     level: Level,
@@ -79,54 +79,54 @@ pub unsafe extern "C" fn sa_profile_span_begin_args(
     args: *const Arg,
     count: usize,
 ) -> Span {
-    let Some(level) = level::wanted(level) else {
+    let Some(level) = level::enabled(level) else {
         return Span { id: 0 };
     };
     guarded_memory(Span { id: 0 }, || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let args = unsafe { arg::args(args, count) };
-        // SAFETY: the caller's.
-        let site = unsafe { known::site(level, category, name) };
+        // SAFETY: guaranteed by the caller.
+        let site = unsafe { cache::site(level, category, name) };
         match site.and_then(|site| SpanId::begin_site(site, Some(&args))) {
             Some(begun) => Span { id: begun.number() },
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             None => unsafe { begin_by_name(level, category, name, &args) },
         }
     })
 }
 
-/// Adds `count` args; they may be added until the span ends.
+/// Adds `count` args. Args may be added until the span ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_args(span: Span, args: *const Arg, count: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add_all(span.recorded(), args, count) };
 }
 
 /// Adds an integer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_arg_int(span: Span, key: *const c_char, value: i64) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
-/// Adds an integer that is not negative.
+/// Adds an unsigned integer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_arg_uint(span: Span, key: *const c_char, value: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
 /// Adds a number; NaN and infinities become `null`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_arg_double(span: Span, key: *const c_char, value: f64) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
 /// Adds `true` or `false`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_span_arg_bool(span: Span, key: *const c_char, value: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add(span.recorded(), key, value) };
 }
 
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn sa_profile_span_arg_string(
     key: *const c_char,
     value: *const c_char,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add_string(span.recorded(), key, value) };
 }
 
@@ -149,11 +149,11 @@ pub unsafe extern "C" fn sa_profile_span_arg_string_n(
     value: *const c_char,
     length: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle::add_string_n(span.recorded(), key, value, length) };
 }
 
-/// Ends the span. Does nothing if it has ended already, or never began.
+/// Ends the span. Does nothing if the span has already ended or never began.
 #[unsafe(no_mangle)]
 pub extern "C" fn sa_profile_span_end(span: Span) {
     handle::end(span.recorded());

@@ -1,48 +1,48 @@
-//! C strings → text: null pointers and bytes that are no UTF-8 have a meaning too.
+//! Converts C strings to text, including null pointers and invalid UTF-8.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
-/// What a null name reads as.
+/// Replacement for a null name.
 const NULL: &str = "(null)";
 
-/// The text at `string`, which ends with a NUL byte. What is no UTF-8 in it is replaced by U+FFFD.
+/// Returns the text at `string`, which ends with a NUL byte. Invalid UTF-8 is replaced with U+FFFD.
 ///
 /// # Safety
 ///
 /// `string` is null, or readable up to its NUL byte for `'a`.
 #[inline]
 pub(crate) unsafe fn name<'a>(string: *const c_char) -> Cow<'a, str> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { optional(string) }.unwrap_or(Cow::Borrowed(NULL))
 }
 
-/// The text at `string`; `None` for a null pointer.
+/// Returns the text at `string`, or `None` for a null pointer.
 ///
 /// # Safety
 ///
-/// As [`name`].
+/// The same as for [`name`].
 #[inline]
 pub(crate) unsafe fn optional<'a>(string: *const c_char) -> Option<Cow<'a, str>> {
     if string.is_null() {
         return None;
     }
-    // SAFETY: not null, and the caller's for the rest.
+    // SAFETY: not null; the caller guarantees the rest.
     Some(lossy(unsafe { CStr::from_ptr(string) }.to_bytes()))
 }
 
-/// The text of `len` bytes at `bytes`; `None` for a null pointer.
+/// Returns the text of `len` bytes at `bytes`, or `None` for a null pointer.
 ///
 /// # Safety
 ///
 /// `bytes` is null, or `len` bytes are readable there for `'a`.
 #[inline]
 pub(crate) unsafe fn counted<'a>(bytes: *const c_char, len: usize) -> Option<Cow<'a, str>> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { array(bytes.cast::<u8>(), len) }.map(lossy)
 }
 
-/// The `len` elements at `first`; `None` for a null pointer or a length that no memory has.
+/// Returns the `len` elements at `first`, or `None` for a null or misaligned pointer or an impossible length.
 ///
 /// # Safety
 ///
@@ -53,14 +53,14 @@ pub(crate) unsafe fn array<'a, T>(first: *const T, len: usize) -> Option<&'a [T]
     if !first.is_aligned() || first.is_null() || isize::try_from(bytes).is_err() {
         return None;
     }
-    // SAFETY: not null, aligned, of a possible size, and the caller's for the rest.
+    // SAFETY: not null, aligned and of a possible size; the caller guarantees the rest.
     Some(unsafe { std::slice::from_raw_parts(first, len) })
 }
 
 #[inline]
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     if bytes.is_ascii() {
-        // SAFETY: ASCII is UTF-8; that a name is ASCII is seen sooner than that it is UTF-8.
+        // SAFETY: ASCII is UTF-8. Checking for ASCII is faster than checking for UTF-8.
         return Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) });
     }
     match std::str::from_utf8(bytes) {

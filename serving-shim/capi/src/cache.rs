@@ -1,5 +1,5 @@
-//! Names and keys that were passed before, found by their address: a C program passes the same literals again and again. The text at the address
-//! is compared each time, for it may be another one by now.
+//! Caches names and keys by their address, because a C program passes the same literals again and again. The text at the address is compared each time,
+//! because it may have changed.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
@@ -9,37 +9,37 @@ use sa_recorder::{Level, Site, key_text};
 
 use crate::text;
 
-/// Longer texts are not kept.
+/// Maximum length of a cached text. Longer ones are not cached.
 const MAX_BYTES: usize = 256;
 
 static SITES: Table<Names, 512> = Table::new();
 static KEYS: Table<Key, 256> = Table::new();
 
-/// What was seen, each at the place that belongs to its address. Nothing is ever replaced or removed, so that a host whose names change shall not grow without end.
+/// Values by the hash of their address, one per slot. Nothing is ever replaced or removed, so the memory stays bounded even if a host's names keep changing.
 struct Table<T, const N: usize> {
-    places: [AtomicPtr<T>; N],
-    /// Somebody makes a value: two for one place would leave one of them leaked and out of reach.
-    is_making: AtomicBool,
+    slots: [AtomicPtr<T>; N],
+    /// True while a thread inserts a value. If two threads filled the same slot, one of the two values would be leaked.
+    is_inserting: AtomicBool,
 }
 
-/// Category and name, and the site of both.
+/// A category and a name, with their site.
 struct Names {
     category: &'static CStr,
     name: &'static CStr,
     site: &'static Site,
 }
 
-/// A key, and its JSON text with the colon.
+/// A key, with its JSON text including the colon.
 struct Key {
     key: &'static CStr,
-    text: &'static str,
+    json: &'static str,
 }
 
-/// The site of a category and a name that were kept.
+/// Returns the cached site of a category and a name.
 ///
 /// # Safety
 ///
-/// Both are null or C strings.
+/// Both pointers are null or C strings.
 #[inline(always)]
 pub(crate) unsafe fn site(
     level: Level,
@@ -47,16 +47,16 @@ pub(crate) unsafe fn site(
     name: *const c_char,
 ) -> Option<&'static Site> {
     let names = SITES.get(hash(category, name, level))?;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let same = unsafe { is(names.name, name) };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let same = same && unsafe { is(names.category, category) };
     (same && names.site.level() == level).then_some(names.site)
 }
 
-/// Keeps the site of a category and a name, given as C strings and as texts.
+/// Caches the site of a category and a name, which are passed as C strings and as texts.
 #[cold]
-pub(crate) fn keep_site(
+pub(crate) fn insert_site(
     level: Level,
     (category, name): (*const c_char, *const c_char),
     texts: [&Cow<'_, str>; 2],
@@ -66,12 +66,12 @@ pub(crate) fn keep_site(
         category.is_null() || name.is_null(),
     );
     let [Cow::Borrowed(category), Cow::Borrowed(name)] = texts else {
-        return; // it would not be found: other bytes lie there
+        return; // a text with replaced bytes would never equal the one at the address
     };
     if has_null || category.len().max(name.len()) > MAX_BYTES {
         return;
     }
-    SITES.keep(hash, || {
+    SITES.insert(hash, || {
         let site = Site::intern(level, category, name)?;
         Some(Names {
             category: c_string(category)?,
@@ -81,43 +81,43 @@ pub(crate) fn keep_site(
     });
 }
 
-/// The JSON text of a key that was kept.
+/// Returns the JSON text of a cached key.
 ///
 /// # Safety
 ///
-/// It is null or a C string.
+/// `key` is null or a C string.
 #[inline(always)]
-pub(crate) unsafe fn key(key: *const c_char) -> Option<&'static str> {
-    let known = KEYS.get(hash(key, key, Level::E2e))?;
-    // SAFETY: the caller's.
-    unsafe { is(known.key, key) }.then_some(known.text)
+pub(crate) unsafe fn key_json(key: *const c_char) -> Option<&'static str> {
+    let cached = KEYS.get(hash(key, key, Level::E2e))?;
+    // SAFETY: guaranteed by the caller.
+    unsafe { is(cached.key, key) }.then_some(cached.json)
 }
 
-/// The text of a key that was not kept yet, which is kept now.
+/// Returns the text of a key that is not cached, and caches the key if possible.
 ///
 /// # Safety
 ///
-/// It is null or a C string.
+/// `key` is null or a C string.
 #[cold]
-pub(crate) unsafe fn name_of_key<'a>(key: *const c_char) -> Cow<'a, str> {
-    // SAFETY: the caller's.
+pub(crate) unsafe fn insert_key<'a>(key: *const c_char) -> Cow<'a, str> {
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { text::name(key) };
     if let Cow::Borrowed(name) = name {
-        keep_key(key, name); // else it would not be found: other bytes lie there
+        insert_key_text(key, name); // a text with replaced bytes would never equal the one at the address
     }
     name
 }
 
-/// Keeps a key, given as a C string and as its text.
-fn keep_key(key: *const c_char, text: &str) {
+/// Caches a key, which is passed as a C string and as its text.
+fn insert_key_text(key: *const c_char, text: &str) {
     if key.is_null() || text.len() > MAX_BYTES {
         return;
     }
-    KEYS.keep(hash(key, key, Level::E2e), || {
+    KEYS.insert(hash(key, key, Level::E2e), || {
         let json = key_text(text);
         Some(Key {
             key: c_string(text)?,
-            text: (!json.is_empty()).then(|| &*json.leak())?,
+            json: (!json.is_empty()).then(|| &*json.leak())?,
         })
     });
 }
@@ -125,26 +125,26 @@ fn keep_key(key: *const c_char, text: &str) {
 impl<T: 'static, const N: usize> Table<T, N> {
     const fn new() -> Table<T, N> {
         Table {
-            places: [const { AtomicPtr::new(std::ptr::null_mut()) }; N],
-            is_making: AtomicBool::new(false),
+            slots: [const { AtomicPtr::new(std::ptr::null_mut()) }; N],
+            is_inserting: AtomicBool::new(false),
         }
     }
 
     #[inline(always)]
-    fn place(&self, hash: usize) -> &AtomicPtr<T> {
-        &self.places[hash % N]
+    fn slot(&self, hash: usize) -> &AtomicPtr<T> {
+        &self.slots[hash % N]
     }
 
     #[inline(always)]
     fn get(&self, hash: usize) -> Option<&'static T> {
-        // SAFETY: a non-null pointer is one of a leaked value.
-        unsafe { self.place(hash).load(Ordering::Acquire).as_ref() }
+        // SAFETY: a pointer that is not null points to a leaked value.
+        unsafe { self.slot(hash).load(Ordering::Acquire).as_ref() }
     }
 
-    /// Keeps what `make` makes, if the place is free and nobody else is at it.
-    fn keep(&self, hash: usize, make: impl FnOnce() -> Option<T>) {
-        if self.is_making.swap(true, Ordering::Acquire) {
-            return; // the next call keeps it
+    /// Stores the result of `make` if the slot is free and no other thread is inserting.
+    fn insert(&self, hash: usize, make: impl FnOnce() -> Option<T>) {
+        if self.is_inserting.swap(true, Ordering::Acquire) {
+            return; // a later call inserts it
         }
         let mut room = Vec::new();
         if self.get(hash).is_none()
@@ -153,10 +153,10 @@ impl<T: 'static, const N: usize> Table<T, N> {
         {
             room.push(made);
             if let Some(made) = room.leak().first_mut() {
-                self.place(hash).store(made, Ordering::Release);
+                self.slot(hash).store(made, Ordering::Release);
             }
         }
-        self.is_making.store(false, Ordering::Release);
+        self.is_inserting.store(false, Ordering::Release);
     }
 }
 
@@ -166,18 +166,18 @@ fn hash(one: *const c_char, other: *const c_char, level: Level) -> usize {
     sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48
 }
 
-/// Whether a C string is this one.
+/// Returns true if `other` is this text.
 ///
 /// # Safety
 ///
 /// `other` is null or a C string.
 #[inline(always)]
 unsafe fn is(text: &CStr, other: *const c_char) -> bool {
-    // SAFETY: a C string, and the caller's.
+    // SAFETY: `text` is a C string, and so is `other`, as the caller guarantees.
     !other.is_null() && unsafe { libc::strcmp(text.as_ptr(), other) } == 0
 }
 
-/// A copy of a text that stays; nothing without memory.
+/// Returns a leaked copy of a text, or `None` if there is not enough memory.
 fn c_string(text: &str) -> Option<&'static CStr> {
     let mut copy: Vec<u8> = Vec::new();
     copy.try_reserve_exact(text.len() + 1).ok()?;
@@ -196,11 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_while_they_are_what_they_were() {
+    fn names_are_found_until_they_change() {
         let mut name = *b"known\0";
         assert!(find(Level::E2e, &name).is_none());
         let pointers = (c"known".as_ptr(), name.as_ptr().cast());
-        keep_site(Level::E2e, pointers, [&Cow::Borrowed("known"); 2]);
+        insert_site(Level::E2e, pointers, [&Cow::Borrowed("known"); 2]);
         let site = find(Level::E2e, &name).unwrap();
         let interned = Site::intern(Level::E2e, "known", "known").unwrap();
         assert!(std::ptr::eq(site, interned));
