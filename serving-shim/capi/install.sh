@@ -7,12 +7,13 @@ usage() {
 usage: install.sh PREFIX [BUILD]
 
 Copies into PREFIX: lib/libsa_profile.so.VERSION with its links, lib/libsa_profile.a, include/sa_profile.h, lib/pkgconfig/sa_profile.pc.
-BUILD holds libsa_profile.so and libsa_profile.a: by default target/dist, which `cargo build --profile dist -p sa-profile-capi` fills.
+BUILD is the folder of libsa_profile.so and libsa_profile.a. By default it is target/dist, into which `cargo build --profile dist -p sa-profile-capi` builds them.
 
-  LIBDIR    in the environment: where the libraries go instead of PREFIX/lib
-  DESTDIR   in the environment: put before every path that is written, for packages
+Environment variables:
+  LIBDIR    folder for the libraries instead of PREFIX/lib
+  DESTDIR   prefix for every path that is written, for building packages
 
-Exit 0: installed. 1: a file is missing or cannot be written. 2: bad usage.
+Exit status: 0 if installed, 1 if a file is missing or cannot be written, 2 on bad usage.
 TEXT
 }
 
@@ -34,14 +35,14 @@ build=${2:-${CARGO_TARGET_DIR:-$here/../../target}/dist}
 libdir=$(realpath -m -- "${LIBDIR:-$prefix/lib}")
 includedir=$prefix/include
 version=$(sed -n 's/^#define SA_PROFILE_VERSION "\(.*\)"$/\1/p' "$here/include/sa_profile.h")
-soname=libsa_profile.so.0 # as build.rs gives it
+soname=libsa_profile.so.0 # the same as in build.rs
 destdir=${DESTDIR:-}
 
 for file in "$build/libsa_profile.so" "$build/libsa_profile.a"; do
   [ -f "$file" ] || { echo "install.sh: no $file: cargo build --profile dist -p sa-profile-capi" >&2; exit 1; }
 done
 
-# A text that stands for itself in the replacement of sed's s|||.
+# Escapes a text for the replacement part of sed's s|||.
 quoted() { printf '%s' "$1" | sed 's/[\\&|]/\\&/g'; }
 
 install -d "$destdir$libdir/pkgconfig" "$destdir$includedir"

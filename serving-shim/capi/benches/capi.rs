@@ -1,7 +1,7 @@
-//! The cost of recording through the C API, against the floor of two clock reads: `cargo bench -p sa-profile-capi --bench capi [-- --quick]`.
+//! Measures the cost of recording through the C API, compared with two clock reads, the lowest possible cost: `cargo bench -p sa-profile-capi --bench capi [-- --quick]`.
 //!
-//! The calls go through the shared library, loaded as a C program loads it. A recorder is one per process, so every case runs in fresh child
-//! processes of this binary. Prints lines `RESULT <case> <ns> <ratio_to_two_clock_reads>`, medians over the rounds.
+//! The calls go through the shared library, loaded as a C program loads it. There is one recorder per process, so every case runs in new child
+//! processes of this binary. Prints lines `RESULT <case> <ns> <ratio_to_two_clock_reads>` with medians over the rounds.
 #![expect(unsafe_code, reason = "calls a C library")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     cases::run(&CASES)
 }
 
-/// The functions that are measured, looked up by name in the shared library.
+/// The measured functions, looked up by name in the shared library.
 struct Library {
     begin: unsafe extern "C" fn(Level, *const c_char, *const c_char) -> Span,
     begin_args:
@@ -87,7 +87,7 @@ impl Library {
         }
     }
 
-    /// Records spans with an integer, a short string and a fraction.
+    /// Records spans with an integer, a short string and a fractional number.
     fn spans_with_args(&self, count: u64) {
         let begin = self.begin_args;
         for step in 0..count {
@@ -109,14 +109,14 @@ impl Library {
     }
 }
 
-/// Returns a function of the library. `F` is the type that the function has in the crate that the library was built from.
+/// Returns a function of the library. `F` is the function's type in the crate from which the library was built.
 fn find<F: Copy>(handle: *mut c_void, name: &CStr) -> Result<F, String> {
     // SAFETY: a handle of dlopen and a C string.
     let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
     if symbol.is_null() || size_of::<F>() != size_of::<*mut c_void>() {
         return Err(format!("no {name:?}"));
     }
-    // SAFETY: a function pointer of this type, as the caller says, and of this size.
+    // SAFETY: a function pointer of this size and, as the caller guarantees, of this type.
     Ok(unsafe { std::mem::transmute_copy(&symbol) })
 }
 

@@ -1,4 +1,4 @@
-/* A serving engine in small: a scheduler that batches three requests, and a worker process that executes its steps.
+/* A small serving engine: a scheduler that batches three requests, and a worker process that executes its steps.
  *
  *   cc serving.c $(pkg-config --cflags --libs sa_profile) -o serving
  *   SA_PROFILE_DIR=profile_out ./serving && trace-merge profile_out
@@ -16,7 +16,7 @@
 
 enum { REQUESTS = 3, LAYERS = 4 };
 
-/* What the scheduler asks of the worker. */
+/* A step, as the scheduler sends it to the worker. */
 struct step {
   uint64_t number;
   int batch;
@@ -25,7 +25,7 @@ struct step {
 static void launch_matmul(int layer, int batch) {
   sa_profile_span_t kernel = sa_profile_span_begin(KERNEL, "kernel", "matmul");
   usleep(200);
-  if (sa_profile_span_is_recording(kernel)) { /* args that cost something to find out */
+  if (sa_profile_span_is_recording(kernel)) { /* args that are expensive to compute */
     const int64_t shape[] = {batch, 4096};
     sa_profile_span_args(kernel, SA_PROFILE_ARGS(SA_PROFILE_ARG("layer", layer), sa_profile_arg_ints("shape", shape, 2)));
   }
@@ -40,7 +40,7 @@ static void execute(struct step step) {
   sa_profile_span_end(span);
 }
 
-/* The worker: a forked child, which records into a fragment of its own. */
+/* Runs the worker, a forked child that records into its own fragment. */
 static void work(int orders, int results) {
   sa_profile_process_set_name("worker-0");
   struct step step;
@@ -64,7 +64,7 @@ static void count_requests(int running) {
 }
 
 static void schedule(int orders, int results) {
-  /* A request is no span of a thread: it lives as long as it takes, beside the others. */
+  /* Requests overlap, so they cannot be spans of a thread, which nest. Async spans may overlap. */
   sa_profile_async_span_t requests[REQUESTS];
   for (int at = 0; at < REQUESTS; at++) {
     char id[16];
@@ -94,7 +94,7 @@ int main(void) {
     return EXIT_SUCCESS;
   }
   schedule(orders[1], results[0]);
-  close(orders[1]); /* the worker ends with its orders */
+  close(orders[1]); /* the worker ends when its pipe is closed */
   int status = 0;
   return waitpid(worker, &status, 0) == worker && status == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

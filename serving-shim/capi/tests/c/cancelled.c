@@ -1,4 +1,4 @@
-/* Threads whose cancellation is asked for before they record: it takes effect where they come to a cancellation point themselves. */
+/* Threads that are cancelled before they record. The cancellation takes effect at their own cancellation point, not in a call of the recorder. */
 #include <sa_profile.h>
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ static void *work(void *unused) {
   sa_profile_instant(E2E, "test", "instant", SA_PROFILE_NO_ARGS);
   sa_profile_async_span_end(async);
   sa_profile_span_end(span);
-  for (int at = 0; at < MANY; at++) { /* they fill the ring several times: the thread writes, too */
+  for (int at = 0; at < MANY; at++) { /* enough to fill the ring several times, so that the thread also writes to the file */
     sa_profile_span_t one = sa_profile_span_begin(E2E, "test", "one of many");
     sa_profile_span_arg_int(one, "at", at);
     sa_profile_span_end(one);
@@ -26,12 +26,12 @@ static void *work(void *unused) {
   CHECK(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state) == 0);
   CHECK(state == PTHREAD_CANCEL_ENABLE);
   pthread_testcancel();
-  CHECK(!"the cancellation is still there");
+  CHECK(!"the thread was not cancelled");
   return NULL;
 }
 
 int main(void) {
-  for (int at = 0; at < 2; at++) { /* the first one starts recording, too */
+  for (int at = 0; at < 2; at++) { /* the first thread also starts the recording */
     pthread_t thread;
     void *result;
     CHECK(pthread_create(&thread, NULL, work, NULL) == 0);

@@ -1,4 +1,4 @@
-/* Ends the program with the place of what does not hold. */
+/* Prints the failed condition with its file and line, and ends the program. */
 #pragma once
 
 #include <stdio.h>

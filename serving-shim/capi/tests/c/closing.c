@@ -1,5 +1,5 @@
-/* Opens the plugin at argv[1], records in a thread through its function argv[2], and closes it. Then the thread ends, the process forks, and it
-   exits: whatever the recorder registered runs after the dlclose. */
+/* Opens the plugin at argv[1], records in a thread through its function argv[2], and closes the plugin. Then the thread ends, the process forks and
+   exits. All handlers that the recorder registered thus run after the dlclose. */
 #include "check.h"
 #include <dlfcn.h>
 #include <pthread.h>

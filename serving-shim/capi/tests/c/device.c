@@ -1,4 +1,4 @@
-/* Launches into the default stream of a simulated device. The vendor's runtime is of no use in the child of a fork, so nothing is called there. */
+/* Launches into the default stream of a simulated device. The vendor's runtime does not work in the child of a fork, so the shim must not call it there. */
 #include <sa_profile.h>
 
 #include <acl_abi.h>
@@ -16,7 +16,7 @@ static void check_calls(void) {
 }
 
 int main(void) {
-  CHECK(atexit(check_calls) == 0); /* before all handlers of the recorder: it runs after them */
+  CHECK(atexit(check_calls) == 0); /* registered before all handlers of the recorder, so it runs after them */
   sa_profile_init();
   aclrtBinHandle binary;
   aclrtFuncHandle matmul;

@@ -1,4 +1,4 @@
-/* Every kind of event and of arg, once. */
+/* Records each kind of event and arg once. */
 #include <sa_profile.h>
 
 #include <math.h>

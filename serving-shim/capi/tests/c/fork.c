@@ -14,7 +14,7 @@ static void wait_for(pid_t child, int expected) {
   CHECK(waitpid(child, &status, 0) == child && status == expected);
 }
 
-/* Kills the process with spans open. */
+/* Kills the process while spans are open. */
 static void die(void) {
   sa_profile_async_span_t request = sa_profile_async_span_begin(E2E, "test", "open async");
   sa_profile_async_span_arg_string(request, "request_id", "cmpl-1");
@@ -26,7 +26,7 @@ static void die(void) {
 }
 
 static void in_child(sa_profile_span_t open, sa_profile_async_span_t async) {
-  /* Before the child records anything, and after. */
+  /* Uses the parent's handles before the child has recorded anything, and afterwards. */
   sa_profile_span_arg_int(open, "by", 1);
   sa_profile_async_span_end(async);
   sa_profile_span_end(open);

@@ -1,4 +1,4 @@
-/* Launches without a device's runtime, and runs whose runtime told its times; forks with a launch under way. */
+/* Launches without a device's runtime, runs with times from their runtime, and a fork with an open launch. */
 #include <sa_profile.h>
 
 #include <errno.h>

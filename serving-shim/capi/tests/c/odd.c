@@ -1,4 +1,4 @@
-/* What a host should not do: nothing of it may harm it. Prints how many spans were refused. */
+/* Misuses of the API, none of which may harm the program. Prints the number of refused spans. */
 #include <sa_profile.h>
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static void handles(void) {
 
 int main(void) {
   errno = 4711;
-  CHECK(sa_profile_is_enabled() && errno == 4711); /* set up: files, a thread */
+  CHECK(sa_profile_is_enabled() && errno == 4711); /* this call sets up files and a thread */
   sa_profile_init();
   CHECK(errno == 4711 && getenv("SA_PROFILE_RUN") != NULL);
   CHECK(unsetenv("SA_PROFILE_RUN") == 0);

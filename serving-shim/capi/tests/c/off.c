@@ -1,4 +1,4 @@
-/* Nothing in the environment turns recording on. */
+/* Calls every function without the environment variables that turn recording on. */
 #include <sa_profile.h>
 
 #include <errno.h>

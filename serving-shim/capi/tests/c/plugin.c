@@ -1,4 +1,4 @@
-/* A plugin with the recorder in it. With AT_LOAD it records already while it is being loaded. */
+/* A plugin that contains the recorder. With AT_LOAD it also records while it is being loaded. */
 #include <sa_profile.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* The second translation unit of programs that have two. */
+/* The second translation unit of a program. It includes the header twice. */
 #include <sa_profile.h>
 #include <sa_profile.h>
 

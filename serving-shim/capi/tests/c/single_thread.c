@@ -1,4 +1,4 @@
-/* What only a process with one thread may do, or does otherwise than one with two: each after it has recorded. `program WHAT` */
+/* Actions that only a process with one thread may take, or that behave differently with two, each after recording: `program ACTION`. */
 #define _GNU_SOURCE
 #include <sa_profile.h>
 
@@ -18,9 +18,9 @@
 
 enum { SPANS = 100 };
 
-static int opened; /* files */
+static int opened; /* number of opened files */
 
-/* Stands before the C library's for all that this program links. */
+/* Replaces the C library's function in this program and its libraries. */
 int open(const char *path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
@@ -42,7 +42,7 @@ static int threads(void) {
   return (int)tasks.st_nlink - 2;
 }
 
-/* Records on until there are so many threads. */
+/* Records until the process has `count` threads. */
 static void wait_for_threads(int count) {
   const time_t end = time(NULL) + 60;
   while (threads() != count) {
@@ -52,7 +52,7 @@ static void wait_for_threads(int count) {
   }
 }
 
-/* Records for a second; how many files were opened meanwhile. */
+/* Records for a second and returns the number of files that were opened during it. */
 static int opened_in_a_second(void) {
   const int before = opened;
   for (int at = 0; at < 100; at++) {
@@ -73,7 +73,7 @@ static void *other(void *unused) {
   return unused;
 }
 
-/* A thread that alone records, and goes on after the first one has ended. */
+/* The only thread that records. It continues after the first thread has ended. */
 static void *survivor(void *unused) {
   record();
   usleep(700000);
@@ -81,8 +81,8 @@ static void *survivor(void *unused) {
   return unused;
 }
 
-/* Takes the right to change the user from the calling thread alone. */
-static void drop_right(void) {
+/* Removes the capability to change the user from the calling thread only. */
+static void drop_capability(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct data[2];
   CHECK(syscall(SYS_capget, &header, data) == 0);
@@ -91,38 +91,38 @@ static void drop_right(void) {
   CHECK(syscall(SYS_capset, &header, data) == 0);
 }
 
-int main(int count, char **words) {
-  CHECK(count == 2);
-  const char *what = words[1];
+int main(int argc, char **argv) {
+  CHECK(argc == 2);
+  const char *action = argv[1];
   sa_profile_init();
   atexit(say_goodbye);
-  if (strcmp(what, "survivor") == 0) {
+  if (strcmp(action, "survivor") == 0) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, survivor, NULL) == 0);
     pthread_exit(NULL);
   }
   record();
-  if (strcmp(what, "second thread") == 0) {
+  if (strcmp(action, "second thread") == 0) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, other, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     return 0;
   }
-  if (strcmp(what, "a while") == 0 || getenv("SA_PROFILE_THREADS") != NULL) wait_for_threads(2);
+  if (strcmp(action, "a while") == 0 || getenv("SA_PROFILE_THREADS") != NULL) wait_for_threads(2);
   else CHECK(threads() == 1);
-  if (strcmp(what, "a while") == 0) return 0;
-  if (strcmp(what, "numbers") == 0) {
+  if (strcmp(action, "a while") == 0) return 0;
+  if (strcmp(action, "numbers") == 0) {
     printf("%d files were opened\n", opened_in_a_second());
     return 0;
   }
   fflush(stdout);
-  if (strcmp(what, "pthread_exit") == 0) pthread_exit(NULL);
-  if (strcmp(what, "SYS_exit") == 0) syscall(SYS_exit, 5);
-  if (strcmp(what, "unshare") == 0) {
+  if (strcmp(action, "pthread_exit") == 0) pthread_exit(NULL);
+  if (strcmp(action, "SYS_exit") == 0) syscall(SYS_exit, 5);
+  if (strcmp(action, "unshare") == 0) {
     printf("a user namespace: %d\n", unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
   } else {
-    CHECK(strcmp(what, "setresuid") == 0);
-    drop_right();
+    CHECK(strcmp(action, "setresuid") == 0);
+    drop_capability();
     printf("another user: %d\n", setresuid(65534, 65534, 65534) == 0 ? 0 : errno);
   }
   record();

@@ -1,4 +1,4 @@
-// The header in C++11.
+// Uses the header in C++11.
 #include <sa_profile.h>
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-// A pointer that is no string is no arg.
+// Only pointers to strings are accepted as args.
 template <class Value, class = void> struct IsArg : std::false_type {};
 template <class Value> struct IsArg<Value, decltype(void(SA_PROFILE_ARG("k", std::declval<Value>())))> : std::true_type {};
 static_assert(IsArg<char *&>() && IsArg<const char *>() && IsArg<const char (&)[8]>() && IsArg<bool>() && IsArg<std::nullptr_t>(), "");

@@ -1,4 +1,4 @@
-//! The header: as the source says it, in C and in C++.
+//! Compares the header with the source, and uses it in C and C++.
 
 use crate::stage::{C, LIBRARY, PACKAGE, stage};
 use c_programs::success;
@@ -8,21 +8,21 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_header_is_what_the_source_says() {
+fn the_header_is_generated_from_the_source() {
     let path = Path::new(PACKAGE).join("include/sa_profile.h");
     let generated = GENERATED.trim_start();
     if std::env::var_os("UPDATE_HEADER").is_some_and(|value| value == "1") {
         return fs::write(&path, generated).unwrap();
     }
-    let kept = fs::read_to_string(&path).unwrap();
-    for (at, (kept, new)) in kept.lines().zip(generated.lines()).enumerate() {
-        assert_eq!(kept, new, "line {}; UPDATE_HEADER=1 writes it anew", at + 1);
+    let committed = fs::read_to_string(&path).unwrap();
+    for (at, (old, new)) in committed.lines().zip(generated.lines()).enumerate() {
+        assert_eq!(old, new, "line {}; UPDATE_HEADER=1 updates it", at + 1);
     }
-    assert_eq!(kept, generated);
+    assert_eq!(committed, generated);
 }
 
 #[test]
-fn a_cpp_file_includes_the_header_beside_a_c_file() {
+fn a_cpp_file_and_a_c_file_of_a_program_include_the_header() {
     let ground = stage();
     ground.library("libsecond.so", "second.c", &[&C[..], &LIBRARY].concat());
     let flags = ["-std=c++11", "-Wextra", "-Wpedantic", "-lsecond"];

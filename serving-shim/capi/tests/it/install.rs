@@ -1,4 +1,4 @@
-//! The installed library: a user's program builds with the flags that pkg-config gives, and records.
+//! Installs the library, and builds and runs programs with the flags from pkg-config.
 
 use crate::stage::{C, PACKAGE};
 use c_programs::{Ground, Trace, beside, dynamic_section, end, exported, skip, success};
@@ -11,19 +11,19 @@ fn install_sh() -> Command {
     Command::new(Path::new(PACKAGE).join("install.sh"))
 }
 
-/// Returns where cargo put the libraries.
+/// Returns the folder of the libraries that cargo built.
 fn built() -> PathBuf {
     beside("libsa_profile.so").parent().unwrap().to_owned()
 }
 
-/// An installation in a folder of a ground, whose name needs care.
+/// An installation in a test folder. Its name contains a character that is special to sed.
 struct Installed {
     ground: Ground,
     prefix: PathBuf,
 }
 
 impl Installed {
-    /// Installs; `None` where there is no pkg-config, and says that the test is skipped.
+    /// Installs the library. Without pkg-config, reports that the test is skipped and returns `None`.
     fn new(test: &str) -> Option<Installed> {
         if Command::new("pkg-config").output().is_err() {
             skip(test, "no pkg-config");
@@ -37,18 +37,18 @@ impl Installed {
         Some(Installed { ground, prefix })
     }
 
-    /// Returns what pkg-config says of the library.
+    /// Returns the flags that pkg-config prints for the library.
     fn flags(&self, arguments: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
         let flags = success(command.args(arguments).arg("sa_profile"));
         let flags = flags.split_whitespace();
-        // pkg-config escapes for a shell, which nobody asks here.
+        // pkg-config escapes the flags for a shell, but no shell is used here.
         flags.map(|flag| flag.replace('\\', "")).collect()
     }
 
     /// Returns the flags to link with the static library.
-    fn statically(&self) -> Vec<String> {
+    fn static_flags(&self) -> Vec<String> {
         let library = self.prefix.join("lib/libsa_profile.a");
         let mut flags = self.flags(&["--cflags"]);
         flags.push(library.display().to_string());
@@ -73,8 +73,8 @@ impl Installed {
     }
 }
 
-/// Returns what a program records that opens a library, records 1,000 spans through its function in a thread, and closes it.
-fn closing(ground: &Ground, library: &Path, function: &str) -> Trace {
+/// Returns the trace of a program that opens a library, records 1,000 spans through its function in a thread, and closes it.
+fn trace_of_closing(ground: &Ground, library: &Path, function: &str) -> Trace {
     let program = ground.program("closing", &["closing.c"], &C);
     success(ground.recorded(program).arg(library).arg(function));
     let trace = ground.take_trace();
@@ -110,7 +110,7 @@ fn the_example_and_the_readmes_first_trace_record_with_the_installed_library() {
     let file = format!("lib/libsa_profile.so.{version}");
     assert!(installed.prefix.join(file).is_file());
     let shared = installed.flags(&["--cflags", "--libs"]);
-    for (flags, needed) in [(&shared, true), (&installed.statically(), false)] {
+    for (flags, needed) in [(&shared, true), (&installed.static_flags(), false)] {
         let program = installed.compile("../../examples/serving.c", flags);
         check_example(&installed.trace_of(&program));
         let is_needed = dynamic_section(&program).contains("[libsa_profile.so.0]");
@@ -126,9 +126,9 @@ fn the_example_and_the_readmes_first_trace_record_with_the_installed_library() {
     assert_eq!(trace.only("requests")["args"]["waiting"], 1);
 }
 
-/// Links a plugin with the static library, without what keeps it loaded unless `flags` say so.
+/// Links a plugin with the static library, but without the flag that keeps it loaded, unless `flags` has it.
 fn plugin(installed: &Installed, flags: &[&str]) -> PathBuf {
-    let mut all = installed.statically();
+    let mut all = installed.static_flags();
     let count = all.len();
     all.retain(|flag| !flag.contains("nodelete"));
     assert_eq!(all.len(), count - 1);
@@ -138,19 +138,19 @@ fn plugin(installed: &Installed, flags: &[&str]) -> PathBuf {
 }
 
 #[test]
-fn issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose() {
-    let test = "issue_47_a_plugin_exports_its_own_functions_alone_and_survives_its_dlclose";
+fn issue_47_a_plugin_exports_only_its_own_functions_and_survives_its_dlclose() {
+    let test = "issue_47_a_plugin_exports_only_its_own_functions_and_survives_its_dlclose";
     let Some(installed) = Installed::new(test) else {
         return;
     };
     for flags in [&[][..], &["-Wl,-z,nodelete"]] {
         let plugin = plugin(&installed, flags);
-        closing(&installed.ground, &plugin, "plugin_step");
+        trace_of_closing(&installed.ground, &plugin, "plugin_step");
         assert!(exported(&plugin).iter().eq(["plugin_step"]));
     }
 }
 
-/// A constructor runs under the dynamic linker's lock, which the thread needs that keeps the library loaded.
+/// A constructor runs under the dynamic linker's lock. The thread that keeps the library loaded needs the same lock.
 #[test]
 fn measured_issue_47_a_plugin_may_record_while_it_is_loaded() {
     let test = "measured_issue_47_a_plugin_may_record_while_it_is_loaded";
@@ -158,17 +158,17 @@ fn measured_issue_47_a_plugin_may_record_while_it_is_loaded() {
         return;
     };
     let plugin = plugin(&installed, &["-DAT_LOAD"]);
-    let trace = closing(&installed.ground, &plugin, "plugin_step");
+    let trace = trace_of_closing(&installed.ground, &plugin, "plugin_step");
     trace.only("first");
     let took_ns = trace.only("loaded")["args"]["took_ns"].as_u64().unwrap();
-    // Not as long as for a file system that hangs.
+    // Much less than the timeout for a hanging file system.
     assert!(took_ns < 500_000_000, "{took_ns}");
 }
 
 #[test]
 fn issue_47_a_rust_library_that_recorded_survives_its_dlclose() {
     let library = beside("libsecond_recorder.so");
-    closing(&Ground::default(), &library, "second_recorder_record");
+    trace_of_closing(&Ground::default(), &library, "second_recorder_record");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[test]
-fn launches_are_spans_of_the_host_and_runs_with_two_walls_slices_of_the_device() {
+fn launches_are_spans_on_the_host_and_runs_with_two_walls_are_also_slices_on_the_device() {
     let ground = stage();
     let mut command = ground.recorded(program(&ground, "launches.c"));
     success(command.env("SA_PROFILE_DEVICE", "off"));
@@ -23,9 +23,9 @@ fn launches_are_spans_of_the_host_and_runs_with_two_walls_slices_of_the_device()
         assert_eq!(launch["ph"], "X", "{name}");
         assert_eq!(launch["cat"], "kernel", "{name}");
         let mut args = launch["args"].clone();
-        let of_launch = args.as_object_mut().unwrap();
-        ids.extend(of_launch.remove("launch"));
-        assert_eq!(of_launch.remove("not_timed"), Some(json!("no_device")));
+        let launch_args = args.as_object_mut().unwrap();
+        ids.extend(launch_args.remove("launch"));
+        assert_eq!(launch_args.remove("not_timed"), Some(json!("no_device")));
         assert_eq!(args, expected, "{name}");
     }
     assert!(ids.len() == 5 && ids[0] != ids[1], "{ids:?}");
@@ -40,12 +40,12 @@ fn launches_are_spans_of_the_host_and_runs_with_two_walls_slices_of_the_device()
     assert!(host["pid"] != device["pid"]);
     assert_eq!(device["args"]["uncertainty_us"], 250.0);
     assert_eq!(trace.only("host only")["args"]["device_wall_us"], 1500.0);
-    // Unfinished, or ended for lack of room.
+    // 256 are unfinished, and the rest were ended because there was no room.
     assert_eq!(trace.named("left open").len(), 300);
 }
 
 #[test]
-fn a_launch_has_its_slice_on_the_stream_of_the_device() {
+fn a_launch_has_a_slice_on_its_stream_of_the_device() {
     let ground = stage();
     ground.link("libascendcl.so", "libascendcl.so");
     let flags = [&C[..], &LIBRARY, &SIMULATED].concat();
@@ -74,7 +74,7 @@ fn a_launch_has_its_slice_on_the_stream_of_the_device() {
     }
     let flows = trace.events.iter();
     let flows = flows.filter(|event| event["cat"] == "HostToDevice");
-    assert_eq!(flows.count(), 42, "one to each slice, of two events");
+    assert_eq!(flows.count(), 42, "one flow of two events to each slice");
     assert_eq!(trace.named("open at fork").len(), 2, "a span and its slice");
     assert_eq!(trace.only("failed")["args"]["error"], 507_015);
 }

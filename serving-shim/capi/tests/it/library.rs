@@ -1,4 +1,4 @@
-//! The shared library as the linker and the loader see it.
+//! Exported symbols and dynamic section of the shared library.
 
 use crate::stage::PACKAGE;
 use c_programs::{beside, dynamic_section, exported};
@@ -10,7 +10,7 @@ fn exactly_the_functions_of_the_header_are_exported() {
     let header = Path::new(PACKAGE).join("include/sa_profile.h");
     let header = std::fs::read_to_string(header).unwrap();
     let (prototypes, _) = header.split_once("static inline").unwrap();
-    // A prototype begins a line; what is in a comment does not.
+    // A prototype is at the beginning of a line, unlike a name in a comment.
     let declared: BTreeSet<String> = prototypes
         .lines()
         .filter(|line| !line.starts_with(['/', ' ', '#', '}']))
@@ -28,8 +28,8 @@ fn the_soname_has_the_version_and_the_library_stays_loaded() {
     let soname = "soname: [libsa_profile.so.0]";
     let stays = dynamic.contains(soname) && dynamic.contains("NODELETE");
     assert!(stays, "{dynamic}");
-    let known = ["[libc.so", "[libgcc_s.so", "[ld-linux"];
+    let expected = ["[libc.so", "[libgcc_s.so", "[ld-linux"];
     let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
-    let mut others = needed.filter(|line| !known.iter().any(|known| line.contains(known)));
+    let mut others = needed.filter(|line| !expected.iter().any(|name| line.contains(name)));
     assert_eq!(others.next(), None);
 }

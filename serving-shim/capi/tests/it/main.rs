@@ -1,4 +1,4 @@
-//! The library as C and C++ programs use it: compiled here, run, and what they recorded read from the merged trace.
+//! Compiles C and C++ programs that use the library, runs them, and checks the merged trace of what they recorded.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod header;

@@ -1,11 +1,11 @@
-//! What C programs record, read from the merged trace.
+//! Checks the merged traces of C programs.
 
 use crate::stage::{program, recorded, stage, trace_of};
 use c_programs::{Trace, success};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of events of each of these names.
+/// Counts the events of each of these names.
 fn counts<const N: usize>(trace: &Trace, names: [&str; N]) -> [usize; N] {
     names.map(|name| trace.named(name).len())
 }
@@ -44,7 +44,7 @@ fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
 }
 
 #[test]
-fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
+fn misuse_is_recorded_as_far_as_it_makes_sense_or_not_at_all() {
     let (trace, refused) = recorded("odd.c");
     let broken = "br\u{FFFD}ken";
     let nulls =
@@ -62,22 +62,22 @@ fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
     let text = trace.only("long")["args"]["text"].as_str().unwrap();
     assert_eq!(text.len(), (16 << 10) + "…[+3616 bytes]".len());
     let names = ["never", "undrawn", "outer", "inner", "raced"];
-    // Two threads have ended each of the last ones.
+    // Two threads have ended each of the raced spans.
     assert_eq!(counts(&trace, names), [0, 0, 1, 1, 500]);
-    // Spans and async spans beyond their bounds are counted.
+    // Spans and async spans beyond their limits are counted.
     assert_eq!((refused.trim(), trace.lost()), ("914", 914));
     let mut losses: BTreeMap<&str, u64> = BTreeMap::new();
     for loss in trace.named("sa_loss") {
         let cause = loss["args"]["cause"].as_str().unwrap();
         *losses.entry(cause).or_default() += loss["args"]["events"].as_u64().unwrap();
     }
-    // One text of 20,000 bytes, and five values of counters.
+    // One text of 20,000 bytes and five counter values.
     let expected = [("bad_series", 5), ("cut", 1), ("too_many_open", 914)];
     assert_eq!(losses, BTreeMap::from(expected));
     assert_eq!(trace.unfinished("left open").len(), 4096);
     assert_eq!(counts(&trace, ["left open"]), [4096]);
     let ended = trace.with("name", "many").len();
-    assert_eq!(ended, 1, "none of a length that it had not");
+    assert_eq!(ended, 1, "the spans that were not ended have no duration");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
 }
 
 #[test]
-fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
+fn a_thread_is_not_cancelled_in_our_calls() {
     let trace = trace_of("cancelled.c");
     let names = ["span", "async", "instant", "one of many"];
     assert_eq!(counts(&trace, names), [2, 2, 2, 20_000]);

@@ -1,4 +1,4 @@
-//! Programs that are compiled against the library that cargo built.
+//! Compiles programs with the library that cargo built, and runs them.
 
 use c_programs::{Ground, Trace, success};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub(crate) const C: [&str; 4] = ["-std=c11", "-D_DEFAULT_SOURCE", "-Wextra", "-W
 /// The options that link a program with the library.
 pub(crate) const LIBRARY: [&str; 2] = [INCLUDE, "-lsa_profile"];
 
-/// Makes a ground with the shared library under the names that the linker and the loader look for.
+/// Creates a test folder that has the shared library under the names that the linker and the loader look for.
 pub(crate) fn stage() -> Ground {
     let ground = Ground::default();
     for name in ["libsa_profile.so", "libsa_profile.so.0"] {
@@ -26,7 +26,7 @@ pub(crate) fn program(ground: &Ground, source: &str) -> PathBuf {
     ground.program("program", &[source], &[&C[..], &LIBRARY].concat())
 }
 
-/// Returns what a C program records, and what it prints; it must end well and write nothing to stderr.
+/// Returns the trace and the stdout of a C program, which must succeed and write nothing to stderr.
 pub(crate) fn recorded(source: &str) -> (Trace, String) {
     let ground = stage();
     let output = success(&mut ground.recorded(program(&ground, source)));
