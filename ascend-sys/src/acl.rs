@@ -19,17 +19,17 @@ groups! {
         synchronize Synchronize for_each_synchronize;
         /// Events.
         event Event for_each_event;
-        /// A function of the host's that a stream waits for.
+        /// The function that makes a stream wait for a function on the host.
         host_func HostFunc for_each_host_func;
         /// Binaries and function handles.
         kernel Kernel for_each_kernel;
-        /// Functions that give kernels their names.
+        /// Functions that reveal the names of kernels.
         naming Naming for_each_naming;
         /// Kernel launches.
         launch Launch for_each_launch;
         /// Graphs: capture and replay.
         graph Graph for_each_graph;
-        /// Graphs: questions about them.
+        /// Graphs: queries.
         graph_info GraphInfo for_each_graph_info;
         /// Offline models and single operators.
         model Model for_each_model;
@@ -37,7 +37,7 @@ groups! {
         copy Copy for_each_copy;
         /// Memory.
         memory Memory for_each_memory;
-        /// The vendor's profiler, of libmsprofiler.so.
+        /// The vendor's profiler, in libmsprofiler.so.
         profiler Profiler for_each_profiler;
     }
 }

@@ -1,25 +1,25 @@
-//! Which names and folders a library is looked for in, in which order. What the environment says comes in here and nowhere else.
+//! The names and folders in which a library is searched for, in order. Only this module reads the environment variables that affect the search.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where CANN puts itself when nothing says otherwise.
+/// The default installation folders of CANN.
 const INSTALLED: [&str; 3] = [
     "/usr/local/Ascend/ascend-toolkit/latest/lib64",
     "/usr/local/Ascend/cann/lib64",
     "/usr/local/Ascend/latest/lib64",
 ];
 
-/// Where the driver puts its libraries.
+/// The folders of the driver's libraries.
 const DRIVER: [&str; 2] = [
     "/usr/local/Ascend/driver/lib64/driver",
     "/usr/local/Ascend/driver/lib64",
 ];
 
-/// The names a library has, best first, and the folders to look in when the loader does not find it by itself.
+/// The names of a library, best first, and the folders to search if the loader does not find it by name.
 ///
-/// [`crate::Library::open`] takes a library that the process has loaded already, by any of the names, before it loads one by name, and looks into the folders
-/// last: a process shall not end up with two copies.
+/// [`crate::Library::open`] prefers a library that the process has already loaded under any of the names. Then it tries to load one by name, and last from the
+/// folders. This order avoids two copies in one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     pub(crate) names: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// These names in these folders.
+    /// Creates candidates from names and folders.
     pub fn new(names: &[&str], folders: &[&Path]) -> Self {
         Self {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -35,30 +35,30 @@ impl Candidates {
         }
     }
 
-    /// The ACL runtime. Which of the two names defines the functions depends on the CANN; either finds them.
+    /// Returns the candidates for the ACL runtime. The CANN version determines which of the two libraries defines the functions, but both give access to them.
     pub fn acl() -> Self {
-        Self::of_toolkit(&["libacl_rt.so", "libascendcl.so"])
+        Self::in_toolkit(&["libacl_rt.so", "libascendcl.so"])
     }
 
-    /// The rt level.
+    /// Returns the candidates for the rt level.
     pub fn rt() -> Self {
-        Self::of_toolkit(&["libruntime.so"])
+        Self::in_toolkit(&["libruntime.so"])
     }
 
-    /// Records of what the devices did.
+    /// Returns the candidates for MSPTI, which records the activity of the devices.
     pub fn mspti() -> Self {
-        Self::of_toolkit(&["libmspti.so"])
+        Self::in_toolkit(&["libmspti.so"])
     }
 
-    /// The hardware abstraction layer, which comes with the driver.
+    /// Returns the candidates for the hardware abstraction layer, which is part of the driver.
     pub fn hal() -> Self {
-        let mut candidates = Self::of_toolkit(&["libascend_hal.so"]);
+        let mut candidates = Self::in_toolkit(&["libascend_hal.so"]);
         let driver = DRIVER.iter().map(PathBuf::from);
         candidates.folders.splice(0..0, driver);
         candidates
     }
 
-    fn of_toolkit(names: &[&str]) -> Self {
+    fn in_toolkit(names: &[&str]) -> Self {
         let homes = ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"].map(variable);
         let homes = homes.into_iter().flatten().map(PathBuf::from);
         Self {
@@ -68,7 +68,8 @@ impl Candidates {
     }
 }
 
-/// The libraries' folders of these homes, then those of an ordinary installation, each once. A relative home would load whatever lies in the working directory.
+/// Returns the library folders of these homes, then the default ones, each once. Relative homes are left out, because they would load libraries from the working
+/// directory.
 fn folders(homes: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let homes = homes.filter(|home| home.is_absolute());
     let mut found: Vec<PathBuf> = Vec::new();
@@ -83,10 +84,10 @@ fn folders(homes: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     found
 }
 
-/// Returns a variable of the environment that chooses a library to load. Returns none in a program with raised privileges (set-user-id, set-group-id, file
-/// capabilities): its variables come from the caller, who could run any code with its rights. The dynamic linker ignores them there too.
+/// Returns an environment variable that selects a library to load. Returns `None` in a program with raised privileges (set-user-id, set-group-id, file
+/// capabilities), because the unprivileged caller sets the variables and could run any code with the program's rights. The dynamic linker ignores such variables too.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
-    // SAFETY: reads a word that the kernel gave the process.
+    // SAFETY: only reads a value that the kernel passed to the process.
     let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     if is_privileged {
         None
@@ -99,23 +100,23 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 mod tests {
     use super::*;
 
-    fn of(homes: &[&str]) -> Vec<String> {
+    fn folders_for(homes: &[&str]) -> Vec<String> {
         let found = folders(homes.iter().map(PathBuf::from));
-        let found = found.iter().map(|folder| folder.display().to_string());
-        found.collect()
+        let texts = found.iter().map(|folder| folder.display().to_string());
+        texts.collect()
     }
 
     #[test]
-    fn homes_come_before_the_usual_folders_and_each_folder_comes_once() {
-        let twice = "/usr/local/Ascend/ascend-toolkit/latest";
-        let found = of(&["/opt/cann", twice, "/opt/cann"]);
+    fn homes_come_before_the_default_folders_and_no_folder_comes_twice() {
+        let default = "/usr/local/Ascend/ascend-toolkit/latest";
+        let found = folders_for(&["/opt/cann", default, "/opt/cann"]);
         assert_eq!(found[0], "/opt/cann/lib64");
-        assert_eq!(found[1], format!("{twice}/lib64"));
+        assert_eq!(found[1], format!("{default}/lib64"));
         assert_eq!(found.len(), 4);
     }
 
     #[test]
-    fn a_home_that_is_empty_or_relative_is_no_home() {
-        assert_eq!(of(&["", "here"]), INSTALLED);
+    fn empty_and_relative_homes_are_left_out() {
+        assert_eq!(folders_for(&["", "here"]), INSTALLED);
     }
 }

@@ -1,13 +1,13 @@
-//! Raw types and functions of the Ascend runtime (CANN), found at run time: building needs no CANN, and so does running without an NPU.
+//! Raw types and functions of the Ascend runtime (CANN), which are looked up at run time. Building does not need CANN, and neither does running without an NPU.
 //!
-//! The names are the vendor's, verbatim. A function is a type, `aclrtSetDevice`, and a field of the table of its group. The table holds what the
-//! installed libraries have. Each field is a `Result`, since every CANN lacks some.
+//! All names are the vendor's. Each function has a type, such as `aclrtSetDevice`, and a field in the table of its group. The table contains the functions that the
+//! installed libraries have. Each field is a `Result`, because every CANN version lacks some functions.
 //!
 //! ```no_run
 //! use ascend_sys::{Acl, Candidates, Library, codes};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let library = Library::open(&Candidates::acl())?; // or an error that names all it tried
+//! let library = Library::open(&Candidates::acl())?; // or an error that lists all attempts
 //! let acl = Acl::load(&library);
 //! let mut count = 0;
 //! // SAFETY: `count` is writable for the call.
@@ -17,14 +17,15 @@
 //! # }
 //! ```
 //!
-//! **Data flow.** `table/` lists every function once, with its arguments; a macro for each group, such as [`for_each_launch!`], hands the list to any other
-//! macro. This crate makes the types and the tables of it ([`acl`], [`rt`], [`hccl`], [`hal`], [`mspti`], [`mstx`]); a preload library makes its wrappers of it.
+//! **Data flow.** `table/` lists every function once, with its arguments. A macro for each group, such as [`for_each_launch!`], passes the list to any other
+//! macro. This crate generates the types and the tables from the lists ([`acl`], [`rt`], [`hccl`], [`hal`], [`mspti`], [`mstx`]), and the preload library generates its
+//! wrappers.
 //!
-//! **Guarantees.** Nothing here calls the runtime, and nothing panics: a library or a symbol that is missing is an error with its name. A loaded library
-//! stays loaded, so function pointers stay valid. The simulated runtime is never taken for a real one: only [`Library::open_simulator`] opens it.
+//! **Guarantees.** This crate never calls the runtime and never panics: a missing library or symbol is an error with its name. A loaded library stays loaded, so
+//! function pointers stay valid. The simulated runtime is never mistaken for a real one: only [`Library::open_simulator`] opens it.
 #![expect(
     unsafe_code,
-    reason = "opens shared libraries, and gives their symbols a type"
+    reason = "opens shared libraries and gives their symbols types"
 )]
 #![expect(
     non_camel_case_types,
@@ -51,14 +52,14 @@ pub use mspti::Mspti;
 pub use mstx::Mstx;
 pub use rt::Rt;
 
-/// The hardware abstraction layer (libascend_hal.so, of the driver): the device clock.
+/// The hardware abstraction layer (libascend_hal.so, part of the driver): the device clock.
 pub mod hal {
     use crate::types::*;
 
     for_each_hal! { functions, /** All functions of the hardware abstraction layer. */ Hal }
 }
 
-/// Annotations (libms_tools_ext.so): ranges and marks that a program sets itself.
+/// Annotations (libms_tools_ext.so): ranges and marks that a program sets explicitly.
 pub mod mstx {
     use crate::types::*;
 
@@ -87,7 +88,7 @@ pub mod rt {
             launch Launch for_each_rt_launch;
             /// Models.
             model Model for_each_rt_model;
-            /// Functions that give stubs and binaries their names.
+            /// Functions that name stubs and register binaries.
             naming Naming for_each_rt_naming;
             /// The last task of the calling thread.
             thread Thread for_each_rt_thread;

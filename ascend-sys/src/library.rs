@@ -1,4 +1,4 @@
-//! A shared library of the vendor's, opened and kept; or the list of all attempts to open it.
+//! Opens the vendor's shared libraries. An error lists all attempts to open one.
 
 use crate::Candidates;
 use crate::candidates::variable;
@@ -11,21 +11,21 @@ use std::path::Path;
 /// The symbol that marks a simulated runtime. Its value is not read.
 pub const SIMULATOR_MARKER: &str = "ascend_sim_marker";
 
-/// The variable with the path of the simulated runtime.
+/// The environment variable with the path of the simulated runtime.
 const SIMULATOR_PATH: &str = "SA_PROFILE_SIM_LIBRARY";
 
-/// The name of the simulated runtime next to an executable.
+/// The file name of the simulated runtime next to an executable.
 const SIMULATOR_NAME: &str = "libascendcl.so";
 
-/// A loaded library. It stays loaded, so a copy of this and every function pointer from it stay valid.
+/// A loaded library. It is never unloaded, so copies of this value and all function pointers from it stay valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    /// None for a library that has no functions.
+    /// `None` for a library without functions.
     handle: Option<&'static unix::Library>,
     name: &'static str,
 }
 
-/// A function that a library does not have.
+/// The error that a library does not have a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{library} has no {symbol}")]
 #[non_exhaustive]
@@ -36,13 +36,13 @@ pub struct MissingSymbol {
     pub library: &'static str,
 }
 
-/// A name or path that was tried, and why it failed.
+/// A name or path that could not be opened, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
     /// The name or path.
     pub tried: String,
-    /// The reason.
+    /// The reason for the failure.
     pub cause: String,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// No candidate could be opened.
+/// The error that no candidate could be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("expected one of these libraries: {}", list(.attempts))]
 #[non_exhaustive]
@@ -67,11 +67,12 @@ fn list(attempts: &[Attempt]) -> String {
 }
 
 impl Library {
-    /// Opens the first candidate that is there: one loaded already, else one that the loader finds by name, else one in the folders. Never a simulated runtime.
+    /// Opens the first candidate that exists: one that is already loaded, otherwise one that the loader finds by name, otherwise one in the folders. Never opens a
+    /// simulated runtime.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] with every name and path, and why each failed.
+    /// [`LoadError`] with every name and path and the reason why each failed.
     pub fn open(candidates: &Candidates) -> Result<Self, LoadError> {
         let names = || candidates.names.iter().map(OsString::from);
         let paths = candidates.folders.iter().flat_map(|folder| {
@@ -83,21 +84,21 @@ impl Library {
         Self::first(loaded.chain(others), false)
     }
 
-    /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`; without it one that the process has loaded, else one next to the running executable
-    /// or in `deps` there.
+    /// Opens the simulated runtime at the path in `SA_PROFILE_SIM_LIBRARY`. If the variable is not set, opens one that the process has already loaded, otherwise one
+    /// next to the running executable or in the folder `deps` there.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] if it is not there, or if what is there is not one.
+    /// [`LoadError`] if no library is found, or if it is not a simulated runtime.
     pub fn open_simulator() -> Result<Self, LoadError> {
         Self::first(simulator_candidates(), true)
     }
 
-    /// Opens the simulated runtime by another of the names that it is linked to, in the folder where it was found itself.
+    /// Opens the simulated runtime under another of its names, in the folder where this one was found.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] if it is not there by that name.
+    /// [`LoadError`] if there is no simulated runtime with that name.
     pub fn simulator_face(&self, name: &str) -> Result<Self, LoadError> {
         Self::first(
             [(Path::new(self.name).with_file_name(name).into(), 0)],
@@ -105,7 +106,7 @@ impl Library {
         )
     }
 
-    /// Makes a library without any function: every look-up is a [`MissingSymbol`].
+    /// Returns a library without functions: every lookup returns [`MissingSymbol`].
     pub const fn none() -> Self {
         Self {
             handle: None,
@@ -113,7 +114,7 @@ impl Library {
         }
     }
 
-    /// Returns the global symbols of this process: the functions of a preloaded library come before the runtime's own, as they do for a program that is linked to it.
+    /// Returns the global symbols of this process. A preloaded library comes before the runtime, as it does for a program that is linked with the runtime.
     pub fn process() -> Self {
         Self {
             handle: Some(Box::leak(Box::new(unix::Library::this()))),
@@ -121,7 +122,7 @@ impl Library {
         }
     }
 
-    /// Opens the first of these that is there, each with its flag: a simulated runtime or, without `simulated`, any other library.
+    /// Opens the first candidate that exists, with its flag. It must be a simulated runtime if `simulated` is true, and any other library otherwise.
     fn first(
         candidates: impl IntoIterator<Item = (OsString, i32)>,
         simulated: bool,
@@ -130,7 +131,7 @@ impl Library {
         for (name, flag) in candidates {
             let cause = match Self::open_one(&name, flag) {
                 Ok(library) if library.is_simulator() == simulated => return Ok(library),
-                Ok(_) if simulated => "it is no simulated runtime".to_owned(),
+                Ok(_) if simulated => "it is not a simulated runtime".to_owned(),
                 Ok(_) => "it is a simulated runtime".to_owned(),
                 Err(cause) => cause,
             };
@@ -141,7 +142,7 @@ impl Library {
 
     fn open_one(name: &OsStr, flag: i32) -> Result<Self, String> {
         let flags = unix::RTLD_LAZY | unix::RTLD_LOCAL | flag;
-        // SAFETY: the vendor's libraries, and the simulated one, may be loaded by any thread; the names come from the installation, not from input.
+        // SAFETY: any thread may load the vendor's and the simulated libraries. The names come from the installation, not from untrusted input.
         let opened = unsafe { unix::Library::open(Some(name), flags) };
         let handle = opened.map_err(|error| cause(&error))?;
         Ok(Self {
@@ -150,37 +151,37 @@ impl Library {
         })
     }
 
-    /// The name or path under which it was found.
+    /// Returns the name or path under which the library was found.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns true if it is a simulated runtime.
+    /// Returns true if the library is a simulated runtime.
     pub fn is_simulator(&self) -> bool {
         let Some(handle) = self.handle else {
             return false;
         };
-        // SAFETY: the symbol is only asked for, neither read nor called.
+        // SAFETY: only the symbol's existence is checked. It is neither read nor called.
         let marker = unsafe { handle.get::<*const c_char>(SIMULATOR_MARKER.as_bytes()) };
         marker.is_ok()
     }
 
-    /// Returns how many calls of the simulated runtime the calling thread has made; `None` if this is another library.
+    /// Returns the number of calls that the calling thread has made to the simulated runtime, or `None` if this is another library.
     pub fn simulated_calls(&self) -> Option<u64> {
-        // SAFETY: the simulator gives this name this type, and nobody else has it.
+        // SAFETY: the function has this type in the simulator, and no other library has a function with this name.
         let calls = unsafe { self.symbol::<extern "C" fn() -> u64>("ascend_sim_calls\0") };
         calls.ok().map(|calls| calls())
     }
 
-    /// A symbol by its name, which ends with a NUL.
+    /// Returns the symbol with this name, which must end with a NUL byte.
     ///
     /// # Safety
     ///
-    /// The symbol, where the library has it, must be of type `T`, a function pointer.
+    /// `T` must be a function pointer type. If the library has the symbol, it must be a function of this type.
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &'static str) -> Result<T, MissingSymbol> {
-        // SAFETY: the caller vouches for the type.
-        let look_up = |handle: &unix::Library| unsafe { handle.get::<T>(name.as_bytes()).ok() };
-        let found = self.handle.and_then(look_up);
+        // SAFETY: the caller guarantees the type.
+        let lookup = |handle: &unix::Library| unsafe { handle.get::<T>(name.as_bytes()).ok() };
+        let found = self.handle.and_then(lookup);
         found.map(|symbol| *symbol).ok_or(MissingSymbol {
             symbol: name.trim_end_matches('\0'),
             library: self.name,
@@ -188,7 +189,7 @@ impl Library {
     }
 }
 
-/// Returns the loader's message, without the parts that the attempt has anyway.
+/// Returns the loader's message without the parts that the attempt already contains.
 fn cause(error: &libloading::Error) -> String {
     match error {
         libloading::Error::DlOpenUnknown => "not loaded".to_owned(),
@@ -202,12 +203,12 @@ fn attempt(name: &OsStr, flag: i32, cause: String) -> Attempt {
     let name = name.to_string_lossy();
     let tried = match flag {
         0 => name.into_owned(),
-        _ => format!("{name}, loaded already"),
+        _ => format!("{name} if loaded"),
     };
     Attempt { tried, cause }
 }
 
-/// Returns the places of the simulated runtime, with the flag to open each.
+/// Returns the names and paths of the simulated runtime, with the flag to open each.
 fn simulator_candidates() -> Vec<(OsString, i32)> {
     if let Some(path) = variable(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
         return vec![(path, 0)];
@@ -235,11 +236,11 @@ mod tests {
         let tried: Vec<&str> = error
             .attempts
             .iter()
-            .map(|one| one.tried.as_str())
+            .map(|attempt| attempt.tried.as_str())
             .collect();
         let expected = [
-            "libno_such.so, loaded already",
-            "libnor_this.so, loaded already",
+            "libno_such.so if loaded",
+            "libnor_this.so if loaded",
             "libno_such.so",
             "libnor_this.so",
             "/nowhere/lib64/libno_such.so",
@@ -251,13 +252,16 @@ mod tests {
             assert!(text.contains(name), "{text}");
         }
         assert!(
-            error.attempts.iter().all(|one| !one.cause.is_empty()),
+            error
+                .attempts
+                .iter()
+                .all(|attempt| !attempt.cause.is_empty()),
             "{text}"
         );
     }
 
     #[test]
-    fn a_library_that_is_loaded_is_taken_before_one_that_is_not() {
+    fn a_loaded_library_is_preferred() {
         let candidates = Candidates::new(&["libno_such.so", LIBC], &[]);
         assert_eq!(Library::open(&candidates).unwrap().name(), LIBC);
     }

@@ -1,4 +1,4 @@
-//! MSPTI (libmspti.so): records of what the devices did, in buffers that its client gives.
+//! MSPTI (libmspti.so): records of the devices' activity, in buffers that the client provides.
 #![expect(
     non_camel_case_types,
     non_snake_case,
@@ -11,4 +11,4 @@ mod record;
 
 pub use record::*;
 
-for_each_mspti! { functions, /** All functions of MSPTI that are used. */ Mspti }
+for_each_mspti! { functions, /** The functions of MSPTI that we use. */ Mspti }

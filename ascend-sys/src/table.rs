@@ -1,9 +1,9 @@
-//! Every function once, in lists by group, and what this crate makes of a list.
+//! Lists of all functions by group, and the macros that generate this crate's types from a list.
 //!
 //! `for_each_launch! { callback, anything }` expands to `callback! { [anything] fn aclrtLaunchKernel(func: aclrtFuncHandle, …) -> aclError; … }`. The types
-//! are named as in [`crate::types`], which whoever calls such a macro imports. What stands in a list's comments is in every list the caller sees.
+//! are named as in [`crate::types`], which the caller of such a macro must import. Doc comments in a list are part of the list that the callback gets.
 
-/// Defines a macro for each list, which hands the list to the macro that its caller names.
+/// Defines a macro for each list. It passes the list to the macro that its caller names.
 macro_rules! lists {
     ($d:tt $($(#[$doc:meta])* $list:ident { $($functions:tt)* })*) => {$(
         $(#[$doc])*
@@ -33,7 +33,7 @@ mod stream;
 #[macro_use]
 mod tools;
 
-/// Makes of a list a type for each function, and a struct with what a library has of them.
+/// Generates a type for each function of a list, and a struct with the functions that a library has.
 macro_rules! functions {
     ([$(#[$doc:meta])* $group:ident] $($(#[$note:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty;)*) => {
         $(
@@ -52,10 +52,10 @@ macro_rules! functions {
         }
 
         impl $group {
-            /// Looks all functions of the group up in a library.
+            /// Looks up all functions of the group in a library.
             pub fn load(library: &crate::Library) -> Self {
                 Self {
-                    // SAFETY: the table gives each name the signature that the vendor's header does.
+                    // SAFETY: each name has the same signature in the list as in the vendor's header.
                     $($name: unsafe { library.symbol::<$name>(concat!(stringify!($name), "\0")) },)*
                 }
             }
@@ -63,7 +63,7 @@ macro_rules! functions {
     };
 }
 
-/// Defines a module for each group, with what its list names, and a struct of all groups.
+/// Defines a module for each group with the functions of its list, and a struct of all groups.
 macro_rules! groups {
     ($(#[$of:meta])* $all:ident { $($(#[$doc:meta])* $module:ident $group:ident $list:ident;)* }) => {
         $(
@@ -83,7 +83,7 @@ macro_rules! groups {
         }
 
         impl $all {
-            /// Looks all functions up in a library.
+            /// Looks up all functions in a library.
             pub fn load(library: &crate::Library) -> Self {
                 Self { $($module: $module::$group::load(library),)* }
             }

@@ -1,5 +1,5 @@
-//! Types and constants, named as in the vendor's headers. Handles are pointers to what only the runtime knows; enums are integers, so that a value of a
-//! newer runtime is no undefined behaviour.
+//! Types and constants, named as in the vendor's headers. Handles are opaque pointers. Enums are integers, so that an unknown value from a newer runtime is not
+//! undefined behaviour.
 
 mod constants;
 mod layout;
@@ -9,7 +9,7 @@ pub use layout::*;
 #[doc(no_inline)]
 pub use std::ffi::{c_char, c_int, c_void};
 
-/// Declares types of which only the name and the meaning are known here.
+/// Declares type aliases for the vendor's handles, enums, opaque structs and callbacks.
 macro_rules! aliases {
     ($($(#[$doc:meta])* $name:ident = $type:ty;)*) => {
         $($(#[$doc])* pub type $name = $type;)*
@@ -17,7 +17,7 @@ macro_rules! aliases {
 }
 
 aliases! {
-    /// An ACL error code; 0 is success. [`crate::codes`] has the names.
+    /// An ACL error code; 0 is success. [`crate::codes`] contains the names.
     aclError = c_int;
     /// An error code of the rt level; 0 is success.
     rtError_t = i32;
@@ -31,7 +31,7 @@ aliases! {
     /// The kind of a record of MSPTI: `MSPTI_ACTIVITY_KIND_*`.
     msptiActivityKind = c_int;
 
-    /// A context: what a thread must have before it uses a device.
+    /// A context, which a thread needs before it uses a device.
     aclrtContext = *mut c_void;
     /// A stream: a queue whose tasks run in order.
     aclrtStream = *mut c_void;
@@ -51,7 +51,7 @@ aliases! {
     HcclComm = *mut c_void;
     /// A domain of annotations.
     mstxDomainHandle_t = *mut c_void;
-    /// A range between its start and its end; 0 is none.
+    /// The id of an open range; 0 is no range.
     mstxRangeId = u64;
 
     /// A subscriber of MSPTI.
@@ -68,102 +68,102 @@ aliases! {
     /// Arguments of a launch of the rt level.
     rtLaunchArgsHandle = *mut c_void;
 
-    /// Not looked into.
+    /// An opaque struct.
     rtSmDesc_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtArgsEx_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtTaskCfgInfo_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtAicpuArgsEx_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtKernelLaunchNames_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtFusionArgsEx_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtFftsPlusTaskInfo_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtKernelLaunchCfg_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtPlaceHolderInfo_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     rtCpuKernelArgs_t = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclrtMemcpyBatchAttr = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclmdlDataset = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclmdlExecConfigHandle = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclTensorDesc = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclDataBuffer = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclopAttr = c_void;
-    /// Not looked into.
+    /// An opaque struct.
     aclprofConfig = c_void;
 
-    /// How a device is asked for; not looked into.
+    /// An attribute of a device. Its values are not used here.
     aclrtDevAttr = c_int;
-    /// What a device does: `ACL_RT_DEVICE_STATE_*`.
+    /// A state change of a device: `ACL_RT_DEVICE_STATE_*`.
     aclrtDeviceState = c_int;
-    /// What a stream does: `ACL_RT_STREAM_STATE_*`.
+    /// A state change of a stream: `ACL_RT_STREAM_STATE_*`.
     aclrtStreamState = c_int;
-    /// Whether a stream has run all its tasks: `ACL_STREAM_STATUS_*`.
+    /// The completion status of a stream's tasks: `ACL_STREAM_STATUS_*`.
     aclrtStreamStatus = c_int;
-    /// Whose last error is asked for: `ACL_RT_THREAD_LEVEL`.
+    /// The scope of a last error: `ACL_RT_THREAD_LEVEL`.
     aclrtLastErrLevel = c_int;
     /// An attribute of a stream: `ACL_STREAM_ATTR_*`.
     aclrtStreamAttr = c_int;
-    /// What `aclrtQueryEventStatus` says: `ACL_EVENT_RECORDED_STATUS_*`.
+    /// The result of `aclrtQueryEventStatus`: `ACL_EVENT_RECORDED_STATUS_*`.
     aclrtEventRecordedStatus = c_int;
-    /// What `aclrtQueryEventWaitStatus` says: `ACL_EVENT_WAIT_STATUS_*`.
+    /// The result of `aclrtQueryEventWaitStatus`: `ACL_EVENT_WAIT_STATUS_*`.
     aclrtEventWaitStatus = c_int;
     /// An attribute of a launch: `ACL_RT_LAUNCH_KERNEL_ATTR_*`.
     aclrtLaunchKernelAttrId = c_int;
-    /// A direction of a copy: `ACL_MEMCPY_*`.
+    /// The direction of a copy: `ACL_MEMCPY_*`.
     aclrtMemcpyKind = c_int;
-    /// What is done with the cache; not looked into.
+    /// A cache operation. Its values are not used here.
     aclrtCmoType = c_int;
-    /// How memory is combined with what is there; not looked into.
+    /// A reduction in memory. Its values are not used here.
     aclrtReduceKind = c_int;
-    /// The type of a tensor's elements; not looked into.
+    /// The type of a tensor's elements. Its values are not used here.
     aclDataType = c_int;
-    /// How memory is allocated: `ACL_MEM_MALLOC_*`.
+    /// An allocation policy: `ACL_MEM_MALLOC_*`.
     aclrtMemMallocPolicy = c_int;
-    /// Which memory of a device is meant.
+    /// A kind of memory of a device.
     aclrtMemAttr = c_int;
-    /// Whom a capture keeps from what: `ACL_MODEL_RI_CAPTURE_MODE_*`.
+    /// The threads in which a capture forbids unsafe calls: `ACL_MODEL_RI_CAPTURE_MODE_*`.
     aclmdlRICaptureMode = c_int;
-    /// Whether a stream is captured: `ACL_MODEL_RI_CAPTURE_STATUS_*`.
+    /// The capture status of a stream: `ACL_MODEL_RI_CAPTURE_STATUS_*`.
     aclmdlRICaptureStatus = c_int;
-    /// Who registers a callback: `ACL_REG_TYPE_*`.
+    /// The kind of component that registers a callback: `ACL_REG_TYPE_*`.
     aclRegisterCallbackType = c_int;
-    /// The engine of a single operator; not looked into.
+    /// The engine of a single operator. Its values are not used here.
     aclopEngineType = c_int;
-    /// How a single operator is compiled; not looked into.
+    /// A compile mode of a single operator. Its values are not used here.
     aclopCompileType = c_int;
     /// The type of a collective's elements: `HCCL_DATA_TYPE_*`.
     HcclDataType = c_int;
-    /// How a collective reduces: `HCCL_REDUCE_*`.
+    /// The reduction of a collective: `HCCL_REDUCE_*`.
     HcclReduceOp = c_int;
-    /// Whether a point-to-point item sends or receives: `HCCL_SEND`, `HCCL_RECV`.
+    /// The direction of a point-to-point item: `HCCL_SEND`, `HCCL_RECV`.
     HcclSendRecvType = c_int;
 
-    /// Is called in a stream's order, by a thread that runs `aclrtProcessReport`.
+    /// A callback in stream order, called by a thread that runs `aclrtProcessReport`.
     aclrtCallback = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
-    /// Is called in a stream's order, by a thread of the runtime.
+    /// A callback in stream order, called by a thread of the runtime.
     aclrtHostFunc = Option<unsafe extern "C" fn(args: *mut c_void)>;
-    /// Is told of a device that is set or reset.
+    /// A callback for setting and resetting a device.
     aclrtDeviceStateCallback = Option<unsafe extern "C" fn(device: i32, state: aclrtDeviceState, args: *mut c_void)>;
-    /// Is told of a stream that is created or destroyed.
+    /// A callback for creating and destroying a stream.
     aclrtStreamStateCallback = Option<unsafe extern "C" fn(stream: aclrtStream, state: aclrtStreamState, args: *mut c_void)>;
-    /// Is told of calls; none for who wants records alone.
+    /// A callback for API calls. `None` if only records are wanted.
     msptiCallbackFunc = Option<unsafe extern "C" fn(user_data: *mut c_void, domain: c_int, callback: u32, data: *const c_void)>;
-    /// Gives an empty buffer, or null; the bytes it has, and how many records it may get, 0 for all that fit.
+    /// A callback that provides an empty buffer, or null. It also returns the buffer's size in bytes and its maximum number of records, 0 for as many as fit.
     msptiBuffersCallbackRequestFunc = Option<unsafe extern "C" fn(buffer: *mut *mut u8, size: *mut usize, records: *mut usize)>;
-    /// Takes a buffer back, with the bytes of it that are records.
+    /// A callback that takes back a buffer. `valid_size` is the number of bytes with records.
     msptiBuffersCallbackCompleteFunc = Option<unsafe extern "C" fn(buffer: *mut u8, size: usize, valid_size: usize)>;
-    /// Is called by `aclFinalize`.
+    /// A callback that `aclFinalize` calls.
     aclFinalizeCallbackFunc = Option<unsafe extern "C" fn(user_data: *mut c_void) -> aclError>;
 }

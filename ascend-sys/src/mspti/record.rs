@@ -1,9 +1,9 @@
-//! What lies in a buffer of MSPTI: records behind one another, of 4-byte fields and 8-byte fields without a gap between them.
+//! The contents of an MSPTI buffer: consecutive records, each with 4-byte and 8-byte fields without gaps.
 
 use crate::types::*;
 use std::mem::{offset_of, size_of};
 
-/// Declares records: their fields at the offsets that the vendor's header gives them, and their sizes, which are multiples of 8.
+/// Declares records. The fields are at the offsets in the vendor's header, and the sizes are multiples of 8.
 macro_rules! records {
     ($($(#[$doc:meta])* $name:ident = $kind:path, $size:literal bytes { $($(#[$note:meta])* $field:ident: $type:ty = $offset:literal,)* [$padding:literal] })*) => {
         $(
@@ -11,10 +11,10 @@ macro_rules! records {
             #[repr(C, packed)]
             #[derive(Clone, Copy, Debug)]
             pub struct $name {
-                /// Which kind of record it is.
+                /// The kind of the record.
                 pub kind: msptiActivityKind,
                 $($(#[$note])* pub $field: $type,)*
-                /// Nothing.
+                /// Unused bytes.
                 pub padding: [u8; $padding],
             }
 
@@ -22,15 +22,15 @@ macro_rules! records {
             $(const _: () = assert!(offset_of!($name, $field) == $offset);)*
 
             impl $name {
-                /// The kind of such records.
+                /// The kind of these records.
                 pub const KIND: msptiActivityKind = $kind;
 
-                /// The record at the start of `bytes`, if it is one and all of it is there.
+                /// Returns the record at the start of `bytes`, or `None` if it has another kind or is incomplete.
                 pub fn read(bytes: &[u8]) -> Option<Self> {
                     if kind(bytes) != Some(Self::KIND) || bytes.len() < size_of::<Self>() {
                         return None;
                     }
-                    // SAFETY: as many bytes are there, and each pattern of them is a value.
+                    // SAFETY: the length was checked, and every bit pattern is valid.
                     Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
                 }
             }
@@ -39,51 +39,51 @@ macro_rules! records {
 }
 
 records! {
-    /// A kernel that has run.
+    /// A finished kernel.
     msptiActivityKernel = MSPTI_ACTIVITY_KIND_KERNEL, 56 bytes {
-        /// When it began, in ns since 1970; 0 if that is not known.
+        /// Start time in ns since 1970, or 0 if it is unknown.
         start: u64 = 4,
-        /// When it ended.
+        /// End time in ns since 1970.
         end: u64 = 12,
         /// The device.
         device_id: u32 = 20,
-        /// The stream; in a replay perhaps one of the graph's own.
+        /// The stream. In a replay it may be one of the graph's internal streams.
         stream_id: u32 = 24,
-        /// That of the launch. In a replay the one of the capture, so it comes again with each replay.
+        /// The correlation id of the launch. In a replay it is the id from the capture, so every replay has the same id.
         correlation_id: u64 = 28,
-        /// Its type. It stays valid, as all texts of records do.
+        /// The kernel's type. Like all texts in records, it stays valid.
         type_name: *const c_char = 36,
-        /// Its name.
+        /// The kernel's name.
         name: *const c_char = 44,
         [4]
     }
-    /// A collective that has run.
+    /// A finished collective.
     msptiActivityCommunication = MSPTI_ACTIVITY_KIND_COMMUNICATION, 72 bytes {
-        /// The type of its elements.
+        /// The type of the elements.
         data_type: c_int = 4,
-        /// How many elements.
+        /// The number of elements.
         count: u64 = 8,
         /// The device.
         device_id: u32 = 16,
-        /// The stream of its last task.
+        /// The stream of the last task.
         stream_id: u32 = 20,
-        /// When it began, in ns since 1970.
+        /// Start time in ns since 1970.
         start: u64 = 24,
-        /// When it ended.
+        /// End time in ns since 1970.
         end: u64 = 32,
         /// The algorithm.
         algorithm: *const c_char = 40,
-        /// Its name.
+        /// The collective's name.
         name: *const c_char = 48,
-        /// The communicator's.
+        /// The communicator's name.
         comm_name: *const c_char = 56,
-        /// That of the call. In a replay the one of the capture, so it comes again with each replay.
+        /// The correlation id of the call. In a replay it is the id from the capture, so every replay has the same id.
         correlation_id: u64 = 64,
         [0]
     }
 }
 
-/// The kind of the record at the start of `bytes`, if that much is there.
+/// Returns the kind of the record at the start of `bytes`, or `None` if there are too few bytes.
 pub fn kind(bytes: &[u8]) -> Option<msptiActivityKind> {
     let kind = bytes.first_chunk()?;
     Some(msptiActivityKind::from_ne_bytes(*kind))
@@ -107,17 +107,17 @@ mod tests {
         padding: [0xff; 4],
     };
 
-    /// Puts a record so many bytes behind an aligned place, and calls with its bytes.
+    /// Calls `act` with the bytes of a record that is `gap` bytes after an aligned address.
     fn with_record<R>(gap: usize, act: impl FnOnce(&[u8]) -> R) -> R {
-        let mut place = [MaybeUninit::<u64>::zeroed(); 8];
-        let at = place
+        let mut memory = [MaybeUninit::<u64>::zeroed(); 8];
+        let at = memory
             .as_mut_ptr()
             .cast::<u8>()
             .wrapping_add(gap)
             .cast::<msptiActivityKernel>();
-        // SAFETY: 64 bytes are there, and at most 63 are reached.
+        // SAFETY: the memory has 64 bytes, and at most 63 are used.
         unsafe { at.write_unaligned(KERNEL) };
-        // SAFETY: as above; all its bytes have values.
+        // SAFETY: as above, and all bytes are initialized.
         act(unsafe { std::slice::from_raw_parts(at.cast(), size_of::<msptiActivityKernel>()) })
     }
 
@@ -132,14 +132,14 @@ mod tests {
             assert_eq!(({ read.device_id }, { read.stream_id }), (3, 9));
             assert_eq!({ read.correlation_id }, 77);
             assert!({ read.type_name }.is_null());
-            // SAFETY: the name is a string of C that lives for ever.
+            // SAFETY: the name is a static C string.
             let name = unsafe { CStr::from_ptr(read.name) };
             assert_eq!(name, c"MatMulV2");
         }
     }
 
     #[test]
-    fn a_record_that_is_cut_short_or_of_another_kind_is_none() {
+    fn incomplete_records_and_records_of_another_kind_are_not_read() {
         with_record(0, |bytes| {
             for length in 0..bytes.len() {
                 assert!(msptiActivityKernel::read(&bytes[..length]).is_none());

@@ -1,7 +1,7 @@
 //! Initialisation, devices, contexts.
 
 lists! { $
-    /// Hands the functions of initialisation and of versions to a macro; see [`crate::acl::init`].
+    /// Passes the functions of initialisation and of versions to a macro; see [`crate::acl::init`].
     for_each_init {
         fn aclInit(config_path: *const c_char) -> aclError;
         fn aclsysGetVersionStr(package: *mut c_char, version: *mut c_char) -> aclError;
@@ -10,7 +10,7 @@ lists! { $
         fn aclFinalizeCallbackRegister(kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc, user_data: *mut c_void) -> aclError;
     }
 
-    /// Hands the functions that begin and end the use of devices, contexts and streams to a macro; see [`crate::acl::lifecycle`].
+    /// Passes the functions that begin and end the use of devices, contexts and streams to a macro; see [`crate::acl::lifecycle`].
     for_each_lifecycle {
         fn aclFinalize() -> aclError;
         fn aclrtSetDevice(device: i32) -> aclError;
@@ -21,7 +21,7 @@ lists! { $
         fn aclrtDestroyStreamForce(stream: aclrtStream) -> aclError;
     }
 
-    /// Hands the functions about devices to a macro; see [`crate::acl::device`].
+    /// Passes the functions about devices to a macro; see [`crate::acl::device`].
     for_each_device {
         fn aclrtGetDevice(device: *mut i32) -> aclError;
         fn aclrtGetDeviceCount(count: *mut u32) -> aclError;
@@ -31,7 +31,7 @@ lists! { $
         fn aclrtRegDeviceStateCallback(name: *const c_char, callback: aclrtDeviceStateCallback, args: *mut c_void) -> aclError;
     }
 
-    /// Hands the functions of contexts to a macro; see [`crate::acl::context`].
+    /// Passes the functions of contexts to a macro; see [`crate::acl::context`].
     for_each_context {
         fn aclrtCreateContext(context: *mut aclrtContext, device: i32) -> aclError;
         fn aclrtSetCurrentContext(context: aclrtContext) -> aclError;

@@ -1,30 +1,30 @@
 //! Captured graphs (model RI), offline models and single operators.
 
 lists! { $
-    /// Hands the functions that capture, run, update and destroy a graph to a macro; see [`crate::acl::graph`].
+    /// Passes the functions that capture, run, update and destroy a graph to a macro; see [`crate::acl::graph`].
     for_each_graph {
         fn aclmdlRICaptureBegin(stream: aclrtStream, mode: aclmdlRICaptureMode) -> aclError;
         fn aclmdlRICaptureEnd(stream: aclrtStream, model: *mut aclmdlRI) -> aclError;
         fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) -> aclError;
         fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) -> aclError;
         fn aclmdlRIDestroy(model: aclmdlRI) -> aclError;
-        /// The kernels that are captured from here on can be updated later.
+        /// The kernels captured after this call can be updated later.
         fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) -> aclError;
         fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) -> aclError;
-        /// From here on, launches change the kernels of the group and run nothing.
+        /// Launches after this call change the kernels of the group and do not run.
         fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
         fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
-        /// Makes the graph run with the parameters that its tasks were given since.
+        /// Makes the graph use the parameters that its tasks were given since the last update.
         fn aclmdlRIUpdate(model: aclmdlRI) -> aclError;
     }
 
-    /// Hands the functions that ask about a graph to a macro; see [`crate::acl::graph_info`].
+    /// Passes the functions that query a graph to a macro; see [`crate::acl::graph_info`].
     for_each_graph_info {
         fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: *mut aclmdlRICaptureStatus, model: *mut aclmdlRI) -> aclError;
         fn aclmdlRICaptureThreadExchangeMode(mode: *mut aclmdlRICaptureMode) -> aclError;
     }
 
-    /// Hands the functions that run offline models and single operators to a macro; see [`crate::acl::model`].
+    /// Passes the functions that run offline models and single operators to a macro; see [`crate::acl::model`].
     for_each_model {
         fn aclmdlExecute(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset) -> aclError;
         fn aclmdlExecuteV2(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream, config: *const aclmdlExecConfigHandle) -> aclError;

@@ -1,7 +1,7 @@
 //! Collectives.
 
 lists! { $
-    /// Hands the functions that submit a collective to a macro; see [`crate::hccl::collective`].
+    /// Passes the functions that submit a collective to a macro; see [`crate::hccl::collective`].
     for_each_collective {
         fn HcclAllReduce(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) -> HcclResult;
         fn HcclReduceScatter(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) -> HcclResult;
@@ -20,13 +20,13 @@ lists! { $
         fn HcclBatchSendRecv(items: *mut HcclSendRecvItem, item_count: u32, comm: HcclComm, stream: aclrtStream) -> HcclResult;
     }
 
-    /// Hands the functions of communicators to a macro; see [`crate::hccl::comm`].
+    /// Passes the functions of communicators to a macro; see [`crate::hccl::comm`].
     for_each_comm {
         fn HcclGetRootInfo(root: *mut HcclRootInfo) -> HcclResult;
         fn HcclCommInitRootInfo(rank_count: u32, root: *const HcclRootInfo, rank: u32, comm: *mut HcclComm) -> HcclResult;
         fn HcclCommInitAll(device_count: u32, devices: *mut i32, comms: *mut HcclComm) -> HcclResult;
         fn HcclCommDestroy(comm: HcclComm) -> HcclResult;
-        /// `name` takes 128 bytes.
+        /// `name` must have room for 128 bytes.
         fn HcclGetCommName(comm: HcclComm, name: *mut c_char) -> HcclResult;
     }
 }

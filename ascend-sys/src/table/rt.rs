@@ -1,7 +1,7 @@
 //! The rt level (libruntime.so), below ACL.
 
 lists! { $
-    /// Hands the functions of the rt level that launch work to a macro; see [`crate::rt::launch`].
+    /// Passes the functions of the rt level that launch work to a macro; see [`crate::rt::launch`].
     for_each_rt_launch {
         fn rtKernelLaunch(stub: *const c_void, num_blocks: u32, args: *mut c_void, args_size: u32, sm_desc: *mut rtSmDesc_t, stream: rtStream_t) -> rtError_t;
         fn rtKernelLaunchWithFlag(stub: *const c_void, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, flags: u32) -> rtError_t;
@@ -27,18 +27,18 @@ lists! { $
         fn rtsLaunchCpuKernel(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, cfg: *const rtKernelLaunchCfg_t, args: *mut rtCpuKernelArgs_t) -> rtError_t;
     }
 
-    /// Hands the functions of the rt level that run a model to a macro; see [`crate::rt::model`].
+    /// Passes the functions of the rt level that run a model to a macro; see [`crate::rt::model`].
     for_each_rt_model {
         fn rtModelExecute(model: rtModel_t, stream: rtStream_t, flag: u32) -> rtError_t;
     }
 
-    /// Hands the function of the rt level that asks what the calling thread did last to a macro; see [`crate::rt::thread`].
+    /// Passes the function of the rt level that returns the calling thread's last task to a macro; see [`crate::rt::thread`].
     for_each_rt_thread {
-        /// The last task that the calling thread submitted, and its stream.
+        /// Returns the last task that the calling thread submitted, and its stream.
         fn rtGetTaskIdAndStreamID(task_id: *mut u32, stream_id: *mut u32) -> rtError_t;
     }
 
-    /// Hands the functions that name stubs, and register binaries with all their kernels, to a macro; see [`crate::rt::naming`].
+    /// Passes the functions that name stubs and register binaries with all their kernels to a macro; see [`crate::rt::naming`].
     for_each_rt_naming {
         fn rtFunctionRegister(binary: *mut c_void, stub: *const c_void, name: *const c_char, kernel_info: *const c_void, mode: u32) -> rtError_t;
         fn rtRegisterAllKernel(binary: *const rtDevBinary_t, handle: *mut *mut c_void) -> rtError_t;

@@ -1,29 +1,29 @@
-//! Streams, waits of the host for them, and events.
+//! Streams, events, and functions in which the host waits for them.
 
 lists! { $
-    /// Hands the functions of streams to a macro; see [`crate::acl::stream`].
+    /// Passes the functions of streams to a macro; see [`crate::acl::stream`].
     for_each_stream {
         fn aclrtCreateStream(stream: *mut aclrtStream) -> aclError;
         fn aclrtCreateStreamWithConfig(stream: *mut aclrtStream, priority: u32, flag: u32) -> aclError;
         fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) -> aclError;
-        /// The id is the number that every tool shows as "Stream N".
+        /// Returns the number that all tools show as "Stream N".
         fn aclrtStreamGetId(stream: aclrtStream, id: *mut i32) -> aclError;
         fn aclrtSetStreamAttribute(stream: aclrtStream, attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) -> aclError;
         fn aclrtRegStreamStateCallback(name: *const c_char, callback: aclrtStreamStateCallback, args: *mut c_void) -> aclError;
         fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) -> aclError;
     }
 
-    /// Hands the functions that ask what the calling thread did last to a macro; see [`crate::acl::thread`].
+    /// Passes the functions that return the calling thread's last task and last error to a macro; see [`crate::acl::thread`].
     for_each_thread {
-        /// The id of the last task that the calling thread submitted.
+        /// Returns the id of the last task that the calling thread submitted.
         fn aclrtGetThreadLastTaskId(id: *mut u32) -> aclError;
-        /// The code of the thread's last call that failed; 0 is none.
+        /// Returns the code of the thread's last failed call, or 0 if there is none.
         fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError;
-        /// The same, and forgets it.
+        /// Returns the same code and clears it.
         fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError;
     }
 
-    /// Hands the functions in which the host waits for the device to a macro; see [`crate::acl::synchronize`].
+    /// Passes the functions in which the host waits for the device to a macro; see [`crate::acl::synchronize`].
     for_each_synchronize {
         fn aclrtSynchronizeDevice() -> aclError;
         fn aclrtSynchronizeDeviceWithTimeout(timeout_ms: i32) -> aclError;
@@ -32,23 +32,23 @@ lists! { $
         fn aclrtSynchronizeEvent(event: aclrtEvent) -> aclError;
     }
 
-    /// Hands the functions of events to a macro; see [`crate::acl::event`].
+    /// Passes the functions of events to a macro; see [`crate::acl::event`].
     for_each_event {
         fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
         fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
-        /// Allowed before the event has completed; does not wait.
+        /// May be called before the event has completed. Does not wait.
         fn aclrtDestroyEvent(event: aclrtEvent) -> aclError;
         fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) -> aclError;
         fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) -> aclError;
-        /// 1 is complete.
+        /// A status of 1 means complete.
         fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut aclrtEventRecordedStatus) -> aclError;
         fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut aclrtEventWaitStatus) -> aclError;
         fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) -> aclError;
-        /// Microseconds since the device was started, truncated.
+        /// Returns the time since the device was started, truncated to microseconds.
         fn aclrtEventGetTimestamp(event: aclrtEvent, us: *mut u64) -> aclError;
     }
 
-    /// Hands the function that makes a stream wait for one of the host's to a macro; see [`crate::acl::host_func`].
+    /// Passes the function that makes a stream wait for a function on the host to a macro; see [`crate::acl::host_func`].
     for_each_host_func {
         fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) -> aclError;
     }

@@ -1,16 +1,16 @@
 //! The device clock (HAL), annotations (mstx), and the vendor's two ways to profile.
 
 lists! { $
-    /// Hands the functions of the hardware abstraction layer to a macro; see [`crate::hal`].
+    /// Passes the functions of the hardware abstraction layer to a macro; see [`crate::hal`].
     for_each_hal {
         /// `device` is the logical device id.
         fn halGetDeviceInfo(device: u32, module: i32, info: i32, value: *mut i64) -> drvError_t;
         fn halGetAPIVersion(version: *mut i32) -> drvError_t;
     }
 
-    /// Hands the functions that annotate a program to a macro; see [`crate::mstx`].
+    /// Passes the functions that annotate a program to a macro; see [`crate::mstx`].
     for_each_mstx {
-        /// Without a stream the mark is the host's alone.
+        /// Without a stream, the mark is only on the host.
         fn mstxMarkA(message: *const c_char, stream: aclrtStream) -> ();
         fn mstxRangeStartA(message: *const c_char, stream: aclrtStream) -> mstxRangeId;
         fn mstxRangeEnd(range: mstxRangeId) -> ();
@@ -21,7 +21,7 @@ lists! { $
         fn mstxDomainRangeEnd(domain: mstxDomainHandle_t, range: mstxRangeId) -> ();
     }
 
-    /// Hands the functions that start and stop the vendor's profiler to a macro; see [`crate::acl::profiler`].
+    /// Passes the functions that start and stop the vendor's profiler to a macro; see [`crate::acl::profiler`].
     for_each_profiler {
         fn aclprofInit(path: *const c_char, length: usize) -> aclError;
         fn aclprofFinalize() -> aclError;
@@ -30,20 +30,20 @@ lists! { $
     }
 }
 
-/// Hands the functions that deliver what the devices did to a macro; see [`crate::mspti`].
+/// Passes the functions that deliver records of the devices' activity to a macro; see [`crate::mspti`].
 #[macro_export]
 macro_rules! for_each_mspti {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
-            /// One subscriber at a time: a second one gets `MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
+            /// Allows only one subscriber at a time. A second one gets `MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
             fn msptiSubscribe(subscriber: *mut msptiSubscriberHandle, callback: msptiCallbackFunc, user_data: *mut c_void) -> msptiResult;
             fn msptiUnsubscribe(subscriber: msptiSubscriberHandle) -> msptiResult;
-            /// Takes the place of the callbacks that were there, without a word.
+            /// Silently replaces any earlier callbacks.
             fn msptiActivityRegisterCallbacks(requested: msptiBuffersCallbackRequestFunc, completed: msptiBuffersCallbackCompleteFunc) -> msptiResult;
             fn msptiActivityEnable(kind: msptiActivityKind) -> msptiResult;
-            /// Takes what the devices have written first.
+            /// Collects the pending records of the devices first.
             fn msptiActivityDisable(kind: msptiActivityKind) -> msptiResult;
-            /// Goes on in the buffer where the calling thread was in its last one; no valid bytes begin anew.
+            /// Continues in the buffer after the calling thread's last record. A valid size of 0 restarts at the beginning.
             fn msptiActivityGetNextRecord(buffer: *mut u8, valid_size: usize, record: *mut *mut msptiActivity) -> msptiResult;
             /// Completes buffers on the calling thread.
             fn msptiActivityFlushAll(flag: u32) -> msptiResult;

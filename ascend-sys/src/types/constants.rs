@@ -97,7 +97,7 @@ constants! {
         MSPTI_ACTIVITY_KIND_MEMORY = 5;
         MSPTI_ACTIVITY_KIND_COMMUNICATION = 9;
     }
-    "A module of `halGetDeviceInfo`, or what is asked of it. Frequencies are in kHz.": i32 {
+    "A module of `halGetDeviceInfo`, or one of its infos. Frequencies are in kHz.": i32 {
         MODULE_TYPE_SYSTEM = 0;
         INFO_TYPE_VERSION = 1;
         INFO_TYPE_SYS_COUNT = 13;
@@ -107,10 +107,10 @@ constants! {
     }
 }
 
-/// The length of a communicator's name, with its end.
+/// Maximum length of a communicator's name, including its NUL byte.
 pub const HCCL_COMM_NAME_BYTES: usize = 128;
 
-/// The least `halGetAPIVersion` for which `INFO_TYPE_HOST_OSC_FREQUE` is to be trusted.
+/// The lowest result of `halGetAPIVersion` for which `INFO_TYPE_HOST_OSC_FREQUE` is reliable.
 pub const HAL_API_WITH_HOST_OSC: i32 = 0x0007_1905;
 
 /// Returns the number of bytes of one element, if the type is known.

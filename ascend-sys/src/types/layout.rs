@@ -1,22 +1,22 @@
-//! Structs that cross the calls, laid out as in C on x86-64 and aarch64.
+//! Structs that are passed to the functions, with the C layout of x86-64 and aarch64.
 
 use super::*;
 
-/// The front of any record of MSPTI.
+/// The common beginning of all MSPTI records.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct msptiActivity {
-    /// Which kind of record it is.
+    /// The kind of the record.
     pub kind: msptiActivityKind,
 }
 
-/// An attribute of a launch. What `value` holds depends on `id`; narrower types lie at its start.
+/// An attribute of a launch. The type of `value` depends on `id`. Smaller types are at its start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct aclrtLaunchKernelAttr {
-    /// Which attribute.
+    /// The attribute.
     pub id: aclrtLaunchKernelAttrId,
-    /// Its value.
+    /// The attribute's value.
     pub value: [u32; 4],
 }
 
@@ -24,13 +24,13 @@ pub struct aclrtLaunchKernelAttr {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtLaunchKernelCfg {
-    /// `num_attrs` attributes.
+    /// Pointer to `num_attrs` attributes.
     pub attrs: *mut aclrtLaunchKernelAttr,
-    /// How many.
+    /// Number of attributes.
     pub num_attrs: usize,
 }
 
-/// Where an argument's address and its data lie among the arguments of a launch.
+/// The positions of an argument's address and data within the arguments of a launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct aclrtPlaceHolderInfo {
@@ -40,53 +40,53 @@ pub struct aclrtPlaceHolderInfo {
     pub data_offset: u32,
 }
 
-/// An option of loading a binary.
+/// An option for loading a binary.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct aclrtBinaryLoadOption {
-    /// Which option.
+    /// The option.
     pub kind: c_int,
-    /// Its value.
+    /// The option's value.
     pub value: [u32; 4],
 }
 
-/// The options of loading a binary.
+/// The options for loading a binary.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtBinaryLoadOptions {
-    /// `num_opt` options.
+    /// Pointer to `num_opt` options.
     pub options: *mut aclrtBinaryLoadOption,
-    /// How many.
+    /// Number of options.
     pub num_opt: usize,
 }
 
-/// A binary in the host's memory.
+/// A kernel binary in the host's memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rtDevBinary_t {
-    /// What it is for.
+    /// The kind of binary.
     pub magic: u32,
-    /// Its version.
+    /// The binary's version.
     pub version: u32,
-    /// Where it is.
+    /// The binary's contents.
     pub data: *const c_void,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub length: u64,
 }
 
-/// The value of a stream's attribute; narrower types lie at its start.
+/// The value of a stream's attribute. Smaller types are at its start.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct aclrtStreamAttrValue {
-    /// The bytes, in words.
+    /// The value as 32-bit words.
     pub words: [u32; 4],
 }
 
-/// What a communicator's processes find each other by.
+/// The data with which the processes of a communicator find each other.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HcclRootInfo {
-    /// Only HCCL knows.
+    /// Opaque data of HCCL.
     pub internal: [c_char; 4108],
 }
 
@@ -94,13 +94,13 @@ pub struct HcclRootInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HcclSendRecvItem {
-    /// Sends or receives.
+    /// The direction: send or receive.
     pub send_recv_type: HcclSendRecvType,
-    /// `count` elements.
+    /// Pointer to `count` elements.
     pub buf: *mut c_void,
-    /// How many elements.
+    /// Number of elements.
     pub count: u64,
-    /// Their type.
+    /// Type of the elements.
     pub data_type: HcclDataType,
     /// The rank at the other end.
     pub remote_rank: u32,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use std::mem::{align_of, offset_of, size_of};
 
-    /// The sizes were compiled from the vendor's public headers on x86-64; aarch64 has the same rules.
+    /// The expected sizes come from compiling the vendor's public headers on x86-64. The rules are the same on aarch64.
     #[test]
     fn structs_have_the_sizes_of_the_vendors_headers() {
         assert_eq!(size_of::<aclrtLaunchKernelAttr>(), 20);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lie_where_the_vendors_headers_put_them() {
+    fn fields_have_the_offsets_of_the_vendors_headers() {
         assert_eq!(offset_of!(rtDevBinary_t, data), 8);
         assert_eq!(offset_of!(rtDevBinary_t, length), 16);
         assert_eq!(align_of::<aclrtLaunchKernelAttr>(), 4);

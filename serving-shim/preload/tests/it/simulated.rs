@@ -96,7 +96,7 @@ fn issue_19_a_runtime_whose_constructor_waits_for_a_thread_that_launches_is_not_
     let ended = end(command.env("SA_PROFILE_SIM_LIBRARY", library));
     let said = "0\n0\n0\n200001\n0\n";
     assert_eq!((ended.code, ended.stdout.as_str()), (42, said), "{ended:?}");
-    assert!(ended.stderr.contains("it is no simulated runtime"));
+    assert!(ended.stderr.contains("it is not a simulated runtime"));
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 6);
 }
 
