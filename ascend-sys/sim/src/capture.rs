@@ -1,4 +1,5 @@
-//! A capture: what is submitted to a stream, and to those joined to it, becomes a graph. Knows which calls a capture forbids, and which break it.
+//! Captures, which turn the work submitted to a stream and the streams joined to it into a graph. This module knows which calls a capture forbids and which
+//! invalidate it.
 
 use crate::event::CaptureStatus;
 use crate::graph::{Group, Model};
@@ -14,17 +15,17 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 thread_local! {
-    /// Mode of the calling thread while others capture. Nothing depends on it.
+    /// Mode of the calling thread while other threads capture. The simulator does not use it.
     static MODE: Cell<aclmdlRICaptureMode> = const { Cell::new(ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) };
 }
 
-/// Sets the calling thread's mode. Returns the one before.
+/// Sets the calling thread's mode and returns the previous one.
 pub(crate) fn exchange_mode(mode: aclmdlRICaptureMode) -> Outcome<aclmdlRICaptureMode> {
     valid_mode(mode)?;
     Ok(MODE.replace(mode))
 }
 
-/// Fails if there is no such mode.
+/// Fails if the mode does not exist.
 pub(crate) fn valid_mode(mode: aclmdlRICaptureMode) -> Outcome {
     match mode {
         ACL_MODEL_RI_CAPTURE_MODE_GLOBAL..=ACL_MODEL_RI_CAPTURE_MODE_RELAXED => Ok(()),
@@ -32,7 +33,7 @@ pub(crate) fn valid_mode(mode: aclmdlRICaptureMode) -> Outcome {
     }
 }
 
-/// The captures of the process that are under way.
+/// The active captures of the process.
 #[derive(Default)]
 pub(crate) struct Captures(Mutex<Vec<Arc<Capture>>>);
 
@@ -41,7 +42,7 @@ pub(crate) struct Capture {
     pub(crate) status: Arc<CaptureStatus>,
     mode: aclmdlRICaptureMode,
     tid: i32,
-    /// The stream that it began on.
+    /// The stream on which the capture began.
     origin: Handle,
     context: Handle,
     state: Mutex<State>,
@@ -57,17 +58,18 @@ struct State {
     group_broken: bool,
 }
 
-/// A stream's part of a capture.
+/// One stream's part of a capture.
 struct Part {
     stream: Handle,
-    /// Number of its tasks, and how many of them another stream has waited for.
+    /// Number of the stream's tasks.
     tasks: usize,
+    /// Number of tasks for which another stream has waited.
     joined: usize,
-    /// The tasks of the group that is open in it.
+    /// The indexes of the tasks in the stream's open group.
     group: Option<Vec<usize>>,
 }
 
-/// The record of an event: the number of tasks of its stream before it.
+/// The record of an event, with the number of tasks before it in its stream.
 struct Mark {
     event: Handle,
     part: usize,
@@ -77,25 +79,26 @@ struct Mark {
 /// A capture that has ended.
 #[derive(Default)]
 pub(crate) struct Ended {
-    /// Its streams, which are no longer captured.
+    /// The capture's streams, which are no longer captured.
     pub(crate) streams: Vec<Handle>,
     pub(crate) tasks: Vec<Captured>,
     pub(crate) groups: Vec<Arc<Group>>,
-    /// The reason why it gives no graph; 0 for none.
-    pub(crate) broken: aclError,
+    /// The error if the capture does not give a graph, otherwise 0.
+    pub(crate) error: aclError,
 }
 
 impl Captures {
-    /// Returns the capture with this status, while it is under way.
+    /// Returns the active capture with this status.
     pub(crate) fn by_status(&self, status: &Arc<CaptureStatus>) -> Option<Arc<Capture>> {
-        let all = lock(&self.0);
-        let mut all = all.iter();
-        all.find(|capture| Arc::ptr_eq(&capture.status, status))
+        let captures = lock(&self.0);
+        let mut captures = captures.iter();
+        captures
+            .find(|capture| Arc::ptr_eq(&capture.status, status))
             .cloned()
     }
 
-    /// Fails if anything in a context is captured, and breaks its captures: waiting for a whole context would wait for what is captured.
-    pub(crate) fn break_those_of(&self, context: Handle) -> Outcome {
+    /// Fails if a stream of a context is captured, and invalidates the captures, because waiting for the context would wait for captured work.
+    pub(crate) fn invalidate_in(&self, context: Handle) -> Outcome {
         let mut captures = lock(&self.0).clone();
         captures.retain(|capture| capture.context == context);
         captures
@@ -109,7 +112,7 @@ impl Captures {
         lock(&self.0).push(capture);
     }
 
-    /// Removes a capture. Returns false if it was not there any more.
+    /// Removes a capture. Returns false if it had already been removed.
     fn remove(&self, gone: &Arc<Capture>) -> bool {
         let mut active = lock(&self.0);
         let before = active.len();
@@ -117,7 +120,7 @@ impl Captures {
         active.len() < before
     }
 
-    /// Ends a capture in the stream that it began on.
+    /// Ends a capture. `stream` must be the one on which it began.
     pub(crate) fn end(&self, capture: &Arc<Capture>, stream: Handle) -> Outcome<Ended> {
         if stream != capture.origin {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED);
@@ -128,16 +131,16 @@ impl Captures {
         if !self.remove(capture) {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
         }
-        Ok(capture.take())
+        Ok(capture.finish())
     }
 
-    /// Breaks a capture because one of its streams is taken away. If that is the stream that it began on, nobody could end it, so it ends.
-    pub(crate) fn leave(&self, capture: &Arc<Capture>, stream: Handle) -> Ended {
+    /// Invalidates a capture because one of its streams is destroyed. If the capture began on that stream, no call could end it, so it ends here.
+    pub(crate) fn remove_stream(&self, capture: &Arc<Capture>, stream: Handle) -> Ended {
         capture.status.invalidate();
         if stream != capture.origin || !self.remove(capture) {
             return Ended::default();
         }
-        let ended = capture.take();
+        let ended = capture.finish();
         capture.model.end_capture();
         ended
     }
@@ -168,7 +171,7 @@ impl Capture {
         }
     }
 
-    /// Makes a stream part of the capture.
+    /// Adds a stream to the capture.
     pub(crate) fn join(&self, stream: Handle) {
         lock(&self.state).streams.push(Part {
             stream,
@@ -178,7 +181,7 @@ impl Capture {
         });
     }
 
-    /// Takes a task of one of its streams. Returns the task's number in the graph.
+    /// Adds a task of one of the streams. Returns the task's number in the graph.
     pub(crate) fn add(&self, stream: Handle, work: Work) -> Outcome<u64> {
         fail_if(
             matches!(work, Work::Replay(_)),
@@ -187,10 +190,10 @@ impl Capture {
         let mut state = lock(&self.state);
         self.status.check()?;
         let part = state.part(stream)?;
-        let place = state.tasks.len();
+        let index = state.tasks.len();
         let is_kernel = work.is_kernel();
         match &mut state.streams[part].group {
-            Some(group) if is_kernel => group.push(place),
+            Some(group) if is_kernel => group.push(index),
             Some(_) => state.group_broken = true,
             None => {}
         }
@@ -201,7 +204,7 @@ impl Capture {
             work,
             correlation,
         });
-        Ok(place as u64 + 1)
+        Ok(index as u64 + 1)
     }
 
     /// Opens a group of kernels in a stream.
@@ -214,7 +217,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Closes the group that is open in a stream, and keeps what `make` makes of its tasks.
+    /// Closes the open group of a stream and adds the group that `make` creates from the indexes of its tasks.
     pub(crate) fn end_group(
         &self,
         stream: Handle,
@@ -222,16 +225,16 @@ impl Capture {
     ) -> Outcome<Arc<Group>> {
         let mut state = lock(&self.state);
         let part = state.part(stream)?;
-        let places = state.streams[part].group.take();
-        let places = places.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
+        let open = state.streams[part].group.take();
+        let indexes = open.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
         self.status.check()?;
         fail_if(state.group_broken, ACL_ERROR_STREAM_TASK_GROUP_INTR)?;
-        let group = make(places);
+        let group = make(indexes);
         state.groups.push(Arc::clone(&group));
         Ok(group)
     }
 
-    /// Takes the record of an event, which other streams may then wait for. Returns the task's number.
+    /// Captures the record of an event, for which other streams may then wait. Returns the task's number.
     pub(crate) fn record(&self, stream: Handle, event: Handle) -> Outcome<u64> {
         let name = "event_record";
         let number = self.add(stream, Work::Ordered { name })?;
@@ -244,7 +247,7 @@ impl Capture {
         Ok(number)
     }
 
-    /// Takes a wait of a stream for one of its events. Returns the task's number.
+    /// Captures a stream's wait for an event of the capture. Returns the task's number.
     pub(crate) fn wait(&self, stream: Handle, event: Handle) -> Outcome<u64> {
         let number = self.add(stream, Work::Ordered { name: "event_wait" })?;
         let mut state = lock(&self.state);
@@ -256,8 +259,8 @@ impl Capture {
         Ok(number)
     }
 
-    /// Takes what was captured. A capture that was broken, or that left a joined stream unfinished, gives no graph.
-    fn take(&self) -> Ended {
+    /// Ends the capture and returns its content. There is no graph if the capture is invalid, if a stream was not joined again, or if a group is open or broken.
+    fn finish(&self) -> Ended {
         let state = std::mem::take(&mut *lock(&self.state));
         self.status.end();
         let mut joined = state.streams.iter().skip(1);
@@ -267,7 +270,7 @@ impl Capture {
             streams: state.streams.iter().map(|part| part.stream).collect(),
             tasks: state.tasks,
             groups: state.groups,
-            broken: if self.status.is_invalid() {
+            error: if self.status.is_invalid() {
                 ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED
             } else if unjoined {
                 ACL_ERROR_RT_STREAM_UNJOINED

@@ -1,16 +1,16 @@
-//! The host's clock, waiting by it, and the clocks of devices: each with a beginning, a rate and steps of its own.
+//! The host's clock with functions that wait until a time, and the clocks of devices. Each device's clock has its own start, rate and steps.
 
 use std::hint;
 use std::time::Duration;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// CLOCK_MONOTONIC in ns.
+/// Returns the time of `CLOCK_MONOTONIC` in ns.
 pub(crate) fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_REALTIME in ns.
+/// Returns the time of `CLOCK_REALTIME` in ns.
 pub(crate) fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
@@ -25,10 +25,10 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec.cast_unsigned() * NS_PER_S + time.tv_nsec.cast_unsigned()
 }
 
-/// Time that a thread spins before it sleeps, and before a sleep ends.
+/// Time for which a thread spins before it sleeps, and at the end of a timed wait.
 pub(crate) const SPIN_NS: u64 = 30_000;
 
-/// Returns at `end_ns`: sleeps while it is far, and spins for the last `SPIN_NS`. Returns the time it is then.
+/// Waits until `end_ns` and returns the time. Sleeps first and spins for the last `SPIN_NS`.
 pub(crate) fn wait_until(end_ns: u64) -> u64 {
     loop {
         let now = now_ns();
@@ -44,9 +44,9 @@ pub(crate) fn wait_until(end_ns: u64) -> u64 {
     }
 }
 
-/// Lets this thread's sleeps end when they should: the kernel otherwise adds up to 50 µs.
+/// Makes this thread's sleeps end on time. By default the kernel adds up to 50 µs.
 pub(crate) fn sleep_exactly() {
-    // SAFETY: changes a property of the calling thread alone.
+    // SAFETY: only changes a property of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Of `after_s=5,by_us=1000`.
+    /// Parses a text such as `after_s=5,by_us=1000`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (after, by) = text.split_once(',')?;
         let seconds = after.strip_prefix("after_s=")?.parse().ok()?;
@@ -72,12 +72,12 @@ impl Step {
     }
 }
 
-/// The system counter of one device, as a function of the host's clock: processes that share a device share its clock.
+/// The system counter of one device, as a function of the host's clock, so that processes that share a device share its clock.
 #[derive(Debug)]
 pub(crate) struct DeviceClock {
     offset_ns: i64,
     drift_ppb: i64,
-    /// From when on, and by how much.
+    /// Time and size of the step, in ns.
     step: Option<(u64, i64)>,
     tick_mhz: u64,
 }
@@ -98,7 +98,7 @@ impl DeviceClock {
         }
     }
 
-    /// Ticks since the device was started, at a time of the host.
+    /// Returns the ticks since the device was started, at a time of the host's clock.
     pub(crate) fn ticks(&self, host_ns: u64) -> u64 {
         let host = i128::from(host_ns);
         let drifted = host + host * i128::from(self.drift_ppb) / i128::from(NS_PER_S);
@@ -108,15 +108,15 @@ impl DeviceClock {
         };
         let device_ns = drifted + i128::from(self.offset_ns) + stepped;
         let ticks = device_ns * i128::from(self.tick_mhz) / 1000;
-        u64::try_from(ticks).unwrap_or(0) // before it was started
+        u64::try_from(ticks).unwrap_or(0) // before the device was started
     }
 
-    /// Whole microseconds, truncated as the vendor does.
+    /// Converts ticks to microseconds, truncated like the vendor's.
     pub(crate) fn us(&self, ticks: u64) -> u64 {
         ticks / self.tick_mhz
     }
 
-    /// Nanoseconds.
+    /// Converts ticks to nanoseconds.
     pub(crate) fn ns(&self, ticks: u64) -> u64 {
         ticks * (1000 / self.tick_mhz)
     }
@@ -125,7 +125,7 @@ impl DeviceClock {
         self.tick_mhz * 1000
     }
 
-    /// The time between two ticks in ms. With ticks of 1 ns a reversed pair wraps, as the vendor's does.
+    /// Returns the time between two tick counts in ms. With ticks of 1 ns a reversed pair wraps around, like the vendor's.
     pub(crate) fn elapsed_ms(&self, start: u64, end: u64) -> f32 {
         let ticks = if self.tick_mhz == 1000 {
             end.wrapping_sub(start) as f64

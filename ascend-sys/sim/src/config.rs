@@ -1,4 +1,4 @@
-//! `ASCEND_SIM_*` → [`Config`]. The only place that names the variables; README.md describes them.
+//! Reads the `ASCEND_SIM_*` variables into [`Config`]. Only this module names the variables; README.md describes them.
 
 use crate::clock::Step;
 use crate::faults::Faults;
@@ -32,20 +32,20 @@ impl Soc {
     }
 }
 
-/// MSPTI's idea of the devices' clocks.
+/// Settings of MSPTI's estimate of the devices' clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mspti {
-    /// Time after which the devices' clocks are compared with the host's again.
+    /// Time between two comparisons of the devices' clocks with the host's.
     pub(crate) anchor_ns: u64,
-    /// Error of the comparison, early and late in turn.
+    /// Error of a comparison, alternately early and late.
     pub(crate) anchor_off_ns: u64,
 }
 
 impl Mspti {
-    fn from<F: Fn(&str) -> Option<String>>(of: &Variables<F>) -> Result<Self, Refused> {
+    fn from<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<Self, Refused> {
         Ok(Self {
-            anchor_ns: of.us("ASCEND_SIM_MSPTI_ANCHOR_US", 7e6)?,
-            anchor_off_ns: of.us("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", 15.0)?,
+            anchor_ns: variables.us("ASCEND_SIM_MSPTI_ANCHOR_US", 7e6)?,
+            anchor_off_ns: variables.us("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", 15.0)?,
         })
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct Config {
     pub(crate) hal: bool,
     pub(crate) depth: u64,
     pub(crate) old: bool,
-    /// True if a new thing may get the handle of one that is gone, as with addresses.
+    /// True if a new object may get the handle of a destroyed one, as with addresses.
     pub(crate) reuse: bool,
     pub(crate) mspti: Mspti,
     pub(crate) truth: Option<PathBuf>,
@@ -87,22 +87,22 @@ impl Config {
     }
 
     fn from(lookup: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Self, Refused> {
-        let of = Variables(lookup);
-        let devices = of.number("ASCEND_SIM_DEVICES", 8)?;
+        let variables = Variables(lookup);
+        let devices = variables.number("ASCEND_SIM_DEVICES", 8)?;
         let per_device = |value: &str| by_device(value, devices);
         let default_offsets = default_offsets_ns(devices);
-        let truth = of.text("ASCEND_SIM_TRUTH");
-        let default_ns = of.us("ASCEND_SIM_KERNEL_US", 10.0)?;
+        let truth = variables.text("ASCEND_SIM_TRUTH");
+        let default_ns = variables.us("ASCEND_SIM_KERNEL_US", 10.0)?;
         let kernels = |value: &str| Durations::parse(value, default_ns);
         Ok(Self {
-            soc: of.word("ASCEND_SIM_SOC", [("910b", Soc::A2), ("950", Soc::A5)])?,
-            visible: of.parsed(
+            soc: variables.choice("ASCEND_SIM_SOC", [("910b", Soc::A2), ("950", Soc::A5)])?,
+            visible: variables.parsed(
                 "ASCEND_RT_VISIBLE_DEVICES",
                 all(devices),
                 |value| visible(value, devices),
                 "device numbers",
             )?,
-            offsets_ns: of
+            offsets_ns: variables
                 .parsed(
                     "ASCEND_SIM_CLOCK_OFFSET_S",
                     None,
@@ -110,7 +110,7 @@ impl Config {
                     "seconds, or 0=seconds,1=seconds",
                 )?
                 .map_or(default_offsets, |seconds| scaled(&seconds, 1e9)),
-            drifts_ppb: of
+            drifts_ppb: variables
                 .parsed(
                     "ASCEND_SIM_DRIFT_PPM",
                     vec![0.0; devices],
@@ -118,28 +118,28 @@ impl Config {
                     "parts per million, or 0=ppm,1=ppm",
                 )
                 .map(|ppm| scaled(&ppm, 1e3))?,
-            step: of.parsed(
+            step: variables.parsed(
                 "ASCEND_SIM_CLOCK_STEP",
                 None,
                 |value| Step::parse(value).map(Some),
                 "after_s=N,by_us=N",
             )?,
-            durations: of.parsed(
+            durations: variables.parsed(
                 "ASCEND_SIM_KERNELS",
                 Durations::all(default_ns),
                 kernels,
                 "name=us,name=us..us",
             )?,
-            hal: of.text("ASCEND_SIM_HAL").as_deref() != Some("absent"),
-            depth: of
+            hal: variables.text("ASCEND_SIM_HAL").as_deref() != Some("absent"),
+            depth: variables
                 .number("ASCEND_SIM_DEPTH", 2048)
                 .map(|depth: u64| depth.max(1))?,
-            old: of.switch("ASCEND_SIM_OLD")?,
-            reuse: of.switch("ASCEND_SIM_REUSE")?,
-            mspti: Mspti::from(&of)?,
+            old: variables.switch("ASCEND_SIM_OLD")?,
+            reuse: variables.switch("ASCEND_SIM_REUSE")?,
+            mspti: Mspti::from(&variables)?,
             truth: truth.map(|path| PathBuf::from(path.replace("{pid}", &pid.to_string()))),
-            truth_through: of.switch("ASCEND_SIM_TRUTH_THROUGH")?,
-            faults: of.parsed(
+            truth_through: variables.switch("ASCEND_SIM_TRUTH_THROUGH")?,
+            faults: variables.parsed(
                 "ASCEND_SIM_FAULTS",
                 Faults::none(),
                 Faults::parse,
@@ -153,23 +153,23 @@ fn all(devices: usize) -> Vec<u32> {
     (0..u32::try_from(devices).unwrap_or(0)).collect()
 }
 
-/// Returns the devices that are listed, up to the first number that is not a device. The vendor's runtime does the same.
+/// Returns the listed devices, up to the first number that is not a device, like the vendor's runtime.
 fn visible(value: &str, devices: usize) -> Option<Vec<u32>> {
     let ids = value.split(',').map(|id| id.trim().parse::<u32>());
     let ids: Result<Vec<u32>, _> = ids.collect();
-    let known = |id: &u32| (*id as usize) < devices;
+    let exists = |id: &u32| (*id as usize) < devices;
     ids.ok()
-        .map(|ids| ids.into_iter().take_while(known).collect())
+        .map(|ids| ids.into_iter().take_while(exists).collect())
 }
 
-/// Each device was started at another time, hours before the host's clock began.
+/// Returns clock offsets for devices that were started at different times, hours before the host's clock.
 fn default_offsets_ns(devices: usize) -> Vec<i64> {
     let hours =
         (1..=devices as i64).map(|device| device * 3_600_000_000_000 + device * 123_456_789);
     hours.collect()
 }
 
-/// One number for all devices, or `0=1.5,1=-2` with 0 for the others.
+/// Parses one number for all devices, or a list such as `0=1.5,1=-2` with 0 for the other devices.
 fn by_device(value: &str, devices: usize) -> Option<Vec<f64>> {
     if let Ok(one) = value.parse() {
         return Some(vec![one; devices]);

@@ -1,4 +1,4 @@
-//! A context: what a thread must have before it uses a device. Streams belong to one, and so does the error that a failed kernel leaves.
+//! Contexts. A thread needs one before it uses a device. Each stream belongs to a context, and so does the error of a failed kernel.
 
 use crate::device::Device;
 use crate::handle::Handle;
@@ -18,19 +18,19 @@ pub(crate) struct Context {
     pub(crate) handle: Handle,
     pub(crate) device: Arc<Device>,
     default: Mutex<Option<Arc<Stream>>>,
-    /// 0, or the error of every call from now on; its streams share it.
+    /// 0, or the error that every call returns from now on. The context's streams share it.
     error: Arc<AtomicI32>,
     alive: AtomicBool,
 }
 
-/// The context that is shared by the threads that set a device, and how often the device was set.
+/// The context shared by all threads that set a device, and the number of times that the device was set.
 #[derive(Default)]
 pub(crate) struct Primary {
     pub(crate) context: Option<Arc<Context>>,
     pub(crate) references: u32,
 }
 
-/// Makes a context the calling thread's.
+/// Sets the calling thread's context.
 pub(crate) fn set(context: Option<Arc<Context>>) {
     CURRENT.with(|current| current.replace(context));
 }
@@ -65,7 +65,7 @@ impl Context {
         outcome(self.error.load(Ordering::Relaxed))
     }
 
-    /// Returns what a new stream needs of it.
+    /// Returns the parts of the context that its streams share.
     pub(crate) fn home(&self) -> Home {
         Home {
             context: self.handle,
@@ -74,7 +74,7 @@ impl Context {
         }
     }
 
-    /// Returns the default stream, and true if `make` has just made it because it is used for the first time.
+    /// Returns the default stream, and true if `make` has just created it for its first use.
     pub(crate) fn default_stream(
         &self,
         make: impl FnOnce() -> Outcome<Arc<Stream>>,
@@ -90,11 +90,12 @@ impl Context {
 
     pub(crate) fn is_default(&self, stream: &Stream) -> bool {
         let default = lock(&self.default);
-        let default = default.as_ref();
-        default.is_some_and(|default| default.handle == stream.handle)
+        default
+            .as_ref()
+            .is_some_and(|default| default.handle == stream.handle)
     }
 
-    /// Ends it: no thread has it any more.
+    /// Ends the context, so that no thread can use it any more.
     pub(crate) fn end(&self) {
         self.alive.store(false, Ordering::Relaxed);
         lock(&self.default).take();

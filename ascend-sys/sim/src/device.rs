@@ -1,4 +1,4 @@
-//! A device: its clock, its limited resources, and whether it still answers.
+//! A device: its clock, its limited number of streams, and its error if it is lost.
 
 use crate::clock::{DeviceClock, now_ns};
 use crate::config::Config;
@@ -8,7 +8,7 @@ use ascend_sys::codes::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Streams of a device, for each process.
+/// Maximum number of streams of a device in a process.
 const STREAMS: usize = 1984;
 
 /// A device that the process sees.
@@ -17,16 +17,16 @@ pub(crate) struct Device {
     pub(crate) user: i32,
     pub(crate) logical: u32,
     pub(crate) clock: DeviceClock,
-    /// For each stream id, true if it is taken.
+    /// For each stream id, true if it is in use.
     stream_ids: Mutex<Vec<bool>>,
-    /// 0, or the error of every call.
+    /// 0, or the error that every call returns.
     lost: AtomicI32,
 }
 
 impl Device {
     pub(crate) fn new(config: &Config, user: i32, logical: u32, first_ns: u64) -> Self {
-        let of = logical as usize;
-        let (offset, drift) = (config.offsets_ns[of], config.drifts_ppb[of]);
+        let index = logical as usize;
+        let (offset, drift) = (config.offsets_ns[index], config.drifts_ppb[index]);
         Self {
             user,
             logical,
@@ -36,34 +36,34 @@ impl Device {
         }
     }
 
-    /// Fails once the device is lost.
+    /// Fails if the device is lost.
     pub(crate) fn check(&self) -> Outcome {
         outcome(self.lost.load(Ordering::Relaxed))
     }
 
-    /// Makes every call fail with this code; 0 makes the device answer again.
+    /// Makes every call fail with this code. 0 makes the device work again.
     pub(crate) fn lose(&self, code: i32) {
         self.lost.store(code, Ordering::Relaxed);
     }
 
-    /// Returns the counter now.
+    /// Returns the current value of the counter.
     pub(crate) fn ticks(&self) -> u64 {
         self.clock.ticks(now_ns())
     }
 
-    /// Takes the lowest free id of a stream.
-    pub(crate) fn take_stream_id(&self) -> Outcome<i32> {
-        let mut taken = lock(&self.stream_ids);
-        let free = taken.iter().position(|taken| !taken);
+    /// Allocates the lowest free stream id.
+    pub(crate) fn allocate_stream_id(&self) -> Outcome<i32> {
+        let mut used = lock(&self.stream_ids);
+        let free = used.iter().position(|used| !used);
         let free = free.ok_or(ACL_ERROR_RT_NO_STREAM_RESOURCE)?;
-        taken[free] = true;
+        used[free] = true;
         i32::try_from(free).map_err(|_| ACL_ERROR_RT_NO_STREAM_RESOURCE)
     }
 
     pub(crate) fn free_stream_id(&self, id: i32) {
         let mut ids = lock(&self.stream_ids);
-        if let Some(taken) = usize::try_from(id).ok().and_then(|id| ids.get_mut(id)) {
-            *taken = false;
+        if let Some(used) = usize::try_from(id).ok().and_then(|id| ids.get_mut(id)) {
+            *used = false;
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The real effects of tasks on memory: copies, and the simulator's own kernel. Tests compare a program's results with and without a profiler by them.
+//! The effects of tasks on memory: copies, and the simulator's own kernel. Tests use them to compare a program's results with and without a profiler.
 
 use std::ffi::c_void;
 
-/// Bytes that a copy moves in a microsecond.
+/// Number of bytes that a copy moves in a microsecond.
 const COPY_BYTES_PER_US: u64 = 20_000;
 
-/// One thing to do to memory. Addresses are the program's, which keeps them valid until the task has run, as with the vendor's runtime.
+/// An effect on memory. The addresses belong to the program, which keeps them valid until the task has run, as with the vendor's runtime.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
-    /// `sim_add_one(int32_t *values, uint64_t count)`
+    /// The kernel `sim_add_one(int32_t *values, uint64_t count)`.
     AddOne {
         values: usize,
         count: usize,
@@ -27,17 +27,17 @@ pub(crate) enum Effect {
         dst: usize,
         value: u64,
     },
-    /// `sim_add_one`, whose arguments are in device memory, and are read when it runs.
+    /// The kernel `sim_add_one` with arguments in device memory, which are read when it runs.
     Deferred {
         args: usize,
     },
 }
 
 /// Reads an argument of a kernel.
-fn word(address: usize) -> usize {
-    let place: *const usize = std::ptr::with_exposed_provenance(address);
-    // SAFETY: who launches a kernel hands in all its arguments.
-    unsafe { place.read_unaligned() }
+fn read_argument(address: usize) -> usize {
+    let argument: *const usize = std::ptr::with_exposed_provenance(address);
+    // SAFETY: a program that launches a kernel passes all its arguments.
+    unsafe { argument.read_unaligned() }
 }
 
 fn pointer(address: usize) -> *mut c_void {
@@ -48,12 +48,12 @@ impl Effect {
     /// Reads the arguments of `sim_add_one` at an address.
     pub(crate) fn add_one(args: usize) -> Self {
         Self::AddOne {
-            values: word(args),
-            count: word(args + size_of::<usize>()),
+            values: read_argument(args),
+            count: read_argument(args + size_of::<usize>()),
         }
     }
 
-    /// Returns how long a copy or a memset takes.
+    /// Returns the duration of a copy or a memset in ns.
     pub(crate) fn copy_ns(self) -> u64 {
         match self {
             Self::Copy { bytes, .. } | Self::Set { bytes, .. } => {

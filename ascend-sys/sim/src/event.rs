@@ -1,8 +1,8 @@
-//! An event: the device's time at a point of a stream. Knows which calls are allowed on which event, and when it has completed.
+//! Events, which record the device's time at a point of a stream. This module knows which calls are allowed on which event, and when an event has completed.
 
 use crate::device::Device;
 use crate::handle::Handle;
-use crate::wait::{LOOK, lock};
+use crate::wait::{CHECK_INTERVAL, lock};
 use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
@@ -15,7 +15,7 @@ mod records;
 pub(crate) struct Event {
     pub(crate) handle: Handle,
     flags: u32,
-    /// True if it was created with `aclrtCreateEventExWithFlag`: it can be recorded again and again.
+    /// True if it was created with `aclrtCreateEventExWithFlag`. Such an event can be recorded repeatedly.
     pub(crate) ex: bool,
     device: Arc<Device>,
     state: Mutex<State>,
@@ -27,7 +27,7 @@ struct State {
     records: Records,
     waits: u64,
     waited: u64,
-    /// Number of threads that wait for a change: waking none of them would still be a system call.
+    /// Number of threads that wait for a change. If it is 0, the system call that wakes them is left out.
     waiters: u32,
     captured: Weak<CaptureStatus>,
 }
@@ -36,12 +36,12 @@ struct State {
 #[derive(Default)]
 pub(crate) struct CaptureStatus {
     invalid: AtomicBool,
-    /// True once its streams are free again; others may still look at it.
+    /// True once its streams are no longer captured. Events may still refer to it.
     ended: AtomicBool,
 }
 
 impl CaptureStatus {
-    /// Breaks the capture.
+    /// Invalidates the capture.
     pub(crate) fn invalidate(&self) {
         self.invalid.store(true, Ordering::Release);
     }
@@ -50,7 +50,7 @@ impl CaptureStatus {
         self.invalid.load(Ordering::Acquire)
     }
 
-    /// Fails if the capture is broken.
+    /// Fails if the capture is invalid.
     pub(crate) fn check(&self) -> Outcome {
         let is_invalid = self.is_invalid();
         fail_if(is_invalid, ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED)
@@ -84,12 +84,12 @@ impl Event {
         state.records.add()
     }
 
-    /// Notes the capture that it was recorded in.
+    /// Sets the capture in which the event was recorded.
     pub(crate) fn record_captured(&self, capture: &Arc<CaptureStatus>) {
         lock(&self.state).captured = Arc::downgrade(capture);
     }
 
-    /// Starts a wait of a stream. Returns the record that it waits for; 0 for none.
+    /// Starts a wait of a stream. Returns the number of the record for which the stream waits, or 0 if there is none.
     pub(crate) fn begin_wait(&self) -> u64 {
         let mut state = lock(&self.state);
         state.waits += 1;
@@ -101,18 +101,18 @@ impl Event {
         lock(&self.state).records.last()
     }
 
-    /// Fails for Ex events: resets and the older queries are forbidden on them.
+    /// Fails for Ex events, on which resets and the older queries are forbidden.
     pub(crate) fn not_ex(&self) -> Outcome {
         fail_if(self.ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     }
 
-    /// Returns the capture that it was recorded in last, while that is under way.
+    /// Returns the capture in which the event was last recorded, if it is still active.
     pub(crate) fn capture(&self) -> Option<Arc<CaptureStatus>> {
         let capture = lock(&self.state).captured.upgrade()?;
         (!capture.ended.load(Ordering::Acquire)).then_some(capture)
     }
 
-    /// Fails if the event is captured, and breaks the capture: the host must not ask about such an event.
+    /// Fails if the event is captured, and invalidates the capture, because the host must not query such an event.
     pub(crate) fn not_captured(&self) -> Outcome {
         let Some(capture) = self.capture() else {
             return Ok(());
@@ -121,22 +121,22 @@ impl Event {
         Err(ACL_ERROR_RT_EVENT_CAPTURED)
     }
 
-    /// Returns true if it has completed. An event that was never recorded counts as complete only if it is an Ex event.
+    /// Returns true if the event has completed. An event that was never recorded counts as complete only if it is an Ex event.
     pub(crate) fn is_complete(&self) -> Outcome<bool> {
         self.not_captured()?;
         let state = lock(&self.state);
         Ok(state.records.is_complete() && (self.ex || state.records.is_recorded()))
     }
 
-    /// Returns true if no stream waits for it any more.
-    pub(crate) fn is_waited_for(&self) -> Outcome<bool> {
+    /// Returns true if all waits of streams for the event are over.
+    pub(crate) fn waits_are_over(&self) -> Outcome<bool> {
         self.not_ex()?;
         self.not_captured()?;
         let state = lock(&self.state);
         Ok(state.waits == state.waited)
     }
 
-    /// Returns the device's time at its last record.
+    /// Returns the device's time at the event's last record.
     pub(crate) fn ticks(&self) -> Outcome<u64> {
         self.not_captured()?;
         fail_if(!self.is_timed(), ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID)?;
@@ -157,7 +157,7 @@ impl Event {
         Ok(end.device.clock.elapsed_ms(from, to))
     }
 
-    /// Waits until it has completed.
+    /// Waits until the event has completed.
     pub(crate) fn synchronize(&self) -> Outcome {
         self.not_captured()?;
         let mut state = lock(&self.state);
@@ -171,21 +171,21 @@ impl Event {
         }
     }
 
-    /// Completes a record: the executor has come to it.
+    /// Completes a record that the executor has reached.
     pub(crate) fn complete(&self, record: u64, ticks: u64) {
         let mut state = lock(&self.state);
         state.records.complete(record, ticks);
         self.wake(&state);
     }
 
-    /// Drops a record that no executor will come to.
+    /// Drops a record that no executor will reach.
     pub(crate) fn drop_record(&self, record: u64) {
         let mut state = lock(&self.state);
         state.records.drop(record);
         self.wake(&state);
     }
 
-    /// Drops a wait that no executor will come to.
+    /// Drops a wait that no executor will reach.
     pub(crate) fn drop_wait(&self) {
         lock(&self.state).waited += 1;
     }
@@ -198,18 +198,18 @@ impl Event {
 
     fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.waiters += 1;
-        let woken = self.changed.wait_timeout(state, LOOK);
+        let woken = self.changed.wait_timeout(state, CHECK_INTERVAL);
         let mut state = woken.unwrap_or_else(PoisonError::into_inner).0;
         state.waiters -= 1;
         state
     }
 
-    /// Resets the event: the executor has come to a reset.
+    /// Resets the event when the executor has reached a reset.
     pub(crate) fn reset(&self, covers: Option<u64>) {
         lock(&self.state).records.reset(covers);
     }
 
-    /// Waits for a record on the thread of a stream, while that one `executes`. The event may be of another device.
+    /// Waits for a record on the thread of a stream, as long as that stream `executes`. The event may belong to another device.
     pub(crate) fn wait_on_device(&self, record: u64, executes: impl Fn() -> bool) {
         let mut state = lock(&self.state);
         while !state.records.has_completed(record) && self.device.check().is_ok() && executes() {

@@ -1,4 +1,4 @@
-//! The exported functions: pointers are checked, panics are caught, everything else is safe code elsewhere.
+//! The exported functions. They check pointers and catch panics; all other code is safe and in other modules.
 
 mod device;
 mod event;
@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Says that this library is the simulated runtime; `ascend_sys::SIMULATOR_MARKER` is its name.
+/// Marks this library as the simulated runtime. `ascend_sys::SIMULATOR_MARKER` is its name.
 // SAFETY: no other library exports this name.
 #[unsafe(no_mangle)]
 static ascend_sim_marker: u8 = 1;
@@ -39,7 +39,7 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns how many calls the calling thread has made, for tests that count the calls of a profiler.
+/// Returns the number of calls that the calling thread has made, for tests that count a profiler's calls.
 // SAFETY: no other library exports this name.
 #[unsafe(no_mangle)]
 extern "C" fn ascend_sim_calls() -> u64 {
@@ -47,33 +47,33 @@ extern "C" fn ascend_sim_calls() -> u64 {
 }
 
 /// Counts a call.
-fn called() {
+fn count_call() {
     let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1)); // the thread may be ending
 }
 
-/// Exports functions of one group. The types of `ascend-sys` are checked against what is written here; `$result` makes the number of an outcome.
+/// Exports functions of one group. Their signatures are checked against the types in `ascend-sys`. `$result` converts an outcome to an error code.
 macro_rules! exports {
-    ($of:ident::$group:ident, $result:path; $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {
+    ($library:ident::$group:ident, $result:path; $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(
             // SAFETY: the simulator replaces the library that exports this name.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
                 $(
-                    // SAFETY: as with the vendor's runtime, the caller vouches for what its pointers point to.
+                    // SAFETY: as with the vendor's runtime, the caller guarantees that its pointers are valid.
                     let $arg = unsafe { $crate::exports::Argument::checked($arg) };
                 )*
                 $result($crate::exports::guarded(move || $body))
             }
 
-            const _: $of::$group::$name = $name;
+            const _: $library::$group::$name = $name;
         )*
     };
 }
 use exports;
 
-/// Runs an exported function; a panic is an error of the runtime.
+/// Runs an exported function. A panic becomes an internal error of the runtime.
 fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
-    called();
+    count_call();
     let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(ACL_ERROR_INTERNAL_ERROR));
     if let Err(code) = outcome {
         let name = codes::name_of(code).unwrap_or("unknown error");
@@ -83,29 +83,31 @@ fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
-/// An outcome as ACL and the rt level number it.
+/// Converts an outcome to an error code of ACL and the rt level.
 fn code(outcome: Outcome) -> c_int {
-    let failed = outcome.inspect_err(|code| thread::failed(*code)).err();
+    let failed = outcome
+        .inspect_err(|code| thread::record_error(*code))
+        .err();
     failed.unwrap_or(ACL_SUCCESS)
 }
 
 /// An argument of an exported function.
 trait Argument {
-    /// The argument as the function uses it.
+    /// The type in which the function uses the argument.
     type Checked;
 
-    /// Takes the argument as what it says it is.
+    /// Converts the argument to its checked type.
     ///
     /// # Safety
     ///
-    /// A pointer must be null or point to what the function's signature says, for as long as the call takes.
+    /// A pointer must be null or point to a value of the type in the function's signature until the call returns.
     unsafe fn checked(self) -> Self::Checked;
 }
 
-/// A pointer to what a function writes, or a handle.
+/// A pointer to a value that a function writes, or a handle.
 struct Out<T>(*mut T);
 
-/// A pointer to what a function reads.
+/// A pointer to a value that a function reads.
 struct In<T>(*const T);
 
 impl<T> Argument for *mut T {
@@ -124,7 +126,7 @@ impl<T> Argument for *const T {
     }
 }
 
-/// Arguments that are no pointers to anything.
+/// Implements [`Argument`] for types that are not pointers to data.
 macro_rules! plain_arguments {
     ($($type:ty),*) => {
         $(impl Argument for $type {
@@ -145,7 +147,7 @@ plain_arguments! {
 impl<T> Out<T> {
     fn put(&self, value: T) -> Outcome {
         self.not_null()?;
-        // SAFETY: not null, so writable as `checked` demands.
+        // SAFETY: not null, and therefore writable, as `checked` requires.
         unsafe { self.0.write(value) };
         Ok(())
     }
@@ -161,7 +163,7 @@ impl<T> Out<T> {
         In(self.0.cast_const()).not_null()
     }
 
-    /// The element of a list.
+    /// Returns an element of a list.
     fn at(&self, index: usize) -> Outcome<T>
     where
         T: Copy,
@@ -170,13 +172,13 @@ impl<T> Out<T> {
         Self(self.0.wrapping_add(index)).get()
     }
 
-    /// Writes all of these, one after the other; the program says how many it has room for.
+    /// Writes consecutive values. The program must have room for them.
     fn put_all(&self, values: impl Iterator<Item = T>) -> Outcome {
-        let mut places = values.enumerate();
-        places.try_for_each(|(index, value)| Self(self.0.wrapping_add(index)).put(value))
+        let mut indexed = values.enumerate();
+        indexed.try_for_each(|(index, value)| Self(self.0.wrapping_add(index)).put(value))
     }
 
-    /// The address as a number, for work that runs after the call.
+    /// Returns the address as a number, for work that runs after the call.
     fn address(&self) -> usize {
         self.0.expose_provenance()
     }
@@ -192,7 +194,7 @@ impl<T> In<T> {
         T: Copy,
     {
         self.not_null()?;
-        // SAFETY: not null, so readable as `checked` demands; the program may have misaligned it.
+        // SAFETY: not null, and therefore readable, as `checked` requires. It may be misaligned.
         Ok(unsafe { self.0.read_unaligned() })
     }
 
@@ -204,18 +206,18 @@ impl<T> In<T> {
 impl In<c_char> {
     fn text(&self) -> Outcome<String> {
         self.not_null()?;
-        // SAFETY: not null, so a string of C as `checked` demands.
+        // SAFETY: not null, and therefore a C string, as `checked` requires.
         let text = unsafe { CStr::from_ptr(self.0) };
         Ok(text.to_string_lossy().into_owned())
     }
 }
 
 impl Out<c_char> {
-    /// Writes a string of C of at most this many bytes, with its end.
+    /// Writes a C string of at most `length` bytes, including the NUL byte.
     fn put_text(&self, text: &str, length: usize) -> Outcome {
         fail_if(length == 0, ACL_ERROR_RT_PARAM_INVALID)?;
-        let kept = text.bytes().take(length - 1).chain([0]);
-        self.put_all(kept.map(|byte| byte.cast_signed() as c_char))
+        let bytes = text.bytes().take(length - 1).chain([0]);
+        self.put_all(bytes.map(|byte| byte.cast_signed() as c_char))
     }
 }
 

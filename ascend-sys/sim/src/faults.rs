@@ -1,12 +1,13 @@
-//! Faults on demand: `launch:5=107000` fails the fifth launch, `event_create:100+=207007` every one from the hundredth on, `launch:/7=107000` every seventh.
+//! Injected faults: `launch:5=107000` fails the fifth launch, `event_create:100+=207007` every event creation from the hundredth on, `launch:/7=107000` every
+//! seventh launch.
 
 use crate::Outcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Defines the places where something can fail, with the names that a fault has for them.
+/// Defines the sites of faults and their names in `ASCEND_SIM_FAULTS`.
 macro_rules! sites {
     ($($(#[$doc:meta])* $site:ident = $name:literal,)*) => {
-        /// A place where something can fail or go wrong.
+        /// A site where a fault can be injected.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Site {
             $($(#[$doc])* $site,)*
@@ -25,13 +26,13 @@ sites! {
     EventTimestamp = "event_timestamp",
     MsptiSubscribe = "mspti_subscribe",
     MsptiEnable = "mspti_enable",
-    /// The value becomes the sticky error of the context when the kernel ends.
+    /// The value becomes the permanent error of the context when the kernel ends.
     Kernel = "kernel",
-    /// The value is what every call gets from this task on.
+    /// Every call returns the value from this task on.
     DeviceLost = "device_lost",
 }
 
-/// Which of the calls, counted from 1.
+/// The calls that a fault affects, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Only(u64),
@@ -46,42 +47,43 @@ struct Fault {
     value: i32,
 }
 
-/// All faults that were asked for, and how often each site was passed.
+/// All requested faults, and the number of calls at each site.
 #[derive(Debug)]
 pub(crate) struct Faults {
     faults: Vec<Fault>,
-    passed: [AtomicU64; SITES.len()],
+    calls: [AtomicU64; SITES.len()],
 }
 
 impl Faults {
     pub(crate) fn none() -> Self {
         Self {
             faults: Vec::new(),
-            passed: Default::default(),
+            calls: Default::default(),
         }
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let faults = text.split(',').map(|one| Fault::parse(one.trim()));
+        let faults = text.split(',').map(|fault| Fault::parse(fault.trim()));
         Some(Self {
             faults: faults.collect::<Option<_>>()?,
             ..Self::none()
         })
     }
 
-    /// Fails if this pass of the site is to.
+    /// Counts a call at a site, and fails if the call has a fault.
     pub(crate) fn check(&self, site: Site) -> Outcome {
         self.value(site).map_or(Ok(()), Err)
     }
 
-    /// The value for this pass of the site, if it has a fault.
+    /// Counts a call at a site, and returns the value of its fault, if it has one.
     pub(crate) fn value(&self, site: Site) -> Option<i32> {
         if self.faults.is_empty() {
             return None;
         }
-        let count = self.passed[site as usize].fetch_add(1, Ordering::Relaxed) + 1;
-        let mut here = self.faults.iter().filter(|fault| fault.site == site);
-        here.find(|fault| fault.when.is(count))
+        let count = self.calls[site as usize].fetch_add(1, Ordering::Relaxed) + 1;
+        let mut at_site = self.faults.iter().filter(|fault| fault.site == site);
+        at_site
+            .find(|fault| fault.when.includes(count))
             .map(|fault| fault.value)
     }
 }
@@ -90,7 +92,7 @@ impl Fault {
     fn parse(text: &str) -> Option<Self> {
         let (name, rest) = text.split_once(':')?;
         let (when, value) = rest.split_once('=')?;
-        let (_, site) = SITES.iter().find(|(known, _)| *known == name)?;
+        let (_, site) = SITES.iter().find(|(site_name, _)| *site_name == name)?;
         Some(Self {
             site: *site,
             when: When::parse(when)?,
@@ -111,7 +113,7 @@ impl When {
         }
     }
 
-    fn is(self, count: u64) -> bool {
+    fn includes(self, count: u64) -> bool {
         match self {
             Self::Only(number) => count == number,
             Self::From(number) => count >= number,
@@ -125,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_hits_the_calls_it_names() {
-        let passes = |text: &str| {
+    fn a_fault_affects_the_calls_it_names() {
+        let values = |text: &str| {
             let faults = Faults::parse(text).unwrap();
             [(); 4].map(|()| faults.value(Site::Launch).unwrap_or(0))
         };
-        assert_eq!(passes("launch:2=7"), [0, 7, 0, 0]);
-        assert_eq!(passes("launch:3+=7,kernel:1=8"), [0, 0, 7, 7]);
-        assert_eq!(passes("kernel:1=8,launch:/2=7"), [0, 7, 0, 7]);
+        assert_eq!(values("launch:2=7"), [0, 7, 0, 0]);
+        assert_eq!(values("launch:3+=7,kernel:1=8"), [0, 0, 7, 7]);
+        assert_eq!(values("kernel:1=8,launch:/2=7"), [0, 7, 0, 7]);
         for text in "|launch|launch:1|launch:0=1|lunch:1=1|launch:1=x".split('|') {
             assert!(Faults::parse(text).is_none(), "{text}");
         }

@@ -22,9 +22,9 @@ pub(crate) struct Model {
 #[derive(Default)]
 struct Content {
     tasks: Vec<Captured>,
-    /// The next run; made from the tasks when it is first needed.
+    /// The next run, which is created from the tasks when it is first needed.
     replay: Option<Arc<Replay>>,
-    /// Ids of its own streams, one for each stream that was captured.
+    /// Ids of the graph's own streams, one for each captured stream.
     streams: Vec<i32>,
     groups: Vec<Arc<Group>>,
 }
@@ -46,7 +46,7 @@ impl Model {
         self.capturing.store(false, Ordering::Release);
     }
 
-    /// Fails while something is captured into the graph.
+    /// Fails while the graph is being captured.
     pub(crate) fn not_capturing(&self) -> Outcome {
         match self.capturing.load(Ordering::Acquire) {
             true => Err(ACL_ERROR_RT_MODEL_CAPTURED),
@@ -54,14 +54,14 @@ impl Model {
         }
     }
 
-    /// Takes the tasks and groups of a capture of this many streams.
+    /// Sets the tasks and groups, from a capture of `streams` streams.
     pub(crate) fn fill(
         &self,
         tasks: Vec<Captured>,
         groups: Vec<Arc<Group>>,
         streams: usize,
     ) -> Outcome {
-        let own = (0..streams).map(|_| self.device.take_stream_id());
+        let own = (0..streams).map(|_| self.device.allocate_stream_id());
         *lock(&self.content) = Content {
             tasks,
             replay: None,
@@ -71,10 +71,10 @@ impl Model {
         Ok(())
     }
 
-    /// Replaces the work of a task. Runs under way go on with the old one.
-    fn replace(&self, place: usize, work: Work) -> Outcome {
+    /// Replaces the work of a task. Runs that have already been submitted keep the old work.
+    fn replace(&self, index: usize, work: Work) -> Outcome {
         let mut content = lock(&self.content);
-        let task = content.tasks.get_mut(place);
+        let task = content.tasks.get_mut(index);
         task.ok_or(ACL_ERROR_RT_PARAM_INVALID)?.work = work;
         content.replay = None;
         Ok(())
@@ -97,7 +97,7 @@ impl Model {
         Ok(replay)
     }
 
-    /// Ends a graph. Returns its groups. Runs under way go on, because they have their tasks.
+    /// Ends a graph and returns its groups. Submitted runs continue, because they have their own list of tasks.
     pub(crate) fn end(&self) -> Vec<Arc<Group>> {
         let content = std::mem::take(&mut *lock(&self.content));
         for stream in content.streams {
@@ -107,34 +107,34 @@ impl Model {
     }
 }
 
-/// A group of a graph's kernels that a program may update: the kernels that it launches in an update replace these, one after the other, and run with the graph.
+/// A group of a graph's kernels that a program may update. The kernels that it launches during an update replace these in order, and run with the graph.
 pub(crate) struct Group {
     pub(crate) handle: Handle,
     model: Arc<Model>,
-    /// Places of its tasks in the graph.
-    places: Vec<usize>,
+    /// Indexes of the group's tasks in the graph.
+    indexes: Vec<usize>,
     updating: AtomicBool,
 }
 
-/// An update under way in a stream.
+/// An update that has begun in a stream.
 pub(crate) struct Update {
     group: Arc<Group>,
     updated: usize,
 }
 
 impl Group {
-    pub(crate) fn new(handle: Handle, model: &Arc<Model>, places: Vec<usize>) -> Self {
+    pub(crate) fn new(handle: Handle, model: &Arc<Model>, indexes: Vec<usize>) -> Self {
         Self {
             handle,
             model: Arc::clone(model),
-            places,
+            indexes,
             updating: AtomicBool::new(false),
         }
     }
 }
 
 impl Update {
-    /// Begins to update a group; only one stream may.
+    /// Begins an update of a group. Fails if another stream is updating it.
     pub(crate) fn begin(group: Arc<Group>) -> Outcome<Self> {
         match group.updating.swap(true, Ordering::AcqRel) {
             true => Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS),
@@ -142,20 +142,20 @@ impl Update {
         }
     }
 
-    /// Takes a launch: a kernel, and no more of them than the group has. Returns the task's number in the graph.
-    pub(crate) fn take(&mut self, work: Work) -> Outcome<u64> {
+    /// Replaces the next kernel of the group. Fails if `work` is not a kernel, or if the group has no more kernels. Returns the task's number in the graph.
+    pub(crate) fn replace_next(&mut self, work: Work) -> Outcome<u64> {
         fail_if(!work.is_kernel(), ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT)?;
-        let place = self.group.places.get(self.updated).copied();
-        let place = place.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
-        self.group.model.replace(place, work)?;
+        let next = self.group.indexes.get(self.updated).copied();
+        let index = next.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
+        self.group.model.replace(index, work)?;
         self.updated += 1;
-        Ok(place as u64 + 1)
+        Ok(index as u64 + 1)
     }
 
-    /// Ends it. Fails unless all kernels of the group were launched.
+    /// Ends the update. Fails unless all kernels of the group were replaced.
     pub(crate) fn end(&self) -> Outcome {
         self.group.updating.store(false, Ordering::Release);
-        match self.updated == self.group.places.len() {
+        match self.updated == self.group.indexes.len() {
             true => Ok(()),
             false => Err(ACL_ERROR_STREAM_TASK_GROUP_INTR),
         }

@@ -1,4 +1,4 @@
-//! The handles that a program holds: numbers that look like pointers but are never followed, so a stale or invented one is an error and not a crash.
+//! The handles that programs get: numbers that look like pointers but are never dereferenced, so that a stale or invented handle is an error and not a crash.
 
 use crate::Outcome;
 use ascend_sys::types::aclError;
@@ -11,7 +11,7 @@ const GENERATION_SHIFT: u32 = INDEX_SHIFT + INDEX_BITS;
 const GENERATION_BITS: u32 = 14;
 const KIND_SHIFT: u32 = GENERATION_SHIFT + GENERATION_BITS;
 
-/// The number that a program takes for a pointer.
+/// A number that looks like a pointer to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Handle(usize);
 
@@ -32,19 +32,19 @@ struct Slot<T> {
     value: Option<Arc<T>>,
 }
 
-/// The table of all things of one kind that a program holds handles of.
+/// The table of all objects of one kind for which programs have handles.
 pub(crate) struct Handles<T> {
     kind: usize,
-    /// The error of a handle that is not in the table.
+    /// The error for a handle that is not in the table.
     unknown: aclError,
-    /// True if handles are used again.
+    /// True if handles are reused.
     reuses: bool,
     slots: RwLock<(Vec<Slot<T>>, Vec<usize>)>,
 }
 
 impl<T> Handles<T> {
-    /// Makes a table. `kind` (at most 31) distinguishes its handles from the handles of other tables; `unknown` is the error of a handle
-    /// that it does not have.
+    /// Creates a table. `kind` (at most 31) distinguishes its handles from the handles of other tables. `unknown` is the error for a handle that is not in the
+    /// table.
     pub(crate) const fn new(kind: usize, unknown: aclError) -> Self {
         Self {
             kind,
@@ -54,13 +54,13 @@ impl<T> Handles<T> {
         }
     }
 
-    /// Sets if a new thing may get the handle of one that is gone.
+    /// Sets if a new object may get the handle of a removed one.
     pub(crate) const fn reused(mut self, reuses: bool) -> Self {
         self.reuses = reuses;
         self
     }
 
-    /// Gives a new thing a handle; the thing may keep it.
+    /// Adds an object. `make` gets its handle.
     pub(crate) fn add(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
         let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let (slots, free) = &mut *table;
@@ -80,19 +80,19 @@ impl<T> Handles<T> {
         value
     }
 
-    /// Returns the thing with this handle.
+    /// Returns the object with this handle.
     pub(crate) fn get(&self, handle: impl Into<Handle>) -> Outcome<Arc<T>> {
         let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let (index, generation) = self.place(handle.into())?;
+        let (index, generation) = self.decode(handle.into())?;
         let slot = table.0.get(index);
         let slot = slot.filter(|slot| slot.generation == generation);
         slot.and_then(|slot| slot.value.clone()).ok_or(self.unknown)
     }
 
-    /// Removes and returns the thing with this handle.
+    /// Removes and returns the object with this handle.
     pub(crate) fn remove(&self, handle: impl Into<Handle>) -> Outcome<Arc<T>> {
         let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let (index, generation) = self.place(handle.into())?;
+        let (index, generation) = self.decode(handle.into())?;
         let (slots, free) = &mut *table;
         let slot = slots.get_mut(index);
         let slot = slot.filter(|slot| slot.generation == generation);
@@ -103,7 +103,7 @@ impl<T> Handles<T> {
         value.ok_or(self.unknown)
     }
 
-    /// Returns all things.
+    /// Returns all objects.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         table
@@ -117,7 +117,7 @@ impl<T> Handles<T> {
         Handle(self.kind << KIND_SHIFT | generation << GENERATION_SHIFT | index << INDEX_SHIFT)
     }
 
-    fn place(&self, handle: Handle) -> Outcome<(usize, usize)> {
+    fn decode(&self, handle: Handle) -> Outcome<(usize, usize)> {
         let index = (handle.0 >> INDEX_SHIFT) & ((1 << INDEX_BITS) - 1);
         let generation = (handle.0 >> GENERATION_SHIFT) & ((1 << GENERATION_BITS) - 1);
         let is_own = handle == self.handle(index, generation);

@@ -1,4 +1,5 @@
-//! Collectives: work of a stream. Ranks do not meet: the collective of each rank takes its time and does what it can do alone.
+//! Collectives, which are tasks of a stream. Ranks do not wait for each other: each rank's collective takes a fixed time and has only the effects that one rank
+//! can have alone.
 
 use crate::Outcome;
 use crate::device::Device;
@@ -24,14 +25,14 @@ impl Comm {
     }
 }
 
-/// The effect of one rank alone: its part of the result is what it sends.
+/// The parameters of a collective whose result contains the data that the rank sends.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) send: usize,
     pub(crate) recv: usize,
     pub(crate) count: u64,
     pub(crate) data_type: HcclDataType,
-    /// True if each rank has a place of its own in what is received.
+    /// True if each rank has its own part of the receive buffer.
     pub(crate) gathers: bool,
 }
 
@@ -56,7 +57,7 @@ impl Part {
     }
 }
 
-/// Returns HCCL's own number of an error.
+/// Converts an outcome to an error code of HCCL.
 pub(crate) fn result(outcome: Outcome) -> HcclResult {
     const PARAMETER: HcclResult = 1;
     const RUNTIME: HcclResult = 15;

@@ -1,4 +1,4 @@
-//! A copy of a library without some of its functions: how a CANN that lacks them looks to `dlsym`.
+//! Copies a library without some of its functions, so that `dlsym` sees an older CANN that does not have them.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_DYNSYM, Sym64};
@@ -6,11 +6,11 @@ use object::read::elf::{FileHeader as _, SectionHeader as _};
 use std::io;
 use std::path::Path;
 
-/// Copies the library `from` to `to`, with the functions of these names made undefined.
+/// Copies the library `from` to `to` and makes the functions with these names undefined.
 ///
 /// # Errors
 ///
-/// The error of the file system; `InvalidData` if `from` is no 64-bit ELF library, or has no function of one of the names.
+/// A file system error, or `InvalidData` if `from` is not a 64-bit ELF library or does not have one of the functions.
 pub fn hide(from: &Path, to: &Path, names: &[&str]) -> io::Result<()> {
     let mut library = std::fs::read(from)?;
     for name in names {
@@ -22,7 +22,7 @@ pub fn hide(from: &Path, to: &Path, names: &[&str]) -> io::Result<()> {
     std::fs::write(to, library)
 }
 
-/// Makes a symbol undefined: the loader passes over it, whatever the hash table says.
+/// Makes a symbol undefined. The loader ignores it, although it is still in the hash table.
 fn hide_one(library: &mut [u8], name: &str) -> Option<()> {
     let data = &*library;
     let header = FileHeader64::<LittleEndian>::parse(data).ok()?;
@@ -35,7 +35,7 @@ fn hide_one(library: &mut [u8], name: &str) -> Option<()> {
     let table = sections.section(symbols.section()).ok()?;
     let start = usize::try_from(table.sh_offset(LittleEndian)).ok()?;
     let symbol = start + index * size_of::<Sym64<LittleEndian>>();
-    // Its section (2 bytes) and its value (8 bytes).
+    // Clear its section index (2 bytes) and its value (8 bytes).
     library.get_mut(symbol + 6..symbol + 16)?.fill(0);
     Some(())
 }

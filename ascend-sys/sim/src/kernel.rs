@@ -1,4 +1,4 @@
-//! Kernels: binaries that hold any kernel that is asked for by name, the handles of kernels, and the stubs of the rt level.
+//! Kernels: binaries, which contain every kernel that a program requests by name, the handles of kernels, and the stubs of the rt level.
 
 use crate::Outcome;
 use crate::config::{Bounds, config};
@@ -19,36 +19,36 @@ pub(crate) struct Binary {
 pub(crate) struct Function {
     pub(crate) handle: Handle,
     pub(crate) name: String,
-    /// True for `sim_add_one`, the only one that really computes.
+    /// True for `sim_add_one`, the only kernel that really computes.
     pub(crate) adds_one: bool,
     bounds: Bounds,
     seed: u64,
-    /// Number of runs of all kernels with this name, however often the program asked for one.
+    /// Number of runs of all kernels with this name.
     runs: Arc<AtomicU64>,
 }
 
 impl Function {
-    /// Draws how long the next run takes.
+    /// Draws the duration of the next run in ns.
     pub(crate) fn draw_ns(&self) -> u64 {
         let count = self.runs.fetch_add(1, Ordering::Relaxed);
         self.bounds.draw_ns(self.seed, count)
     }
 }
 
-/// The binaries and kernels of the process, by id.
+/// The binaries and kernels of the process.
 pub(crate) struct Kernels {
     pub(crate) binaries: Handles<Binary>,
     pub(crate) functions: Handles<Function>,
-    /// Number of runs of each name.
+    /// Number of runs by name.
     runs: Mutex<HashMap<String, Arc<AtomicU64>>>,
-    /// The kernel of each stub of the rt level.
+    /// The kernels of the rt level's stubs.
     stubs: Mutex<HashMap<usize, Arc<Function>>>,
-    /// Holds the kernels that have no binary.
+    /// The binary for kernels that are known only by name.
     named: Mutex<Option<Arc<Binary>>>,
 }
 
 impl Kernels {
-    /// Makes the tables. `kinds` are the kinds of the handles of binaries and kernels.
+    /// Creates the tables. `kinds` are the handle kinds of binaries and kernels.
     pub(crate) fn new(kinds: (usize, usize)) -> Self {
         Self {
             binaries: Handles::new(kinds.0, ACL_ERROR_RT_INVALID_HANDLE),
@@ -67,11 +67,11 @@ impl Kernels {
         })
     }
 
-    /// Returns the kernel of this name in a binary: the same one each time.
+    /// Returns the kernel with this name in a binary, the same one each time.
     pub(crate) fn by_name(&self, binary: &Binary, name: &str) -> Arc<Function> {
         let mut functions = lock(&binary.functions);
-        let known = functions.get(name).cloned();
-        known.unwrap_or_else(|| {
+        let existing = functions.get(name).cloned();
+        existing.unwrap_or_else(|| {
             let function = self.add(name);
             functions.insert(name.to_owned(), Arc::clone(&function));
             function
@@ -79,7 +79,7 @@ impl Kernels {
     }
 
     fn add(&self, name: &str) -> Arc<Function> {
-        let (bounds, seed) = config().durations.of(name);
+        let (bounds, seed) = config().durations.bounds(name);
         let runs = Arc::clone(lock(&self.runs).entry(name.to_owned()).or_default());
         self.functions.add(|handle| Function {
             handle,
@@ -100,7 +100,7 @@ impl Kernels {
         found.ok_or(507_027) // the vendor's "kernel lookup error"
     }
 
-    /// Returns a kernel that is known by its name alone, such as one of the AI CPU.
+    /// Returns a kernel that is known only by its name, such as an AI CPU kernel.
     pub(crate) fn named(&self, name: &str) -> Arc<Function> {
         let binary = Arc::clone(lock(&self.named).get_or_insert_with(|| self.load()));
         self.by_name(&binary, name)

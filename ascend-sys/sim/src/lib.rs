@@ -1,15 +1,14 @@
-//! A simulated Ascend runtime: `libascendcl.so` for machines without an NPU, strict where the vendor's is. README.md says what it does, what it does not,
-//! and how it is configured.
+//! A simulated Ascend runtime: `libascendcl.so` for machines without an NPU. It is as strict as the vendor's runtime. README.md describes its features, limits and
+//! settings.
 //!
-//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. The `runtime` owns everything that programs hold handles of,
-//! and looks it up. A launch becomes a task of a stream. The stream's executor thread takes its time for it, and stamps events with the clock of its
-//! device. It records in the truth when the task really began and ended. On a capturing stream the task goes into a graph instead, and runs when that
-//! is replayed.
+//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. The `runtime` owns all objects for which programs have handles. A
+//! launch becomes a task of a stream. The stream's executor thread spends the task's duration and gives events timestamps from the device's clock. It records in the
+//! truth when the task really began and ended. On a capturing stream, the task is added to a graph instead, and runs when the graph is replayed.
 //!
-//! **Guarantees.** A handle that is stale or invented is an error code. No panic leaves an exported function. Nothing starts before the first call.
+//! **Guarantees.** A stale or invented handle gives an error code. No panic leaves an exported function. No thread starts before the first call.
 #![expect(
     unsafe_code,
-    reason = "exports C functions, and works on the memory that programs hand in"
+    reason = "exports C functions, and accesses memory that programs pass to them"
 )]
 
 mod capture;
@@ -35,10 +34,10 @@ mod truth;
 mod wait;
 mod work;
 
-/// A result, or the error code that the caller gets.
+/// A result, or an error code for the caller.
 type Outcome<T = ()> = Result<T, ascend_sys::types::aclError>;
 
-/// Returns the outcome that has this code.
+/// Converts an error code to an outcome.
 fn outcome(code: ascend_sys::types::aclError) -> Outcome {
     fail_if(code != ascend_sys::codes::ACL_SUCCESS, code)
 }
@@ -48,7 +47,7 @@ fn fail_if(condition: bool, code: ascend_sys::types::aclError) -> Outcome {
     if condition { Err(code) } else { Ok(()) }
 }
 
-/// Ends the process: a test with a misspelt fault, or with a call that would break the vendor's libraries, must not pass.
+/// Ends the process. A test with a misspelt setting, or with a call that would break the vendor's libraries, must not pass.
 #[expect(clippy::print_stderr, reason = "nothing else could report it")]
 fn refuse(why: &str) -> ! {
     eprintln!("ascend-sim: {why}");

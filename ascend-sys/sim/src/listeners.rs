@@ -1,4 +1,4 @@
-//! Callbacks that programs register for devices, streams and the end of the runtime.
+//! Callbacks that programs register for devices, streams and `aclFinalize`.
 
 use crate::handle::Handle;
 use crate::wait::lock;
@@ -11,7 +11,7 @@ type OnDevice = unsafe extern "C" fn(i32, aclrtDeviceState, *mut c_void);
 type OnStream = unsafe extern "C" fn(aclrtStream, aclrtStreamState, *mut c_void);
 type OnFinalize = unsafe extern "C" fn(*mut c_void) -> aclError;
 
-/// The callbacks. The last part of each is the address of its data.
+/// The callbacks. The last member of each tuple is the address of the callback's data.
 #[derive(Default)]
 pub(crate) struct Listeners {
     devices: Mutex<Vec<(String, OnDevice, usize)>>,
@@ -23,7 +23,7 @@ fn data(address: usize) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Registers a callback under a name, in place of the one with that name. `None` only removes that one.
+/// Registers a callback under a name. It replaces the callback that has this name; `None` only removes it.
 fn register<F>(
     list: &Mutex<Vec<(String, F, usize)>>,
     name: String,
@@ -31,11 +31,11 @@ fn register<F>(
     address: usize,
 ) {
     let mut list = lock(list);
-    list.retain(|(known, ..)| *known != name);
+    list.retain(|(registered, ..)| *registered != name);
     list.extend(callback.map(|callback| (name, callback, address)));
 }
 
-/// Returns the callbacks with their data. They are called with the list unlocked, since they may register others.
+/// Returns the callbacks with their data, so that they can be called without the lock: they may register other callbacks.
 fn callbacks<F: Copy>(list: &Mutex<Vec<(String, F, usize)>>) -> Vec<(F, usize)> {
     let list = lock(list);
     let parts = list
@@ -55,14 +55,14 @@ impl Listeners {
 
     pub(crate) fn device(&self, device: i32, state: aclrtDeviceState) {
         for (callback, address) in callbacks(&self.devices) {
-            // SAFETY: the one who registered it vouches for it and its data.
+            // SAFETY: the program that registered the callback guarantees that it and its data are valid.
             unsafe { callback(device, state, data(address)) };
         }
     }
 
     pub(crate) fn stream(&self, stream: Handle, state: aclrtStreamState) {
         for (callback, address) in callbacks(&self.streams) {
-            // SAFETY: the one who registered it vouches for it and its data.
+            // SAFETY: the program that registered the callback guarantees that it and its data are valid.
             unsafe { callback(stream.pointer(), state, data(address)) };
         }
     }
@@ -72,9 +72,9 @@ impl Listeners {
     }
 
     pub(crate) fn finalize(&self) -> Outcome {
-        let called = lock(&self.finalizes).clone();
-        called.into_iter().try_for_each(|(callback, address)| {
-            // SAFETY: the one who registered it vouches for it and its data.
+        let callbacks = lock(&self.finalizes).clone();
+        callbacks.into_iter().try_for_each(|(callback, address)| {
+            // SAFETY: the program that registered the callback guarantees that it and its data are valid.
             outcome(unsafe { callback(data(address)) })
         })
     }

@@ -1,4 +1,4 @@
-//! Memory: device memory is the host's heap, so a program's copies can be checked.
+//! Memory allocation. Device memory comes from the host's heap, so that a program's copies can be checked.
 
 use crate::wait::lock;
 use crate::{Outcome, fail_if};
@@ -7,18 +7,18 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// As the vendor's: memory begins at a multiple of it.
+/// Alignment of allocations, the same as the vendor's.
 const ALIGN_BYTES: usize = 64;
 
-/// The place of an allocation.
+/// The location of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     Device,
     /// Pinned memory of the host.
     Host,
 }
 
-/// Device memory of the process.
+/// Size of the device memory of the process.
 const DEVICE_BYTES: usize = 1 << 36;
 
 #[derive(Default)]
@@ -26,48 +26,53 @@ pub(crate) struct Memory(Mutex<Blocks>);
 
 #[derive(Default)]
 struct Blocks {
-    by_address: BTreeMap<usize, (Layout, Place)>,
+    by_address: BTreeMap<usize, (Layout, Location)>,
     device_bytes: usize,
 }
 
 impl Memory {
-    /// The address of new memory.
-    pub(crate) fn allocate(&self, bytes: usize, place: Place) -> Outcome<usize> {
+    /// Allocates memory and returns its address.
+    pub(crate) fn allocate(&self, bytes: usize, location: Location) -> Outcome<usize> {
         fail_if(bytes == 0, ACL_ERROR_RT_PARAM_INVALID)?;
         let layout =
             Layout::from_size_align(bytes, ALIGN_BYTES).map_err(|_| ACL_ERROR_RT_PARAM_INVALID)?;
         let mut blocks = lock(&self.0);
-        let device_bytes = blocks.device_bytes + if place == Place::Device { bytes } else { 0 };
+        let device_bytes = blocks.device_bytes
+            + if location == Location::Device {
+                bytes
+            } else {
+                0
+            };
         if device_bytes > DEVICE_BYTES {
             return Err(ACL_ERROR_RT_MEMORY_ALLOCATION);
         }
-        // SAFETY: the layout is of at least one byte.
+        // SAFETY: the layout has at least one byte.
         let address = unsafe { alloc_zeroed(layout) }.expose_provenance();
         fail_if(address == 0, ACL_ERROR_RT_MEMORY_ALLOCATION)?;
         blocks.device_bytes = device_bytes;
-        blocks.by_address.insert(address, (layout, place));
+        blocks.by_address.insert(address, (layout, location));
         Ok(address)
     }
 
-    /// Frees what was allocated at this address, in this place.
-    pub(crate) fn free(&self, address: usize, place: Place) -> Outcome {
+    /// Frees the memory that was allocated at this address and location.
+    pub(crate) fn free(&self, address: usize, location: Location) -> Outcome {
         let mut blocks = lock(&self.0);
-        let known = blocks
+        let found = blocks
             .by_address
             .get(&address)
-            .filter(|block| block.1 == place);
-        let (layout, _) = *known.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
+            .filter(|block| block.1 == location);
+        let (layout, _) = *found.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
         blocks.by_address.remove(&address);
-        if place == Place::Device {
+        if location == Location::Device {
             blocks.device_bytes -= layout.size();
         }
-        // SAFETY: allocated above with this layout, and forgotten just now.
+        // SAFETY: it was allocated with this layout in `allocate`, and has just been removed from the map.
         unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
         Ok(())
     }
 
-    /// Returns how many bytes of the device can still be allocated, and its total.
-    pub(crate) fn left(&self) -> (usize, usize) {
+    /// Returns the number of bytes of device memory that can still be allocated, and the total.
+    pub(crate) fn available(&self) -> (usize, usize) {
         let used = lock(&self.0).device_bytes;
         (DEVICE_BYTES - used, DEVICE_BYTES)
     }

@@ -1,8 +1,8 @@
-//! MSPTI, as the vendor's library behaves: what the devices log of kernels and collectives becomes records in buffers of a client's.
+//! MSPTI with the behaviour of the vendor's library: the devices' log of kernels and collectives is converted to records in a client's buffers.
 //!
-//! A thread of its own reads the log late, newest first, and puts times on the host's wall clock by an anchor that is renewed from time to time. It
-//! asks the client for a buffer when it has none. Another thread gives back a buffer that is nearly full; the others are given back by a flush.
-//! Records without room are dropped. At the exit of the process it takes itself down, with handlers that it registers when it is first needed.
+//! A separate thread reads the log with a delay, newest entries first, and converts times to the host's wall clock with an anchor that is renewed periodically. It
+//! requests a buffer from the client if it has none. Another thread returns a buffer that is nearly full; a flush returns the others. Records that do not fit are
+//! dropped. MSPTI shuts itself down at the exit of the process, with exit handlers that it registers on first use.
 
 use crate::Outcome;
 use crate::clock::{now_ns, realtime_ns};
@@ -25,57 +25,59 @@ mod anchor;
 mod client;
 
 /// Time between two reads of the devices' logs.
-const READ: Duration = Duration::from_millis(5);
-/// The kinds for which the library must have been preloaded.
-const PRELOADED: [msptiActivityKind; 2] = [MSPTI_ACTIVITY_KIND_HCCL, MSPTI_ACTIVITY_KIND_MEMORY];
+const READ_INTERVAL: Duration = Duration::from_millis(5);
+/// The kinds that can only be enabled if the library was preloaded.
+const PRELOAD_KINDS: [msptiActivityKind; 2] =
+    [MSPTI_ACTIVITY_KIND_HCCL, MSPTI_ACTIVITY_KIND_MEMORY];
 
-/// A kernel or a collective that has run, as a device logs it.
-pub(crate) struct Ran {
+/// A device's log entry for a finished kernel or collective.
+pub(crate) struct LogEntry {
     pub(crate) device: Arc<Device>,
     pub(crate) stream: i32,
     pub(crate) correlation: u64,
     pub(crate) name: String,
     /// The communicator of a collective.
     pub(crate) comm: Option<Arc<str>>,
-    /// Start and end, by the device's clock.
+    /// Start and end on the device's clock.
     pub(crate) ticks: (u64, u64),
 }
 
 /// The library, with its one client.
 pub(crate) struct Mspti {
     settings: config::Mspti,
-    /// A bit for each kind that is enabled.
+    /// A bit for each enabled kind.
     enabled: AtomicU32,
     correlations: AtomicU64,
-    log: Mutex<Vec<Ran>>,
+    log: Mutex<Vec<LogEntry>>,
     /// Held while the log is read.
     reader: Mutex<Reader>,
     subscriber: Mutex<Subscriber>,
     client: Client,
-    /// True once it has given records back.
+    /// True once records have been returned to the client.
     flushed: AtomicBool,
 }
 
-/// True from the end of the process on: parts of MSPTI are gone.
-static OVER: AtomicBool = AtomicBool::new(false);
+/// True once the exit handler has shut down parts of MSPTI.
+static IS_SHUT_DOWN: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn take_down() {
-    OVER.store(true, Ordering::Release);
+extern "C" fn shut_down() {
+    IS_SHUT_DOWN.store(true, Ordering::Release);
 }
 
-fn take_down_at_exit() {
+fn shut_down_at_exit() {
     // SAFETY: the handler is a function of this library, which is never unloaded.
-    unsafe { libc::atexit(take_down) };
+    unsafe { libc::atexit(shut_down) };
 }
 
 #[derive(Default)]
 struct Subscriber {
-    /// Number of the current one; 0 for none.
+    /// Number of the current subscriber, or 0 for no subscriber.
     current: usize,
     last: usize,
-    /// True once it has enabled a kind: the devices' channels are its own until it unsubscribes.
+    /// True once the subscriber has enabled a kind. It then owns the devices' channels until it unsubscribes.
     has_channels: bool,
-    reads: bool,
+    /// True once the reader thread was started.
+    has_reader: bool,
 }
 
 #[derive(Default)]
@@ -84,24 +86,24 @@ struct Reader {
     names: Names,
 }
 
-/// The texts of records. Each of them exists once, and stays where it is.
+/// The texts of records. Each text is stored once and never freed.
 #[derive(Default)]
 struct Names(HashMap<String, &'static CStr>);
 
 impl Names {
-    /// Returns a text for C, up to its first NUL.
+    /// Returns a C string with the text up to its first NUL.
     fn pointer(&mut self, name: &str) -> *const c_char {
         let leaked = || {
             let text = name.split('\0').next().unwrap_or_default();
             let text = CString::new(text).unwrap_or_default();
             &*Box::leak(text.into_boxed_c_str())
         };
-        let known = self.0.entry(name.to_owned());
-        known.or_insert_with(leaked).as_ptr()
+        let entry = self.0.entry(name.to_owned());
+        entry.or_insert_with(leaked).as_ptr()
     }
 }
 
-/// Returns the library of this process.
+/// Returns the MSPTI of this process.
 pub(crate) fn mspti() -> &'static Mspti {
     static MSPTI: OnceLock<Mspti> = OnceLock::new();
     MSPTI.get_or_init(|| Mspti::new(config().mspti))
@@ -129,20 +131,20 @@ impl Mspti {
         }
     }
 
-    /// Subscribes, if nobody else has. Returns the subscriber's number.
+    /// Subscribes and returns the subscriber's number. Fails if there is another subscriber.
     pub(crate) fn subscribe(&'static self) -> Outcome<usize> {
         let mut subscriber = lock(&self.subscriber);
         if subscriber.current != 0 {
             return Err(MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
         }
-        if !subscriber.reads {
-            let reads = thread::Builder::new().name("sim-mspti".to_owned());
-            let reads = reads.spawn(|| self.run());
-            reads.map_err(|_| MSPTI_ERROR_INNER)?;
-            subscriber.reads = true;
+        if !subscriber.has_reader {
+            let thread = thread::Builder::new().name("sim-mspti".to_owned());
+            let started = thread.spawn(|| self.run());
+            started.map_err(|_| MSPTI_ERROR_INNER)?;
+            subscriber.has_reader = true;
         }
         if subscriber.last == 0 {
-            take_down_at_exit();
+            shut_down_at_exit();
         }
         subscriber.last += 1;
         subscriber.current = subscriber.last;
@@ -161,23 +163,23 @@ impl Mspti {
         }
     }
 
-    /// Returns itself, while it can be called. Later calls end the process.
-    pub(crate) fn unless_over(&self) -> &Self {
-        if OVER.load(Ordering::Acquire) {
-            refuse("MSPTI was called after it has taken itself down");
+    /// Returns `self`, or ends the process if MSPTI has been shut down.
+    pub(crate) fn unless_shut_down(&self) -> &Self {
+        if IS_SHUT_DOWN.load(Ordering::Acquire) {
+            refuse("MSPTI was called after it had shut itself down");
         }
         self
     }
 
-    /// Returns true if a subscriber has the devices' channels: no other profiler gets them then.
+    /// Returns true if a subscriber owns the devices' channels. Then no other profiler can get them.
     pub(crate) fn has_channels(&self) -> bool {
         lock(&self.subscriber).has_channels
     }
 
-    /// Gives back all buffers with records.
+    /// Returns all buffers with records to the client.
     pub(crate) fn flush(&self) {
         if self.client.flush() && !self.flushed.swap(true, Ordering::Relaxed) {
-            take_down_at_exit(); // some parts are made with the first records
+            shut_down_at_exit(); // some parts are created with the first records
         }
     }
 
@@ -188,7 +190,7 @@ impl Mspti {
     pub(crate) fn enable(&self, kind: msptiActivityKind) -> Outcome {
         let bit = bit(kind)?;
         let preloaded = || std::env::var("LD_PRELOAD").is_ok_and(|all| all.contains("libmspti.so"));
-        if PRELOADED.contains(&kind) && !preloaded() {
+        if PRELOAD_KINDS.contains(&kind) && !preloaded() {
             return Err(MSPTI_ERROR_WITHOUT_LD_PRELOAD);
         }
         self.enabled.fetch_or(bit, Ordering::Relaxed);
@@ -197,7 +199,7 @@ impl Mspti {
         Ok(())
     }
 
-    /// Disables a kind. The devices' log until now still becomes records.
+    /// Disables a kind. Entries that are already in the devices' log still become records.
     pub(crate) fn disable(&'static self, kind: msptiActivityKind) -> Outcome {
         let bit = bit(kind)?;
         self.read();
@@ -205,81 +207,83 @@ impl Mspti {
         Ok(())
     }
 
-    fn records(&self, kind: msptiActivityKind) -> bool {
+    fn is_enabled(&self, kind: msptiActivityKind) -> bool {
         self.enabled.load(Ordering::Relaxed) & (1 << kind) != 0
     }
 
-    /// Numbers a launch, or a task that is captured, that has records of this kind. Returns 0 if it will have none.
+    /// Returns a new correlation id for a launch or a captured task, or 0 if it will have no records.
     pub(crate) fn correlate(&self, kind: Option<msptiActivityKind>) -> u64 {
-        match kind.is_some_and(|kind| self.records(kind)) {
+        match kind.is_some_and(|kind| self.is_enabled(kind)) {
             true => self.correlations.fetch_add(1, Ordering::Relaxed) + 1,
             false => 0,
         }
     }
 
-    /// Logs a kernel or a collective that a device has run.
-    pub(crate) fn ran(&self, ran: Ran) {
-        let kind = match ran.comm {
+    /// Logs a finished kernel or collective of a device.
+    pub(crate) fn log(&self, entry: LogEntry) {
+        let kind = match entry.comm {
             None => MSPTI_ACTIVITY_KIND_KERNEL,
             Some(_) => MSPTI_ACTIVITY_KIND_COMMUNICATION,
         };
-        if self.records(kind) {
-            lock(&self.log).push(ran);
+        if self.is_enabled(kind) {
+            lock(&self.log).push(entry);
         }
     }
 
     fn run(&'static self) {
-        while !OVER.load(Ordering::Acquire) {
-            thread::sleep(READ);
+        while !IS_SHUT_DOWN.load(Ordering::Acquire) {
+            thread::sleep(READ_INTERVAL);
             self.read();
         }
     }
 
-    /// Turns the log into records.
+    /// Converts the log to records.
     fn read(&'static self) {
         let mut reader = lock(&self.reader);
-        let ran = std::mem::take(&mut *lock(&self.log));
-        for ran in ran.iter().rev() {
-            let (start, end) = reader.times(ran, &self.settings);
-            match &ran.comm {
-                None => self.client.take(&reader.kernel(ran, start, end)),
-                Some(comm) => self.client.take(&reader.collective(ran, comm, start, end)),
+        let log = std::mem::take(&mut *lock(&self.log));
+        for entry in log.iter().rev() {
+            let (start, end) = reader.times(entry, &self.settings);
+            match &entry.comm {
+                None => self.client.write(&reader.kernel(entry, start, end)),
+                Some(comm) => self
+                    .client
+                    .write(&reader.collective(entry, comm, start, end)),
             }
         }
     }
 }
 
 impl Reader {
-    /// Returns when it began and ended, on the host's wall clock.
-    fn times(&mut self, ran: &Ran, settings: &config::Mspti) -> (u64, u64) {
-        let clock = &ran.device.clock;
-        let anchor = self.anchors.entry(ran.device.logical).or_default();
+    /// Returns the start and end of an entry on the host's wall clock.
+    fn times(&mut self, entry: &LogEntry, settings: &config::Mspti) -> (u64, u64) {
+        let clock = &entry.device.clock;
+        let anchor = self.anchors.entry(entry.device.logical).or_default();
         anchor.renew(settings, (now_ns(), realtime_ns()), clock);
-        let (start, end) = ran.ticks;
+        let (start, end) = entry.ticks;
         (
             anchor.realtime_ns(start, clock),
             anchor.realtime_ns(end, clock),
         )
     }
 
-    fn kernel(&mut self, ran: &Ran, start: u64, end: u64) -> msptiActivityKernel {
+    fn kernel(&mut self, entry: &LogEntry, start: u64, end: u64) -> msptiActivityKernel {
         msptiActivityKernel {
             kind: MSPTI_ACTIVITY_KIND_KERNEL,
             start,
             end,
-            device_id: ran.device.logical,
-            stream_id: ran.stream.cast_unsigned(),
-            correlation_id: ran.correlation,
+            device_id: entry.device.logical,
+            stream_id: entry.stream.cast_unsigned(),
+            correlation_id: entry.correlation,
             type_name: c"KERNEL_AICORE".as_ptr(),
-            name: self.names.pointer(&ran.name),
+            name: self.names.pointer(&entry.name),
             padding: [0; 4],
         }
     }
 
-    /// Makes the record of a collective. It does not contain what was moved, because a barrier moves nothing.
+    /// Creates the record of a collective. Its data type and count are 0, because a barrier moves no data.
     fn collective(
         &mut self,
-        ran: &Ran,
+        entry: &LogEntry,
         comm: &str,
         start: u64,
         end: u64,
@@ -288,14 +292,14 @@ impl Reader {
             kind: MSPTI_ACTIVITY_KIND_COMMUNICATION,
             data_type: 0,
             count: 0,
-            device_id: ran.device.logical,
-            stream_id: ran.stream.cast_unsigned(),
+            device_id: entry.device.logical,
+            stream_id: entry.stream.cast_unsigned(),
             start,
             end,
             algorithm: self.names.pointer("SIMULATED"),
-            name: self.names.pointer(&ran.name),
+            name: self.names.pointer(&entry.name),
             comm_name: self.names.pointer(comm),
-            correlation_id: ran.correlation,
+            correlation_id: entry.correlation,
             padding: [],
         }
     }

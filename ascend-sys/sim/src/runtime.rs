@@ -1,7 +1,7 @@
-//! The one runtime of the process. It owns everything that programs hold handles of (devices, contexts, streams, events, graphs, kernels), by id.
+//! The runtime of the process. It owns all objects for which programs have handles: devices, contexts, streams, events, graphs and kernels.
 //!
-//! Their types are in modules of their own, which do not know the runtime. It looks things up, makes and destroys them, and handles calls that concern
-//! several of them: `contexts` (with devices), `streams` (with events) and `graphs` (with captures).
+//! Their types are in other modules, which do not use the runtime. The runtime looks objects up, creates and destroys them, and handles calls that involve several
+//! of them: `contexts` (with devices), `streams` (with events) and `graphs` (with captures).
 
 use crate::capture::Captures;
 use crate::clock::now_ns;
@@ -28,7 +28,7 @@ mod streams;
 
 /// The runtime.
 pub(crate) struct Runtime {
-    /// The devices that the process sees, by the id that it uses.
+    /// The devices that the process sees, by user id.
     pub(crate) devices: Vec<Arc<Device>>,
     /// The primary context of each device.
     primaries: Vec<Mutex<Primary>>,
@@ -45,11 +45,11 @@ pub(crate) struct Runtime {
     /// True between `aclInit` and `aclFinalize`.
     pub(crate) initialized: AtomicBool,
     pub(crate) profiling: AtomicBool,
-    /// The number of the last range of mstx.
+    /// The number of the last mstx range.
     pub(crate) ranges: AtomicU64,
 }
 
-/// Returns the runtime. The first call makes it.
+/// Returns the runtime. The first call creates it.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(Runtime::new)
@@ -61,7 +61,7 @@ impl Runtime {
         let device = |(user, logical)| Arc::new(Device::new(config, user, logical, first_ns));
         let visible = (0..).zip(config.visible.iter().copied());
         let devices: Vec<Arc<Device>> = visible.map(device).collect();
-        truth::truth(); // the file is there even if nothing runs
+        truth::truth(); // creates the file even if no task runs
         Self {
             primaries: devices.iter().map(|_| Mutex::default()).collect(),
             devices,
@@ -81,7 +81,7 @@ impl Runtime {
         }
     }
 
-    /// Makes a communicator of a device.
+    /// Creates a communicator of a device.
     pub(crate) fn new_comm(&self, device: &Device, rank: u32, ranks: u32) -> Outcome<Arc<Comm>> {
         fail_if(rank >= ranks, ACL_ERROR_INVALID_PARAM)?;
         let new = |handle| Comm::new(handle, device, rank);

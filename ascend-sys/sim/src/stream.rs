@@ -1,7 +1,7 @@
 //! A stream: a queue of tasks and the thread that executes them in order.
 //!
-//! A launch costs a lock and a push. The executor takes everything that is queued at once, and looks for more for a while before it sleeps. So a host that
-//! launches steadily makes no system call. A waiting host names the task that it waits for, so the executor wakes it once.
+//! A launch costs a lock and a push. The executor takes the whole queue at once, and polls for more tasks for a while before it sleeps, so that a host that
+//! launches steadily makes no system calls. A waiting host sets the number of the task for which it waits, so that the executor wakes it only once.
 
 use crate::capture::Capture;
 use crate::clock::{SPIN_NS, now_ns};
@@ -11,7 +11,7 @@ use crate::graph::{Group, Update};
 use crate::handle::Handle;
 use crate::mspti::mspti;
 use crate::truth::{self, Buffer};
-use crate::wait::{lock, nap};
+use crate::wait::{lock, pause};
 use crate::work::Work;
 use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
@@ -25,7 +25,7 @@ use std::thread;
 mod executor;
 
 thread_local! {
-    /// The initial value is the public runtime's in a thread that has submitted nothing.
+    /// The initial value is the one that the public runtime returns in a thread that has submitted nothing.
     static LAST_TASK: Cell<(i32, u32)> = const { Cell::new((0xFFFF, 0xFFFF_FFFF)) };
 }
 
@@ -37,12 +37,13 @@ pub(crate) fn last_task() -> (i32, u32) {
 /// A task in a stream.
 pub(crate) struct Task {
     pub(crate) work: Work,
-    /// Counts from 1 in its stream.
+    /// Number of the task in its stream, counted from 1.
     pub(crate) seq: u64,
-    /// Time of its submission, and the thread that submitted it.
+    /// Time of the submission.
     pub(crate) launch_ns: u64,
+    /// The thread that submitted the task.
     pub(crate) tid: i32,
-    /// MSPTI's number of its launch; 0 if it has none.
+    /// MSPTI's correlation id of the launch, or 0 if it has no record.
     pub(crate) correlation: u64,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Task {
 pub(crate) struct Home {
     pub(crate) context: Handle,
     pub(crate) device: Arc<Device>,
-    /// 0, or the error of every call in the context.
+    /// 0, or the error that every call in the context returns.
     pub(crate) error: Arc<AtomicI32>,
 }
 
@@ -66,7 +67,7 @@ pub(crate) struct Stream {
     queue: Mutex<Queue>,
     work: Condvar,
     progress: Condvar,
-    /// Set with the queue locked, so that no thread that looks there misses it.
+    /// Set while the queue is locked, so that no waiting thread misses the change.
     closed: AtomicBool,
     submitted: AtomicU64,
     done: AtomicU64,
@@ -102,7 +103,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capture that it is part of.
+    /// Returns the capture to which the stream belongs.
     pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
         if !self.capturing.load(Ordering::Acquire) {
             return None;
@@ -116,7 +117,7 @@ impl Stream {
         *own = capture;
     }
 
-    /// Begins an update: launches from now on change a group of a graph.
+    /// Begins an update: later launches change a group of a graph.
     pub(crate) fn begin_update(&self, group: Arc<Group>) -> Outcome {
         let mut update = lock(&self.update);
         fail_if(update.is_some(), ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
@@ -132,7 +133,7 @@ impl Stream {
         ended.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?.end()
     }
 
-    /// Puts a task into the queue, into the graph that is being captured, or into the one that is being updated. Waits while the queue is full.
+    /// Adds a task to the queue, to the graph that is being captured, or to the group that is being updated. Waits while the queue is full.
     pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Outcome {
         if let Some(capture) = self.capture() {
             let number = capture.add(self.handle, work)?;
@@ -142,7 +143,7 @@ impl Stream {
         if self.updating.load(Ordering::Acquire)
             && let Some(update) = &mut *lock(&self.update)
         {
-            let number = update.take(work)?;
+            let number = update.replace_next(work)?;
             self.submitted_last(number);
             return Ok(());
         }
@@ -178,8 +179,11 @@ impl Stream {
         }
     }
 
-    /// Notes the last task of the calling thread. Its id counts in the stream, on newer chips in the process.
-    #[expect(clippy::cast_possible_truncation, reason = "the vendor's wraps too")]
+    /// Stores the last task of the calling thread. Task ids count per stream, or per process on newer chips.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the vendor's id wraps around too"
+    )]
     pub(crate) fn submitted_last(&self, seq: u64) {
         static SUBMITTED: AtomicU32 = AtomicU32::new(0);
         let id = match config().soc {
@@ -206,8 +210,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Swaps the queue for the executor's empty batch; waits until there is something. Returns false when the stream is closed.
-    fn take(&self, batch: &mut VecDeque<Task>) -> bool {
+    /// Waits for tasks and swaps the queue with the executor's empty batch. Returns false if the stream is closed.
+    fn next_batch(&self, batch: &mut VecDeque<Task>) -> bool {
         let end_ns = now_ns() + SPIN_NS;
         let idle = || self.submitted.load(Ordering::Acquire) == self.done.load(Ordering::Relaxed);
         while idle() && now_ns() < end_ns {
@@ -230,17 +234,17 @@ impl Stream {
         true
     }
 
-    /// Notes that a task was executed.
+    /// Marks a task as executed.
     fn finish(&self, seq: u64) {
         self.done.store(seq, Ordering::SeqCst);
         if self.wake_at.load(Ordering::SeqCst) <= seq {
             self.wake_at.store(u64::MAX, Ordering::SeqCst);
-            let _queue = lock(&self.queue); // a waiter that has set wake_at is waiting now
+            let _queue = lock(&self.queue); // a waiter that has set `wake_at` is now waiting on the condition variable
             self.progress.notify_all();
         }
     }
 
-    /// Returns true if everything was executed.
+    /// Returns true if all tasks were executed.
     pub(crate) fn is_idle(&self) -> bool {
         self.done.load(Ordering::Acquire) == self.submitted.load(Ordering::Acquire)
     }
@@ -249,12 +253,12 @@ impl Stream {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the executor goes on: the stream was not taken away, and its device is not lost.
+    /// Returns true if the executor continues: the stream is not closed, and its device is not lost.
     fn executes(&self) -> bool {
         !self.is_closed() && self.home.device.check().is_ok()
     }
 
-    /// Waits until this many tasks are done. Fails if the device is lost, or with `late` when the time is over.
+    /// Waits until `count` tasks are done. Fails if the device is lost, or with `late` on a timeout.
     fn wait(&self, count: u64, timeout_ms: Option<u64>, late: aclError) -> Outcome {
         let began_ns = now_ns();
         let done = || self.done.load(Ordering::SeqCst) >= count;
@@ -269,13 +273,13 @@ impl Stream {
             }
             self.home.device.check()?;
             fail_if(self.is_closed(), ACL_ERROR_RT_STREAM_ABORT)?;
-            let nap = nap(began_ns, timeout_ms).ok_or(late)?;
-            let woken = self.progress.wait_timeout(queue, nap);
+            let pause = pause(began_ns, timeout_ms).ok_or(late)?;
+            let woken = self.progress.wait_timeout(queue, pause);
             queue = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Waits for everything that was submitted.
+    /// Waits for all submitted tasks.
     pub(crate) fn synchronize(&self, timeout_ms: Option<u64>) -> Outcome {
         let count = self.submitted.load(Ordering::Acquire);
         self.wait(count, timeout_ms, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)?;
@@ -283,7 +287,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends it. Work that is left is dropped, here and by the executor.
+    /// Closes the stream. The remaining work is dropped, here and by the executor.
     pub(crate) fn close(&self) {
         let mut queue = lock(&self.queue);
         self.closed.store(true, Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! The truth about each executed task, for tests: one JSON line, in the file that `ASCEND_SIM_TRUTH` names.
+//! The truth for tests: one JSON line for each executed task, in the file that `ASCEND_SIM_TRUTH` names.
 //!
-//! Each stream collects its lines, and writes them in one piece when there are many, when it is idle, when the host waits for it, and at exit.
+//! Each stream collects its lines and writes them at once: when there are many, when the stream is idle, when the host waits for it, and at exit.
 
 use crate::config::config;
 use crate::refuse;
@@ -12,42 +12,42 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// Maximum number of bytes that a stream collects.
+/// Number of collected bytes from which a stream writes its lines.
 const FULL_BYTES: usize = 1 << 16;
 
 thread_local! {
     static TID: Cell<i32> = const { Cell::new(0) };
 }
 
-/// Returns the calling thread's id. It is asked for once.
+/// Returns the calling thread's id. The system call is made once per thread.
 pub(crate) fn tid() -> i32 {
     if TID.get() == 0 {
-        // SAFETY: takes nothing and cannot fail.
+        // SAFETY: the call has no arguments and cannot fail.
         TID.set(unsafe { libc::gettid() });
     }
     TID.get()
 }
 
-/// The file, and the streams that write to it.
+/// The file, and the buffers of the streams that write to it.
 pub(crate) struct Truth {
     file: File,
     through: bool,
-    /// The process that the truth is about. A child of `fork` has copies of lines that the parent writes, and of locks that no thread there will open.
+    /// The process that records the truth. A child of `fork` has copies of lines that the parent writes, and of locks that no thread there will release.
     pid: u32,
     buffers: Mutex<Vec<Weak<Buffer>>>,
 }
 
-/// The lines of one stream that are not written yet.
+/// The lines of one stream that are not yet written.
 #[derive(Default)]
 pub(crate) struct Buffer(Mutex<Vec<u8>>);
 
-/// The content of a line. Times are of CLOCK_MONOTONIC in ns, ticks of the device's clock.
+/// The content of a line. Times are of `CLOCK_MONOTONIC` in ns, and ticks are of the device's clock.
 #[derive(Serialize)]
 pub(crate) struct Entry<'a> {
     pub(crate) kind: &'static str,
     pub(crate) name: &'a str,
     pub(crate) device: i32,
-    /// -1 for none.
+    /// The stream's id, or -1 for no stream.
     pub(crate) stream: i32,
     pub(crate) tid: i32,
     pub(crate) seq: u64,
@@ -56,10 +56,10 @@ pub(crate) struct Entry<'a> {
     pub(crate) end_ns: u64,
     pub(crate) start_ticks: u64,
     pub(crate) end_ticks: u64,
-    /// MSPTI's number of it; 0 if MSPTI has no record of it.
+    /// MSPTI's correlation id, or 0 if MSPTI has no record of the task.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) correlation: u64,
-    /// The graph that the task belongs to.
+    /// The graph to which the task belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) graph: Option<u32>,
     /// The graph's own stream.
@@ -67,12 +67,12 @@ pub(crate) struct Entry<'a> {
     pub(crate) graph_stream: Option<i32>,
 }
 
-/// Returns true for the correlation of work that has no record.
+/// Returns true for the correlation id of work without a record.
 fn is_none(correlation: &u64) -> bool {
     *correlation == 0
 }
 
-/// Returns the truth, if the environment names a file for it. The first call opens the file.
+/// Returns the truth if `ASCEND_SIM_TRUTH` names a file. The first call opens the file.
 pub(crate) fn truth() -> Option<&'static Truth> {
     static TRUTH: OnceLock<Option<Truth>> = OnceLock::new();
     let open = || {
@@ -84,7 +84,7 @@ pub(crate) fn truth() -> Option<&'static Truth> {
 }
 
 impl Truth {
-    /// Appends to the file; each write is whole lines.
+    /// Opens the file for appending. Each write consists of whole lines.
     fn open(path: &Path, through: bool) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         // SAFETY: the handler is a function of this library, which is never unloaded.
@@ -120,12 +120,12 @@ extern "C" fn flush_at_exit() {
     }
 }
 
-/// Makes the buffer of a new stream.
+/// Creates the buffer of a new stream.
 pub(crate) fn buffer() -> Arc<Buffer> {
     let buffer = Arc::new(Buffer::default());
     if let Some(truth) = truth() {
         let mut buffers = lock(&truth.buffers);
-        buffers.retain(|known| known.strong_count() > 0);
+        buffers.retain(|buffer| buffer.strong_count() > 0);
         buffers.push(Arc::downgrade(&buffer));
     }
     buffer
@@ -152,7 +152,7 @@ impl Buffer {
     }
 }
 
-/// Writes lines. A full disk costs a test its truth, and does not stop the program.
+/// Writes lines to the file. If the disk is full, the test lacks its truth, but the program continues.
 fn write_out(truth: &Truth, lines: &mut Vec<u8>) {
     if !lines.is_empty() && !truth.is_inherited() {
         let _ = (&truth.file).write_all(lines);

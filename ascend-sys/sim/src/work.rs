@@ -9,17 +9,17 @@ use ascend_sys::types::{
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// A call of the host, which the stream's own thread makes.
+/// A function of the program that the stream's thread calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Callback {
     pub(crate) function: unsafe extern "C" fn(*mut c_void),
-    /// An address of the program's.
+    /// Address of the callback's data.
     pub(crate) data: usize,
 }
 
 impl Callback {
     pub(crate) fn call(self) {
-        // SAFETY: the one who submitted the callback vouches for it and its data until it was called.
+        // SAFETY: the program that submitted the callback guarantees that it and its data are valid until the call.
         unsafe { (self.function)(std::ptr::with_exposed_provenance_mut(self.data)) };
     }
 }
@@ -27,46 +27,45 @@ impl Callback {
 /// The work of a task.
 #[derive(Clone)]
 pub(crate) enum Work {
-    /// A kernel: takes its time, and has an effect if it is one of the simulator's own.
+    /// A kernel, which has a duration, and an effect if it is the simulator's own kernel.
     Kernel {
         function: Arc<Function>,
         effect: Option<Effect>,
     },
-    /// A copy or a memset: has its effect, and takes the time of its bytes.
+    /// A copy or a memset, with a duration that depends on the number of bytes.
     Copy { name: &'static str, effect: Effect },
-    /// A collective: takes a fixed time.
+    /// A collective, with a fixed duration.
     Collective {
         name: &'static str,
         /// The communicator's name.
         comm: Arc<str>,
         effect: Option<Effect>,
     },
-    /// Stamps an event, for this record of it.
+    /// A record of an event, which gets a timestamp.
     Record { event: Arc<Event>, record: u64 },
-    /// Waits for this record of an event.
+    /// A wait for a record of an event.
     Wait { event: Arc<Event>, record: u64 },
-    /// Makes an event one that was not recorded: takes back the records up to `covers`, the host's last one at submission. In a graph, which runs again and
-    /// again, it is `None`.
+    /// A reset of an event, which cancels the records up to `covers`, the host's last one at submission. In a graph, which runs repeatedly, `covers` is `None`.
     Reset {
         event: Arc<Event>,
         covers: Option<u64>,
     },
-    /// A record or wait of a captured event: the order of the graph already has its effect.
+    /// A record of or wait for a captured event, which is already part of the graph's order.
     Ordered { name: &'static str },
-    /// Calls the host.
+    /// A call of a function on the host.
     Callback(Callback),
     /// A mark of a profiler.
     Mark { name: Arc<str> },
-    /// Runs a graph.
+    /// A run of a graph.
     Replay(Arc<Replay>),
 }
 
-/// A task in a capture, and the index of the captured stream that it came from.
+/// A task in a capture, with the index of its captured stream.
 #[derive(Clone)]
 pub(crate) struct Captured {
     pub(crate) part: usize,
     pub(crate) work: Work,
-    /// MSPTI's number of its launch; 0 if it has none.
+    /// MSPTI's correlation id of the launch, or 0 if it has no record.
     pub(crate) correlation: u64,
 }
 
@@ -84,7 +83,7 @@ impl Work {
         matches!(self, Self::Kernel { .. })
     }
 
-    /// Returns the kind of its records by MSPTI, if it has any.
+    /// Returns the kind of the work's MSPTI records, if it has any.
     pub(crate) fn record_kind(&self) -> Option<msptiActivityKind> {
         match self {
             Self::Kernel { .. } => Some(MSPTI_ACTIVITY_KIND_KERNEL),
@@ -93,7 +92,7 @@ impl Work {
         }
     }
 
-    /// Returns its kind and name in the truth.
+    /// Returns the kind and the name for the truth.
     pub(crate) fn names(&self) -> (&'static str, &str) {
         match self {
             Self::Kernel { function, .. } => ("kernel", &function.name),
@@ -109,7 +108,7 @@ impl Work {
         }
     }
 
-    /// Lets its waiters go on, because it will not be done.
+    /// Releases the waiters of work that will not be done.
     pub(crate) fn drop_undone(&self) {
         match self {
             Self::Record { event, record } => event.drop_record(*record),

@@ -1,9 +1,9 @@
-//! The simulated runtime against its rules: the programs in conformance/, built with the C compiler against our own declarations, one process for each case.
+//! Checks the rules of the simulated runtime with the C program in conformance/, which is compiled with our own declarations. Each case runs in a new process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the path of the simulated runtime. Cargo builds it next to the tests, because they depend on its package.
+/// Returns the path of the simulated runtime, which cargo builds next to the tests.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     test.with_file_name("libascendcl.so")
@@ -21,13 +21,13 @@ fn compile(built: &Path) {
         .arg(built)
         .args(files.filter(|file| file.extension().is_some_and(|ending| ending == "c")))
         .arg(format!("-L{libraries}"))
-        // Before LD_LIBRARY_PATH: a test runner may put a folder there with a library that an older build has left.
+        // RPATH instead of RUNPATH, to be searched before LD_LIBRARY_PATH, in which a test runner may put a folder with a library from an older build.
         .arg(format!("-Wl,--disable-new-dtags,-rpath,{libraries}"))
         .arg("-l:libascendcl.so")
         .output();
     let output = output.expect("cc, the C compiler");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
 }
 
 #[test]
@@ -52,9 +52,13 @@ fn the_rules_hold() {
         let mut command = Command::new(&program);
         let output = command.arg(case).envs(settings.iter().copied()).output();
         let output = output.expect("a run");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{case}: {}\n{said}", output.status);
-        assert_eq!(said, "", "{case}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{case}: {}\n{printed}",
+            output.status
+        );
+        assert_eq!(printed, "", "{case}");
     }
 }
 
@@ -62,8 +66,8 @@ fn the_rules_hold() {
 fn the_library_is_linked_as_the_vendors_are() {
     let mut readelf = Command::new("readelf");
     let output = readelf.arg("-d").arg(library()).output();
-    let said = String::from_utf8(output.expect("a tool of binutils").stdout).expect("text");
+    let printed = String::from_utf8(output.expect("a tool of binutils").stdout).expect("text");
     for expected in ["Library soname: [libascendcl.so]", "SYMBOLIC", "NODELETE"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
 }

@@ -1,10 +1,10 @@
-//! How `ascend-sys` finds the simulated runtime, and that it lacks nothing.
+//! Checks how `ascend-sys` finds the simulated runtime.
 #![expect(unsafe_code, reason = "calls a function of the library")]
 
 use ascend_sys::{Acl, Candidates, Library};
 use std::path::PathBuf;
 
-/// Where cargo builds it, beside the tests.
+/// Returns the folder of the tests, in which cargo builds the simulated runtime.
 fn folder() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     test.parent().expect("a folder").to_owned()
@@ -23,7 +23,7 @@ fn a_search_for_the_runtime_refuses_the_simulated_one() {
 }
 
 #[test]
-fn the_simulated_runtime_lies_beside_the_program() {
+fn the_simulated_runtime_is_found_next_to_the_program() {
     let library = Library::open_simulator().expect("the simulated runtime");
     assert!(library.is_simulator());
     let acl = Acl::load(&library);

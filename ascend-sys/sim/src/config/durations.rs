@@ -1,5 +1,5 @@
-//! The run time of each kernel: fixed, or drawn evenly between two bounds. A draw depends on the kernel's name and its count alone, so that a run can be
-//! repeated.
+//! The duration of each kernel: fixed, or drawn uniformly between two bounds. A draw depends only on the kernel's name and the number of its run, so that runs can
+//! be repeated.
 
 use super::variables::ns_of_us;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub(crate) struct Durations {
 }
 
 impl Durations {
-    /// The same for all.
+    /// Creates durations that are the same for all kernels.
     pub(crate) fn all(default_ns: u64) -> Self {
         Self {
             default: Bounds {
@@ -30,7 +30,7 @@ impl Durations {
         }
     }
 
-    /// Of `matmul=120,add=5..9`, in µs.
+    /// Parses a text such as `matmul=120,add=5..9`, in µs.
     pub(crate) fn parse(text: &str, default_ns: u64) -> Option<Self> {
         let mut durations = Self::all(default_ns);
         for pair in text.split(',') {
@@ -42,8 +42,8 @@ impl Durations {
         Some(durations)
     }
 
-    /// Returns the bounds of a kernel, and the seed of its draws.
-    pub(crate) fn of(&self, name: &str) -> (Bounds, u64) {
+    /// Returns the bounds of a kernel and the seed of its draws.
+    pub(crate) fn bounds(&self, name: &str) -> (Bounds, u64) {
         let bounds = self.by_name.get(name).copied().unwrap_or(self.default);
         let hashed = name
             .bytes()
@@ -63,7 +63,7 @@ impl Bounds {
         (bounds.least_ns <= bounds.most_ns).then_some(bounds)
     }
 
-    /// The duration of the kernel's `count`-th run.
+    /// Returns the duration of the kernel's `count`-th run.
     pub(crate) fn draw_ns(self, seed: u64, count: u64) -> u64 {
         let width = self.most_ns - self.least_ns;
         match width {
@@ -73,7 +73,7 @@ impl Bounds {
     }
 }
 
-/// SplitMix64's finaliser: neighbouring inputs give independent outputs.
+/// Mixes bits with the finaliser of SplitMix64, so that similar inputs give independent outputs.
 fn mixed(input: u64) -> u64 {
     let mut bits = input.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,9 +1,9 @@
-//! Variables of the environment: what they hold, or what they should have held.
+//! Typed access to environment variables, with errors that say which value was expected.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A variable that says what it should not.
+/// The error that a variable has an invalid value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused(String);
 
@@ -48,21 +48,25 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 
     pub(crate) fn switch(&self, name: &str) -> Result<bool, Refused> {
-        self.word(name, [("0", false), ("1", true)])
+        self.choice(name, [("0", false), ("1", true)])
     }
 
-    /// Reads one of two words. The first one is the default.
-    pub(crate) fn word<T: Copy>(&self, name: &str, words: [(&str, T); 2]) -> Result<T, Refused> {
+    /// Reads a variable with two possible values. The first one is the default.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        name: &str,
+        choices: [(&str, T); 2],
+    ) -> Result<T, Refused> {
         let parse = |value: &str| {
-            let found = words.iter().find(|(word, _)| *word == value);
+            let found = choices.iter().find(|(text, _)| *text == value);
             found.map(|(_, meaning)| *meaning)
         };
-        let expected = words.map(|(word, _)| word).join(" or ");
-        self.parsed(name, words[0].1, parse, &expected)
+        let expected = choices.map(|(text, _)| text).join(" or ");
+        self.parsed(name, choices[0].1, parse, &expected)
     }
 }
 
-/// Nanoseconds of microseconds, if they are a time a task can take: less than an hour.
+/// Converts microseconds to nanoseconds. Returns `None` if the time is negative or at least an hour.
 pub(crate) fn ns_of_us(us: f64) -> Option<u64> {
     let valid = (0.0..3.6e9).contains(&us);
     #[expect(

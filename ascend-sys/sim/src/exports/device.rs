@@ -98,7 +98,7 @@ fn synchronize(timeout_ms: Option<u64>) -> Outcome {
     let contexts = runtime().contexts_of(here.device.user);
     contexts
         .iter()
-        .try_for_each(|context| runtime().captures.break_those_of(context.handle))?;
+        .try_for_each(|context| runtime().captures.invalidate_in(context.handle))?;
     contexts
         .iter()
         .try_for_each(|context| runtime().synchronize(context, timeout_ms))?;

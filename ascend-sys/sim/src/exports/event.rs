@@ -4,7 +4,7 @@ use super::*;
 use crate::event::Event;
 use std::sync::Arc;
 
-/// All flags that exist.
+/// All valid flags.
 const FLAGS: u32 = ACL_EVENT_SYNC
     | ACL_EVENT_CAPTURE_STREAM_PROGRESS
     | ACL_EVENT_TIME_LINE
@@ -42,7 +42,7 @@ exports! { acl::event, code;
     }
 
     fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut aclrtEventWaitStatus) {
-        status.put(match queried(event.0)?.is_waited_for()? {
+        status.put(match event_for_query(event.0)?.waits_are_over()? {
             true => ACL_EVENT_WAIT_STATUS_COMPLETE,
             false => ACL_EVENT_WAIT_STATUS_NOT_READY,
         })
@@ -81,14 +81,14 @@ fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
     runtime().record(&event, &stream)
 }
 
-fn queried(event: aclrtEvent) -> Outcome<Arc<Event>> {
+fn event_for_query(event: aclrtEvent) -> Outcome<Arc<Event>> {
     context::here()?;
     config().faults.check(Site::EventQuery)?;
     runtime().events.get(event)
 }
 
 fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedStatus> {
-    Ok(match queried(event)?.is_complete()? {
+    Ok(match event_for_query(event)?.is_complete()? {
         true => ACL_EVENT_RECORDED_STATUS_COMPLETE,
         false => ACL_EVENT_RECORDED_STATUS_NOT_READY,
     })

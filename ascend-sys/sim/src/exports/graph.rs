@@ -43,22 +43,22 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) {
-        updatable(stream.0)?.begin_update(runtime().groups.get(group.0)?)
+        uncaptured_stream(stream.0)?.begin_update(runtime().groups.get(group.0)?)
     }
 
     fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) {
-        updatable(stream.0)?.end_update()
+        uncaptured_stream(stream.0)?.end_update()
     }
 }
 
 exports! { acl::graph_info, code;
     fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: *mut aclmdlRICaptureStatus, model: *mut aclmdlRI) {
         let capture = runtime().stream_here(stream.0)?.capture();
-        let (said, captured) = match &capture {
+        let (capture_status, captured) = match &capture {
             Some(capture) => (capture.status(), capture.model.handle.pointer()),
             None => (ACL_MODEL_RI_CAPTURE_STATUS_NONE, std::ptr::null_mut()),
         };
-        status.put(said)?;
+        status.put(capture_status)?;
         if model.0.is_null() {
             return Ok(());
         }
@@ -71,8 +71,8 @@ exports! { acl::graph_info, code;
     }
 }
 
-/// Returns a stream that is not captured.
-fn updatable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
+/// Returns a stream, which must not be null or captured.
+fn uncaptured_stream(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     fail_if(stream.is_null(), ACL_ERROR_RT_PARAM_INVALID)?;
     let stream = runtime().stream_here(stream)?;
     fail_if(stream.capture().is_some(), ACL_ERROR_RT_STREAM_CAPTURED)?;

@@ -1,4 +1,4 @@
-//! The counter of a device, as the driver reads it.
+//! The counter of a device, which programs read through the driver.
 
 use super::*;
 use crate::clock::{now_ns, wait_until};
@@ -16,12 +16,12 @@ exports! { ascend_sys::hal, code;
     }
 }
 
-/// Reads a figure of the device with this logical id. A microsecond passes before the counter is read, and another one after.
+/// Reads a value of the device with this logical id. Waits a microsecond before it reads the counter, and another one afterwards.
 fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
     fail_if(!config().hal || module != MODULE_TYPE_SYSTEM, NOT_SUPPORTED)?;
     let device = runtime().device_by_logical(device)?;
-    let half = || wait_until(now_ns() + 1000);
-    half();
+    let pause = || wait_until(now_ns() + 1000);
+    pause();
     let value = match info {
         INFO_TYPE_VERSION => u64::from(HAL_API_WITH_HOST_OSC.cast_unsigned()),
         INFO_TYPE_SYS_COUNT => device.ticks(),
@@ -30,6 +30,6 @@ fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
         INFO_TYPE_HOST_OSC_FREQUE => 100_000,
         _ => return Err(NOT_SUPPORTED),
     };
-    half();
+    pause();
     i64::try_from(value).map_err(|_| ACL_ERROR_INTERNAL_ERROR)
 }

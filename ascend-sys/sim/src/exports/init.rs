@@ -6,9 +6,9 @@ use crate::mspti::mspti;
 use crate::truth::truth;
 use std::sync::atomic::Ordering;
 
-/// The version of CANN.
+/// The simulated version of CANN.
 const VERSION: &str = "9.1.0";
-/// Number of bytes of a version.
+/// Size of the buffer for a version, in bytes.
 const VERSION_BYTES: usize = 128;
 
 exports! { acl::init, code;
@@ -33,7 +33,7 @@ exports! { acl::lifecycle, code;
     }
 }
 
-/// Streams stay: what they still execute may be waited for.
+/// Ends the use of ACL. Streams stay, because a program may still wait for their tasks.
 fn finalize() -> crate::Outcome {
     if !runtime().initialized.swap(false, Ordering::AcqRel) {
         return Err(ACL_ERROR_UNINITIALIZE);
@@ -45,7 +45,7 @@ fn finalize() -> crate::Outcome {
     outcome
 }
 
-/// The last error of the calling thread; valid until its next one.
+/// Returns the text of the calling thread's last error, which is valid until its next error.
 // SAFETY: the simulator replaces the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {

@@ -6,12 +6,12 @@ use crate::effect::Effect;
 use crate::kernel::Function;
 use std::sync::Arc;
 
-/// The place of a launch's arguments. Only the simulator's own kernels use them.
+/// The location of a launch's arguments. Only the simulator's own kernel uses them.
 #[derive(Clone, Copy)]
 pub(super) enum Args {
-    /// In the host's memory, to be read now.
+    /// In the host's memory. They are read during the launch.
     Host(usize),
-    /// In the device's memory, to be read when the kernel runs.
+    /// In the device's memory. They are read when the kernel runs.
     Device(usize),
     /// In a form that the simulator does not read.
     Unknown,
@@ -43,7 +43,7 @@ pub(super) fn submit(
     stream.submit(Work::Kernel { function, effect })
 }
 
-/// A launch of ACL: directly, or through the rt level as an older CANN goes.
+/// Launches a kernel for ACL: directly, or through the rt level like an older CANN.
 fn launch(func: aclrtFuncHandle, num_blocks: u32, args: Args, stream: aclrtStream) -> Outcome {
     config().faults.check(Site::Launch)?;
     if config().old {

@@ -1,4 +1,4 @@
-//! Single operators: one kernel each.
+//! Single operators. Each one is a single kernel.
 
 use super::launch::{Args, submit};
 use super::*;

@@ -1,4 +1,4 @@
-//! MSPTI: the log of the devices, for one client.
+//! MSPTI, which delivers the log of the devices to one client.
 
 use super::exports;
 use crate::Outcome;
@@ -14,7 +14,7 @@ fn result(outcome: Outcome) -> msptiResult {
 }
 
 fn mspti() -> &'static Mspti {
-    mspti::mspti().unless_over()
+    mspti::mspti().unless_shut_down()
 }
 
 exports! { ascend_sys::mspti, result;
@@ -36,7 +36,7 @@ exports! { ascend_sys::mspti, result;
     fn msptiActivityEnable(kind: msptiActivityKind) {
         config().faults.check(Site::MsptiEnable)?;
         if runtime().profiling.load(Ordering::Relaxed) {
-            return Err(MSPTI_ERROR_INNER); // it has the devices' channels
+            return Err(MSPTI_ERROR_INNER); // aclprof uses the devices' channels
         }
         mspti().enable(kind)
     }

@@ -1,10 +1,10 @@
-//! Annotations: ranges have ids, and marks on a stream are tasks of it.
+//! Annotations. Ranges have ids, and marks on a stream are tasks of the stream.
 
 use super::*;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// Exports functions that answer with something else than a code. Each is checked against its type.
+/// Exports functions whose result is not an error code. Their signatures are checked against the types in `ascend-sys`.
 macro_rules! annotations {
     ($(fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty $body:block)*) => {
         $(
@@ -12,7 +12,7 @@ macro_rules! annotations {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($arg: $type),*) -> $result {
                 $(
-                    // SAFETY: the caller vouches for what its pointers point to.
+                    // SAFETY: the caller guarantees that its pointers are valid.
                     let $arg = unsafe { Argument::checked($arg) };
                 )*
                 $body
@@ -23,7 +23,7 @@ macro_rules! annotations {
     };
 }
 
-/// A domain is its name's place: all of them are the same to the simulator.
+/// The domain whose address is the handle of every domain, because the simulator does not distinguish them.
 const DOMAIN: &CStr = c"simulated";
 
 annotations! {
@@ -54,7 +54,7 @@ annotations! {
     fn mstxDomainRangeEnd(_domain: mstxDomainHandle_t, _range: mstxRangeId) -> () {}
 }
 
-/// Marks a stream; without a stream it does nothing. An annotation that fails is ignored.
+/// Submits a mark to a stream. Does nothing without a stream. A failure is ignored.
 fn mark(message: In<c_char>, stream: aclrtStream) {
     if stream.is_null() {
         return;

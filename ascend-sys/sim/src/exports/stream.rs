@@ -17,7 +17,7 @@ exports! { acl::stream, code;
     }
 
     fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) {
-        let stream = observed(stream.0)?;
+        let stream = stream_for_query(stream.0)?;
         status.put(match stream.is_idle() {
             true => ACL_STREAM_STATUS_COMPLETE,
             false => ACL_STREAM_STATUS_NOT_READY,
@@ -47,7 +47,7 @@ exports! { acl::lifecycle, code;
     fn aclrtDestroyStream(stream: aclrtStream) {
         let stream = destroyable(stream.0)?;
         let outcome = stream.synchronize(None);
-        runtime().destroy_stream(&stream); // also if a lost device leaves it unfinished
+        runtime().destroy_stream(&stream); // even if a lost device leaves it unfinished
         outcome
     }
 
@@ -87,8 +87,8 @@ fn wait(stream: aclrtStream, event: aclrtEvent) -> Outcome {
     runtime().wait(&runtime().events.get(event)?, &stream)
 }
 
-/// Returns a stream that the host looks at. Looking at a captured one breaks the capture.
-fn observed(stream: aclrtStream) -> Outcome<Arc<Stream>> {
+/// Returns a stream that the host queries or waits for. If the stream is captured, this fails and invalidates the capture.
+fn stream_for_query(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     let stream = runtime().stream_here(stream)?;
     if let Some(capture) = stream.capture() {
         capture.status.invalidate();
@@ -97,7 +97,7 @@ fn observed(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     Ok(stream)
 }
 
-/// Returns a stream that a program has made, to be destroyed. The listeners hear of it first.
+/// Returns a stream that the program has created and may destroy. Notifies the listeners before that.
 fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     let context = context::current()?;
     let found = runtime().stream(&context, stream)?;
@@ -107,8 +107,8 @@ fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     Ok(found)
 }
 
-/// Waits for a stream. An error that happened in the meantime is the result.
+/// Waits for a stream. Returns an error that occurred in the meantime.
 fn synchronize(stream: aclrtStream, timeout_ms: Option<u64>) -> Outcome {
-    observed(stream)?.synchronize(timeout_ms)?;
+    stream_for_query(stream)?.synchronize(timeout_ms)?;
     context::here().map(drop)
 }

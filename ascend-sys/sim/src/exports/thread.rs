@@ -9,11 +9,11 @@ thread_local! {
     static LAST_CODE: Cell<aclError> = const { Cell::new(ACL_SUCCESS) };
 }
 
-/// The smallest code of the rt level. ACL's own errors are not kept.
+/// The smallest error code of the rt level. ACL's own errors are not stored.
 const FIRST_OF_RT: aclError = ACL_ERROR_RT_PARAM_INVALID;
 
-/// Remembers that a call failed. The last one counts, whether anybody has asked for the one before or not.
-pub(super) fn failed(code: aclError) {
+/// Stores the error of a failed call. It replaces an earlier error, even one that was never queried.
+pub(super) fn record_error(code: aclError) {
     if code >= FIRST_OF_RT && code != ACL_ERROR_API_NOT_SUPPORT {
         let _ = LAST_CODE.try_with(|last| last.set(code)); // the thread may be ending
     }
@@ -33,11 +33,11 @@ exports! { rt::thread, code;
     }
 }
 
-/// Asks for the last error, whose code is no outcome of the call itself.
+/// Returns the thread's last error, which is not an error of this call.
 // SAFETY: the simulator replaces the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError {
-    called();
+    count_call();
     match level {
         ACL_RT_THREAD_LEVEL => LAST_CODE.get(),
         _ => ACL_ERROR_INVALID_PARAM,
@@ -47,7 +47,7 @@ unsafe extern "C" fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError 
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError {
-    called();
+    count_call();
     match level {
         ACL_RT_THREAD_LEVEL => LAST_CODE.replace(ACL_SUCCESS),
         _ => ACL_ERROR_INVALID_PARAM,

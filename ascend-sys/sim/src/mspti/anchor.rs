@@ -1,4 +1,4 @@
-//! MSPTI's idea of a device's clock on the host's wall clock: right at one time, from which it counts on by the nominal frequency.
+//! MSPTI's mapping from a device's clock to the host's wall clock. It is exact at one time, and extrapolates from there with the nominal frequency.
 
 use crate::clock::DeviceClock;
 use crate::config;
@@ -6,7 +6,7 @@ use crate::config;
 /// The anchor of a device.
 #[derive(Default)]
 pub(crate) struct Anchor {
-    /// How often it was renewed.
+    /// Number of renewals.
     renewed: u64,
     renewed_ns: u64,
     ticks: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// Renews it, if it is due. It is off by what its setting says, in turns early and late.
+    /// Renews the anchor if it is due, with the configured error, alternately early and late.
     pub(crate) fn renew(
         &mut self,
         settings: &config::Mspti,
@@ -33,7 +33,7 @@ impl Anchor {
         self.renewed += 1;
     }
 
-    /// A time of the device on the wall clock.
+    /// Converts a time of the device to the wall clock.
     pub(crate) fn realtime_ns(&self, ticks: u64, clock: &DeviceClock) -> u64 {
         let passed = i128::from(clock.ns(ticks)) - i128::from(clock.ns(self.ticks));
         u64::try_from(i128::from(self.realtime_ns) + passed).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The client's side of MSPTI: requests for buffers, the buffer that is being filled, and the ones that were given back to be read.
+//! The client's side of MSPTI: requests for buffers, the buffer that is being filled, and the returned buffers that the client may read.
 
 use crate::Outcome;
 use crate::refuse;
@@ -11,18 +11,18 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
 thread_local! {
-    /// Position of the calling thread in the buffer that it reads.
-    static PLACE: Cell<usize> = const { Cell::new(0) };
+    /// Position of the calling thread in the buffer that it is reading.
+    static POSITION: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The callbacks, and the buffers.
+/// The client's callbacks and buffers.
 #[derive(Default)]
 pub(crate) struct Client {
     callbacks: Mutex<Callbacks>,
     current: Mutex<Option<Buffer>>,
-    /// Buffers that the client may read, with the number of bytes that are records.
+    /// Addresses of the buffers that the client may read, with the number of bytes of records.
     readable: Mutex<HashMap<usize, usize>>,
-    /// The thread that gives full buffers back.
+    /// The threads that return full buffers.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -40,7 +40,7 @@ struct Buffer {
 }
 
 impl Client {
-    /// Whoever comes last has the callbacks.
+    /// Sets the callbacks. They replace the callbacks of another client.
     pub(crate) fn register(
         &self,
         requested: msptiBuffersCallbackRequestFunc,
@@ -56,13 +56,13 @@ impl Client {
         Ok(())
     }
 
-    /// Puts a record into a buffer, if there is room.
-    pub(crate) fn take<R: Copy>(&'static self, record: &R) {
+    /// Writes a record to the current buffer if there is room, and requests a buffer if there is none.
+    pub(crate) fn write<R: Copy>(&'static self, record: &R) {
         let mut current = lock(&self.current);
         if current.as_ref().is_some_and(Buffer::is_nearly_full)
             && let Some(full) = current.take()
         {
-            self.give_back_later(full);
+            self.return_on_thread(full);
         }
         current.get_or_insert_with(|| self.request()).write(record);
     }
@@ -71,12 +71,12 @@ impl Client {
         let callbacks = *lock(&self.callbacks);
         let (mut buffer, mut size, mut records) = (std::ptr::null_mut(), 0, 0);
         if let Some(requested) = callbacks.requested {
-            // SAFETY: the client's function; all three are writable for the call.
+            // SAFETY: a function of the client; all three values are writable during the call.
             unsafe { requested(&raw mut buffer, &raw mut size, &raw mut records) };
         }
         if buffer.is_null() {
             refuse(
-                "a client of MSPTI had no buffer: the vendor's starts a thread for each record then",
+                "the MSPTI client returned no buffer: the vendor's library would start a thread for each record",
             );
         }
         let address = buffer.expose_provenance();
@@ -88,66 +88,66 @@ impl Client {
         }
     }
 
-    fn give_back_later(&'static self, buffer: Buffer) {
-        let gives = thread::Builder::new().name("sim-mspti-full".to_owned());
-        let gives = gives.spawn(move || self.give_back(&buffer));
-        if let Ok(gives) = gives {
+    fn return_on_thread(&'static self, buffer: Buffer) {
+        let thread = thread::Builder::new().name("sim-mspti-full".to_owned());
+        let started = thread.spawn(move || self.return_buffer(&buffer));
+        if let Ok(handle) = started {
             let mut threads = lock(&self.threads);
             threads.retain(|thread| !thread.is_finished());
-            threads.push(gives);
+            threads.push(handle);
         }
     }
 
-    fn give_back(&self, buffer: &Buffer) {
+    fn return_buffer(&self, buffer: &Buffer) {
         lock(&self.readable).insert(buffer.address, buffer.valid);
         let callbacks = *lock(&self.callbacks);
         if let Some(completed) = callbacks.completed {
             let address = std::ptr::with_exposed_provenance_mut(buffer.address);
-            // SAFETY: the client's function, with a buffer that a client gave.
+            // SAFETY: a function of the client, with a buffer from a client.
             unsafe { completed(address, buffer.size, buffer.valid) };
         }
     }
 
-    /// Gives back all that holds records, the last one on the calling thread; whether there was one.
+    /// Returns all buffers with records to the client, the current one on the calling thread. Returns true if there was a current buffer.
     pub(crate) fn flush(&self) -> bool {
         let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
-            let _ = thread.join(); // a client that panics there has said so
+            let _ = thread.join(); // if the client panicked there, the panic was already printed
         }
         let mut current = lock(&self.current);
         let last = current.take();
         if let Some(buffer) = &last {
-            self.give_back(buffer);
+            self.return_buffer(buffer);
         }
         last.is_some()
     }
 
-    /// The next record of a buffer that was given back: its address.
+    /// Returns the address of the next record in a returned buffer.
     pub(crate) fn next(&self, address: usize, valid: usize) -> Outcome<usize> {
-        let readable = lock(&self.readable).get(&address).copied();
-        // The vendor's would read anything.
-        let readable = readable.ok_or(MSPTI_ERROR_INVALID_PARAMETER)?;
-        let place = PLACE.get();
-        if place >= valid {
-            PLACE.set(0);
+        let returned = lock(&self.readable).get(&address).copied();
+        // The vendor's library would read any address.
+        let readable = returned.ok_or(MSPTI_ERROR_INVALID_PARAMETER)?;
+        let position = POSITION.get();
+        if position >= valid {
+            POSITION.set(0);
             return Err(MSPTI_ERROR_MAX_LIMIT_REACHED);
         }
-        if place + size_of::<msptiActivityKind>() > readable {
+        if position + size_of::<msptiActivityKind>() > readable {
             return Err(MSPTI_ERROR_INVALID_PARAMETER);
         }
-        let record: *const u8 = std::ptr::with_exposed_provenance(address + place);
+        let record: *const u8 = std::ptr::with_exposed_provenance(address + position);
         // SAFETY: a record was written there, and the client keeps the buffer while it reads it.
-        let front = unsafe { record.cast::<[u8; 4]>().read_unaligned() };
-        let bytes = match mspti::kind(&front) {
+        let kind_bytes = unsafe { record.cast::<[u8; 4]>().read_unaligned() };
+        let bytes = match mspti::kind(&kind_bytes) {
             Some(MSPTI_ACTIVITY_KIND_KERNEL) => size_of::<msptiActivityKernel>(),
             Some(MSPTI_ACTIVITY_KIND_COMMUNICATION) => size_of::<msptiActivityCommunication>(),
             _ => return Err(MSPTI_ERROR_INVALID_KIND),
         };
-        if place + bytes > readable {
+        if position + bytes > readable {
             return Err(MSPTI_ERROR_INVALID_PARAMETER);
         }
-        PLACE.set(place + bytes);
-        Ok(address + place)
+        POSITION.set(position + bytes);
+        Ok(address + position)
     }
 }
 
@@ -161,9 +161,9 @@ impl Buffer {
         if size_of_val(record) > self.size - self.valid {
             return;
         }
-        let place: *mut R = std::ptr::with_exposed_provenance_mut(self.address + self.valid);
-        // SAFETY: the client gave `size` bytes there, which are this library's until they are given back.
-        unsafe { place.write_unaligned(*record) };
+        let end: *mut R = std::ptr::with_exposed_provenance_mut(self.address + self.valid);
+        // SAFETY: the client provided `size` bytes, which belong to this library until it returns them.
+        unsafe { end.write_unaligned(*record) };
         self.valid += size_of_val(record);
     }
 }

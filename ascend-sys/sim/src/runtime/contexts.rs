@@ -1,4 +1,4 @@
-//! Devices and contexts: made, set, reset and destroyed, with their streams.
+//! Creates, sets, resets and destroys devices and contexts, with their streams.
 
 use super::*;
 use crate::context;
@@ -6,7 +6,7 @@ use crate::wait::lock;
 use ascend_sys::types::*;
 
 impl Runtime {
-    /// Returns the device with this id of the process.
+    /// Returns the device with this user id.
     pub(crate) fn device(&self, user: i32) -> Outcome<&Arc<Device>> {
         let index = usize::try_from(user).map_err(|_| ACL_ERROR_RT_INVALID_DEVICEID)?;
         let device = self.devices.get(index);
@@ -26,7 +26,7 @@ impl Runtime {
         Ok((device, &self.primaries[index]))
     }
 
-    /// Makes the primary context of a device the calling thread's.
+    /// Sets the primary context of a device as the calling thread's context.
     pub(crate) fn set_device(&self, user: i32) -> Outcome {
         let (device, primary) = self.primary(user)?;
         self.listeners.device(user, ACL_RT_DEVICE_STATE_SET_PRE);
@@ -43,7 +43,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Takes one setting of a device back, or all with `force`. After the last one the primary context is gone with its streams, and a lost device answers
+    /// Undoes one call of `set_device`, or all of them with `force`. After the last one, destroys the primary context with its streams and makes a lost device work
     /// again.
     pub(crate) fn reset_device(&self, user: i32, force: bool) -> Outcome {
         let (device, primary) = self.primary(user)?;
@@ -77,7 +77,7 @@ impl Runtime {
         contexts
     }
 
-    /// Returns the stream of a handle in a context; the default stream for a null handle.
+    /// Returns the stream of a handle in a context, or the default stream for a null handle.
     pub(crate) fn stream(&self, context: &Context, stream: aclrtStream) -> Outcome<Arc<Stream>> {
         if stream.is_null() {
             return self.default_stream(context);
@@ -94,7 +94,7 @@ impl Runtime {
         self.stream(&*context::here()?, stream)
     }
 
-    /// Returns the default stream of a context, which is made when it is first used.
+    /// Returns the default stream of a context, which is created on first use.
     pub(crate) fn default_stream(&self, context: &Context) -> Outcome<Arc<Stream>> {
         let make = || self.new_stream(context);
         let (stream, is_new) = context.default_stream(make)?;
@@ -117,7 +117,7 @@ impl Runtime {
         streams.try_for_each(|stream| stream.synchronize(timeout_ms))
     }
 
-    /// Destroys a context with its streams, whose work is dropped. Listeners hear of the streams first.
+    /// Destroys a context with its streams, whose work is dropped. Notifies the listeners of the streams first.
     pub(crate) fn destroy_context(&self, context: &Context) {
         for stream in self.streams_of(context) {
             self.announce_end(&stream);

@@ -1,4 +1,4 @@
-//! Graphs: captured, run, and destroyed with everything that belongs to them.
+//! Captures, runs and destroys graphs.
 
 use super::*;
 use crate::capture::{Capture, valid_mode};
@@ -35,7 +35,7 @@ impl Runtime {
         self.release(&capture, &ended.streams);
         let model = &capture.model;
         model.end_capture();
-        outcome(ended.broken)?;
+        outcome(ended.error)?;
         model.fill(ended.tasks, ended.groups, ended.streams.len())?;
         Ok(Arc::clone(model))
     }
@@ -43,8 +43,8 @@ impl Runtime {
     /// Closes the group of kernels that is open in a captured stream.
     pub(crate) fn end_group(&self, stream: &Stream) -> Outcome<Arc<Group>> {
         let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
-        capture.end_group(stream.handle, |places| {
-            let new = |handle| Group::new(handle, &capture.model, places);
+        capture.end_group(stream.handle, |indexes| {
+            let new = |handle| Group::new(handle, &capture.model, indexes);
             self.groups.add(new)
         })
     }
@@ -55,7 +55,7 @@ impl Runtime {
         stream.submit(Work::Replay(replay))
     }
 
-    /// Destroys a graph, with its streams and groups. Runs under way go on.
+    /// Destroys a graph with its streams and groups. Submitted runs continue.
     pub(crate) fn destroy_model(&self, model: &Model) -> Outcome {
         model.not_capturing()?;
         self.models.remove(model.handle)?;

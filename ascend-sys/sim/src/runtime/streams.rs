@@ -1,4 +1,4 @@
-//! Streams and events: made and destroyed, and the records, waits and resets of events in streams.
+//! Creates and destroys streams and events, and submits the records, waits and resets of events.
 
 use super::*;
 use crate::capture::Capture;
@@ -7,33 +7,33 @@ use crate::work::Work;
 use ascend_sys::types::*;
 
 impl Runtime {
-    /// Makes a stream of a context.
+    /// Creates a stream in a context.
     pub(crate) fn new_stream(&self, context: &Context) -> Outcome<Arc<Stream>> {
-        let id = context.device.take_stream_id()?;
+        let id = context.device.allocate_stream_id()?;
         let new = |handle| Stream::new(handle, id, context.home());
         Ok(self.streams.add(new))
     }
 
-    /// Reports to the listeners that a stream was made. They may call the runtime again, so no lock may be held.
+    /// Notifies the listeners of a new stream. They may call the runtime again, so no lock may be held.
     pub(crate) fn announce(&self, stream: &Stream) {
         let state = ACL_RT_STREAM_STATE_CREATE_POST;
         self.listeners.stream(stream.handle, state);
     }
 
-    /// Reports to the listeners that a stream will be destroyed, while it still answers. As with `announce`, no lock may be held.
+    /// Notifies the listeners that a stream will be destroyed, while it still works. As with `announce`, no lock may be held.
     pub(crate) fn announce_end(&self, stream: &Stream) {
         let state = ACL_RT_STREAM_STATE_DESTROY_PRE;
         self.listeners.stream(stream.handle, state);
     }
 
-    /// Destroys a stream, whose work is dropped. A capture that it is part of is broken.
+    /// Destroys a stream and drops its work. Invalidates the capture to which it belongs.
     pub(crate) fn destroy_stream(&self, stream: &Stream) {
         if self.streams.remove(stream.handle).is_err() {
             return;
         }
         stream.close();
         if let Some(capture) = stream.capture() {
-            let ended = self.captures.leave(&capture, stream.handle);
+            let ended = self.captures.remove_stream(&capture, stream.handle);
             if !ended.streams.is_empty() {
                 stream.set_capture(None);
             }
@@ -41,7 +41,7 @@ impl Runtime {
         }
     }
 
-    /// Frees the streams of a capture that has ended. The handle of a destroyed one may be another stream's by now.
+    /// Frees the streams of a capture that has ended. The handle of a destroyed stream may belong to another stream by now.
     pub(super) fn release(&self, capture: &Arc<Capture>, streams: &[Handle]) {
         let streams = streams
             .iter()
@@ -56,7 +56,7 @@ impl Runtime {
             .for_each(|stream| stream.set_capture(None));
     }
 
-    /// Makes an event of a context's device.
+    /// Creates an event of a context's device.
     pub(crate) fn new_event(&self, context: &Context, flags: u32, ex: bool) -> Arc<Event> {
         let new = |handle| Event::new(handle, &context.device, flags, ex);
         self.events.add(new)

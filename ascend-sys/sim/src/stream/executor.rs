@@ -1,29 +1,29 @@
-//! The thread of a stream: executes its tasks in order, takes their time, and records when they really ran.
+//! The thread of a stream, which executes its tasks in order, spends their durations, and records when they really ran.
 
 use super::{Stream, Task};
 use crate::clock::{now_ns, sleep_exactly, wait_until};
 use crate::config::config;
 use crate::faults::Site;
-use crate::mspti::{Ran, mspti};
+use crate::mspti::{LogEntry, mspti};
 use crate::truth::{Entry, truth};
 use crate::work::{Replay, Work};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Time that a collective takes.
+/// Duration of a collective.
 const COLLECTIVE_NS: u64 = 30_000;
 
 /// Executes tasks until the stream is closed.
 pub(super) fn run(stream: &Arc<Stream>) {
     sleep_exactly();
     let mut batch = VecDeque::new();
-    while stream.take(&mut batch) {
+    while stream.next_batch(&mut batch) {
         for task in batch.drain(..) {
             if !(stream.executes() && execute(stream, &task)) {
                 task.work.drop_undone();
             }
-            // A task that a lost device does not execute stays undone for threads that wait for the stream.
+            // A task that a lost device does not execute is not marked as executed, so threads that wait for the stream get the error.
             if stream.home.device.check().is_ok() {
                 stream.finish(task.seq);
             }
@@ -31,7 +31,7 @@ pub(super) fn run(stream: &Arc<Stream>) {
     }
 }
 
-/// Executes a task. Returns false if the device is lost at this task.
+/// Executes a task. Returns false if the device is lost with this task.
 fn execute(stream: &Stream, task: &Task) -> bool {
     if let Some(code) = config().faults.value(Site::DeviceLost) {
         stream.home.device.lose(code);
@@ -41,18 +41,18 @@ fn execute(stream: &Stream, task: &Task) -> bool {
     true
 }
 
-/// Work that is done.
+/// Finished work.
 struct Done<'a> {
     work: &'a Work,
-    /// MSPTI's number of it; 0 if it has no record.
+    /// MSPTI's correlation id, or 0 if the work has no record.
     correlation: u64,
-    /// The graph that it is a part of, and its stream there.
+    /// The id of the graph to which the work belongs, and its stream in the graph.
     graph: Option<(u32, i32)>,
     start_ns: u64,
     end_ns: u64,
 }
 
-/// Executes work of a task, which may be in a graph's own stream, and records when it ran.
+/// Executes the work of a task or of a task in a graph, and records when it ran.
 fn execute_work(
     stream: &Stream,
     task: &Task,
@@ -74,7 +74,7 @@ fn execute_work(
     complete(stream, work, end_ns);
 }
 
-/// Takes the time of the work, and returns when it was over.
+/// Does the work, spends its duration, and returns its end time.
 fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
     let after = |duration_ns: u64| match duration_ns {
         0 => now_ns(),
@@ -111,7 +111,7 @@ fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
     }
 }
 
-/// Publishes the outcome of the work. Others may see it only once the truth is written.
+/// Publishes the outcome of the work. Other threads may see it only after the truth is recorded.
 fn complete(stream: &Stream, work: &Work, end_ns: u64) {
     match work {
         Work::Kernel { .. } => {
@@ -127,7 +127,7 @@ fn complete(stream: &Stream, work: &Work, end_ns: u64) {
     }
 }
 
-/// Runs the graph's tasks one after another. Returns when the last one was over.
+/// Runs the graph's tasks one after another, and returns the end time of the last one.
 fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
     for captured in replay.tasks.iter() {
         let own = replay.streams.get(captured.part);
@@ -138,7 +138,7 @@ fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
     now_ns()
 }
 
-/// Logs a kernel or a collective of the device, for MSPTI.
+/// Logs a kernel or a collective for MSPTI.
 fn log(stream: &Stream, done: &Done<'_>) {
     let (name, comm) = match done.work {
         Work::Kernel { function, .. } => (function.name.as_str(), None),
@@ -147,7 +147,7 @@ fn log(stream: &Stream, done: &Done<'_>) {
     };
     if done.correlation != 0 {
         let device = &stream.home.device;
-        mspti().ran(Ran {
+        mspti().log(LogEntry {
             device: Arc::clone(device),
             stream: done.graph.map_or(stream.id, |(_, own)| own),
             correlation: done.correlation,
@@ -161,7 +161,7 @@ fn log(stream: &Stream, done: &Done<'_>) {
     }
 }
 
-/// Writes a line of the truth.
+/// Adds a line to the truth.
 fn record(stream: &Stream, task: &Task, done: &Done<'_>) {
     if truth().is_none() {
         return;

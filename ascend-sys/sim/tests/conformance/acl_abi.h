@@ -1,4 +1,4 @@
-/* The calls that the conformance program makes, declared from the published signatures of the Ascend runtime: names, types and numbers alone. */
+/* Declarations of the functions that the conformance program calls, from the published signatures of the Ascend runtime: only names, types and numbers. */
 #ifndef ACL_ABI_H
 #define ACL_ABI_H
 

@@ -14,7 +14,7 @@ CASE(capture) {
   OK(aclmdlRICaptureGetInfo(own, &status, &during));
   IS(status, 0);
 
-  /* What a recorder of events does to a capture: nothing, and the old timestamp stays. */
+  /* Recording a timed event does not change a capture, and the event keeps its old timestamp. */
   OK(aclrtRecordEvent(ex, own));
   OK(aclrtSynchronizeStream(own));
   uint64_t stale = us_of(ex);
@@ -36,10 +36,10 @@ CASE(capture) {
   TRUE(model == during);
 }
 
-static void broken_by(const char *what, aclrtStream own, int query, aclError expected) {
+static void broken_by(const char *name, aclrtStream own, int query, aclError expected) {
   aclmdlRI model;
   int status;
-  current = what;
+  current = name;
   OK(aclmdlRICaptureBegin(own, 0));
   OK(launch(kernel("k"), own));
   if (query == 0) IS(aclrtStreamQuery(own, &status), expected);
@@ -50,7 +50,7 @@ static void broken_by(const char *what, aclrtStream own, int query, aclError exp
   IS(launch(kernel("k"), own), 507903);
   IS(aclmdlRICaptureEnd(own, &model), 507903);
   TRUE(model == NULL);
-  OK(launch(kernel("k"), own)); /* the stream is itself again */
+  OK(launch(kernel("k"), own)); /* the stream is no longer captured */
   OK(aclrtSynchronizeStream(own));
 }
 
@@ -87,7 +87,7 @@ CASE(capture_streams) {
       IS(aclmdlRICaptureEnd(first, &model), 107025);
     }
   }
-  /* A captured event answers no question, and the question breaks the capture. */
+  /* A captured event cannot be queried, and a query breaks the capture. */
   OK(aclmdlRICaptureBegin(first, 0));
   OK(aclrtRecordEvent(fork, first));
   IS(aclrtQueryEventStatus(fork, &status), 107028);
@@ -95,8 +95,8 @@ CASE(capture_streams) {
   uint64_t us;
   IS(aclrtEventGetTimestamp(fork, &us), 107028);
   IS(aclmdlRICaptureEnd(first, &model), 507903);
-  OK(aclrtQueryEventStatus(fork, &status)); /* it is its own again */
-  /* What is outside cannot be waited for. */
+  OK(aclrtQueryEventStatus(fork, &status)); /* the event is no longer captured */
+  /* A captured stream cannot wait for an event outside the capture. */
   OK(aclrtRecordEvent(outside, second));
   OK(aclmdlRICaptureBegin(first, 0));
   IS(aclrtStreamWaitEvent(first, outside), 107024);

@@ -1,4 +1,4 @@
-/* What all cases are written with. */
+/* Macros and functions for all cases. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The case that runs. */
+/* Name of the running case. */
 extern const char *current;
 
-/* The two sides must be the same number. */
+/* Checks that two numbers are equal. */
 #define IS(call, expected)                                                                           \
   do {                                                                                               \
     long long is = (long long)(call), should = (long long)(expected);                                \
@@ -73,7 +73,7 @@ static inline int status_of(aclrtEvent event) {
   return status;
 }
 
-/* Defines a case, which its name starts. */
+/* Defines a case, which is selected by its name. */
 void add_case(const char *name, void (*run)(void));
 #define CASE(name)                                                                                  \
   static void name(void);                                                                           \

@@ -39,9 +39,9 @@ CASE(events) {
   OK(aclrtSynchronizeEvent(plain));
   IS(status_of(plain), 1);
   TRUE(us_of(ex) - before >= 150000);
-  TRUE(us_of(ex) == us_of(ex)); /* stays */
+  TRUE(us_of(ex) == us_of(ex)); /* the timestamp stays the same */
 
-  /* Destroyed while it is under way. */
+  /* Destroyed before it has completed. */
   OK(launch(slow, own));
   OK(aclrtRecordEvent(ex, own));
   uint64_t began = now_ns();

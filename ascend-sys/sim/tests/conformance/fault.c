@@ -1,4 +1,4 @@
-/* Faults on demand. */
+/* Injected faults. */
 #include "check.h"
 
 /* ASCEND_SIM_FAULTS=kernel:2=507015 */
@@ -10,12 +10,12 @@ CASE(fault_of_a_kernel) {
   OK(aclrtSynchronizeStream(NULL));
   OK(launch(func, NULL)); /* asynchronous: the launch itself succeeds */
   IS(aclrtSynchronizeStream(NULL), 507015);
-  IS(launch(func, NULL), 507015); /* and it stays */
+  IS(launch(func, NULL), 507015); /* the error is permanent */
   IS(aclrtQueryEventStatus(event, &(int){0}), 507015);
   IS(aclrtSynchronizeDevice(), 507015);
   aclrtContext fresh;
   OK(aclrtCreateContext(&fresh, 0));
-  OK(launch(func, NULL)); /* another context is not concerned */
+  OK(launch(func, NULL)); /* another context is not affected */
   OK(aclrtSynchronizeStream(NULL));
 }
 
@@ -34,6 +34,6 @@ CASE(fault_of_a_device) {
   OK(aclrtResetDeviceForce(0));
   OK(aclrtSetDevice(0));
   OK(aclrtSynchronizeEvent(event)); /* its record was dropped */
-  OK(launch(func, NULL)); /* a reset brings it back */
+  OK(launch(func, NULL)); /* a reset makes the device work again */
   OK(aclrtSynchronizeStream(NULL));
 }

@@ -1,4 +1,4 @@
-/* Checks one rule of the Ascend runtime, against whatever library it is linked to: conformance CASE. Exits 0 if the case holds. */
+/* Checks one rule of the Ascend runtime with the library to which it is linked: conformance CASE. Exits with 0 if the rule holds. */
 #include "check.h"
 
 const char *current;

@@ -1,4 +1,4 @@
-/* What a thread did last. */
+/* The last error and the last task of a thread. */
 #include "check.h"
 
 static void *nothing_failed_here(void *unused) {
@@ -15,16 +15,16 @@ CASE(last_error) {
   IS(aclrtPeekAtLastError(0), 0);
   IS(aclrtCreateStream(&none), 107002);
   IS(aclrtPeekAtLastError(0), 107002);
-  OK(aclrtSetDevice(0)); /* success leaves it */
+  OK(aclrtSetDevice(0)); /* success does not clear it */
   IS(aclrtPeekAtLastError(0), 107002);
-  IS(aclrtSynchronizeStream((void *)0x10), 107017); /* the last one counts */
+  IS(aclrtSynchronizeStream((void *)0x10), 107017); /* the newer error replaces it */
   pthread_t thread;
   pthread_create(&thread, NULL, nothing_failed_here, NULL);
   pthread_join(thread, NULL);
   IS(aclrtGetLastError(0), 107017);
   IS(aclrtGetLastError(0), 0);
   IS(aclrtPeekAtLastError(1), 100000);
-  IS(aclrtPeekAtLastError(0), 0); /* an error of ACL's own */
+  IS(aclrtPeekAtLastError(0), 0); /* ACL's own errors are not stored */
 }
 
 /* ASCEND_SIM_SOC */
@@ -36,11 +36,11 @@ CASE(last_task) {
   uint32_t task, same, own;
   for (unsigned index = 0; index < 6; index++) {
     aclrtStream on = streams[index % 2];
-    OK(index < 4 ? launch(kernel("k"), on) : aclrtRecordEvent(event, on)); /* is a task too */
+    OK(index < 4 ? launch(kernel("k"), on) : aclrtRecordEvent(event, on)); /* a record is a task too */
     OK(aclrtGetThreadLastTaskId(&task));
     IS(task, in_process ? index + 1 : index / 2 + 1);
   }
-  IS(launch(kernel("k"), (void *)0x10), 107017); /* submits nothing */
+  IS(launch(kernel("k"), (void *)0x10), 107017); /* nothing is submitted */
   OK(rtGetTaskIdAndStreamID(&same, &own));
   IS(same, task);
 }
