@@ -1,4 +1,4 @@
-//! The HTTP API process: OpenAI-style completions on the loopback interface, whole or streamed.
+//! The HTTP API process, which serves OpenAI-style completions on the loopback interface, streamed or not.
 
 mod llm_engine;
 mod stream;
@@ -28,16 +28,16 @@ use crate::protocol::{OutputEvent, Status};
 use crate::tokenizer;
 use llm_engine::{AsyncLlmEngine, RequestHandle};
 
-/// How long open connections may take to end after a stop.
+/// Maximum time that open connections may take to end after a stop.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the requests that are left then may take to close their spans.
+/// Maximum time that the remaining requests may then take to close their spans.
 const ABANDON_GRACE: Duration = Duration::from_secs(2);
 
-/// Serves HTTP on a free port of 127.0.0.1, which it tells the launcher, until it is told to stop.
+/// Serves HTTP on a free port of 127.0.0.1 until the launcher stops it. Reports the port to the launcher.
 ///
 /// # Errors
 ///
-/// If the engine core cannot be reached or the port not be bound.
+/// If the engine core cannot be reached or the port cannot be bound.
 pub(crate) fn serve(engine: &Path, control: &Control) -> io::Result<()> {
     let (stop, stopped) = oneshot::channel();
     control.on_stop(move || {
@@ -62,7 +62,7 @@ async fn listen(
 ) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let port = listener.local_addr()?.port();
-    // Streamed tokens must not wait for the client's acknowledgement of the one before.
+    // A streamed token must not wait until the client has acknowledged the previous one.
     let listener = listener.tap_io(|connection| {
         let _ = connection.set_nodelay(true);
     });
@@ -70,15 +70,15 @@ async fn listen(
     let server = axum::serve(listener, router(engine)).with_graceful_shutdown(async {
         let _ = draining.await;
     });
-    control.tell(Status::Ready { port: Some(port) });
+    control.report(Status::Ready { port: Some(port) });
     tokio::select! {
         served = server => served,
-        () = grace(stopped, drain) => Ok(()),
+        () = drain_after_stop(stopped, drain) => Ok(()),
     }
 }
 
-/// Waits for the stop, lets the server drain, and ends when it has had its time.
-async fn grace(stopped: oneshot::Receiver<()>, drain: oneshot::Sender<()>) {
+/// Waits for the stop, starts draining the server, and returns after the grace period.
+async fn drain_after_stop(stopped: oneshot::Receiver<()>, drain: oneshot::Sender<()>) {
     let _ = stopped.await;
     let _ = drain.send(());
     tokio::time::sleep(GRACE).await;
@@ -100,7 +100,7 @@ async fn completions(
     };
     let prompt = tokenizer::encode(&request.prompt);
     if prompt.is_empty() || request.max_tokens == 0 {
-        let why = "prompt must hold a word and max_tokens be at least 1";
+        let why = "prompt must contain a word, and max_tokens must be at least 1";
         return failure(StatusCode::BAD_REQUEST, why);
     }
     let id = engine.next_id();
@@ -123,7 +123,7 @@ async fn completions(
     }
 }
 
-/// Waits for all tokens and answers with the whole text.
+/// Waits for all tokens and responds with the complete text.
 async fn collect(mut handle: RequestHandle, prompt_tokens: usize) -> Response {
     let mut text = String::new();
     let mut completion_tokens = 0;

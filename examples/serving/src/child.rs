@@ -1,4 +1,4 @@
-//! The start of every child process: its role, its tie to the launcher's life, its name in the trace.
+//! Start of every child process: reads its role, ties its life to the launcher's, and names it in the trace.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::engine::EngineOptions;
-use crate::worker::Place;
+use crate::worker::WorkerOptions;
 use crate::{api, engine, launcher, worker};
 
-/// First argument of a child process; its second is the role as JSON.
-const MARK: &str = "internal-child";
+/// First argument of a child process. The second is the role as JSON.
+const CHILD_ARGUMENT: &str = "internal-child";
 
-/// What a child process is to do.
+/// The role and the connections of a child process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Child {
     /// The launcher's pid.
@@ -34,43 +34,43 @@ pub(crate) struct Child {
 pub(crate) enum Role {
     Api,
     Engine(EngineOptions),
-    Worker(Place),
+    Worker(WorkerOptions),
 }
 
 impl Role {
-    /// Its name in the trace and in messages.
+    /// Returns the name of the process in the trace and in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Role::Api => "serving-api".to_owned(),
             Role::Engine(_) => "engine-core".to_owned(),
-            Role::Worker(place) => format!("worker-{}", place.index),
+            Role::Worker(options) => format!("worker-{}", options.index),
         }
     }
 
-    /// Whether it records itself.
+    /// Returns true if the process records itself.
     fn is_recorded(&self) -> bool {
-        !matches!(self, Role::Worker(place) if !place.recorded)
+        !matches!(self, Role::Worker(options) if !options.recorded)
     }
 }
 
 impl Child {
-    /// The role in this process's arguments; `None` in the launcher.
+    /// Parses this process's arguments. Returns `None` in the launcher.
     pub(crate) fn from_args() -> Option<Result<Child, String>> {
         let mut args = env::args_os().skip(1);
-        if args.next()? != MARK {
+        if args.next()? != CHILD_ARGUMENT {
             return None;
         }
         let json = args.next().unwrap_or_default();
         let child = serde_json::from_slice(json.as_encoded_bytes());
-        Some(child.map_err(|error| format!("{MARK}: {error}")))
+        Some(child.map_err(|error| format!("{CHILD_ARGUMENT}: {error}")))
     }
 
-    /// The arguments that make a new process this child.
+    /// Returns the arguments with which a new process becomes this child.
     pub(crate) fn to_args(&self) -> io::Result<[OsString; 2]> {
-        Ok([MARK.into(), serde_json::to_string(self)?.into()])
+        Ok([CHILD_ARGUMENT.into(), serde_json::to_string(self)?.into()])
     }
 
-    /// Runs the child to its end.
+    /// Runs the child until it ends.
     pub(crate) fn run(self) -> ExitCode {
         if !self.tie_to_launcher() {
             return ExitCode::FAILURE;
@@ -87,16 +87,16 @@ impl Child {
         match done {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                launcher::complain(&format!("{name}: {error}"));
+                launcher::print_error(&format!("{name}: {error}"));
                 ExitCode::FAILURE
             }
         }
     }
 
-    /// Makes the kernel kill this process when the launcher dies; false if it is dead already.
+    /// Makes the kernel kill this process when the launcher dies. Returns false if the launcher is already dead.
     fn tie_to_launcher(&self) -> bool {
         let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
-        // The launcher may have died before the call above: then this process has another parent by now.
+        // If the launcher died before the call above, this process has another parent by now.
         tied && getppid() == Pid::from_raw(self.launcher)
     }
 
@@ -104,7 +104,7 @@ impl Child {
         match self.role {
             Role::Api => api::serve(&self.engine, &control),
             Role::Engine(options) => engine::serve(&self.engine, &options, &control),
-            Role::Worker(place) => worker::serve(&self.engine, place, &control),
+            Role::Worker(options) => worker::serve(&self.engine, options, &control),
         }
     }
 }

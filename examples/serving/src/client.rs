@@ -1,4 +1,4 @@
-//! A minimal HTTP client for completions: one connection for each request, whole or streamed answers.
+//! A minimal HTTP client for completions, with one connection for each request. Responses may be streamed.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -14,37 +14,37 @@ use crate::completion::{
     COMPLETIONS_PATH, Completion, CompletionRequest, DONE, ErrorBody, FinishReason,
 };
 
-/// Why a request brought no complete answer.
+/// The reason why a request got no complete response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The connection could not be made, or ended too early.
+    /// The connection could not be opened, or ended too early.
     #[error("connection: {0}")]
     Connection(#[from] io::Error),
     /// The connection broke.
     #[error("connection: {0}")]
     Http(#[from] hyper::Error),
-    /// The request is not one of HTTP.
+    /// The HTTP request is invalid.
     #[error("connection: {0}")]
     Request(#[from] hyper::http::Error),
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("HTTP {status}: {message}")]
     Status { status: StatusCode, message: String },
     /// The server ended the stream with an error.
     #[error("finish_reason error: {0}")]
     Stream(String),
-    /// The answer is no completion.
-    #[error("answer not understood: {0}")]
+    /// The response is not a completion.
+    #[error("invalid response: {0}")]
     Answer(#[from] serde_json::Error),
 }
 
-/// A complete answer.
+/// A complete response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) tokens: usize,
 }
 
-/// Sends one request to the server on this host's `port` and waits for the whole answer.
+/// Sends one request to the server on this host's `port` and waits for the complete response.
 ///
 /// # Errors
 ///
@@ -95,14 +95,14 @@ async fn read_stream(mut body: Incoming) -> Result<Reply, RequestError> {
             if data == DONE {
                 return Ok(reply);
             }
-            take_chunk(&mut reply, serde_json::from_str(&data)?)?;
+            add_chunk(&mut reply, serde_json::from_str(&data)?)?;
         }
     }
-    Err(io::Error::other("the stream ended before it was done").into())
+    Err(io::Error::other("the stream ended before the last event").into())
 }
 
-/// Adds one event's token, or fails with the reason of the end.
-fn take_chunk(reply: &mut Reply, mut chunk: Completion) -> Result<(), RequestError> {
+/// Adds the token of one event to the reply. Fails if the event reports an error.
+fn add_chunk(reply: &mut Reply, mut chunk: Completion) -> Result<(), RequestError> {
     let Some(choice) = chunk.choices.pop() else {
         return Ok(());
     };
@@ -117,14 +117,14 @@ fn take_chunk(reply: &mut Reply, mut chunk: Completion) -> Result<(), RequestErr
     }
 }
 
-/// Cuts a body into server-sent events.
+/// A parser that splits a body into server-sent events.
 #[derive(Debug, Default)]
 struct EventStream {
     rest: Vec<u8>,
 }
 
 impl EventStream {
-    /// Takes more of the body and returns the data of each event that is complete now.
+    /// Adds bytes of the body and returns the data of all events that are now complete.
     fn feed(&mut self, bytes: &[u8]) -> Vec<String> {
         self.rest.extend_from_slice(bytes);
         let mut events = Vec::new();

@@ -1,12 +1,12 @@
-//! The OpenAI completions wire format, as far as the demo speaks it: shared by the API process and the load client.
+//! The part of the OpenAI completions format that the API process and the load client use.
 
 use serde::{Deserialize, Serialize};
 
 /// The model's name.
 pub(crate) const MODEL: &str = "demo-tp";
-/// Where completions are asked for.
+/// The URL path for completions.
 pub(crate) const COMPLETIONS_PATH: &str = "/v1/completions";
-/// Last event of a stream.
+/// Data of the last event of a stream.
 pub(crate) const DONE: &str = "[DONE]";
 
 /// Body of a completion request.
@@ -23,7 +23,7 @@ fn default_max_tokens() -> usize {
     16
 }
 
-/// Body of an answer, and of each event of a stream.
+/// Body of a response, and of each event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Completion {
     pub(crate) id: String,
@@ -32,13 +32,13 @@ pub(crate) struct Completion {
     pub(crate) choices: Vec<Choice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<Usage>,
-    /// Why a stream ended early.
+    /// The reason if a stream ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
 
 impl Completion {
-    /// A completion with one choice.
+    /// Creates a completion with one choice.
     pub(crate) fn new(id: &str, text: String, finish_reason: Option<FinishReason>) -> Completion {
         Completion {
             id: id.to_owned(),
@@ -63,18 +63,18 @@ pub(crate) struct Choice {
     pub(crate) finish_reason: Option<FinishReason>,
 }
 
-/// Why a completion ended.
+/// The reason for the end of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FinishReason {
-    /// All tokens that were asked for.
+    /// All requested tokens were generated.
     Length,
-    /// The server could not go on.
+    /// The server could not continue.
     Error,
 }
 
 impl FinishReason {
-    /// Its name on the wire.
+    /// Returns the name in JSON.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             FinishReason::Length => "length",
@@ -83,7 +83,7 @@ impl FinishReason {
     }
 }
 
-/// How many tokens a request used.
+/// Numbers of tokens of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
     pub(crate) prompt_tokens: usize,
@@ -91,7 +91,7 @@ pub(crate) struct Usage {
     pub(crate) total_tokens: usize,
 }
 
-/// Body of an answer with an error status.
+/// Body of a response with an error status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ErrorBody {
     /// The reason.

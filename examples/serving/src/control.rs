@@ -1,7 +1,7 @@
 //! The connection between the launcher and one child: the child's standard input is a socket.
 //!
-//! The child tells its state; the launcher says stop. No name in the file system, nothing to inherit by accident, and either side
-//! learns at once when the other dies.
+//! The child reports its status, and the launcher sends the stop command. The socket has no name in the file system, no other process inherits it by accident, and either
+//! side notices at once when the other dies.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,14 +11,14 @@ use std::thread;
 
 use crate::protocol::{self, Command, Status};
 
-/// The child's end.
+/// The child's end of the connection.
 #[derive(Debug)]
 pub(crate) struct Control {
     launcher: Mutex<UnixStream>,
 }
 
 impl Control {
-    /// Takes over standard input, which the launcher made a socket.
+    /// Opens the connection on standard input, which the launcher has set to a socket.
     ///
     /// # Errors
     ///
@@ -30,21 +30,21 @@ impl Control {
         })
     }
 
-    /// Tells the launcher; if it is gone, the watch is already ending this process.
-    pub(crate) fn tell(&self, status: Status) {
+    /// Reports a status to the launcher. Errors are ignored: if the launcher is gone, the control thread is already ending this process.
+    pub(crate) fn report(&self, status: Status) {
         if let Ok(mut launcher) = self.launcher.lock() {
             let _ = protocol::send(&mut *launcher, &status);
         }
     }
 
-    /// Starts a thread that calls `stop` once, when the launcher says so or is gone.
+    /// Starts a thread that calls `stop` once, on the launcher's stop command or when the launcher is gone.
     ///
     /// # Errors
     ///
-    /// If the descriptor cannot be duplicated or the thread not started.
+    /// If the descriptor cannot be duplicated or the thread cannot be started.
     pub(crate) fn on_stop(&self, stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let launcher = self.launcher.lock();
-        let launcher = launcher.map_err(|_| io::Error::other("control socket poisoned"))?;
+        let locked = self.launcher.lock();
+        let launcher = locked.map_err(|_| io::Error::other("control socket poisoned"))?;
         let mut commands = launcher.try_clone()?;
         thread::Builder::new()
             .name("control".into())

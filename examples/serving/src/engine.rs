@@ -1,8 +1,8 @@
-//! The engine core: one loop that schedules a step, hands it to every worker, waits for all of them and passes the new tokens on.
+//! The engine core: a loop that schedules a step, sends it to every worker, waits for all of them and publishes the new tokens.
 //!
-//! The workers are tensor-parallel: every one executes every step on its part of the model, and holds its part of every request's
-//! keys and values. So when a worker dies, all running requests lose a part of their cache and fail; the waiting ones have none
-//! yet and are served by the workers that remain.
+//! The workers are tensor-parallel: each executes every step on its part of the model, and has its part of every request's keys and
+//! values. When a worker dies, all running requests lose a part of their cache and fail. The waiting requests have no cache yet, and the
+//! remaining workers serve them.
 
 mod fleet;
 mod inbox;
@@ -28,26 +28,26 @@ use fleet::Fleet;
 use inbox::Event;
 use scheduler::{Limits, Scheduler};
 
-/// How the engine core is set up.
+/// Settings of the engine core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EngineOptions {
     pub(crate) workers: usize,
-    /// Blocks in the cache for keys and values.
+    /// Number of blocks in the cache for keys and values.
     pub(crate) kv_blocks: usize,
-    /// Most requests in a batch.
+    /// Maximum number of requests in a batch.
     pub(crate) max_batch: usize,
 }
 
-/// Tokens that a block of the cache holds.
+/// Number of tokens in a block of the cache.
 const BLOCK_TOKENS: usize = 4;
-/// Prompt tokens that a step runs at most, unless a single prompt is longer.
+/// Maximum number of prompt tokens in a step, unless a single prompt is longer.
 const PREFILL_TOKENS: usize = 48;
 
-/// Listens on `socket`, tells the launcher, and serves until it is told to stop.
+/// Listens on `socket`, reports to the launcher that it is ready, and serves until the launcher stops it.
 ///
 /// # Errors
 ///
-/// If the socket cannot be bound or a thread not be started.
+/// If the socket cannot be bound or a thread cannot be started.
 pub(crate) fn serve(socket: &Path, options: &EngineOptions, control: &Control) -> io::Result<()> {
     let listener = UnixListener::bind(socket)?;
     let (events, inbox) = mpsc::channel();
@@ -62,12 +62,12 @@ pub(crate) fn serve(socket: &Path, options: &EngineOptions, control: &Control) -
     let recorder = Recorder::get();
     recorder.set_thread_name("scheduler");
     recorder.set_engine_settings(&settings(options));
-    control.tell(Status::Ready { port: None });
+    control.report(Status::Ready { port: None });
     Core::new(options, inbox).run();
     Ok(())
 }
 
-/// Returns the settings of the engine, as the trace has them.
+/// Returns the settings of the engine for the trace.
 fn settings(options: &EngineOptions) -> Args {
     Args::new()
         .with("engine", "serving-demo")
@@ -89,7 +89,7 @@ struct Core {
     api: Option<UnixStream>,
     step: u64,
     outputs: BTreeMap<usize, StepOutput>,
-    /// Workers that died since the running requests were last looked at.
+    /// Workers that have died and whose requests have not been failed yet.
     lost: Vec<usize>,
     stopping: bool,
 }
@@ -114,8 +114,8 @@ impl Core {
 
     fn run(&mut self) {
         while !self.stopping {
-            self.take_events();
-            self.settle_losses();
+            self.handle_events();
+            self.fail_lost();
             if self.stopping || self.is_idle() {
                 continue;
             }
@@ -130,13 +130,13 @@ impl Core {
         self.publish(failed);
     }
 
-    /// Whether there is nothing to run, or not yet everybody to run it.
+    /// Returns true if there are no requests, or if workers are still missing.
     fn is_idle(&self) -> bool {
         self.scheduler.is_idle() || !self.fleet.is_complete()
     }
 
-    /// Handles what has arrived; with nothing to run, waits for more.
-    fn take_events(&mut self) {
+    /// Handles the events that have arrived. If the engine is idle, waits for one first.
+    fn handle_events(&mut self) {
         if self.is_idle() && self.lost.is_empty() {
             self.wait_for_event();
         }
@@ -173,11 +173,11 @@ impl Core {
 
     fn add(&mut self, request: NewRequest) {
         let request_id = request.request_id.clone();
-        let refused = match self.fleet.is_empty() {
+        let refusal = match self.fleet.is_empty() {
             true => Some("no worker is left".to_owned()),
             false => self.scheduler.add(request).err(),
         };
-        if let Some(reason) = refused {
+        if let Some(reason) = refusal {
             let event = OutputEvent::Failed(reason);
             self.publish(vec![Output { request_id, event }]);
         }
@@ -212,7 +212,7 @@ impl Core {
         });
     }
 
-    /// Waits until every living worker has answered; requests that arrive meanwhile are queued.
+    /// Waits until every living worker has sent its output. Queues requests that arrive in the meantime.
     fn wait(&mut self) {
         let _span = span!(
             "scheduler",
@@ -226,7 +226,7 @@ impl Core {
 
     fn process(&mut self, batch: &Batch) {
         if self.stopping || !self.lost.is_empty() {
-            return self.settle_losses();
+            return self.fail_lost();
         }
         let samples = self.next_tokens();
         let mut span = span!(
@@ -241,7 +241,7 @@ impl Core {
         self.count();
     }
 
-    /// Returns the next token of each request: all workers have chosen the same ones.
+    /// Returns the next token of each request. All workers choose the same tokens.
     fn next_tokens(&self) -> BTreeMap<String, Token> {
         let output = self.outputs.values().next();
         let samples = output.into_iter().flat_map(|output| &output.samples);
@@ -249,8 +249,8 @@ impl Core {
         tokens.collect()
     }
 
-    /// Fails the requests whose cache went with a dead worker.
-    fn settle_losses(&mut self) {
+    /// Fails the requests that lost their cache because a worker died.
+    fn fail_lost(&mut self) {
         for worker in std::mem::take(&mut self.lost) {
             instant!(
                 "scheduler",
@@ -273,7 +273,7 @@ impl Core {
         if outputs.is_empty() {
             return;
         }
-        // A broken connection shows in its reader as well, which reports it.
+        // The reader of the connection also notices if it is broken, and reports it.
         let _ = self.api.as_mut().map(|api| protocol::send(api, &outputs));
     }
 

@@ -1,4 +1,4 @@
-//! The launcher: starts the processes, drives the load, kills a worker if asked, stops everything, merges, and reports.
+//! The launcher: starts the processes, sends the load, kills a worker if asked to, stops everything, merges the trace, and prints a summary.
 
 mod environment;
 mod kill;
@@ -25,7 +25,7 @@ use stop::StopSignal;
 use summary::Summary;
 use tree::Tree;
 
-/// Either name of the run directory, the current one first.
+/// The environment variables for the run directory, the current name first.
 const DIRECTORY_VARIABLES: [&str; 2] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT"];
 const DEFAULT_DIRECTORY: &str = "./profile_out";
 
@@ -35,24 +35,24 @@ pub(crate) fn main() -> ExitCode {
     match ensure_directory().and_then(|()| run(&options)) {
         Ok(code) => code,
         Err(error) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             ExitCode::FAILURE
         }
     }
 }
 
-/// Says something on standard error.
-pub(crate) fn complain(problem: &str) {
+/// Prints a problem on standard error.
+pub(crate) fn print_error(problem: &str) {
     let _ = writeln!(io::stderr(), "serving-demo: {problem}");
 }
 
-/// Without a run directory in the environment, starts this program over with the default one.
+/// Executes this program again with the default run directory if the environment has none.
 fn ensure_directory() -> io::Result<()> {
     let named = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if DIRECTORY_VARIABLES.iter().any(named) {
         return Ok(());
     }
-    // Not by changing this process's environment: that is unsound once a thread may read it, and this needs no such care.
+    // Changing this process's environment instead would be unsound if another thread could read it.
     let arguments = env::args_os().skip(1);
     let mut command = Command::new(env::current_exe()?);
     command.env(DIRECTORY_VARIABLES[0], DEFAULT_DIRECTORY);
@@ -72,7 +72,7 @@ fn run(options: &Options) -> io::Result<ExitCode> {
     let served = match start(options, &runtime, &mut signal)? {
         Ok(tree) => serve(options, tree, &runtime, signal),
         Err(signal) => {
-            note(signal);
+            mark_interruption(signal);
             Served {
                 interrupted: Some(signal),
                 ..Served::default()
@@ -100,20 +100,20 @@ fn run(options: &Options) -> io::Result<ExitCode> {
     Ok(summary.exit_code())
 }
 
-/// What happened between the start and the stop of the processes.
+/// The events between the start and the stop of the processes.
 #[derive(Debug, Default)]
 struct Served {
     outcomes: Vec<Outcome>,
     seconds: f64,
     interrupted: Option<Signal>,
-    /// Whether all processes came up before the interruption.
-    came_up: bool,
+    /// True if all processes had started before the interruption.
+    all_started: bool,
     killed: Option<kill::Killed>,
-    /// Processes that did not end by themselves as they should.
+    /// Problems with the end of processes.
     troubles: Vec<String>,
 }
 
-/// Starts the processes. A signal ends that at once: they are killed, for one that is coming up does not listen yet.
+/// Starts the processes. A signal interrupts this: the processes are killed, because a starting process does not yet listen for the stop command.
 fn start(
     options: &Options,
     runtime: &Runtime,
@@ -127,8 +127,8 @@ fn start(
     })
 }
 
-/// Leaves a mark of the interruption in the trace.
-fn note(signal: Signal) {
+/// Records the interruption in the trace.
+fn mark_interruption(signal: Signal) {
     instant!("launcher", "run.interrupted", signal = signal.as_str());
 }
 
@@ -147,14 +147,14 @@ fn serve(options: &Options, mut tree: Tree, runtime: &Runtime, mut signal: StopS
         interrupted
     });
     let seconds = start.elapsed().as_secs_f64();
-    interrupted.into_iter().for_each(note);
+    interrupted.into_iter().for_each(mark_interruption);
     let mut troubles = tree.stop();
     let killed = watch.join(&mut troubles);
     Served {
-        outcomes: outcomes.take(),
+        outcomes: outcomes.drain(),
         seconds,
         interrupted,
-        came_up: true,
+        all_started: true,
         killed,
         troubles,
     }

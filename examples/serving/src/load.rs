@@ -1,4 +1,4 @@
-//! The load: seeded prompts, sent as real HTTP requests, so many at a time and so many a second.
+//! The load: seeded prompts, sent as real HTTP requests with limited concurrency and rate.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::completion::CompletionRequest;
 use crate::noise::Noise;
 use crate::options::Options;
 
-/// A request that takes longer has failed.
+/// Time after which a request has failed.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const WORDS: [&str; 24] = [
     "why", "is", "the", "server", "slow", "when", "many", "people", "ask", "it", "to", "explain",
@@ -22,7 +22,7 @@ const WORDS: [&str; 24] = [
     "words",
 ];
 
-/// How one request went.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) index: usize,
@@ -34,13 +34,13 @@ pub(crate) struct Outcome {
 pub(crate) struct Outcomes(Arc<Mutex<Vec<Outcome>>>);
 
 impl Outcomes {
-    /// How many there are.
+    /// Returns the number of outcomes.
     pub(crate) fn len(&self) -> usize {
         self.list().len()
     }
 
-    /// Takes all.
-    pub(crate) fn take(&self) -> Vec<Outcome> {
+    /// Removes and returns all outcomes.
+    pub(crate) fn drain(&self) -> Vec<Outcome> {
         std::mem::take(&mut *self.list())
     }
 
@@ -53,18 +53,18 @@ impl Outcomes {
     }
 }
 
-/// Sends all requests as `tasks` and adds their outcomes as they come. May be dropped at any point; the tasks then go on.
+/// Sends all requests as `tasks` and adds their outcomes when they finish. May be dropped at any point; the tasks then continue.
 pub(crate) async fn drive(
     options: &Options,
     port: u16,
     outcomes: &Outcomes,
     tasks: &mut JoinSet<()>,
 ) {
-    let room = Arc::new(Semaphore::new(options.concurrency.get()));
+    let slots = Arc::new(Semaphore::new(options.concurrency.get()));
     let start = Instant::now();
     for index in 0..options.requests.get() {
         sleep_until((start + arrival(index, options.rate)).into()).await;
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&slots).acquire_owned().await else {
             break;
         };
         let request = request(options, index);
@@ -77,20 +77,20 @@ pub(crate) async fn drive(
     while tasks.join_next().await.is_some() {}
 }
 
-/// When request `index` is due; a rate of 0 has no limit.
+/// Returns the time from the start at which request `index` is sent. A rate of 0 means no limit.
 fn arrival(index: usize, rate: f64) -> Duration {
     Duration::try_from_secs_f64(index as f64 / rate).unwrap_or(Duration::ZERO)
 }
 
-/// The request of this number: the same for the same seed.
+/// Returns the request with this index, which is the same for the same seed.
 fn request(options: &Options, index: usize) -> CompletionRequest {
     let noise = Noise(options.seed).part(1000 + index as u64);
     let words =
         (0..6 + noise.below(0, 10) as u64).map(|word| WORDS[noise.below(1 + word, WORDS.len())]);
-    let most = options.tokens.get();
+    let max_tokens = options.tokens.get();
     CompletionRequest {
         prompt: words.collect::<Vec<_>>().join(" "),
-        max_tokens: most - noise.part(1).below(0, most.div_ceil(2)),
+        max_tokens: max_tokens - noise.part(1).below(0, max_tokens.div_ceil(2)),
         stream: index.is_multiple_of(2),
     }
 }
@@ -111,7 +111,7 @@ async fn send(port: u16, index: usize, request: CompletionRequest) -> Outcome {
     Outcome { index, result }
 }
 
-/// A number for all texts together: equal runs have equal digests.
+/// Returns a hash of all texts. Equal runs have equal digests.
 pub(crate) fn digest<'a>(outcomes: &'a [Outcome]) -> u64 {
     let text = |outcome: &'a Outcome| Some((outcome.index, &outcome.result.as_ref().ok()?.text));
     let mut texts: Vec<_> = outcomes.iter().filter_map(text).collect();

@@ -1,4 +1,4 @@
-//! A small real serving program, recorded: HTTP API process, engine core and tensor-parallel workers.
+//! A small serving program that is recorded: HTTP API process, engine core and tensor-parallel workers.
 //!
 //! ```text
 //! launcher ── HTTP ──► serving-api ── Unix socket ──► engine-core ── Unix sockets ──► worker-0 … worker-N
@@ -6,8 +6,8 @@
 //!    └─────────────── to each of them ───────────────────────────────────────────────────────┘
 //! ```
 //!
-//! One binary: the launcher starts the others by executing itself with a role. Every process records into its own
-//! fragment; at the end the launcher merges them into one trace.
+//! There is one binary: the launcher starts the other processes by executing itself with a role. Every process records into its own
+//! fragment. At the end the launcher merges the fragments into one trace.
 
 mod api;
 mod child;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     match child::Child::from_args() {
         Some(Ok(child)) => child.run(),
         Some(Err(problem)) => {
-            launcher::complain(&problem);
+            launcher::print_error(&problem);
             ExitCode::from(2)
         }
         None => launcher::main(),

@@ -1,6 +1,6 @@
-//! What the processes say to each other: length-prefixed JSON messages over Unix sockets.
+//! The messages between the processes: length-prefixed JSON over Unix sockets.
 //!
-//! A frame is four bytes (little endian) of length and that many bytes of JSON. Only this module knows it.
+//! A frame is a length of four bytes (little endian), followed by that many bytes of JSON. Only this module knows this format.
 
 use std::io::{self, Read, Write};
 
@@ -8,13 +8,13 @@ use sa_recorder::{FlowId, FlowPhase, flow};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Longest frame that a reader accepts, in bytes.
+/// Maximum size of a frame in bytes.
 const MAX_FRAME_BYTES: u32 = 16 << 20;
 
 /// One entry of the vocabulary.
 pub(crate) type Token = u32;
 
-/// The first message on every connection to the engine core: who is calling.
+/// The first message on every connection to the engine core, which identifies the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Hello {
     /// The HTTP API process.
@@ -23,19 +23,19 @@ pub(crate) enum Hello {
     Worker(usize),
 }
 
-/// From the API process to the engine core.
+/// A message from the API process to the engine core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ToEngine {
     /// A new request.
     Add(NewRequest),
-    /// The client went away: stop working on its request.
+    /// Abort a request, because its client is gone.
     Abort {
-        /// Which one.
+        /// The id of the request.
         request_id: String,
     },
 }
 
-/// A request as the engine core receives it.
+/// A new request for the engine core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewRequest {
     pub(crate) request_id: String,
@@ -43,31 +43,31 @@ pub(crate) struct NewRequest {
     pub(crate) max_tokens: usize,
 }
 
-/// From the engine core to the API process: news of one request.
+/// A message from the engine core to the API process about one request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Output {
     pub(crate) request_id: String,
     pub(crate) event: OutputEvent,
 }
 
-/// What happened to a request.
+/// An event of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OutputEvent {
     /// One more token.
     Token(Token),
-    /// All tokens that it asked for are there.
+    /// All requested tokens were generated.
     Finished,
-    /// It cannot be completed; the text says why.
+    /// The request failed, for this reason.
     Failed(String),
 }
 
-/// From the engine core to a worker: one step of the running batch. A worker answers with a [`StepOutput`].
+/// A message from the engine core to a worker: one step of the running batch. The worker responds with a [`StepOutput`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Step {
     pub(crate) step: u64,
-    /// The worker's place among the workers that execute this step.
+    /// The worker's rank among the workers that execute this step.
     pub(crate) rank: usize,
-    /// How many workers execute this step.
+    /// Number of workers that execute this step.
     pub(crate) world: usize,
     pub(crate) batch: Batch,
 }
@@ -82,18 +82,18 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Whether no worker has to compute anything.
+    /// Returns true if the workers have nothing to compute.
     pub(crate) fn is_empty(&self) -> bool {
         self.prefill.is_empty() && self.decode.is_empty()
     }
 
-    /// All sequences, prefill first.
+    /// Returns all sequences, prefill first.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = &Sequence> {
         self.prefill.iter().chain(&self.decode)
     }
 }
 
-/// One request's part of a step: the tokens to run, of which the first stands at `position`.
+/// One request's part of a step: the tokens to run. `position` is the position of the first one in the request's context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sequence {
     pub(crate) request_id: String,
@@ -102,20 +102,20 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Number of tokens of its context after this step.
+    /// Returns the number of tokens of the context after this step.
     pub(crate) fn end(&self) -> usize {
         self.position + self.tokens.len()
     }
 }
 
-/// Leads the flow of each request through the span that is open here.
+/// Adds the currently open span to the flow of each request.
 pub(crate) fn step_flows<'a>(sequences: impl Iterator<Item = &'a Sequence>) {
     for sequence in sequences {
         flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
     }
 }
 
-/// From a worker to the engine core: the next token of each sequence.
+/// A message from a worker to the engine core: the next token of each sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepOutput {
     pub(crate) step: u64,
@@ -129,24 +129,24 @@ pub(crate) struct Sample {
     pub(crate) token: Token,
 }
 
-/// From a child process to the launcher.
+/// A message from a child process to the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Status {
-    /// Up and serving; the API process adds its port.
+    /// The process is ready. The API process adds its port.
     Ready {
         /// TCP port on 127.0.0.1.
         port: Option<u16>,
     },
-    /// A worker has opened the span of this step.
+    /// The worker has opened the span of this step.
     StepStarted(u64),
-    /// A worker is about to close the span of this step.
+    /// The worker is about to close the span of this step.
     StepFinished(u64),
 }
 
-/// From the launcher to a child process.
+/// A message from the launcher to a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
-    /// Finish and exit. The end of the connection means the same.
+    /// Finish and exit. The end of the connection has the same meaning.
     Stop,
 }
 
@@ -157,24 +157,25 @@ pub(crate) enum Command {
 /// The connection's error, or `InvalidInput` for a message above the frame limit.
 pub(crate) fn send<T: Serialize>(stream: &mut impl Write, message: &T) -> io::Result<()> {
     let body = serde_json::to_vec(message)?;
-    let len = u32::try_from(body.len()).ok();
-    let len = len.filter(|len| *len <= MAX_FRAME_BYTES);
     let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "message too long for a frame");
-    let len = len.ok_or_else(too_long)?;
+    let len = u32::try_from(body.len())
+        .ok()
+        .filter(|len| *len <= MAX_FRAME_BYTES)
+        .ok_or_else(too_long)?;
     let mut frame = Vec::with_capacity(4 + body.len());
     frame.extend_from_slice(&len.to_le_bytes());
     frame.extend_from_slice(&body);
     stream.write_all(&frame)
 }
 
-/// Waits for one message; `None` when the other side has closed the connection between two messages.
+/// Waits for one message. Returns `None` if the other side has closed the connection between two messages.
 ///
 /// # Errors
 ///
-/// The connection's error, `UnexpectedEof` for a torn frame, `InvalidData` for one that is no message.
+/// The connection's error, `UnexpectedEof` for an incomplete frame, `InvalidData` for a frame that is too long or not a message.
 pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<Option<T>> {
     let mut len = [0; 4];
-    if !read_start(stream, &mut len)? {
+    if !read_length(stream, &mut len)? {
         return Ok(None);
     }
     let len = u32::from_le_bytes(len);
@@ -190,8 +191,9 @@ pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result
     Ok(Some(serde_json::from_slice(&body)?))
 }
 
-/// Fills `len`; false if the connection ended before its first byte, be it that the other side left something of ours unread.
-fn read_start(stream: &mut impl Read, len: &mut [u8; 4]) -> io::Result<bool> {
+/// Reads the length of a frame. Returns false if the connection ended before the first byte. That includes a reset, which happens if the other side left our data
+/// unread.
+fn read_length(stream: &mut impl Read, len: &mut [u8; 4]) -> io::Result<bool> {
     loop {
         match stream.read(&mut len[..1]) {
             Ok(0) => return Ok(false),

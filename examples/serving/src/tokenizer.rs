@@ -1,10 +1,10 @@
-//! Words to tokens and tokens to syllables: enough of a tokenizer for text to go in and come out.
+//! A minimal tokenizer, which encodes words as tokens and decodes tokens as syllables.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::protocol::Token;
 
-/// Number of tokens.
+/// Number of different tokens.
 pub(crate) const VOCABULARY: Token = 512;
 
 const ONSETS: [&str; 16] = [
@@ -15,12 +15,12 @@ const RHYMES: [&str; 32] = [
     "on", "or", "os", "u", "ul", "un", "ur", "us", "ai", "au", "ei", "ia", "io", "oa", "ou", "ui",
 ];
 
-/// The tokens of `text`: one a word.
+/// Returns the tokens of `text`, one for each word.
 pub(crate) fn encode(text: &str) -> Vec<Token> {
     text.split_whitespace().map(token_of_word).collect()
 }
 
-/// The piece of text that `token` stands for.
+/// Returns the syllable of a token, with a space before it.
 pub(crate) fn decode(token: Token) -> String {
     let index = (token % VOCABULARY) as usize;
     let (onset, rhyme) = (index / RHYMES.len(), index % RHYMES.len());

@@ -1,4 +1,4 @@
-//! A worker: executes every step on its part of the model and answers with the next token for each request.
+//! A worker, which executes every step on its part of the model and responds with the next token for each request.
 
 pub(crate) mod device;
 mod model;
@@ -20,26 +20,27 @@ use device::Device;
 use model::{Model, Shard};
 use npu::Npu;
 
-/// The names of the spans of a batch and of its run.
+/// Names of the spans of a prefill batch and of its run.
 const PREFILL: [&str; 2] = ["WorkerProcess.batch_prefill", "PyptoExecutor.run_prefill"];
+/// Names of the spans of a decode batch and of its run.
 const DECODE: [&str; 2] = ["WorkerProcess.batch_decode", "PyptoExecutor.run_decode"];
 
-/// Opens a span, unless the worker records nothing itself.
+/// Opens a span if the worker records spans.
 macro_rules! recorded {
     ($recorded:expr, $($span:tt)*) => {
         $recorded.then(|| span!($($span)*))
     };
 }
 
-/// What a worker is to be.
+/// Settings of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct WorkerOptions {
     pub(crate) index: usize,
     pub(crate) world: usize,
     pub(crate) seed: u64,
-    /// Launch kernels on a simulated NPU.
+    /// True if kernels are launched on a simulated NPU.
     pub(crate) npu: bool,
-    /// Record spans. A worker that does not is recorded by an interposer alone, as one that nobody can change.
+    /// True if the worker records spans. Otherwise only the preload library records it, as for a program that cannot be modified.
     pub(crate) recorded: bool,
 }
 
@@ -48,56 +49,58 @@ pub(crate) struct Place {
 /// # Errors
 ///
 /// If the engine core cannot be reached, the connection breaks inside a message, or the device fails.
-pub(crate) fn serve(engine: &Path, place: Place, control: &Control) -> io::Result<()> {
-    let Place { index, world, .. } = place;
+pub(crate) fn serve(engine: &Path, options: WorkerOptions, control: &Control) -> io::Result<()> {
+    let WorkerOptions { index, world, .. } = options;
     let mut engine = UnixStream::connect(engine)?;
     let connection = engine.try_clone()?;
     control.on_stop(move || {
         let _ = connection.shutdown(Shutdown::Both);
     })?;
-    if place.recorded {
+    if options.recorded {
         Recorder::get().set_thread_name("device");
     }
-    let device = Rc::new(open(place)?);
+    let device = Rc::new(open(options)?);
     let shard = Shard { rank: index, world };
     let mut worker = Worker {
-        place,
-        model: load(place, shard, &device),
+        options,
+        model: load(options, shard, &device),
         device,
     };
     protocol::send(&mut engine, &Hello::Worker(index))?;
-    control.tell(Status::Ready { port: None });
+    control.report(Status::Ready { port: None });
     while let Some(step) = protocol::receive::<Step>(&mut engine)? {
         let output = worker.execute(&step, control)?;
         if protocol::send(&mut engine, &output).is_err() {
-            break; // The engine core went first; so the run is over.
+            break; // The engine core has ended, so the run is over.
         }
     }
     Ok(())
 }
 
-fn open(place: Place) -> io::Result<Device> {
-    let npu = place.npu.then(|| Npu::open(place.index, place.recorded));
-    Ok(Device::new(npu.transpose()?, place.recorded))
+fn open(options: WorkerOptions) -> io::Result<Device> {
+    let npu = options
+        .npu
+        .then(|| Npu::open(options.index, options.recorded));
+    Ok(Device::new(npu.transpose()?, options.recorded))
 }
 
-fn load(place: Place, shard: Shard, device: &Rc<Device>) -> Model {
+fn load(options: WorkerOptions, shard: Shard, device: &Rc<Device>) -> Model {
     let _span = recorded!(
-        place.recorded,
+        options.recorded,
         "worker",
         "WorkerProcess.init_device_and_model",
         model_id = MODEL,
-        device_id = place.index,
+        device_id = options.index,
         rank = shard.rank,
         world = shard.world
     );
-    Model::new(place.seed, shard, device.clone())
+    Model::new(options.seed, shard, device.clone())
 }
 
 /// The state between steps.
 #[derive(Debug)]
 struct Worker {
-    place: Place,
+    options: WorkerOptions,
     model: Model,
     device: Rc<Device>,
 }
@@ -105,35 +108,35 @@ struct Worker {
 impl Worker {
     fn execute(&mut self, step: &Step, control: &Control) -> io::Result<StepOutput> {
         let _span = recorded!(
-            self.place.recorded,
+            self.options.recorded,
             "worker",
             "WorkerProcess.execute_step",
             prefill = step.batch.prefill.len(),
             decode = step.batch.decode.len(),
             step = step.step
         );
-        control.tell(Status::StepStarted(step.step));
+        control.report(Status::StepStarted(step.step));
         let shard = Shard {
             rank: step.rank,
             world: step.world,
         };
         if self.model.shard() != shard {
-            // A worker is gone: its part of the model is shared out anew, and every cache with it.
-            self.model = load(self.place, shard, &self.device);
+            // A worker has died: the model is divided again among the remaining workers, and all caches are lost.
+            self.model = load(self.options, shard, &self.device);
         }
         for request in &step.batch.release {
             self.model.release(request);
         }
         let mut samples = self.run_batch(PREFILL, &step.batch.prefill)?;
         samples.extend(self.run_batch(DECODE, &step.batch.decode)?);
-        control.tell(Status::StepFinished(step.step));
+        control.report(Status::StepFinished(step.step));
         Ok(StepOutput {
             step: step.step,
             samples,
         })
     }
 
-    /// Runs the sequences of one kind, in spans of that kind's names.
+    /// Runs the prefill or the decode sequences, in spans with the given names.
     fn run_batch(
         &mut self,
         [batch, run]: [&str; 2],
@@ -142,7 +145,7 @@ impl Worker {
         if sequences.is_empty() {
             return Ok(Vec::new());
         }
-        let _spans = self.place.recorded.then(|| {
+        let _spans = self.options.recorded.then(|| {
             let ids = sequences
                 .iter()
                 .map(|sequence| sequence.request_id.as_str());

@@ -1,4 +1,4 @@
-//! The API process's side of the engine core: hands requests over and brings their tokens back.
+//! The API process's connection to the engine core: sends requests and receives their tokens.
 
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use crate::completion::MODEL;
 use crate::protocol::{self, Hello, NewRequest, Output, OutputEvent, ToEngine, Token};
 
-/// The connection to the engine core and the requests under way.
+/// The connection to the engine core, and the open requests.
 #[derive(Debug)]
 pub(super) struct AsyncLlmEngine {
     engine: Mutex<UnixStream>,
@@ -24,20 +24,20 @@ pub(super) struct AsyncLlmEngine {
     receiver: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Who waits for tokens.
+/// The requests that wait for tokens.
 #[derive(Debug, Default)]
 struct Requests {
     open: HashMap<String, UnboundedSender<OutputEvent>>,
-    /// Set when the engine core is gone.
+    /// True once the engine core is gone.
     closed: bool,
 }
 
 impl AsyncLlmEngine {
-    /// Connects and starts the thread that receives tokens.
+    /// Connects to the engine core and starts the thread that receives tokens.
     ///
     /// # Errors
     ///
-    /// If the engine core cannot be reached or the thread not be started.
+    /// If the engine core cannot be reached or the thread cannot be started.
     pub(super) fn start(socket: &Path) -> io::Result<Arc<AsyncLlmEngine>> {
         let _span = span!("serving", "AsyncLLMEngine.start", model_id = MODEL);
         let mut stream = UnixStream::connect(socket)?;
@@ -55,20 +55,20 @@ impl AsyncLlmEngine {
         Ok(engine)
     }
 
-    /// Ends the connection and waits for the thread that receives tokens, which may still be inside a span.
+    /// Closes the connection and waits for the thread that receives tokens, because it may have a span open.
     pub(super) fn stop(&self) {
         let _ = lock(&self.engine).shutdown(Shutdown::Both);
         let receiver = lock(&self.receiver).take();
         let _ = receiver.map(JoinHandle::join);
     }
 
-    /// The id of a new request, which also stands for its flow: another run's have another process id.
+    /// Returns the id of a new request. It is also the id of the request's flow, so it contains the process id, which differs between runs.
     pub(super) fn next_id(&self) -> String {
         let number = self.added.fetch_add(1, Ordering::Relaxed) + 1;
         format!("cmpl-{:x}-{number}", process::id())
     }
 
-    /// Hands a request to the engine core. Its flow through the processes starts here.
+    /// Sends a request to the engine core. Its flow through the processes starts here.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl AsyncLlmEngine {
         protocol::send(&mut *lock(&self.engine), message)
     }
 
-    /// Passes the engine core's outputs on until its connection ends, which fails all that is open.
+    /// Forwards the engine core's outputs until its connection ends. Then all open requests fail.
     fn receive(&self, mut stream: UnixStream) {
         while let Ok(Some(outputs)) = protocol::receive::<Vec<Output>>(&mut stream) {
             let _span = span!(
@@ -132,7 +132,7 @@ impl AsyncLlmEngine {
                 "AsyncLLMEngine.process_outputs",
                 outputs = outputs.len()
             );
-            outputs.into_iter().for_each(|output| self.pass_on(output));
+            outputs.into_iter().for_each(|output| self.forward(output));
         }
         let mut requests = lock(&self.requests);
         requests.closed = true;
@@ -141,7 +141,7 @@ impl AsyncLlmEngine {
         }
     }
 
-    fn pass_on(&self, output: Output) {
+    fn forward(&self, output: Output) {
         let Output { request_id, event } = output;
         let mut requests = lock(&self.requests);
         let Some(events) = requests.open.get(&request_id) else {
@@ -162,7 +162,7 @@ impl AsyncLlmEngine {
         requests.open.remove(&request_id);
     }
 
-    /// Tells the engine core that nobody waits for this request any more.
+    /// Aborts a request whose client is gone, also in the engine core.
     fn abandon(&self, id: &str) {
         if lock(&self.requests).open.remove(id).is_none() {
             return;
@@ -179,7 +179,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request under way; dropping it before its end aborts it.
+/// An open request. Dropping it before it has finished aborts it.
 #[derive(Debug)]
 pub(super) struct RequestHandle {
     id: String,
@@ -192,7 +192,7 @@ impl RequestHandle {
         &self.id
     }
 
-    /// Waits for news of the request.
+    /// Waits for the next event of the request.
     pub(super) async fn next(&mut self) -> OutputEvent {
         let event = self.events.recv().await;
         event.unwrap_or_else(|| OutputEvent::Failed("the request was closed".to_owned()))

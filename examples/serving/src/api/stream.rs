@@ -1,4 +1,4 @@
-//! A streamed answer: one server-sent event for each token, one for the end, one that says done.
+//! Streamed responses: one server-sent event for each token, one for the finish reason, and the last one, `[DONE]`.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use crate::completion::{Completion, DONE, FinishReason};
 use crate::protocol::OutputEvent;
 use crate::tokenizer;
 
-/// A stream under way. Its spans end with it, also when the client goes away.
+/// An open stream. Its spans end with it, even if the client disconnects.
 struct Streaming {
     handle: RequestHandle,
     next: Next,
@@ -20,14 +20,14 @@ struct Streaming {
     _request_span: AsyncSpan,
 }
 
-/// What the stream does next.
+/// The next event of a stream.
 enum Next {
     Token,
     Done,
     End,
 }
 
-/// Answers with the stream of a request's tokens; `request_span` lives as long as the stream.
+/// Responds with the stream of a request's tokens. `request_span` stays open as long as the stream.
 pub(super) fn respond(handle: RequestHandle, request_span: AsyncSpan) -> Response {
     let stream_span = async_span!(
         "request",
@@ -56,7 +56,7 @@ async fn advance(mut streaming: Streaming) -> Option<(Result<Event, Infallible>,
 }
 
 impl Streaming {
-    /// The next token, or the last chunk with the reason of the end.
+    /// Returns the JSON of the next token, or of the last chunk with the finish reason.
     async fn chunk(&mut self) -> String {
         let event = self.handle.next().await;
         let completion = match event {

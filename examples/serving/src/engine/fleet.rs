@@ -1,20 +1,20 @@
-//! The workers that are alive, and how a step reaches them.
+//! The connections to the living workers.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 
 use crate::protocol::{self, Step};
 
-/// The connections to the workers.
+/// The living workers.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     workers: BTreeMap<usize, UnixStream>,
-    /// Workers that have not joined yet.
+    /// Number of workers that have not joined yet.
     missing: usize,
 }
 
 impl Fleet {
-    /// A fleet that waits for `expected` workers.
+    /// Creates a fleet that waits for `expected` workers.
     pub(crate) fn new(expected: usize) -> Fleet {
         Fleet {
             workers: BTreeMap::new(),
@@ -31,12 +31,12 @@ impl Fleet {
         self.workers.remove(&worker);
     }
 
-    /// Whether every worker has joined (and perhaps died since).
+    /// Returns true if every worker has joined. Some may have died since.
     pub(crate) fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
-    /// Whether every worker has joined and none is left.
+    /// Returns true if every worker has joined and all have died.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_complete() && self.workers.is_empty()
     }
@@ -45,16 +45,16 @@ impl Fleet {
         self.workers.len()
     }
 
-    /// Whether `test` holds for every living worker.
+    /// Returns true if `test` returns true for every living worker.
     pub(crate) fn all(&self, test: impl FnMut(usize) -> bool) -> bool {
         self.workers.keys().copied().all(test)
     }
 
-    /// Sends each living worker its step, made from its rank and the number of workers.
+    /// Sends each living worker its step. `step` gets the worker's rank and the number of living workers.
     pub(crate) fn send(&mut self, step: impl Fn(usize, usize) -> Step) {
         let world = self.workers.len();
         for (rank, stream) in self.workers.values_mut().enumerate() {
-            // A dead worker shows as the end of its connection; its reader reports that.
+            // The reader of the connection reports if the worker is dead.
             let _ = protocol::send(stream, &step(rank, world));
         }
     }

@@ -1,4 +1,4 @@
-//! Everything that reaches the engine core, as one queue of events: a thread for each connection.
+//! The event queue of the engine core, which a thread for each connection fills.
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::Sender;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::protocol::{self, Hello, StepOutput, ToEngine};
 
-/// What the loop waits for.
+/// An event for the engine core's loop.
 #[derive(Debug)]
 pub(super) enum Event {
     Joined(Hello, UnixStream),
@@ -19,7 +19,7 @@ pub(super) enum Event {
     Stop,
 }
 
-/// Takes the connections of the API process and of each worker, then listens no longer.
+/// Accepts the connections of the API process and of each worker, and then stops listening.
 pub(super) fn accept(listener: &UnixListener, connections: usize, events: &Sender<Event>) {
     for stream in listener.incoming().take(connections) {
         let joined = stream.and_then(|stream| join(stream, events.clone()));
@@ -29,7 +29,7 @@ pub(super) fn accept(listener: &UnixListener, connections: usize, events: &Sende
     }
 }
 
-/// Reads who is calling and starts the thread that turns its messages into events.
+/// Reads the first message of a connection and starts the thread that converts its later messages to events.
 fn join(mut stream: UnixStream, events: Sender<Event>) -> io::Result<()> {
     let hello = protocol::receive(&mut stream)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let _ = events.send(Event::Joined(hello, stream.try_clone()?));

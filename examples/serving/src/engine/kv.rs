@@ -1,9 +1,9 @@
-//! The cache for keys and values: a fixed number of blocks, each for a few tokens of one request.
+//! The cache for keys and values, which has a fixed number of blocks. Each block is for a few tokens of one request.
 
 /// Number of a block.
 pub(crate) type BlockId = usize;
 
-/// The blocks that nobody holds.
+/// The pool of unused blocks.
 #[derive(Debug)]
 pub(crate) struct BlockPool {
     unused: Vec<BlockId>,
@@ -12,7 +12,7 @@ pub(crate) struct BlockPool {
 }
 
 impl BlockPool {
-    /// A pool of `total` blocks of `block_tokens` tokens each.
+    /// Creates a pool of `total` blocks of `block_tokens` tokens each.
     pub(crate) fn new(total: usize, block_tokens: usize) -> BlockPool {
         BlockPool {
             unused: (0..total).rev().collect(),
@@ -21,27 +21,27 @@ impl BlockPool {
         }
     }
 
-    /// Blocks that `tokens` tokens take.
+    /// Returns the number of blocks for `tokens` tokens.
     pub(crate) fn blocks_for(&self, tokens: usize) -> usize {
         tokens.div_ceil(self.block_tokens)
     }
 
-    /// Blocks in all.
+    /// Returns the total number of blocks.
     pub(crate) fn total(&self) -> usize {
         self.total
     }
 
-    /// Blocks that nobody holds.
+    /// Returns the number of unused blocks.
     pub(crate) fn free(&self) -> usize {
         self.unused.len()
     }
 
-    /// Blocks that requests hold.
+    /// Returns the number of blocks that requests use.
     pub(crate) fn used(&self) -> usize {
         self.total - self.unused.len()
     }
 
-    /// Adds blocks to `table` until it holds `tokens` tokens; takes none and says false if there are too few.
+    /// Adds blocks to `table` until it has room for `tokens` tokens. If there are too few unused blocks, adds none and returns false.
     pub(crate) fn grow(&mut self, table: &mut Vec<BlockId>, tokens: usize) -> bool {
         let missing = self.blocks_for(tokens).saturating_sub(table.len());
         let Some(rest) = self.unused.len().checked_sub(missing) else {
@@ -51,7 +51,7 @@ impl BlockPool {
         true
     }
 
-    /// Takes all blocks of `table` back.
+    /// Returns all blocks in `table` to the pool.
     pub(crate) fn release(&mut self, table: &mut Vec<BlockId>) {
         self.unused.extend(table.drain(..).rev());
     }

@@ -3,22 +3,22 @@
 use super::kv::BlockId;
 use crate::protocol::{NewRequest, Sequence, Token};
 
-/// A request, waiting or running.
+/// A waiting or running request.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: String,
-    /// Its blocks of the cache.
+    /// The request's blocks of the cache.
     pub(crate) blocks: Vec<BlockId>,
     /// The prompt and the tokens generated so far.
     context: Vec<Token>,
-    /// How many tokens of the context the workers have in their cache.
+    /// Number of tokens of the context that are in the workers' cache.
     cached: usize,
-    /// Tokens still to generate.
+    /// Number of tokens that are still to be generated.
     remaining: usize,
 }
 
 impl Request {
-    /// A request of which nothing has run yet.
+    /// Creates a request that has not run yet.
     pub(crate) fn new(new: NewRequest) -> Request {
         Request {
             id: new.request_id,
@@ -29,12 +29,12 @@ impl Request {
         }
     }
 
-    /// Tokens that the cache holds after this request's next step.
+    /// Returns the number of tokens in the cache after this request's next step.
     pub(crate) fn context_len(&self) -> usize {
         self.context.len()
     }
 
-    /// Its part of the next step: what the cache does not hold yet.
+    /// Returns the request's part of the next step: the tokens that are not yet in the cache.
     pub(crate) fn next(&self) -> Sequence {
         Sequence {
             request_id: self.id.clone(),
@@ -43,7 +43,7 @@ impl Request {
         }
     }
 
-    /// Takes the token that its step produced; true if it was the last.
+    /// Adds the token that a step produced. Returns true if it was the last one.
     pub(crate) fn accept(&mut self, token: Token) -> bool {
         self.cached = self.context.len();
         self.context.push(token);
@@ -51,7 +51,7 @@ impl Request {
         self.remaining == 0
     }
 
-    /// Forgets the cache, which was given to another request: everything so far must run again.
+    /// Resets the cache position, because the request's blocks were released. All its tokens must run again.
     pub(crate) fn reset_cache(&mut self) {
         self.cached = 0;
     }

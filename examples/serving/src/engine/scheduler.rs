@@ -1,7 +1,7 @@
-//! Continuous batching: which requests run in the next step, under the limits of batch, prefill and cache.
+//! Continuous batching: selects the requests for the next step, within the limits of batch size, prefill tokens and cache.
 //!
-//! Running requests come first, oldest first. When the cache cannot hold one more token of an old request, the youngest gives
-//! its blocks up and waits again, at the head of the queue. Waiting requests are admitted while there is room.
+//! Running requests come first, oldest first. If the cache has no room for the next token of a request, the youngest request releases its
+//! blocks and goes back to the head of the queue. Waiting requests are admitted as long as there is room.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,12 +11,12 @@ use super::kv::BlockPool;
 use super::request::Request;
 use crate::protocol::{Batch, NewRequest, Output, OutputEvent, Token};
 
-/// What a step may hold.
+/// Limits of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Most requests in a batch.
+    /// Maximum number of requests in a batch.
     pub(crate) max_batch: usize,
-    /// Tokens of new requests that a step runs at most, unless a single one is longer.
+    /// Maximum number of tokens of new requests in a step, unless a single request is longer.
     pub(crate) prefill_tokens: usize,
 }
 
@@ -26,9 +26,9 @@ pub(crate) struct Scheduler {
     limits: Limits,
     pool: BlockPool,
     waiting: VecDeque<Request>,
-    /// Oldest first.
+    /// The running requests, oldest first.
     running: Vec<Request>,
-    /// Ids that the workers may forget with the next step.
+    /// Ids of the requests whose cache the workers may release with the next step.
     released: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl Scheduler {
         }
     }
 
-    /// Queues a request, or says why it can never run.
+    /// Queues a request. Fails with the reason if it can never run.
     pub(crate) fn add(&mut self, new: NewRequest) -> Result<(), String> {
         if new.prompt.is_empty() || new.max_tokens == 0 {
             return Err("a request needs a prompt and at least one token to generate".to_owned());
@@ -59,7 +59,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Drops a request wherever it is.
+    /// Drops a waiting or running request.
     pub(crate) fn abort(&mut self, id: &str) {
         self.waiting.retain(|request| request.id != id);
         if let Some(index) = self.running.iter().position(|request| request.id == id) {
@@ -72,7 +72,7 @@ impl Scheduler {
         self.retire_all();
     }
 
-    /// Decides the next step.
+    /// Selects the sequences of the next step.
     pub(crate) fn schedule(&mut self) -> Batch {
         let preempted = self.make_room();
         let mut batch = Batch {
@@ -88,7 +88,7 @@ impl Scheduler {
         batch
     }
 
-    /// Gets every running request the block for its next token; true if that cost one its place.
+    /// Allocates the block for the next token of every running request. Returns true if a request was preempted for that.
     fn make_room(&mut self) -> bool {
         let mut preempted = false;
         let mut index = 0;
@@ -104,7 +104,7 @@ impl Scheduler {
         preempted
     }
 
-    /// Sends the youngest running request back to the head of the queue.
+    /// Moves the youngest running request back to the head of the queue.
     fn preempt(&mut self) {
         let Some(mut request) = self.running.pop() else {
             return;
@@ -121,7 +121,7 @@ impl Scheduler {
         self.waiting.push_front(request);
     }
 
-    /// Starts waiting requests while batch, prefill budget and cache allow.
+    /// Admits waiting requests within the limits of batch size, prefill tokens and cache.
     fn admit(&mut self, batch: &mut Batch) {
         let mut budget = self.limits.prefill_tokens;
         while self.running.len() < self.limits.max_batch {
@@ -139,7 +139,7 @@ impl Scheduler {
         }
     }
 
-    /// Gives each running request its new token.
+    /// Adds the new token to each running request, and returns the outputs.
     pub(crate) fn apply(&mut self, tokens: &BTreeMap<String, Token>) -> Vec<Output> {
         let mut outputs = Vec::new();
         let mut index = 0;
@@ -158,15 +158,15 @@ impl Scheduler {
         outputs
     }
 
-    /// Gives the running requests up.
+    /// Fails the running requests.
     pub(crate) fn fail_running(&mut self, reason: &str) -> Vec<Output> {
-        let failed = self.running.iter().map(|request| failed(request, reason));
-        let failed = failed.collect();
+        let outputs = self.running.iter().map(|request| failed(request, reason));
+        let outputs = outputs.collect();
         self.retire_all();
-        failed
+        outputs
     }
 
-    /// Gives all requests up.
+    /// Fails all requests.
     pub(crate) fn fail_all(&mut self, reason: &str) -> Vec<Output> {
         let mut all = self.fail_running(reason);
         let waiting = self.waiting.drain(..);

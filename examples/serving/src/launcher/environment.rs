@@ -1,4 +1,4 @@
-//! What a child finds in its environment beside what the launcher has: how its simulated NPU behaves, and the interposer.
+//! Environment variables that a child gets in addition to the launcher's: for its simulated NPU, and for the preload library.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,20 +6,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::child::Role;
-use crate::worker::Place;
+use crate::worker::WorkerOptions;
 use crate::worker::npu::KERNELS;
 
 const PRELOAD: &str = "libsa_profile_preload.so";
-/// One eager launch in so many is timed by the interposer; a short run shows little of one in 64.
+/// The preload library times one in this many eager launches. With the default of 64, a short run would show too few of them.
 const SAMPLE: &str = "8";
 
-/// The variables of a child. What the caller has set stays.
+/// Returns the variables for a child. Variables that the caller has set are not changed.
 ///
 /// # Errors
 ///
-/// If the interposer is wanted and not there.
-pub(super) fn of(role: &Role) -> io::Result<Vec<(&'static str, OsString)>> {
-    let Role::Worker(Place { npu, recorded, .. }) = *role else {
+/// If the preload library is needed and does not exist.
+pub(super) fn variables(role: &Role) -> io::Result<Vec<(&'static str, OsString)>> {
+    let Role::Worker(WorkerOptions { npu, recorded, .. }) = *role else {
         return Ok(Vec::new());
     };
     let mut variables = Vec::new();
@@ -30,12 +30,13 @@ pub(super) fn of(role: &Role) -> io::Result<Vec<(&'static str, OsString)>> {
     };
     set("SA_PROFILE_DEVICE", if npu { "sim" } else { "off" });
     if npu {
-        let time = |(name, least, most): (&str, u32, u32)| format!("{name}={least}..{most}");
-        set("ASCEND_SIM_KERNELS", &KERNELS.map(time).join(","));
+        let duration =
+            |(name, min_us, max_us): (&str, u32, u32)| format!("{name}={min_us}..{max_us}");
+        set("ASCEND_SIM_KERNELS", &KERNELS.map(duration).join(","));
     }
     if !recorded {
         set("SA_PROFILE_DEVICE_SAMPLE", SAMPLE);
-        let mut list = interposer()?.into_os_string();
+        let mut list = preload_library()?.into_os_string();
         if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             list.push(":");
             list.push(others);
@@ -45,14 +46,14 @@ pub(super) fn of(role: &Role) -> io::Result<Vec<(&'static str, OsString)>> {
     Ok(variables)
 }
 
-/// The interposer's library, which lies beside this program or where cargo puts what it depends on.
-fn interposer() -> io::Result<PathBuf> {
+/// Returns the path of the preload library, which is next to this program or in cargo's folder for dependencies.
+fn preload_library() -> io::Result<PathBuf> {
     let program = env::current_exe()?;
     let folder = program.parent().unwrap_or(Path::new("."));
-    let places = [folder.join(PRELOAD), folder.join("deps").join(PRELOAD)];
-    let found = places.iter().find(|place| place.is_file()).cloned();
+    let paths = [folder.join(PRELOAD), folder.join("deps").join(PRELOAD)];
+    let found = paths.iter().find(|path| path.is_file()).cloned();
     found.ok_or_else(|| {
-        let [one, other] = places.map(|place| place.display().to_string());
-        io::Error::other(format!("expected {PRELOAD} at {one} or {other}"))
+        let [first, second] = paths.map(|path| path.display().to_string());
+        io::Error::other(format!("expected {PRELOAD} at {first} or {second}"))
     })
 }

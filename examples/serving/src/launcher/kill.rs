@@ -1,7 +1,7 @@
-//! Kills a worker in the middle of a step, and nowhere else.
+//! Kills a worker, always in the middle of a step.
 //!
-//! A kill upon "step started" could come when the step is over already. So the worker is stopped first; what it said last, once it
-//! stands still, tells whether it is inside a step. If not it goes on until the next one.
+//! When the message "step started" arrives, the step may already be over. So the worker is stopped first. Once it has stopped, its last
+//! message shows if it is inside a step. If not, it continues until the next step.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use sa_recorder::instant;
 
 use crate::protocol::{self, Status};
 
-/// How far into a step the worker is stopped: its batch and kernels have begun by then.
+/// Time from the start of a step until the worker is stopped. By then its batch and kernels have begun.
 const INTO_STEP: Duration = Duration::from_millis(4);
 
 /// A worker that was killed inside a step.
@@ -26,7 +26,7 @@ pub(super) struct Killed {
     pub(super) step: u64,
 }
 
-/// Reads the worker's marks and kills it in the middle of the first step after `ripe` says so; `None` if the worker ends first.
+/// Reads the worker's messages and kills it in the middle of the first step after `is_time` returns true. Returns `None` if the worker ends first.
 ///
 /// # Errors
 ///
@@ -35,13 +35,13 @@ pub(super) fn in_mid_step(
     worker: &str,
     pid: Pid,
     mut messages: UnixStream,
-    ripe: impl Fn() -> bool,
+    is_time: impl Fn() -> bool,
 ) -> io::Result<Option<Killed>> {
     while let Ok(Some(status)) = protocol::receive::<Status>(&mut messages) {
         let Status::StepStarted(step) = status else {
             continue;
         };
-        if !ripe() {
+        if !is_time() {
             continue;
         }
         thread::sleep(INTO_STEP);
@@ -68,20 +68,20 @@ pub(super) fn in_mid_step(
     Ok(None)
 }
 
-/// Stops the process and waits until it stands still; false if it has ended.
+/// Stops the process and waits until it has stopped. Returns false if it has ended.
 fn stop(pid: Pid) -> io::Result<bool> {
     kill(pid, Signal::SIGSTOP)?;
-    // Without reaping it: its exit status belongs to whoever started it.
+    // WNOWAIT: do not reap the process, because `Process` waits for its exit status.
     let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
     let state = waitid(Id::Pid(pid), flags)?;
     Ok(matches!(state, WaitStatus::Stopped(..)))
 }
 
-/// The last of the messages that lie in the socket; `known` if there is none.
-fn last_message(messages: &mut UnixStream, known: Status) -> io::Result<Status> {
+/// Returns the last message in the socket, or `previous` if the socket is empty.
+fn last_message(messages: &mut UnixStream, previous: Status) -> io::Result<Status> {
     messages.set_nonblocking(true)?;
-    let mut last = known;
-    // Ends with "would block": the process stands still, and it sends each message at once.
+    let mut last = previous;
+    // Ends with "would block": the process has stopped, and it sends each message in one piece.
     while let Ok(Some(status)) = protocol::receive(messages) {
         last = status;
     }

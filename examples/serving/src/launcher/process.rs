@@ -1,4 +1,4 @@
-//! One child process, seen from the launcher.
+//! A child process of the launcher.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,13 +16,13 @@ use super::environment;
 use crate::child::{Child, Role};
 use crate::protocol::{self, Command, Status};
 
-/// How long a child may take to come up.
+/// Maximum time that a child may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a child may take to end after it was told to.
+/// Maximum time that a child may take to end after the stop command.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
 
-/// A running child; killed when dropped before it was stopped.
+/// A running child. It is killed if it is dropped before it was stopped.
 #[derive(Debug)]
 pub(super) struct Process {
     name: String,
@@ -34,16 +34,16 @@ pub(super) struct Process {
 impl Process {
     /// Starts this program again as `role`, with a control socket as its standard input.
     ///
-    /// Must be called on the main thread: the kernel ties the child's life to the thread that starts it.
+    /// Must be called on the main thread, because the kernel ties the child's life to the thread that starts it.
     ///
     /// # Errors
     ///
-    /// If the socket or the process cannot be made.
+    /// If the socket or the process cannot be created.
     pub(super) fn start(role: Role, engine: &Path) -> io::Result<Process> {
-        let (control, theirs) = UnixStream::pair()?;
+        let (control, child_end) = UnixStream::pair()?;
         let name = role.name();
         let launcher = Pid::this().as_raw();
-        let environment = environment::of(&role)?;
+        let environment = environment::variables(&role)?;
         let arguments = Child {
             launcher,
             role,
@@ -54,8 +54,8 @@ impl Process {
         command.envs(environment);
         let child = command
             .args(arguments)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            // Ctrl-C in a terminal goes to the launcher alone, which stops the children in order.
+            .stdin(Stdio::from(OwnedFd::from(child_end)))
+            // Ctrl-C in a terminal only reaches the launcher, which stops the children in order.
             .process_group(0)
             .spawn()?;
         Ok(Process {
@@ -75,25 +75,25 @@ impl Process {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    /// Waits until the child says that it serves; the API process says at which port.
+    /// Waits until the child reports that it is ready. Returns the port of the API process.
     ///
-    /// The read itself goes on when the wait is given up; it ends with the child.
+    /// If this future is dropped, the read continues until the child ends.
     ///
     /// # Errors
     ///
-    /// If it ends first or does not say so in time.
+    /// If the child ends first or is not ready in time.
     pub(super) async fn ready(&self) -> io::Result<Option<u16>> {
         let messages = self.messages()?;
         let status = spawn_blocking(move || first_status(messages)).await?;
         let why = match status {
             Ok(Some(Status::Ready { port })) => return Ok(port),
             Ok(_) => "ended before it was ready".to_owned(),
-            Err(error) => format!("did not come up: {error}"),
+            Err(error) => format!("did not start: {error}"),
         };
         Err(io::Error::other(format!("{} {why}", self.name)))
     }
 
-    /// A second handle on the control socket, to read the child's messages from.
+    /// Returns a second handle of the control socket, for reading the child's messages.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Process {
         self.control.try_clone()
     }
 
-    /// Tells the child to stop and waits for its end; kills it if that takes too long. Says what was wrong with the end.
+    /// Tells the child to stop and waits for its end. Kills it if that takes too long. Returns the problem if it did not end successfully.
     pub(super) fn stop(&mut self) -> Option<String> {
         let _ = protocol::send(&mut self.control, &Command::Stop);
         let deadline = Instant::now() + STOP_TIMEOUT;

@@ -1,4 +1,4 @@
-//! Ctrl-C and the termination signal: the first asks for a clean end, the second ends at once.
+//! Ctrl-C and the termination signal. The first signal stops the run in order, and the second ends it at once.
 
 use std::{io, process};
 
@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Brings the first signal.
+/// Receives the signals.
 #[derive(Debug)]
 pub(super) struct StopSignal(UnboundedReceiver<Signal>);
 
@@ -31,26 +31,26 @@ pub(super) fn watch(runtime: &Runtime) -> io::Result<StopSignal> {
     let interrupt = unix::signal(SignalKind::interrupt())?;
     let terminate = unix::signal(SignalKind::terminate())?;
     let (sender, receiver) = unbounded_channel();
-    runtime.spawn(pass_on(interrupt, terminate, sender));
+    runtime.spawn(forward(interrupt, terminate, sender));
     Ok(StopSignal(receiver))
 }
 
-async fn pass_on(
+async fn forward(
     mut interrupt: unix::Signal,
     mut terminate: unix::Signal,
     sender: UnboundedSender<Signal>,
 ) {
-    let mut patient = true;
+    let mut is_first = true;
     loop {
         let signal = tokio::select! {
             _ = interrupt.recv() => Signal::SIGINT,
             _ = terminate.recv() => Signal::SIGTERM,
         };
-        if !patient {
+        if !is_first {
             // The kernel kills the children when this process ends.
             process::exit(128 + signal as i32);
         }
-        patient = false;
+        is_first = false;
         let _ = sender.send(signal);
     }
 }

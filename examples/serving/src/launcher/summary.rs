@@ -1,4 +1,4 @@
-//! What the run came to: the figures of the load, the trace, and what to do with it.
+//! The summary of a run: the results of the load, the trace, and the next commands.
 
 mod next_step;
 
@@ -13,42 +13,42 @@ use super::{Served, kill};
 use crate::load::{self, Outcome};
 use crate::options::Options;
 
-/// Most failures that are listed.
+/// Maximum number of listed failures.
 const LISTED: usize = 4;
-/// How a server on a real NPU is profiled without changing it.
-const ON_A_REAL_ONE: &str = "sa-profile run --preload -- your server";
-/// Sums the time of each kind of span: a first question for any trace.
+/// The command that profiles an unmodified server on a real NPU.
+const REAL_NPU_COMMAND: &str = "sa-profile run --preload -- your server";
+/// Sums the time of each kind of span, a first query for any trace.
 const FIRST_QUERY: &str = "SELECT category, name, count(*) AS n, sum(dur) / 1e6 AS ms FROM slice GROUP BY 1, 2 ORDER BY ms DESC";
-/// The steps that served a request, along its flow. Both ends of each arrow: Perfetto turns one round whose spans began in the other order.
+/// Lists the steps that served a request, along its flow. Uses both ends of each arrow, because Perfetto reverses an arrow whose spans began in the opposite order.
 const FLOW_QUERY: &str = "\
 SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) WHERE f.trace_id = 0 ORDER BY s.ts";
 
-/// What the merge did.
+/// Result of the merge.
 pub(super) type Merged =
     Result<(Result<RunReport, trace_merge::Error>, Report), trace_merge::Error>;
 
 /// Merges the newest run in `directory` into `output`.
 pub(super) fn merge(directory: &Path, output: Option<PathBuf>) -> Merged {
     let mut merge = trace_merge::Options::new([directory.to_owned()]);
-    // The default is left to the merge, which trusts nothing that lies in the directory.
+    // The merge chooses the default file itself, because it does not trust the contents of the directory.
     if let Some(file) = output.filter(|file| *file != directory.join("trace.json")) {
         merge.output = Output::File(file);
     }
     trace_report::merge_and_read(&merge, &ReportOptions::default(), &Progress::default())
 }
 
-/// All that is printed at the end.
+/// The text that is printed at the end.
 #[derive(Debug)]
 pub(super) struct Summary<'a> {
     pub(super) options: &'a Options,
     pub(super) served: &'a Served,
-    /// The run directory; none if nothing was recorded.
+    /// The run directory, or `None` if nothing was recorded.
     pub(super) directory: Option<&'a Path>,
     pub(super) merged: Option<&'a Merged>,
 }
 
 impl Summary<'_> {
-    /// 0 if all went as asked, 1 if not, 128 + signal if a signal ended the run.
+    /// Returns 0 if the run succeeded, 1 if it did not, and 128 + signal if a signal ended it.
     pub(super) fn exit_code(&self) -> ExitCode {
         if let Some(signal) = self.served.interrupted {
             return ExitCode::from(u8::try_from(128 + signal as i32).unwrap_or(1));
@@ -100,9 +100,9 @@ impl Summary<'_> {
 
     fn write_incidents(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(signal) = self.served.interrupted {
-            let how = match self.served.came_up {
+            let how = match self.served.all_started {
                 true => "all processes were stopped in order",
-                false => "the processes were still coming up, and were killed",
+                false => "the processes were still starting, and were killed",
             };
             writeln!(out, "ended      by {signal}; {how}")?;
         }
@@ -134,7 +134,7 @@ impl Summary<'_> {
         )?;
         writeln!(out, "           {FIRST_QUERY}")?;
         writeln!(out, "           {FLOW_QUERY}")?;
-        // Last, where a reader looks first.
+        // Last, because readers see the last line first.
         let command = next_step::report_command(directory);
         writeln!(out, "next       {command}    says where the time went")
     }
@@ -169,10 +169,10 @@ impl fmt::Display for Summary<'_> {
 }
 
 fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
-    let trace = report.output.path.clone().unwrap_or_default();
-    let trace = trace.canonicalize().unwrap_or(trace);
-    let (trace, megabytes) = (trace.display(), report.output.bytes as f64 / 1e6);
-    writeln!(out, "trace      {trace} ({megabytes:.1} MB)")?;
+    let path = report.output.path.clone().unwrap_or_default();
+    let path = path.canonicalize().unwrap_or(path);
+    let (path, megabytes) = (path.display(), report.output.bytes as f64 / 1e6);
+    writeln!(out, "trace      {path} ({megabytes:.1} MB)")?;
     writeln!(
         out,
         "           {} processes, {} events, {} unfinished spans, {} lost events, {} damaged places",
@@ -186,13 +186,13 @@ fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     if devices.count() > 0 {
         writeln!(
             out,
-            "npu        the NPU rows are SIMULATED, no NPU was used; on a machine with one: {ON_A_REAL_ONE}"
+            "npu        the NPU tracks are SIMULATED, no NPU was used; on a machine with one: {REAL_NPU_COMMAND}"
         )?;
     }
     Ok(())
 }
 
-/// Where the time went, or why that could not be found out.
+/// Writes where the time went, or the reason why the figures are missing.
 fn write_times(
     out: &mut fmt::Formatter<'_>,
     times: &Result<RunReport, trace_merge::Error>,
@@ -200,7 +200,7 @@ fn write_times(
     match times {
         Ok(times) => screen::short(times)
             .iter()
-            .try_for_each(|(what, words)| writeln!(out, "{what:<10} {words}")),
-        Err(why) => writeln!(out, "figures    none: {why}"),
+            .try_for_each(|(label, text)| writeln!(out, "{label:<10} {text}")),
+        Err(error) => writeln!(out, "figures    none: {error}"),
     }
 }

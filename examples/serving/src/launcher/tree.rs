@@ -1,4 +1,4 @@
-//! All processes of the server: started in the order in which they need each other, stopped the other way round.
+//! The processes of the server. They are started in the order in which they depend on each other, and stopped in the opposite order.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -11,9 +11,9 @@ use crate::engine::EngineOptions;
 use crate::load::Outcomes;
 use crate::options::{DeviceKind, Options};
 use crate::protocol::{self, Status};
-use crate::worker::Place;
+use crate::worker::WorkerOptions;
 
-/// Most requests in a batch of the engine core.
+/// Maximum number of requests in a batch.
 const MAX_BATCH: usize = 8;
 const ENGINE_SOCKET: &str = "engine.sock";
 
@@ -27,15 +27,15 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts all processes and waits until they serve. Those that did start are killed when the wait is given up.
+    /// Starts all processes and waits until they are ready. If this future is dropped, the started processes are killed.
     ///
-    /// Must be polled on the main thread, as [`Process::start`] says.
+    /// Must be polled on the main thread, for the reason given at [`Process::start`].
     ///
     /// # Errors
     ///
-    /// If one cannot be started or does not come up; those that did are killed.
+    /// If a process cannot be started or does not become ready. The others are killed.
     pub(super) async fn start(options: &Options) -> io::Result<Tree> {
-        // Only its owner can enter the folder, and it is gone as soon as everybody is connected.
+        // Only the owner can access the folder, and it is removed as soon as all processes are connected.
         let folder = tempfile::Builder::new().prefix("serving-demo-").tempdir()?;
         let socket = folder.path().join(ENGINE_SOCKET);
         let count = options.workers.get();
@@ -46,21 +46,21 @@ impl Tree {
         };
         let engine = Process::start(Role::Engine(engine), &socket)?;
         engine.ready().await?;
-        let place = |index| Place {
+        let worker = |index| WorkerOptions {
             index,
             world: count,
             seed: options.seed,
             npu: options.device == DeviceKind::Sim,
             recorded: !options.preload,
         };
-        let workers = (0..count).map(|index| Process::start(Role::Worker(place(index)), &socket));
+        let workers = (0..count).map(|index| Process::start(Role::Worker(worker(index)), &socket));
         let workers = workers.collect::<io::Result<Vec<_>>>()?;
         let api = Process::start(Role::Api, &socket)?;
         for worker in &workers {
             worker.ready().await?;
         }
         let port = api.ready().await?;
-        let port = port.ok_or_else(|| io::Error::other("the API process told no port"))?;
+        let port = port.ok_or_else(|| io::Error::other("the API process reported no port"))?;
         Ok(Tree {
             engine,
             workers,
@@ -69,12 +69,12 @@ impl Tree {
         })
     }
 
-    /// The HTTP port on 127.0.0.1.
+    /// Returns the HTTP port on 127.0.0.1.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Reads what the workers say, on a thread each; the last worker is killed in the middle of a step if the options say so.
+    /// Starts a thread for each worker that reads its messages. With `--kill-worker`, the last worker's thread kills it in the middle of a step.
     pub(super) fn watch_workers(&self, options: &Options, outcomes: &Outcomes) -> WorkerWatch {
         let mut watch = WorkerWatch::default();
         let victim = options.kill_worker.then(|| self.workers.len() - 1);
@@ -86,31 +86,32 @@ impl Tree {
                 let (pid, outcomes) = (worker.pid(), outcomes.clone());
                 let name = worker.name().to_owned();
                 let enough = options.requests.get() / 3;
-                let ripe = move || outcomes.len() >= enough;
+                let is_time = move || outcomes.len() >= enough;
                 watch.killer = Some(thread::spawn(move || {
-                    kill::in_mid_step(&name, pid, messages, ripe)
+                    kill::in_mid_step(&name, pid, messages, is_time)
                 }));
             } else {
-                watch.readers.push(thread::spawn(move || read_on(messages)));
+                let reader = thread::spawn(move || discard(messages));
+                watch.readers.push(reader);
             }
         }
         watch
     }
 
-    /// Stops all processes; says which did not end well.
+    /// Stops all processes. Returns the problems with their ends.
     pub(super) fn stop(&mut self) -> Vec<String> {
         let first = [&mut self.api, &mut self.engine].into_iter();
-        let all = first.chain(&mut self.workers);
-        all.filter_map(Process::stop).collect()
+        let processes = first.chain(&mut self.workers);
+        processes.filter_map(Process::stop).collect()
     }
 }
 
-/// Reads a worker's marks, so that it never waits for the launcher.
-fn read_on(mut messages: UnixStream) {
+/// Reads and discards a worker's messages, so that it never waits for the launcher.
+fn discard(mut messages: UnixStream) {
     while let Ok(Some(_)) = protocol::receive::<Status>(&mut messages) {}
 }
 
-/// The threads that read what the workers say; they end with the workers.
+/// The threads that read the workers' messages. They end with the workers.
 #[derive(Debug, Default)]
 pub(super) struct WorkerWatch {
     readers: Vec<JoinHandle<()>>,
@@ -118,7 +119,7 @@ pub(super) struct WorkerWatch {
 }
 
 impl WorkerWatch {
-    /// Waits for the threads; tells who was killed, and takes that worker's end out of the troubles.
+    /// Waits for the threads. Returns the worker that was killed, and removes its end from the troubles.
     pub(super) fn join(self, troubles: &mut Vec<String>) -> Option<Killed> {
         for reader in self.readers {
             let _ = reader.join();
@@ -130,7 +131,7 @@ impl WorkerWatch {
                 return Some(killed);
             }
             Ok(Err(error)) => error.to_string(),
-            Ok(Ok(None)) | Err(_) => "the run was over first".to_owned(),
+            Ok(Ok(None)) | Err(_) => "the run ended first".to_owned(),
         };
         troubles.push(format!("no worker was killed: {why}"));
         None

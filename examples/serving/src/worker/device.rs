@@ -1,4 +1,4 @@
-//! The device that runs the model's kernels: an NPU, or the processor alone. Either way, the processor spends time on each kernel.
+//! The device that runs the model's kernels: an NPU, or only the CPU. In both cases, the CPU spends time on each kernel.
 
 use std::io;
 use std::thread;
@@ -8,28 +8,28 @@ use sa_recorder::{Level, Recorder};
 
 use super::npu::{KERNELS, Npu};
 
-/// Time that the processor takes for a kernel, as a multiple of the least time of the kernel on an NPU. It is long, so that the host slows the server down.
-const HOST_TIMES: u32 = 5;
+/// Ratio of the CPU time for a kernel to the kernel's minimum time on an NPU. It is high, so that the host is the bottleneck.
+const HOST_RATIO: u32 = 5;
 
 /// Runs kernels.
 #[derive(Debug)]
 pub(crate) struct Device {
     npu: Option<Npu>,
-    /// Whether this process records anything itself.
+    /// True if this process records spans.
     recorded: bool,
 }
 
 impl Device {
-    /// Makes a device: the NPU, or none but the processor.
+    /// Creates a device: an NPU, or only the CPU.
     pub(crate) fn new(npu: Option<Npu>, recorded: bool) -> Device {
         Device { npu, recorded }
     }
 
-    /// Runs a kernel for a product of these sizes.
+    /// Runs a kernel for a matrix product of these sizes.
     ///
     /// # Errors
     ///
-    /// If the device refuses it.
+    /// If the device refuses the kernel.
     pub(crate) fn run(&self, kernel: &'static str, sizes: [usize; 3]) -> io::Result<()> {
         if let Some(npu) = &self.npu {
             npu.launch(kernel, sizes)?;
@@ -41,9 +41,9 @@ impl Device {
                 span.arg(key, size);
             }
         }
-        let known = KERNELS.iter().find(|(name, ..)| *name == kernel);
-        let least_us = known.map_or(0, |(_, least_us, _)| *least_us);
-        thread::sleep(Duration::from_micros(least_us.into()) * HOST_TIMES);
+        let found = KERNELS.iter().find(|(name, ..)| *name == kernel);
+        let min_us = found.map_or(0, |(_, min_us, _)| *min_us);
+        thread::sleep(Duration::from_micros(min_us.into()) * HOST_RATIO);
         Ok(())
     }
 

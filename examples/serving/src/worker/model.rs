@@ -1,7 +1,7 @@
-//! A small transformer, as far as a profiler sees it: its kernels are launched with their sizes and take their time, and the next token is a seeded number that
-//! depends on the whole context.
+//! A small transformer as it appears to a profiler. Its kernels are launched with realistic sizes and durations, and the next token is a seeded pseudo-random number
+//! that depends on the whole context.
 //!
-//! It is cut into shards: a worker has some columns of each projection and some of the vocabulary.
+//! The model is divided into shards: a worker has some columns of each projection and a part of the vocabulary.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,11 +14,12 @@ use crate::tokenizer::VOCABULARY;
 use crate::worker::device::Device;
 
 const LAYERS: usize = 6;
-/// Width of the state of one token, and of the one inside a layer.
+/// Width of a token's hidden state.
 const HIDDEN: usize = 768;
+/// Width of a token's state inside the MLP of a layer.
 const INNER: usize = 4 * HIDDEN;
 
-/// Which part of the model: the `rank`-th of `world`.
+/// The part of the model for worker `rank` of `world`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shard {
     pub(super) rank: usize,
@@ -26,8 +27,8 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// This shard's part of `0..total`; all shards' parts together are the whole.
-    fn of(self, total: usize) -> Range<usize> {
+    /// Returns this shard's part of `0..total`. The parts of all shards together cover the whole range.
+    fn range(self, total: usize) -> Range<usize> {
         let world = self.world.max(1);
         total * self.rank / world..total * (self.rank + 1) / world
     }
@@ -39,7 +40,7 @@ pub(crate) struct Model {
     device: Rc<Device>,
     shard: Shard,
     seed: u64,
-    /// All tokens of each request so far, as one number.
+    /// The state of each request, which depends on all its tokens so far.
     caches: HashMap<String, Noise>,
 }
 
@@ -57,12 +58,12 @@ impl Model {
         self.shard
     }
 
-    /// Forgets a request's cache.
+    /// Removes a request's cache.
     pub(crate) fn release(&mut self, request_id: &str) {
         self.caches.remove(request_id);
     }
 
-    /// Runs the new tokens of each sequence and picks the next token for each.
+    /// Runs the new tokens of each sequence and returns the next token for each.
     ///
     /// # Errors
     ///
@@ -71,7 +72,10 @@ impl Model {
         let rows = sequences.iter().map(|sequence| sequence.tokens.len()).sum();
         let ends = sequences.iter().map(Sequence::end);
         let context = ends.max().unwrap_or(0);
-        let (width, inner) = (self.shard.of(HIDDEN).len(), self.shard.of(INNER).len());
+        let (width, inner) = (
+            self.shard.range(HIDDEN).len(),
+            self.shard.range(INNER).len(),
+        );
         for _ in 0..LAYERS {
             self.device.run("qkv_proj", [rows, 3 * width, HIDDEN])?;
             self.device.run("paged_attention", [rows, context, width])?;
@@ -79,14 +83,17 @@ impl Model {
             self.device.run("mlp_up", [rows, inner, HIDDEN])?;
             self.device.run("mlp_down", [rows, HIDDEN, inner])?;
         }
-        let words = self.shard.of(VOCABULARY as usize).len();
-        let sizes = [sequences.len(), words, HIDDEN];
+        let vocabulary = self.shard.range(VOCABULARY as usize).len();
+        let sizes = [sequences.len(), vocabulary, HIDDEN];
         self.device.run("lm_head", sizes)?;
         self.device.synchronize()?;
-        Ok(sequences.iter().map(|one| self.sample(one)).collect())
+        Ok(sequences
+            .iter()
+            .map(|sequence| self.sample(sequence))
+            .collect())
     }
 
-    /// Takes the tokens of a sequence into its cache, and chooses the next one.
+    /// Adds the tokens of a sequence to its cache and chooses the next token.
     fn sample(&mut self, sequence: &Sequence) -> Sample {
         let request_id = sequence.request_id.clone();
         let cache = self.caches.entry(request_id.clone());

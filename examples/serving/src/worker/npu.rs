@@ -1,7 +1,7 @@
-//! The NPU that a worker launches its kernels on, simulated: kernels take the time they are told to, and compute nothing.
+//! The simulated NPU on which a worker launches its kernels, which take their configured time and compute nothing.
 //!
-//! A worker that times its launches calls the runtime directly. One that knows nothing of timing finds its functions as torch_npu does, those of a preloaded
-//! library first.
+//! A worker that times its launches calls the runtime directly. A worker that does not time them finds the runtime's functions like torch_npu: a preloaded library's
+//! functions come first.
 #![expect(unsafe_code, reason = "calls the runtime's functions")]
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use ascend_sys::types::{aclrtFuncHandle, aclrtStream};
 use ascend_sys::{Acl, Library, MissingSymbol, codes};
 use serving_shim::Launch;
 
-/// The kernels of the model, with the time each takes at least and at most, in microseconds.
+/// The kernels of the model, with their minimum and maximum durations in microseconds.
 pub(crate) const KERNELS: [(&str, u32, u32); 6] = [
     ("qkv_proj", 60, 90),
     ("paged_attention", 40, 120),
@@ -24,8 +24,8 @@ pub(crate) const KERNELS: [(&str, u32, u32); 6] = [
     ("mlp_down", 80, 110),
     ("lm_head", 120, 160),
 ];
-/// How long the last slices are waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Maximum time to wait for the last slices.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An NPU with one stream.
 pub(crate) struct Npu {
@@ -34,7 +34,7 @@ pub(crate) struct Npu {
     device: i32,
     stream: aclrtStream,
     functions: HashMap<&'static str, aclrtFuncHandle>,
-    /// Whether this worker times its launches.
+    /// True if this worker times its launches.
     timed: bool,
 }
 
@@ -47,11 +47,11 @@ impl fmt::Debug for Npu {
 }
 
 impl Npu {
-    /// Opens simulated device `index`.
+    /// Opens the simulated device `index`.
     ///
     /// # Errors
     ///
-    /// If the simulator is not there or refuses.
+    /// If the simulator is missing or returns an error.
     pub(crate) fn open(index: usize, timed: bool) -> io::Result<Npu> {
         let library = Library::open_simulator().map_err(io::Error::other)?;
         let mut npu = Npu {
@@ -67,19 +67,19 @@ impl Npu {
     }
 
     fn prepare(&mut self) -> io::Result<()> {
-        let init = there(self.acl.init.aclInit)?;
-        // SAFETY: a null path asks for no configuration.
-        done("aclInit", unsafe { init(null()) })?;
+        let init = require(self.acl.init.aclInit)?;
+        // SAFETY: a null path means no configuration.
+        check("aclInit", unsafe { init(null()) })?;
         let set = self.function(|acl| acl.lifecycle.aclrtSetDevice)?;
-        // SAFETY: takes an integer.
-        done("aclrtSetDevice", unsafe { set(self.device) })?;
-        let create = there(self.acl.stream.aclrtCreateStream)?;
-        // SAFETY: the stream is writable for the call.
-        done("aclrtCreateStream", unsafe { create(&raw mut self.stream) })?;
-        let load = there(self.acl.kernel.aclrtBinaryLoadFromData)?;
+        // SAFETY: the argument is an integer.
+        check("aclrtSetDevice", unsafe { set(self.device) })?;
+        let create = require(self.acl.stream.aclrtCreateStream)?;
+        // SAFETY: the stream is writable during the call.
+        check("aclrtCreateStream", unsafe { create(&raw mut self.stream) })?;
+        let load = require(self.acl.kernel.aclrtBinaryLoadFromData)?;
         let (mut binary, code) = (null_mut(), [0u8; 8]);
-        // SAFETY: `code` is readable for its length, `binary` writable for the call; there are no options.
-        done("aclrtBinaryLoadFromData", unsafe {
+        // SAFETY: `code` is readable for its length, `binary` is writable during the call, and there are no options.
+        check("aclrtBinaryLoadFromData", unsafe {
             load(
                 code.as_ptr().cast::<c_void>(),
                 code.len(),
@@ -91,8 +91,8 @@ impl Npu {
         for (name, _, _) in KERNELS {
             let text = CString::new(name).map_err(io::Error::other)?;
             let mut function = null_mut();
-            // SAFETY: `text` is a C string, `function` writable for the call.
-            done("aclrtBinaryGetFunction", unsafe {
+            // SAFETY: `text` is a C string, and `function` is writable during the call.
+            check("aclrtBinaryGetFunction", unsafe {
                 find(binary, text.as_ptr(), &raw mut function)
             })?;
             self.functions.insert(name, function);
@@ -100,23 +100,23 @@ impl Npu {
         Ok(())
     }
 
-    /// Returns a function: the runtime's own, or for a worker that knows nothing of timing the process's.
-    fn function<F>(&self, of: impl Fn(&Acl) -> Result<F, MissingSymbol>) -> io::Result<F> {
-        let own = of(&self.acl);
-        there(match self.timed {
+    /// Returns a function of the runtime. A worker that does not time its launches gets the process's global one, if there is one.
+    fn function<F>(&self, select: impl Fn(&Acl) -> Result<F, MissingSymbol>) -> io::Result<F> {
+        let own = select(&self.acl);
+        require(match self.timed {
             true => own,
-            false => of(&self.global).or(own),
+            false => select(&self.global).or(own),
         })
     }
 
-    /// Launches a kernel for a product of these sizes.
+    /// Launches a kernel for a matrix product of these sizes.
     pub(crate) fn launch(&self, name: &'static str, [m, n, k]: [usize; 3]) -> io::Result<()> {
         let grid = u32::try_from(m.max(1)).unwrap_or(u32::MAX);
         let Some(function) = self.functions.get(name) else {
             return Err(io::Error::other(format!("no kernel {name}")));
         };
         let launch = self.function(|acl| acl.launch.aclrtLaunchKernel)?;
-        // SAFETY: handle and stream are the runtime's, and alive; there are no arguments.
+        // SAFETY: the handle and the stream are valid handles of the runtime, and there are no arguments.
         let call = || unsafe { launch(*function, grid, null(), 0, self.stream) };
         let code = if self.timed {
             let mut timed = Launch::begin(self.stream, name, grid);
@@ -129,25 +129,25 @@ impl Npu {
         } else {
             call()
         };
-        done("aclrtLaunchKernel", code)
+        check("aclrtLaunchKernel", code)
     }
 
-    /// Waits until everything launched has run.
+    /// Waits until all launched kernels have run.
     pub(crate) fn synchronize(&self) -> io::Result<()> {
         let wait = self.function(|acl| acl.synchronize.aclrtSynchronizeStream)?;
-        // SAFETY: the stream is the runtime's, and alive.
-        done("aclrtSynchronizeStream", unsafe { wait(self.stream) })
+        // SAFETY: the stream is a valid handle of the runtime.
+        check("aclrtSynchronizeStream", unsafe { wait(self.stream) })
     }
 
-    /// Takes the device down.
+    /// Waits for the last kernels and resets the device.
     fn close(&self) -> io::Result<()> {
         self.synchronize()?;
         if self.timed {
-            serving_shim::flush(PATIENCE);
+            serving_shim::flush(FLUSH_TIMEOUT);
         }
         let reset = self.function(|acl| acl.lifecycle.aclrtResetDevice)?;
-        // SAFETY: takes an integer; nothing of this device is used after it.
-        done("aclrtResetDevice", unsafe { reset(self.device) })
+        // SAFETY: the argument is an integer, and the device is not used afterwards.
+        check("aclrtResetDevice", unsafe { reset(self.device) })
     }
 }
 
@@ -157,11 +157,11 @@ impl Drop for Npu {
     }
 }
 
-fn there<F>(function: Result<F, MissingSymbol>) -> io::Result<F> {
+fn require<F>(function: Result<F, MissingSymbol>) -> io::Result<F> {
     function.map_err(io::Error::other)
 }
 
-fn done(call: &str, code: i32) -> io::Result<()> {
+fn check(call: &str, code: i32) -> io::Result<()> {
     match code {
         0 => Ok(()),
         code => {

@@ -1,4 +1,4 @@
-//! Runs the demo and reads what it left.
+//! Runs the demo and reads its output and its trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// No run of these tests may take longer.
+/// Maximum duration of a run.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Marks the processes of one test in their environment.
+/// The environment variable that marks the processes of a test.
 const MARK: &str = "SERVING_DEMO_TEST";
 
-/// A directory that the demo runs in.
+/// A directory in which the demo runs.
 pub(crate) struct Workplace {
     dir: tempfile::TempDir,
 }
 
-/// A demo that is running.
+/// A running demo.
 pub(crate) struct Running {
     child: Child,
 }
 
-/// What a finished demo said.
+/// The output of a finished demo.
 pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -43,7 +43,7 @@ impl Workplace {
         self.dir.path().join(name)
     }
 
-    /// The demo with these arguments, separated by spaces, recording into the default directory.
+    /// Returns the command for the demo with these arguments, separated by spaces, and the default run directory.
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_serving-demo"));
         command
@@ -72,7 +72,7 @@ impl Workplace {
         self.start(arguments).finish()
     }
 
-    /// Pids of the living processes of this workplace.
+    /// Returns the pids of the living processes of this workplace.
     pub(crate) fn processes(&self) -> Vec<i32> {
         let mark = format!("{MARK}={}", self.dir.path().display());
         let pids = fs::read_dir("/proc")
@@ -81,7 +81,7 @@ impl Workplace {
         pids.filter(|pid| has_mark(*pid, &mark)).collect()
     }
 
-    /// The pid of the child process with this role.
+    /// Waits for the child process with this role and returns its pid.
     pub(crate) fn child(&self, role: &str) -> i32 {
         let has_role = |pid: &i32| {
             let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -90,10 +90,10 @@ impl Workplace {
         wait_for(role, || self.processes().into_iter().find(has_role))
     }
 
-    /// Waits until some fragment tells of a finished worker step.
+    /// Waits until a fragment contains a finished worker step.
     pub(crate) fn wait_for_steps(&self) {
         let fragments = self.path("profile_out/fragments");
-        wait_for("a worker step", || {
+        wait_for("worker step", || {
             let files = fs::read_dir(&fragments)
                 .ok()?
                 .filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
@@ -104,7 +104,7 @@ impl Workplace {
         });
     }
 
-    /// The file name extensions of the fragments in the default place.
+    /// Returns the file name extensions of the fragments in the default directory.
     pub(crate) fn fragments(&self) -> Vec<String> {
         let files = fs::read_dir(self.path("profile_out/fragments")).unwrap();
         let extension = |path: PathBuf| path.extension().unwrap().to_str().unwrap().to_owned();
@@ -113,13 +113,13 @@ impl Workplace {
             .collect()
     }
 
-    /// The merged trace in the default place.
+    /// Reads the merged trace in the default directory.
     pub(crate) fn trace(&self) -> Trace {
         Trace::read(&self.path("profile_out/trace.json"))
     }
 }
 
-/// Whether the living process `pid` has this in its environment.
+/// Returns true if the process `pid` lives and has this variable in its environment.
 fn has_mark(pid: i32, mark: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment
@@ -127,16 +127,16 @@ fn has_mark(pid: i32, mark: &str) -> bool {
         .any(|variable| variable == mark.as_bytes())
 }
 
-/// Asks until there is an answer; fails the test if there is none in time.
-pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+/// Polls until there is a result and returns it. Fails the test if there is none in time.
+pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     while start.elapsed() < LIMIT {
-        if let Some(answer) = ask() {
-            return answer;
+        if let Some(result) = poll() {
+            return result;
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("{what} did not come within {LIMIT:?}");
+    panic!("no {what} within {LIMIT:?}");
 }
 
 impl Running {
@@ -144,9 +144,9 @@ impl Running {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// Waits for the end and returns what was said; fails the test if it takes too long.
+    /// Waits for the end and returns the output. Fails the test if it takes too long.
     pub(crate) fn finish(mut self) -> Finished {
-        wait_for("the end of the demo", || self.child.try_wait().unwrap());
+        wait_for("end of the demo", || self.child.try_wait().unwrap());
         let Output {
             status,
             stdout,
@@ -162,7 +162,7 @@ impl Running {
 }
 
 impl Finished {
-    /// Fails the test, with everything that was said, unless the exit code is this one.
+    /// Fails the test and shows the output, unless the exit code is this one.
     pub(crate) fn expect(self, code: i32) -> Finished {
         assert_eq!(
             self.code,
@@ -175,11 +175,11 @@ impl Finished {
     }
 
     /// Fails the test unless the line that starts with `label` contains this text.
-    pub(crate) fn says(&self, label: &str, text: &str) {
+    pub(crate) fn assert_line(&self, label: &str, text: &str) {
         assert!(self.line(label).contains(text), "{text}: {}", self.stdout);
     }
 
-    /// The rest of the line that starts with `label`.
+    /// Returns the rest of the line that starts with `label`.
     pub(crate) fn line(&self, label: &str) -> &str {
         let line = self
             .stdout
@@ -204,14 +204,14 @@ impl Trace {
         Trace { events }
     }
 
-    /// The events of this name.
+    /// Returns the events with this name.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events
             .iter()
             .filter(move |event| event["name"] == name)
     }
 
-    /// Pid of the process that has this name.
+    /// Returns the pid of the process with this name.
     pub(crate) fn pid(&self, process: &str) -> &Value {
         let named = self
             .named("process_name")
@@ -219,8 +219,8 @@ impl Trace {
         &named.unwrap_or_else(|| panic!("no process {process}"))["pid"]
     }
 
-    /// The events of this name in this process.
-    pub(crate) fn of<'a>(&'a self, process: &str, name: &'a str) -> Vec<&'a Value> {
+    /// Returns the events with this name in this process.
+    pub(crate) fn named_in<'a>(&'a self, process: &str, name: &'a str) -> Vec<&'a Value> {
         let pid = self.pid(process);
         self.named(name)
             .filter(|event| event["pid"] == *pid)

@@ -1,7 +1,7 @@
-//! The demo from the outside: real process trees in directories of their own, and the traces they leave.
+//! Tests of the demo with real processes, each in its own directory, and of their traces.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(clippy::print_stderr, reason = "a test that skips says so")]
+#![expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 
 mod harness;
 mod kill;

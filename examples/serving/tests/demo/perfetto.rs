@@ -1,4 +1,4 @@
-//! The merged traces in Perfetto's own trace processor.
+//! Loads the merged traces in Perfetto's own trace processor.
 
 use std::process::Command;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::harness::Workplace;
 
 const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/perfetto/tpq");
-/// What tpq exits with where it cannot be set up.
-const NOT_HERE: i32 = 3;
+/// Exit status of tpq if it cannot be set up.
+const UNAVAILABLE: i32 = 3;
 
-/// Output of tpq, or `None` after saying that the test is skipped.
+/// Returns the output of tpq. If it is not available, prints that the test is skipped and returns `None`.
 fn tpq(test: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(TPQ).args(arguments).output();
     let output = match output {
@@ -20,17 +20,17 @@ fn tpq(test: &str, arguments: &[&str]) -> Option<String> {
             return None;
         }
     };
-    let words = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(NOT_HERE) {
-        eprintln!("SKIPPED {test}: {words}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(UNAVAILABLE) {
+        eprintln!("SKIPPED {test}: {errors}");
         return None;
     }
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{text}{words}");
+    assert!(output.status.success(), "{text}{errors}");
     Some(text)
 }
 
-/// Arguments of tpq that check that it has no complaint and shows as many of everything as the merge reports.
+/// Returns the arguments with which tpq checks that it shows the numbers of events that the merge reports.
 fn counts(workplace: &Workplace, processes: usize) -> [String; 4] {
     let directory = workplace.path("profile_out");
     let report = trace_merge::merge(&trace_merge::Options::new([directory])).unwrap();
@@ -50,14 +50,14 @@ fn counts(workplace: &Workplace, processes: usize) -> [String; 4] {
         .sum();
     [
         format!("slices={}", by_phase(&['X', 'B', 'i'])),
-        // Each step and end of a flow draws one arrow; the merge adds steps to the program's flows, and flows of its own.
+        // Each step and end of a flow is one arrow. The merge adds steps to the program's flows, and its own flows.
         format!("flows={}", by_phase(&['t', 'f']) + joined + own),
         format!("counters={series}"),
         format!("processes={processes}"),
     ]
 }
 
-/// The SQL statements of docs/first-trace.md.
+/// Returns the SQL statements of docs/first-trace.md.
 fn documented_statements() -> Vec<&'static str> {
     let page = include_str!("../../../../docs/first-trace.md");
     let blocks = page.split("```sql\n").skip(1);

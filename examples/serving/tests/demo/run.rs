@@ -1,4 +1,4 @@
-//! Runs in which nothing goes wrong.
+//! Runs without failures.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ fn every_request_is_answered_and_every_process_recorded() {
     let workplace = Workplace::new();
     let finished = workplace.run(SMALL).expect(0);
     assert_eq!(finished.line("requests"), "8 ok, 0 failed");
-    finished.says("npu", "the NPU rows are SIMULATED");
-    for words in [
+    finished.assert_line("npu", "the NPU tracks are SIMULATED");
+    for text in [
         "5 processes",
         "0 unfinished spans, 0 lost events, 0 damaged places",
     ] {
-        assert!(finished.stdout.contains(words), "{}", finished.stdout);
+        assert!(finished.stdout.contains(text), "{}", finished.stdout);
     }
     let last = finished.stdout.lines().last().unwrap_or_default();
     assert!(
@@ -30,7 +30,7 @@ fn every_request_is_answered_and_every_process_recorded() {
     assert_eq!(
         workplace.fragments(),
         ["jsonl"; 5],
-        "one for each process, and no ring left"
+        "one fragment for each process, and no ring"
     );
 
     let trace = workplace.trace();
@@ -49,7 +49,7 @@ fn every_request_is_answered_and_every_process_recorded() {
         finished.line("tokens").split(' ').next(),
         Some(&*tokens.to_string())
     );
-    let settings = &trace.of("engine-core", "engine_settings")[0]["args"];
+    let settings = &trace.named_in("engine-core", "engine_settings")[0]["args"];
     assert_eq!(
         (
             settings["max_num_seqs"].as_u64(),
@@ -60,7 +60,7 @@ fn every_request_is_answered_and_every_process_recorded() {
     assert_eq!(workplace.processes(), [] as [i32; 0]);
 }
 
-/// Numbers of the steps of these spans.
+/// Returns the step numbers of these spans.
 fn steps(spans: &[&Value]) -> BTreeSet<u64> {
     let number = |span: &&Value| span["args"]["step"].as_u64().unwrap();
     spans.iter().map(number).collect()
@@ -73,20 +73,20 @@ fn every_worker_executes_every_step_and_its_kernels_run_on_its_npu() {
         .run("--requests 4 --tokens 4 --workers 3")
         .expect(0);
     let trace = workplace.trace();
-    let scheduled = steps(&trace.of("engine-core", "scheduler.queue_worker_step"));
+    let scheduled = steps(&trace.named_in("engine-core", "scheduler.queue_worker_step"));
     assert!(!scheduled.is_empty());
     for index in 0..3 {
         let worker = format!("worker-{index}");
-        let executed = steps(&trace.of(&worker, "WorkerProcess.execute_step"));
+        let executed = steps(&trace.named_in(&worker, "WorkerProcess.execute_step"));
         assert_eq!(executed, scheduled, "{worker}");
-        let runs = trace.of(&worker, "PyptoExecutor.run_prefill").len()
-            + trace.of(&worker, "PyptoExecutor.run_decode").len();
-        assert_eq!(trace.of(&worker, "lm_head").len(), runs, "{worker}");
-        let ran = trace.of(&format!("SIMULATED NPU {index} · {worker}"), "lm_head");
+        let runs = trace.named_in(&worker, "PyptoExecutor.run_prefill").len()
+            + trace.named_in(&worker, "PyptoExecutor.run_decode").len();
+        assert_eq!(trace.named_in(&worker, "lm_head").len(), runs, "{worker}");
+        let ran = trace.named_in(&format!("SIMULATED NPU {index} · {worker}"), "lm_head");
         assert_eq!(ran.len(), runs, "{worker}");
         for slice in ran {
             let us = slice["args"]["device_wall_us"].as_f64().unwrap();
-            assert!(us >= 119.0, "at least as long as the kernel takes: {us}");
+            assert!(us >= 119.0, "at least the duration of the kernel: {us}");
         }
     }
     let arrows = trace
@@ -95,7 +95,7 @@ fn every_worker_executes_every_step_and_its_kernels_run_on_its_npu() {
     assert_eq!(arrows.count(), timed(&trace).len());
 }
 
-/// The slices of kernels that were timed on a device.
+/// Returns the slices of kernels that were timed on a device.
 fn timed(trace: &Trace) -> Vec<&Value> {
     let events = trace.events.iter();
     events
@@ -116,7 +116,7 @@ fn the_directory_and_the_output_can_be_chosen_and_the_merge_left_out() {
     let finished = workplace
         .run("--requests 1 --tokens 1 --no-merge")
         .expect(0);
-    finished.says("fragments", "trace-merge");
+    finished.assert_line("fragments", "trace-merge");
     assert!(!workplace.path("profile_out/trace.json").exists());
     assert_eq!(workplace.fragments().len(), 5);
 }

@@ -1,4 +1,4 @@
-//! Runs that end before their time: nothing is left running, and what was recorded is merged.
+//! Interrupted runs: no process is left, and the recorded events are merged.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 
 use crate::harness::{Workplace, wait_for};
 
-/// Longer than any test run would last by itself is too long for a stop.
+/// Maximum duration of a stop, which is shorter than the run would take.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
@@ -19,7 +19,7 @@ fn an_interrupt_stops_everything_and_merges() {
     let asked = Instant::now();
     let finished = running.finish().expect(128 + signal as i32);
     assert!(asked.elapsed() < STOP_LIMIT, "{:?}", asked.elapsed());
-    finished.says("ended", signal.as_str());
+    finished.assert_line("ended", signal.as_str());
     assert!(
         finished.line("requests").ends_with("not finished"),
         "{}",
@@ -48,7 +48,7 @@ fn a_killed_launcher_leaves_no_orphan() {
     );
     running.signal(Signal::SIGKILL);
     assert_eq!(running.finish().code, None);
-    wait_for("the end of the last process", || {
+    wait_for("end of the last process", || {
         workplace.processes().is_empty().then_some(())
     });
 }

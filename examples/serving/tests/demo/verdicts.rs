@@ -1,4 +1,4 @@
-//! Runs with one planted cause each, and runs without one. The verdict must name the planted cause, or none of them.
+//! Runs with one injected cause each, and runs without a cause. The verdict must name the injected cause, or none of the causes.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -9,8 +9,8 @@ use trace_report::VerdictRule::{FrontendBound, Gc, ProcessStalled, TransferBound
 
 use crate::harness::Workplace;
 
-/// The rules that name a plant.
-const PLANTS: [VerdictRule; 8] = [
+/// The rules for the injected causes.
+const INJECTED: [VerdictRule; 8] = [
     ConcurrencyCapped,
     KvFull,
     LittleLoad,
@@ -20,7 +20,7 @@ const PLANTS: [VerdictRule; 8] = [
     FrontendBound,
     TransferBound,
 ];
-/// A load for which batch and cache have room.
+/// Options for a load for which the batch and the cache have room.
 const ROOM: &str = "--requests 24 --concurrency 6 --kv-blocks 400 --no-merge";
 /// Time for which a process is stopped.
 const STOPPED: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ fn verdict(workplace: &Workplace) -> (VerdictRule, String) {
 #[test]
 fn the_verdict_names_a_limit_that_the_options_set() {
     let runs = [
-        // Eight requests run at once at most.
+        // At most eight requests run at once.
         (
             "--concurrency 24 --requests 48 --kv-blocks 800 --no-merge",
             ConcurrencyCapped,
@@ -78,9 +78,9 @@ fn the_verdict_names_a_process_that_was_stopped() {
     }
 }
 
-/// Three runs, 20 with `SA_PROFILE_FULL`.
+/// Makes three runs, or 20 with `SA_PROFILE_FULL`.
 #[test]
-fn the_verdict_names_no_plant_where_there_is_none() {
+fn the_verdict_names_no_cause_in_a_normal_run() {
     let runs = match std::env::var_os("SA_PROFILE_FULL") {
         Some(_) => 20,
         None => 3,
@@ -89,6 +89,6 @@ fn the_verdict_names_no_plant_where_there_is_none() {
         let workplace = Workplace::new();
         workplace.run(&format!("{ROOM} --seed {seed}")).expect(0);
         let (found, text) = verdict(&workplace);
-        assert!(!PLANTS.contains(&found), "seed {seed}: {text}");
+        assert!(!INJECTED.contains(&found), "seed {seed}: {text}");
     }
 }

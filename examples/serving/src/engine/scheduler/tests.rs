@@ -1,4 +1,4 @@
-//! Tests of the scheduler: a whole run in a small cache.
+//! Tests the scheduler with a complete run in a small cache.
 
 use std::collections::BTreeMap;
 
@@ -28,9 +28,15 @@ fn any_load_finishes_with_every_token_exactly_once_and_the_cache_never_overflows
         let batch = scheduler.schedule();
         assert!(scheduler.pool().used() <= 7);
         assert!(batch.sequences().count() <= LIMITS.max_batch);
-        let prefilled: usize = batch.prefill.iter().map(|one| one.tokens.len()).sum();
+        let prefilled: usize = batch
+            .prefill
+            .iter()
+            .map(|sequence| sequence.tokens.len())
+            .sum();
         assert!(batch.prefill.len() <= 1 || prefilled <= LIMITS.prefill_tokens);
-        let sampled = batch.sequences().map(|one| (one.request_id.clone(), 9));
+        let sampled = batch
+            .sequences()
+            .map(|sequence| (sequence.request_id.clone(), 9));
         for output in scheduler.apply(&sampled.collect()) {
             match output.event {
                 OutputEvent::Token(_) => *tokens.entry(output.request_id).or_default() += 1,
