@@ -1,4 +1,4 @@
-/* batch.csv: a row for each batch that an engine put together, and for each step that a worker ran. */
+/* batch.csv: a row for each batch that an engine scheduled and for each step that a worker ran. */
 WITH last_cache AS (
   SELECT * EXCLUDE id FROM cache QUALIFY ROW_NUMBER() OVER (PARTITION BY upid, ts ORDER BY id DESC) = 1
 ), counted AS (

@@ -1,4 +1,4 @@
-/* forward.csv: a row for each time a model ran in a worker. Where no recorder looks into the steps of a process, its steps are those times. */
+/* forward.csv: a row for each run of a model in a worker. If the model's runs in a process are not recorded, its steps are used instead. */
 WITH run AS (
   SELECT batch_work.upid, batch_work.ts, batch_work.end_ts,
     CASE WHEN step.end_ts >= batch_work.end_ts THEN COALESCE(LEN(batch_work.requests), LEN(step.requests), batch_work.size, step.size) ELSE batch_work.size END AS size,

@@ -1,4 +1,4 @@
-/* kvcache.csv: a row each time an engine counted the blocks of its cache. */
+/* kvcache.csv: a row for each time that an engine counted the blocks of its cache. */
 WITH taken AS (
   SELECT *, LAG(free_blocks) OVER (PARTITION BY upid ORDER BY ts, id) - free_blocks AS taken FROM cache
 )

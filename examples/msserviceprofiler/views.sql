@@ -1,13 +1,13 @@
-/* What the other statements have in common. It stands before each of them. */
+/* The common views of the other statements. Run this file before each of them. */
 
-/* When the trace begins: since 1970 if a recorder noted that, else on the clock of the input. */
+/* The beginning of the trace: in ns since 1970 if a recorder stored it, otherwise on the clock of the input. */
 CREATE OR REPLACE VIEW origin AS
 SELECT unix_ns, COALESCE(unix_ns, own_ns, 0) AS begin_ns
 FROM (SELECT MIN(base_unix_ns) AS unix_ns FROM clock), (SELECT MIN(int_value) AS own_ns FROM metadata WHERE name = 'base_ns');
 
-/* What engines and workers did with batches: a `schedule` of an engine, a `step` of a worker, a `forward` of its model. */
+/* The work on batches: a `schedule` of an engine, a `step` of a worker, a `forward` of its model. */
 CREATE OR REPLACE VIEW batch_work AS
-WITH fact AS (
+WITH batch_args AS (
   SELECT arg_set_id,
     COALESCE(MAX(int_value) FILTER (key = 'args.prefill_requests'), MAX(int_value) FILTER (key = 'args.prefill')) AS prefill_requests,
     COALESCE(MAX(int_value) FILTER (key = 'args.decode_requests'), MAX(int_value) FILTER (key = 'args.decode')) AS decode_requests,
@@ -26,18 +26,18 @@ WITH fact AS (
     WHEN name LIKE '%model_runner: forward' THEN 'forward' END AS work
   FROM slice WHERE dur >= 0
 ), span AS (
-  SELECT named.id, track_id, work, ts, TRY(ts + dur) AS end_ts, COALESCE(thread.upid, track.upid) AS upid, fact.* EXCLUDE (arg_set_id, one, listed),
+  SELECT named.id, track_id, work, ts, TRY(ts + dur) AS end_ts, COALESCE(thread.upid, track.upid) AS upid, batch_args.* EXCLUDE (arg_set_id, one, listed),
     COALESCE(end_ts <= MAX(end_ts) OVER (PARTITION BY track_id, work ORDER BY ts, dur DESC, named.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), FALSE) AS is_inside
   FROM named
   JOIN track ON track.id = track_id
   LEFT JOIN thread USING (utid)
-  LEFT JOIN fact USING (arg_set_id)
+  LEFT JOIN batch_args USING (arg_set_id)
   WHERE work IS NOT NULL
 ), numbered AS (
   SELECT *, SUM(1 - CAST(is_inside AS INTEGER)) OVER (PARTITION BY track_id, work ORDER BY ts, end_ts DESC, id ROWS UNBOUNDED PRECEDING) AS nth
   FROM span
 ), outermost AS (
-  /* A call of the same kind inside another one is the same work, and may know more of it. */
+  /* A call of the same kind inside another one is the same work, and may have more args. */
   SELECT track_id, work, ANY_VALUE(upid) AS upid, MIN(ts) AS ts, MAX(end_ts) AS end_ts, FIRST(prefill_requests ORDER BY ts, end_ts DESC, id) FILTER (prefill_requests IS NOT NULL) AS prefill_requests,
     FIRST(decode_requests ORDER BY ts, end_ts DESC, id) FILTER (decode_requests IS NOT NULL) AS decode_requests,
     FIRST(prefill_tokens ORDER BY ts, end_ts DESC, id) FILTER (prefill_tokens IS NOT NULL) AS prefill_tokens,
@@ -50,7 +50,7 @@ SELECT *, COALESCE(LEN(requests), TRY(prefill_requests + decode_requests)) AS si
   WHEN decode_requests > 0 AND prefill_requests > 0 THEN 'Prefill,Decode' WHEN prefill_requests > 0 AND decode_requests = 0 THEN 'Prefill' WHEN decode_requests > 0 AND prefill_requests = 0 THEN 'Decode' END AS type
 FROM outermost;
 
-/* How full the cache of an engine was, each time it counted. */
+/* The usage of an engine's cache, each time that the engine counted it. */
 CREATE OR REPLACE VIEW cache AS
 SELECT upid, ts, MIN(counter.id) AS id,
   CAST(ROUND(ARG_MAX(value, counter.id) FILTER (track.name = 'kv_blocks used')) AS BIGINT) AS used_blocks,
