@@ -1,9 +1,8 @@
-//! The time that timing adds to a launch in a process that records. The kernels of the simulated runtime take no time here.
+//! Measures the time that timing adds to a launch in a process that records. The kernels of the simulated runtime take no time here.
 //!
-//! `cargo bench -p serving-shim [-- --quick]` prints `RESULT <case> <ns> <ratio>`: ns that a launch takes more than the same launch untimed, on the launching
-//! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts. `CPU <case> <ns>` is the same in time of the launching
-//! thread's processor, which other programs of a busy machine do not change much. `CALLS <case> <number>` is how many calls of the runtime a launch
-//! makes more.
+//! `cargo bench -p serving-shim [-- --quick]` prints `RESULT <case> <ns> <ratio>`: the added time of a launch on the launching thread, compared with the same untimed
+//! launch, in ns and as a multiple of two clock reads. All cases run in turn in the same rounds, and the median round counts. `CPU <case> <ns>` is the same in CPU
+//! time of the launching thread, on which other programs on a busy machine have little influence. `CALLS <case> <number>` is the number of added calls of the runtime.
 #![expect(unsafe_code, reason = "calls the simulated runtime's functions")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
@@ -19,9 +18,9 @@ use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-/// Set in the process that measures.
+/// Environment variable that is set in the measuring process.
 const CHILD: &str = "LAUNCH_BENCH_CHILD";
-/// Launches of a case in a round: fewer than there are event pairs.
+/// Number of launches of a case in a round, which is less than the number of event pairs.
 const LAUNCHES: u64 = 2000;
 
 fn main() {
@@ -59,22 +58,22 @@ impl Npu {
         let acl = Acl::load(&library);
         let (mut stream, mut binary, mut function) = (null_mut(), null_mut(), null_mut());
         let init = acl.init.aclInit.expect("aclInit");
-        // SAFETY: a null path asks for no configuration.
+        // SAFETY: a null path means no configuration.
         assert_eq!(unsafe { init(null()) }, 0);
         let set = acl.lifecycle.aclrtSetDevice.expect("aclrtSetDevice");
-        // SAFETY: takes an integer.
+        // SAFETY: the argument is an integer.
         assert_eq!(unsafe { set(0) }, 0);
         let create = acl.stream.aclrtCreateStream.expect("aclrtCreateStream");
-        // SAFETY: `stream` is writable for the call.
+        // SAFETY: `stream` is writable during the call.
         assert_eq!(unsafe { create(&raw mut stream) }, 0);
         let load = acl.kernel.aclrtBinaryLoadFromData.expect("a load");
         let code = [0u8; 8];
         let (data, bytes) = (code.as_ptr().cast(), code.len());
-        // SAFETY: `code` is readable for its length, `binary` writable for the call.
+        // SAFETY: `code` is readable for its length, and `binary` is writable during the call.
         assert_eq!(unsafe { load(data, bytes, null(), &raw mut binary) }, 0);
         let find = acl.naming.aclrtBinaryGetFunction.expect("a find");
         let name = c"matmul".as_ptr();
-        // SAFETY: the name is a C string, `function` writable for the call.
+        // SAFETY: the name is a C string, and `function` is writable during the call.
         assert_eq!(unsafe { find(binary, name, &raw mut function) }, 0);
         Npu {
             library,
@@ -86,7 +85,7 @@ impl Npu {
 
     fn launch(&self) -> i32 {
         let launch = self.acl.launch.aclrtLaunchKernel.expect("a launch");
-        // SAFETY: the handles are the runtime's; there are no arguments.
+        // SAFETY: the handles are valid handles of the runtime, and there are no arguments.
         unsafe { launch(self.function, 8, null::<c_void>(), 0, self.stream) }
     }
 
@@ -94,10 +93,10 @@ impl Npu {
         self.library.simulated_calls().expect("the simulator")
     }
 
-    /// Waits until everything has run and has its slice.
+    /// Waits until all kernels have run and have their slices.
     fn settle(&self) {
         let wait = self.acl.synchronize.aclrtSynchronizeStream.expect("a wait");
-        // SAFETY: the stream is the runtime's, and alive.
+        // SAFETY: the stream is a valid handle of the runtime.
         assert_eq!(unsafe { wait(self.stream) }, 0);
         assert!(
             flush(Duration::from_secs(10)),
@@ -142,7 +141,7 @@ fn measured(rounds: usize) {
             let each = |ns: u64| ns as f64 / LAUNCHES as f64;
             samples.0.push(each(wall_ns() - start));
             samples.1.push(each(thread_cpu_ns() - start_cpu));
-            *calls = npu.calls() - before; // of the last round, when all events are made
+            *calls = npu.calls() - before; // of the last round, in which all events already exist
             npu.settle();
         }
     }

@@ -1,24 +1,24 @@
 //! The device's clock on the host's axis, with bounds that hold: interval arithmetic over readings, no averages.
 //!
 //! At the device time of a reading the host's clock was between two values. Two readings bound the drift. All of them together bound the host time of
-//! any other device time. Readings that contradict each other mean that a clock was set: everything learned so far is forgotten.
+//! any other device time. Contradictory readings mean that a clock was set. Then all earlier readings are forgotten.
 
 use crate::runtime::{Bounds, whole_ns};
 use std::collections::VecDeque;
 
 pub(crate) mod reader;
 
-/// No clock drifts faster than this by itself: 500 ns in each ms.
+/// Maximum drift of a clock that is not set: 500 ns in each ms.
 const MAX_DRIFT: f64 = 500e-6;
 /// Usual drift of a quartz clock: if the readings allow several drifts, these are the likely ones.
 const USUAL_DRIFT: f64 = 100e-6;
-/// Change of the drift itself while a reading is kept: temperature causes it, and the service that disciplines the host's clock.
+/// Maximum change of the drift while a reading is kept, because of temperature or the service that disciplines the host's clock.
 const WANDER: f64 = 10e-6;
 /// Number of readings that are kept.
 const KEPT: usize = 24;
-/// A reading is kept if the last kept one is older than this ...
+/// Minimum age of the last kept reading for another one to be kept ...
 const SPACING_NS: f64 = 500e6;
-/// ... or, while fewer than `FEW` are kept, older than this.
+/// ... the same while fewer than `FEW` are kept.
 const FEW: usize = 8;
 const FIRST_SPACING_NS: f64 = 10e6;
 
@@ -41,21 +41,21 @@ struct Kept {
 /// Knowledge of a device's clock.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceClock {
-    /// Device and host time to which all others are relative.
+    /// Device and host times to which all others are relative.
     origin: Option<(i64, i64)>,
     kept: VecDeque<Kept>,
-    /// The last reading, kept or not: no other one bounds the present better.
+    /// The last reading, kept or not, because no other one gives better bounds for the present.
     latest: Option<Kept>,
     /// Bounds of the drift. It is positive if the device's clock is slow.
     pub(crate) drift: (f64, f64),
 }
 
-/// A clock was set: times that were placed by earlier readings may be wrong.
+/// The error that a clock was set, so that times placed with earlier readings may be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockWasSet;
 
 impl DeviceClock {
-    /// Returns true if it was ever read.
+    /// Returns true if there is a reading.
     pub(crate) fn is_known(&self) -> bool {
         self.origin.is_some()
     }
@@ -107,7 +107,7 @@ impl DeviceClock {
         });
     }
 
-    /// Returns true if the reading adds to what is kept: it comes later, or is much more precise than the last one.
+    /// Returns true if the reading should be kept, because the last one is old or much less precise.
     fn is_due(&mut self, reading: &Kept) -> bool {
         let is_new = self.kept.len() < FEW;
         let spacing = if is_new { FIRST_SPACING_NS } else { SPACING_NS };
@@ -122,7 +122,7 @@ impl DeviceClock {
         }
     }
 
-    /// Returns the bounds of the drift, by every two readings.
+    /// Returns the bounds of the drift from all pairs of readings.
     fn drift_bounds(&self) -> (f64, f64) {
         let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
         for (at, later) in self.kept.iter().enumerate() {
@@ -160,12 +160,12 @@ impl DeviceClock {
         Some(Bounds::new(first + whole_ns(low), last + whole_ns(high)))
     }
 
-    /// Returns the shortest time on the host's clock that `device_ns` of the device's can be.
+    /// Returns the minimum length of `device_ns` of the device's clock on the host's clock.
     pub(crate) fn shortest_length(&self, device_ns: i64) -> i64 {
         device_ns + whole_ns(device_ns as f64 * self.drift.0)
     }
 
-    /// Returns the most likely time on the host's clock of `device_ns` of the device's.
+    /// Returns the most likely length of `device_ns` of the device's clock on the host's clock.
     pub(crate) fn length(&self, device_ns: i64) -> i64 {
         let (low, high) = self.drift;
         let usual = |drift: f64| drift.clamp(-USUAL_DRIFT, USUAL_DRIFT).max(low).min(high);
@@ -202,7 +202,7 @@ impl DeviceClock {
 mod tests {
     use super::*;
 
-    /// A clock that began `offset` ns after the host's and is `ppm` fast. Each read takes up to `slack` ns.
+    /// A clock that began `offset` ns after the host's and is fast by `ppm`. Each read takes up to `slack` ns.
     struct True {
         offset: i64,
         ppm: f64,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn every_time_lies_within_its_bounds_and_they_narrow() {
+    fn every_time_is_within_its_bounds_and_they_narrow() {
         let offsets = [0, -7_200_000_000_000, 12 * 3_600_000_000_000];
         let truths = offsets.iter().flat_map(|offset| {
             let ppm = [-100.0, 0.0, 100.0].into_iter();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_as_true_as_a_clock_keeps_time_however_little_is_known() {
+    fn a_length_is_as_precise_as_the_clock_even_with_few_readings() {
         for ppm in [-100.0, -60.0, 0.0, 60.0, 100.0] {
             for (late, order) in [(0, 1), (0, -1), (4_000, 1), (4_000, -1), (40_000, 1)] {
                 let truth = True {

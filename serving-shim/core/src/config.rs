@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-/// Names the device runtime that times launches.
+/// Variable that selects the device runtime for timing launches.
 pub(crate) const DEVICE: &str = "SA_PROFILE_DEVICE";
-/// Sets how many intercepted eager launches there are for each one that is timed.
+/// Variable that sets the number of intercepted eager launches for each timed one.
 pub(crate) const SAMPLE: &str = "SA_PROFILE_DEVICE_SAMPLE";
 
 /// Variables that msprof sets in the processes that it profiles.
@@ -16,12 +16,12 @@ const DEFAULT_SAMPLE: u32 = 64;
 /// The device runtime that times launches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The vendor's, if it is there.
+    /// The vendor's runtime, if it is installed.
     #[default]
     Vendor,
-    /// The simulated one, which is used only by name.
+    /// The simulated runtime, which is only used if it is requested.
     Sim,
-    /// None: launches have host spans only.
+    /// No runtime. Launches only have host spans.
     Off,
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct Config {
     /// True if MSPTI, the vendor's records of kernels, is used.
     pub(crate) mspti: bool,
     pub(crate) sample: u32,
-    /// Texts about what was not understood.
+    /// Messages about values that were not understood.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Config {
-    /// Reads the settings by a function that looks variables up.
+    /// Reads the settings with a function that looks up variables.
     pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Config {
         let mut warnings = Vec::new();
         let text = |name: &str| {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_trimmed_and_unknown_ones_are_reported() {
+    fn values_are_trimmed_and_unknown_ones_are_reported() {
         assert_eq!(of("", ""), (Choice::Vendor, false, 64, 0));
         assert_eq!(of(" SIM ", "1"), (Choice::Sim, false, 1, 0));
         assert_eq!(of("off", "1000"), (Choice::Off, false, 1000, 0));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn mspti_is_not_used_where_msprof_is_at_work() {
+    fn mspti_is_not_used_under_msprof() {
         for (variable, value, expected) in [
             ("PROFILER_SAMPLECONFIG", "{}", (false, 1)),
             ("PROFILING_MODE", "dynamic", (false, 1)),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub enum Kind {
     /// A kernel.
     Kernel,
-    /// An operator, which the runtime turns into kernels.
+    /// An operator, which the runtime runs as kernels.
     Operator,
     /// A compiled model.
     Model,
@@ -63,9 +63,9 @@ pub(crate) struct Description {
     pub(crate) kind: Kind,
     pub(crate) name: Name,
     pub(crate) stream: Stream,
-    /// Number of blocks; 0 for none.
+    /// Number of blocks, or 0 for none.
     pub(crate) grid: u32,
-    /// Number of bytes moved; 0 for none.
+    /// Number of bytes moved, or 0 for none.
     pub(crate) bytes: u64,
 }
 

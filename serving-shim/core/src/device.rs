@@ -1,4 +1,4 @@
-//! A device as the launching threads see it: its pairs, and the launches under way. Its work is done by one thread of its own.
+//! A device: its event pairs, and the launches that have not ended. A separate thread does its work.
 
 use crate::lock::{lock, lock_until};
 use crate::pending::Pending;
@@ -15,19 +15,19 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 thread_local! {
-    /// True while this thread does our work: hooks that our own calls cause are ignored.
+    /// True while this thread does our work. Hooks that our own calls cause are ignored.
     static AT_WORK: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Time that a reset, an exit or the end of a stream waits for launches that are about to end.
 const LAST_WAIT_NS: u64 = 50_000_000;
-/// Time that the host waits while another thread looks at the events. The other thread may be in a call of the runtime, which hangs, or waits for what the
-/// host's own call holds.
+/// Maximum time that the host waits while another thread queries the events. The other thread may hang in a call of the runtime, or wait for a lock that the host's own
+/// call holds.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// Time between two looks at the launches under way: at first, and while nothing ends.
+/// Time between two checks of the open launches: at first, and while none ends.
 const SHORT_SLEEP: Duration = Duration::from_micros(200);
 const LONG_SLEEP: Duration = Duration::from_millis(2);
-/// Sleep of the thread while nothing is under way.
+/// Sleep of the thread while no launch is open.
 const IDLE_SLEEP: Duration = Duration::from_secs(1);
 /// ... the same while MSPTI records, whose buffers must be read.
 const RECORDS_SLEEP: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ pub(crate) struct Device {
     timing: &'static Timing,
     pub(crate) pool: Arc<Pool>,
     incoming: Mutex<Vec<Pending>>,
-    /// Held while a thread looks at the events.
+    /// Locked while a thread queries the events.
     resolver: Mutex<Resolver>,
     thread: OnceLock<Option<Thread>>,
     sleeps: AtomicBool,
@@ -47,7 +47,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Makes the device that the program counts as `user`.
+    /// Creates the device with the program's number `user`.
     pub(crate) fn new(timing: &'static Timing, user: i32) -> Device {
         let pool = Arc::new(Pool::new(&timing.runtime, user));
         Device {
@@ -62,11 +62,11 @@ impl Device {
         }
     }
 
-    /// Takes over a launch whose end is in the stream.
+    /// Adds a launch whose end event is in the stream.
     pub(crate) fn push(&'static self, pending: Pending) {
         let start = || host::spawn_quiet("sa-device", move || self.run()).ok();
         if self.thread.get_or_init(start).is_none() {
-            self.timing.tally.count(Fate::Refused); // no thread would ever look at it
+            self.timing.tally.count(Fate::Refused); // no thread would ever resolve it
             let destroy = || self.pool.destroy(&pending.pair);
             return thread::unnoticed(&self.timing.runtime, destroy);
         }
@@ -91,13 +91,13 @@ impl Device {
         while !self.ending.load(Ordering::Acquire) {
             self.timing.mspti.tend(&self.timing.runtime);
             let mut resolver = lock(&self.resolver);
-            let done = self.pass(&mut resolver, false);
+            let done = self.poll(&mut resolver, false);
             resolver.write_records();
             let is_idle = resolver.is_idle();
             drop(resolver);
             let longer = (nap * 2).min(LONG_SLEEP);
             nap = if done == 0 { longer } else { SHORT_SLEEP };
-            // Not if something has just ended: more may come at once, and each would have to wake the thread.
+            // Not if a launch has just ended: more may come at once, and each would have to wake the thread.
             if is_idle && done == 0 && !self.timing.gate.is_closed() {
                 self.sleep(match self.timing.mspti.is_running() {
                     true => RECORDS_SLEEP,
@@ -125,12 +125,12 @@ impl Device {
         self.sleeps.store(false, Ordering::Release);
     }
 
-    /// Looks once at the launches under way. Returns how many have ended. A `visit` is made by another thread than the device's own.
-    fn pass(&self, resolver: &mut Resolver, visit: bool) -> usize {
+    /// Checks the open launches once. Returns the number of launches that have ended. `is_host` is true on threads other than the device's own.
+    fn poll(&self, resolver: &mut Resolver, is_host: bool) -> usize {
         let Timing { runtime, gate, .. } = self.timing;
-        resolver.take(std::mem::take(&mut *lock(&self.incoming)));
+        resolver.add(std::mem::take(&mut *lock(&self.incoming)));
         if gate.is_closed() {
-            gate.ask_again(runtime, None);
+            gate.query_again(runtime, None);
             resolver.forget_context();
         }
         if self.pool.is_lost() {
@@ -141,14 +141,14 @@ impl Device {
         if gate.is_closed() {
             return 0;
         }
-        resolver.pass(visit)
+        resolver.poll(is_host)
     }
 
-    /// Looks until nothing is under way, or until it takes too long.
-    fn finish(&self, resolver: &mut Resolver, visit: bool) {
+    /// Checks the open launches until all have ended or a time limit is over.
+    fn finish(&self, resolver: &mut Resolver, is_host: bool) {
         let end = now_ns() + LAST_WAIT_NS;
         loop {
-            self.pass(resolver, visit);
+            self.poll(resolver, is_host);
             if resolver.is_idle() || now_ns() > end {
                 return resolver.write_clock();
             }
@@ -156,7 +156,7 @@ impl Device {
         }
     }
 
-    /// Makes the thread look a last time, because the process ends: nothing may be asked once the runtime has taken itself down.
+    /// Makes the thread check a last time, because the process ends: the runtime must not be called after it has shut down.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Release);
         if let Some(Some(thread)) = self.thread.get() {
@@ -174,34 +174,34 @@ impl Device {
 
     /// Removes everything of ours from the device before it is reset, by the calling thread or with the runtime as a whole.
     pub(crate) fn close(&self) {
-        let closed = self.visit(|resolver| {
+        let closed = self.work_here(|resolver| {
             self.finish(resolver, true);
             resolver.drop_all();
             self.pool.reset();
         });
         if !closed {
-            self.pool.lose(); // the events go with the device, so nothing is asked of them any more
+            self.pool.lose(); // the events are destroyed with the device, so they must not be queried any more
         }
     }
 
-    /// Drops such launches, because their stream or context is about to be destroyed. If another thread hangs, they are found to be lost later.
+    /// Drops the launches for which `goes` returns true, because their stream or context is about to be destroyed. If another thread hangs, they are counted as lost later.
     pub(crate) fn drop_where(&self, goes: impl Fn(&Pending) -> bool) {
-        self.visit(|resolver| {
+        self.work_here(|resolver| {
             if resolver.has(&goes) || lock(&self.incoming).iter().any(&goes) {
-                self.pass(resolver, true);
+                self.poll(resolver, true);
                 resolver.drop_where(&goes);
             }
         });
     }
 
-    /// Does the thread's work on the calling thread, which has its own context afterwards. Our own calls cause no visit. Returns false if another thread
-    /// hangs in that work.
-    fn visit(&self, work: impl FnOnce(&mut Resolver)) -> bool {
+    /// Runs `work` on the calling thread instead of the device's thread, and restores the calling thread's context. Does nothing in a hook that one of our own calls
+    /// causes. Returns false if another thread hangs in the device's work.
+    fn work_here(&self, work: impl FnOnce(&mut Resolver)) -> bool {
         if AT_WORK.replace(true) {
             return true;
         }
         let resolver = lock_until(&self.resolver, now_ns() + PATIENCE_NS);
-        let visited = resolver.is_some();
+        let is_free = resolver.is_some();
         if let Some(mut resolver) = resolver {
             let runtime = &self.timing.runtime;
             thread::unnoticed(runtime, || {
@@ -211,12 +211,12 @@ impl Device {
                 resolver.forget_context();
                 drop(resolver);
                 if let Ok(context) = context {
-                    let _ = runtime.enter(context); // it was the thread's own
+                    let _ = runtime.enter(context); // the thread's own context
                 }
             });
         }
         AT_WORK.set(false);
-        visited
+        is_free
     }
 
     /// Waits until all earlier launches have their slices, at most for `patience`. Returns true if they have.
@@ -236,7 +236,7 @@ impl Device {
         }
     }
 
-    /// Waits until the thread asks nothing of the device, because a capture begins.
+    /// Waits until the thread makes no calls for the device, because a capture begins.
     pub(crate) fn quiesce(&self) {
         let _ = lock_until(&self.resolver, now_ns() + LAST_WAIT_NS);
     }

@@ -1,4 +1,4 @@
-//! A stream of a device: the launches under way in it, and its rows in the trace.
+//! A stream of a device: its open launches, and its tracks in the trace.
 
 use crate::pending::Pending;
 use crate::place::Placed;
@@ -6,43 +6,43 @@ use crate::track::DeviceGroup;
 use sa_recorder::{Args, Level, Track};
 use std::collections::VecDeque;
 
-/// Maximum number of rows of a stream. All further slices overlap in the last one.
+/// Maximum number of tracks of a stream. All further slices overlap on the last one.
 const MAX_LANES: usize = 8;
 
-/// A stream.
+/// A stream of a device.
 #[derive(Debug, Default)]
-pub(crate) struct Row {
+pub(crate) struct DeviceStream {
     pub(crate) stream_id: i32,
     /// Launches whose end is in the stream, oldest first.
     pub(crate) pending: VecDeque<Pending>,
-    /// A row for the stream, and more if pairs of several threads, or of one launch inside another, overlap in it.
+    /// A lane for the stream, and more if pairs of several threads, or of one launch inside another, overlap.
     lanes: Vec<Lane>,
-    /// Number of launches under way that the trace shows.
+    /// Last number of open launches in the trace.
     shown: usize,
 }
 
 #[derive(Debug, Default)]
 struct Lane {
     track: Option<Track>,
-    /// End of its last slice.
+    /// End of the last slice.
     end_ns: u64,
 }
 
-impl Row {
-    pub(crate) fn new(stream_id: i32) -> Row {
-        Row {
+impl DeviceStream {
+    pub(crate) fn new(stream_id: i32) -> DeviceStream {
+        DeviceStream {
             stream_id,
             lanes: vec![Lane::default()],
-            ..Row::default()
+            ..DeviceStream::default()
         }
     }
 
-    /// Returns the end of the last slice of its first row.
+    /// Returns the end of the last slice on the first lane.
     pub(crate) fn end_ns(&self) -> u64 {
         self.lanes.first().map_or(0, |lane| lane.end_ns)
     }
 
-    /// Returns the row that has room for a slice; `None` while nothing is recorded.
+    /// Returns the track that has room for a slice, or `None` while nothing is recorded.
     pub(crate) fn track(&mut self, group: &DeviceGroup, placed: &Placed) -> Option<Track> {
         let free = |lane: &Lane| lane.end_ns <= placed.start_ns;
         let at = self.lanes.iter().position(free).unwrap_or_else(|| {
@@ -53,10 +53,10 @@ impl Row {
         });
         let lane = &mut self.lanes[at];
         lane.end_ns = lane.end_ns.max(placed.start_ns + placed.dur_ns);
-        self.track_of(group, at)
+        self.lane_track(group, at)
     }
 
-    fn track_of(&mut self, group: &DeviceGroup, at: usize) -> Option<Track> {
+    fn lane_track(&mut self, group: &DeviceGroup, at: usize) -> Option<Track> {
         let id = self.stream_id;
         group.live_track(&mut self.lanes[at].track, || match at {
             0 => format!("Stream {id}"),
@@ -64,14 +64,14 @@ impl Row {
         })
     }
 
-    /// Writes how many timed launches are under way, if that has changed.
+    /// Writes the number of open timed launches, if it has changed.
     pub(crate) fn write_outstanding(&mut self, group: &DeviceGroup, now_ns: u64) {
         let outstanding = self.pending.len();
         if outstanding == self.shown {
             return;
         }
         self.shown = outstanding;
-        if let Some(track) = self.track_of(group, 0) {
+        if let Some(track) = self.lane_track(group, 0) {
             let name = format!("Stream {} outstanding", self.stream_id);
             let series = Args::new().with("launches", outstanding);
             track.counter(Level::Kernel, &name, now_ns, &series);

@@ -1,11 +1,11 @@
-//! The gate: where nothing of ours may be put into a stream now, and why.
+//! The gate: decides if our events may be put into streams now.
 //!
-//! It is closed while anything is being captured into a graph: then no event may be put into a stream, and nothing asked of one. It learns of
-//! captures from hooks, and by asking each stream at its timed launches. It learns of their ends from hooks, and by asking again. Both are needed,
-//! because a capture may begin or end without a hook seeing it.
+//! It is closed while anything is being captured into a graph: then no event may be put into a stream or queried. It learns of captures from hooks, and by
+//! querying each stream at its timed launches. It learns of their ends from hooks, and by querying again. Both are needed, because a capture may begin or
+//! end without a hook.
 //!
-//! It also knows the streams in which a graph is being updated (what is launched there changes the graph's kernels and runs nothing, and an event is
-//! refused), and how many other profilers are running.
+//! It also knows the streams in which a graph is being updated, and how many other profilers are running. A launch during an update changes the graph's
+//! kernels and does not run, and an event is refused.
 
 use crate::lock::lock;
 use crate::runtime::ascend::{NOT_SUPPORTED, Runtime};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Other profilers that have been started, even before a launch is recorded.
 static PROFILERS: AtomicUsize = AtomicUsize::new(0);
 
-/// For this long a capture that a hook has reported counts as one that is about to begin.
+/// Time for which a capture that a hook has reported counts as one that is about to begin.
 const ABOUT_TO_BEGIN_NS: u64 = 1_000_000_000;
 
 /// Counts another profiler that was started. Returns true if it is the only one.
@@ -32,7 +32,7 @@ pub(crate) fn profiler_stopped() -> bool {
     PROFILERS.fetch_update(order, order, one_less) == Ok(1)
 }
 
-/// Returns true while another profiler is running: nothing of ours may be in the streams then.
+/// Returns true while another profiler is running. Then none of our events may be in the streams.
 pub(crate) fn is_profiled() -> bool {
     PROFILERS.load(Ordering::Acquire) > 0
 }
@@ -43,20 +43,20 @@ struct Capture {
     stream: Stream,
     context: Option<Context>,
     graph: Graph,
-    /// When a hook reported it, if it has not been seen yet: a hook reports it before the capture really begins.
+    /// Time at which a hook reported the capture, if no query has confirmed it yet: a hook reports it before it really begins.
     reported_ns: Option<u64>,
 }
 
 /// The news about a capture that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Nothing.
+    /// No news.
     Nothing,
-    /// Another stream is captured into a graph that is known.
+    /// Another stream is captured into a known graph.
     Stream,
     /// The name of the graph. The gate was closed for it before.
     Graph,
-    /// The capture itself: earlier launches in it were not looked at.
+    /// The capture itself. Earlier launches in it were missed.
     Capture,
 }
 
@@ -70,11 +70,11 @@ pub(crate) struct Gate {
     streams: Mutex<Streams>,
 }
 
-/// Streams that are not to be touched.
+/// Streams into which no event may be put.
 #[derive(Debug, Default)]
 struct Streams {
     captures: Vec<Capture>,
-    /// Updates under way, in the order in which they began.
+    /// Open updates, in the order in which they began.
     updates: Vec<(Stream, Option<Context>)>,
 }
 
@@ -84,7 +84,7 @@ impl Gate {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes the gate for a stream that is being captured into this graph. `None` says that its capture is about to begin.
+    /// Closes the gate for a stream that is being captured into this graph. `None` means that its capture is about to begin.
     pub(crate) fn close(
         &self,
         stream: Stream,
@@ -107,7 +107,7 @@ impl Gate {
         })
     }
 
-    /// Opens the gate for a stream whose capture has ended. Returns the graph by which the capture was known.
+    /// Opens the gate for a stream whose capture has ended. Returns the graph of the capture, if it was known.
     pub(crate) fn open(&self, stream: Stream) -> Option<Graph> {
         self.change(|Streams { captures, .. }| {
             let at = captures.iter().position(|one| one.stream == stream)?;
@@ -124,9 +124,9 @@ impl Gate {
         })
     }
 
-    /// Asks each stream if it is still being captured; with `only`, just the streams of that context. Otherwise the calling thread may have another context
-    /// afterwards.
-    pub(crate) fn ask_again(&self, runtime: &Runtime, only: Option<Context>) {
+    /// Queries each stream, or with `only` each stream of that context, to find out if it is still being captured. Without `only`, the calling thread may have another
+    /// context afterwards.
+    pub(crate) fn query_again(&self, runtime: &Runtime, only: Option<Context>) {
         let now = now_ns();
         let is_asked = |capture: &Capture| {
             let has_begun =
@@ -140,9 +140,9 @@ impl Gate {
                 _ => Ok(()),
             };
             match entered.and_then(|()| runtime.capture(capture.stream)) {
-                // Without the function only a hook knows.
+                // Without the runtime's function, only a hook can report the end.
                 Ok(Some(_)) | Err(NOT_SUPPORTED) => {}
-                // It has ended, or the stream is gone.
+                // The capture has ended, or the stream is gone.
                 Ok(None) | Err(_) => {
                     self.open(capture.stream);
                 }
@@ -150,12 +150,12 @@ impl Gate {
         }
     }
 
-    /// Notes that an update is about to begin in a stream.
+    /// Records that an update is about to begin in a stream.
     pub(crate) fn begin_update(&self, stream: Stream, context: Option<Context>) {
         self.change(|streams| streams.updates.push((stream, context)));
     }
 
-    /// Notes that an update has ended, or did not begin.
+    /// Records that an update has ended, or did not begin.
     pub(crate) fn end_update(&self, stream: Stream) {
         self.change_updates(|updates| {
             // The last one that began: a second one that is refused in the meantime ends only itself.
@@ -165,7 +165,7 @@ impl Gate {
         });
     }
 
-    /// Returns true if what is launched into a stream updates a graph.
+    /// Returns true if launches into a stream update a graph.
     pub(crate) fn is_updating(&self, stream: Stream) -> bool {
         let is_here = |updates: &mut Vec<_>| updates.iter().any(|(one, _)| *one == stream);
         self.change_updates(is_here).unwrap_or(false)
@@ -189,13 +189,13 @@ impl Gate {
         self.change(|streams| *streams = Streams::default());
     }
 
-    /// Does something while no other thread can look.
+    /// Calls `act` while the lock is held.
     #[cfg(test)]
     pub(crate) fn hold(&self, act: impl FnOnce()) {
         self.change(|_| act());
     }
 
-    /// Changes the updates, if there are any: without them it takes one load.
+    /// Changes the updates, if there are any. Costs one load if there are not.
     fn change_updates<T>(
         &self,
         change: impl FnOnce(&mut Vec<(Stream, Option<Context>)>) -> T,
@@ -222,7 +222,7 @@ fn news_of(captures: &[Capture], new: Capture) -> News {
     } else if has(new.graph) {
         News::Stream
     } else if has(Graph(0)) || captures.iter().any(|one| one.stream == new.stream) {
-        News::Graph // a hook has reported it, or it follows a capture whose end was not seen
+        News::Graph // a hook has reported it, or the end of the previous capture was missed
     } else {
         News::Capture
     }

@@ -1,11 +1,11 @@
-//! The kernels of graphs: what was launched while each of them was captured.
+//! The kernels of graphs: the launches while each graph was captured.
 
 use crate::lock::lock;
 use crate::runtime::Graph;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Maximum number of graphs that are remembered; a serving engine has at most one for each batch size and layer.
+/// Maximum number of stored graphs. A serving engine has at most one for each batch size and layer.
 const MAX_GRAPHS: usize = 4096;
 /// Maximum number of distinct kernels of a graph. All further ones share one entry.
 const MAX_NAMES: usize = 64;
@@ -15,7 +15,7 @@ const MAX_NAMES: usize = 64;
 pub(crate) struct Kernels {
     names: Vec<(String, u64)>,
     others: u64,
-    /// True if launches are missing here, because they were not seen.
+    /// True if launches are missing because they were not observed.
     lacks: bool,
 }
 
@@ -26,14 +26,14 @@ pub(crate) struct Graphs(Mutex<BTreeMap<usize, Arc<Kernels>>>);
 impl Kernels {
     fn add(&mut self, name: &str) {
         let is_full = self.names.len() >= MAX_NAMES;
-        match self.names.iter_mut().find(|(known, _)| known == name) {
+        match self.names.iter_mut().find(|(kernel, _)| kernel == name) {
             Some((_, count)) => *count += 1,
             None if is_full => self.others += 1,
             None => self.names.push((name.to_owned(), 1)),
         }
     }
 
-    /// Returns how many launches were captured: one replay runs at least as many kernels.
+    /// Returns the number of captured launches. One replay runs at least this many kernels.
     pub(crate) fn count(&self) -> u64 {
         self.names.iter().map(|(_, count)| count).sum::<u64>() + self.others
     }
@@ -58,7 +58,7 @@ impl Graphs {
         }
     }
 
-    /// Does something while no other thread can look.
+    /// Calls `act` while the lock is held.
     #[cfg(test)]
     pub(crate) fn hold(&self, act: impl FnOnce()) {
         let _graphs = lock(&self.0);
@@ -88,7 +88,7 @@ impl Graphs {
         lock(&self.0).remove(&graph.0);
     }
 
-    /// Returns the kernels of a graph, if its whole capture was seen.
+    /// Returns the kernels of a graph, if its whole capture was observed.
     pub(crate) fn kernels(&self, graph: Graph) -> Option<Arc<Kernels>> {
         let kernels = lock(&self.0).get(&graph.0).cloned();
         kernels.filter(|kernels| !kernels.lacks)

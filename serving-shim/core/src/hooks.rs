@@ -1,4 +1,4 @@
-//! Functions by which an interposer reports the calls that it sees.
+//! Functions with which an interposer reports the calls that it intercepts.
 
 use crate::description::{Description, Kind, Name};
 use crate::device::Device;
@@ -8,7 +8,7 @@ pub use crate::process::{
     profiler_stopped, stream_destroyed,
 };
 use crate::process::{existing_shim, own_context, shim};
-use crate::runtime::ascend::note_refused;
+use crate::runtime::ascend::set_refused;
 use crate::runtime::{Code, Graph, Stream, Task, thread};
 use crate::shim::{Shim, is_forked};
 use crate::tally::Fate;
@@ -16,7 +16,7 @@ use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-/// Returns true if launches are recorded now: one load.
+/// Returns true if launches are recorded now. Costs one load.
 #[inline]
 pub fn active() -> bool {
     Recorder::get().includes(Level::Kernel)
@@ -27,25 +27,25 @@ pub fn active() -> bool {
 pub struct Seen {
     /// The kind of the launch.
     pub kind: Kind,
-    /// The stream; null for the context's default one.
+    /// The stream, or null for the context's default stream.
     pub stream: *mut c_void,
-    /// Number of blocks; 0 for none.
+    /// Number of blocks, or 0 for none.
     pub grid: u32,
-    /// Number of bytes moved; 0 for none.
+    /// Number of bytes moved, or 0 for none.
     pub bytes: u64,
 }
 
 /// Begins a launch that is about to be made. Returns `None` if its outcome does not matter: recording is off, or sampling leaves out this eager launch.
 /// `name` is called only if the name is needed.
-pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
+pub fn launch(call: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
     }
     thread::interpose();
     let shim = shim();
-    let stream = Stream(seen.stream as usize);
-    // Each kernel of a capture is noted, because it is launched only this once.
-    let stands_for = if !seen.kind.is_eager() || shim.timing.gate.is_closed() {
+    let stream = Stream(call.stream as usize);
+    // Each kernel of a capture is recorded, because it is launched only once.
+    let stands_for = if !call.kind.is_eager() || shim.timing.gate.is_closed() {
         Some(1)
     } else {
         shim.draw()
@@ -55,18 +55,18 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
         return thread::may_repeat_record().then(Launch::off);
     };
     let description = Description {
-        kind: seen.kind,
+        kind: call.kind,
         name: name(),
         stream,
-        grid: seen.grid,
-        bytes: seen.bytes,
+        grid: call.grid,
+        bytes: call.bytes,
     };
     Some(Launch::open(shim, description, stands_for))
 }
 
 /// Counts a launch that is not recorded.
 pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
-    // In the child of a fork the parent may have held the lock.
+    // In the child of a fork, the lock may be locked forever, because the parent held it.
     let updates = !is_forked() && shim.timing.gate.is_updating(stream);
     shim.timing.tally.count(match updates {
         true => Fate::GraphUpdate,
@@ -85,14 +85,14 @@ pub fn capture_begin(stream: *mut c_void) {
     if let Some(shim) = recorded_shim() {
         shim.hooked.store(true, Ordering::Relaxed);
         thread::interpose();
-        shim.timing.mspti.start(&shim.timing.runtime); // its replays have records only of what MSPTI sees now
+        shim.timing.mspti.start(&shim.timing.runtime); // only kernels that MSPTI sees during the capture have records in replays
         let (gate, context) = (&shim.timing.gate, own_context(shim));
         gate.close(Stream(stream as usize), context, None);
         shim.devices().for_each(Device::quiesce);
     }
 }
 
-/// Reports that the capture of a stream has ended and made a graph; a null one if it failed.
+/// Reports that the capture of a stream has ended with this graph, which is null if the capture failed.
 pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     if let Some(shim) = existing_shim()
         && let Some(known_as) = shim.timing.gate.open(Stream(stream as usize))
@@ -126,7 +126,7 @@ pub fn graph_destroyed(graph: *mut c_void) {
     }
 }
 
-/// Makes a call of the runtime for the interposer itself. It leaves no error for the program to find.
+/// Makes a call of the runtime for the interposer itself. Leaves no error that the program could find.
 pub fn own_call(call: impl FnOnce() -> Code) -> Code {
     let Some(runtime) = shim().own_runtime() else {
         return call();
@@ -134,29 +134,29 @@ pub fn own_call(call: impl FnOnce() -> Code) -> Code {
     thread::unnoticed(runtime, || {
         let code = call();
         if code != 0 {
-            note_refused();
+            set_refused();
         }
         code
     })
 }
 
-/// Returns true if [`last_error`] and the functions below it may answer anything else than the runtime: one load.
+/// Returns true if [`last_error`] and the functions after it may return something else than the runtime. Costs one load.
 #[inline]
 pub fn answers_differ() -> bool {
     thread::is_interposed()
 }
 
-/// Returns the last error that the program should see if the runtime answers `real`. With `taken` the runtime has forgotten it.
+/// Returns the last error that the program should see if the runtime returned `real`. `taken` means that the runtime has cleared it.
 pub fn last_error(real: Code, taken: bool) -> Code {
     thread::shown_error(real, taken)
 }
 
-/// Returns the last task that the program should see if the runtime answers `real`.
+/// Returns the last task that the program should see if the runtime returned `real`.
 pub fn last_task(real: Task) -> Task {
     thread::shown_task(real)
 }
 
-/// Does the same as [`last_task`] if only the id was asked for.
+/// Returns the id of the task that [`last_task`] would return, for a function that only returns the id.
 pub fn last_task_id(real: u32) -> u32 {
     let runtime = existing_shim().and_then(Shim::own_runtime);
     let task = runtime.and_then(|runtime| thread::unnoticed(runtime, || runtime.last_task()));

@@ -13,7 +13,7 @@ use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
 use std::ffi::c_void;
 
-/// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
+/// A launch that has begun on the calling thread. If it is dropped without [`Launch::end`], it counts as failed.
 #[derive(Debug)]
 #[must_use = "a launch ends when its outcome is reported"]
 pub struct Launch(Option<Open>);
@@ -34,13 +34,13 @@ struct Armed {
     place: StreamPlace,
     pair: Pair,
     asked_ns: u64,
-    /// The thread's last error before it.
+    /// The thread's last error before the pair.
     error: Code,
 }
 
 /// The outcome of a closure that launches.
 pub trait Outcome {
-    /// Returns the runtime's code; 0 if the launch is in the stream.
+    /// Returns the runtime's code, which is 0 if the launch is in the stream.
     fn code(&self) -> i32;
 }
 
@@ -62,7 +62,8 @@ impl<T, E> Outcome for Result<T, E> {
     }
 }
 
-/// Times the launch that the closure makes into a stream of the calling thread's context; a null stream is its default one. Returns the closure's result.
+/// Calls a closure and times the launch that it makes into a stream of the calling thread's context. A null stream means the default stream. Returns the closure's
+/// result.
 pub fn launch_timed<R: Outcome>(stream: *mut c_void, name: &str, launch: impl FnOnce() -> R) -> R {
     let timed = Launch::begin(stream, name, 0);
     let result = launch();
@@ -71,14 +72,14 @@ pub fn launch_timed<R: Outcome>(stream: *mut c_void, name: &str, launch: impl Fn
 }
 
 impl Launch {
-    /// Makes a launch that is not recorded.
+    /// Returns a launch that is not recorded.
     pub(crate) const fn off() -> Launch {
         Launch(None)
     }
 
-    /// Begins a launch of a kernel into a stream of the calling thread's context; a null stream is its default one.
+    /// Begins the launch of a kernel into a stream of the calling thread's context. A null stream means the default stream.
     ///
-    /// Nothing happens unless the level `kernel` is recorded. `grid` is the number of blocks, 0 for unknown.
+    /// Does nothing unless the level `kernel` is recorded. `grid` is the number of blocks, or 0 if it is unknown.
     pub fn begin(stream: *mut c_void, name: &str, grid: u32) -> Launch {
         if !Recorder::get().includes(Level::Kernel) {
             return Launch::off();
@@ -95,21 +96,21 @@ impl Launch {
 
     pub(crate) fn open(shim: &'static Shim, description: Description, stands_for: u32) -> Launch {
         let kind = description.kind;
-        // Before the event: an idle stream reaches it at once, and no arrow may lead back in time.
+        // Opened before the event is recorded: an idle stream reaches the event at once, and the arrow must not point back in time.
         let name = &description.name.shown;
         let mut span = Recorder::get().span(Level::Kernel, kind.category(), name);
         let (id, flow) = shim.next_ids();
         span.arg("launch", id);
         description.args(|key, value| span.arg(key, value));
         let armed = try_arm(shim, &description);
-        let of_armed = |armed: &Armed| (armed.place.stream_id, armed.asked_ns);
-        let (stream_id, asked_ns) = armed.as_ref().map_or((0, 0), of_armed);
+        let id_and_time = |armed: &Armed| (armed.place.stream_id, armed.asked_ns);
+        let (stream_id, asked_ns) = armed.as_ref().map_or((0, 0), id_and_time);
         match &armed {
             Ok(_) => span.arg("stream", stream_id),
             Err(refusal) => span.arg("not_timed", refusal.name()),
         }
         let kernels = match kind {
-            // In the child of a fork the parent may have held the lock.
+            // In the child of a fork, the lock may be locked forever, because the parent held it.
             Kind::Graph(graph) if !is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
@@ -142,12 +143,12 @@ impl Launch {
         }
     }
 
-    /// Returns true if it is recorded, so that costly arguments are worth computing.
+    /// Returns true if the launch is recorded. Check this before computing expensive arguments.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Ends it with the code that the launch returned: 0 if it is in the stream now. Any other code shows it on the host alone.
+    /// Ends the launch with the code that it returned: 0 if it is in the stream now. With any other code, it is only shown on the host.
     pub fn end(mut self, code: i32) {
         match self.0.take() {
             Some(open) => open.end(code),
@@ -183,10 +184,10 @@ impl Open {
             }
         };
         if is_forked() {
-            return; // the pair is the parent's
+            return; // the pair belongs to the parent
         }
         let Description { kind, stream, .. } = launched.description;
-        // A single call that succeeds leaves no error. A program without an interposer may have made several.
+        // A single successful call leaves no error, but a program without an interposer may have made several calls.
         let error = match kind {
             Kind::Kernel | Kind::Memcpy | Kind::Graph(_) if thread::is_interposed() => armed.error,
             _ => runtime.last_error(),
@@ -219,7 +220,7 @@ impl Open {
     }
 }
 
-/// Returns the calling thread's id. It is asked for once; the child of a fork never gets this far.
+/// Returns the calling thread's id. The system call is made once per thread. The child of a fork never calls this.
 fn own_tid() -> u32 {
     thread_local! {
         static TID: Cell<u32> = const { Cell::new(0) };
@@ -230,7 +231,7 @@ fn own_tid() -> u32 {
     TID.get()
 }
 
-/// Puts the start of a pair into the stream, if that is safe now. The thread notices nothing of it.
+/// Records the start event of a pair in the stream, if that is safe now. The program does not notice it.
 fn try_arm(shim: &'static Shim, description: &Description) -> Result<Armed, Fate> {
     let runtime = shim.timing_runtime()?;
     if shim.timing.gate.is_updating(description.stream) {
@@ -242,7 +243,7 @@ fn try_arm(shim: &'static Shim, description: &Description) -> Result<Armed, Fate
 
 fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Fate> {
     let (runtime, stream) = (&shim.timing.runtime, description.stream);
-    shim.look_for_capture(description)?;
+    shim.check_for_capture(description)?;
     let age = stream_cache::age();
     let cached = stream_cache::get(stream, age);
     let user = cached.map_or_else(|| runtime.device().ok(), |place| Some(place.device));
@@ -261,14 +262,14 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
             stream_id: runtime.stream_id(stream).map_err(refused)?,
         },
     };
-    let pair = device.pool.take()?;
+    let pair = device.pool.acquire()?;
     let asked_ns = now_ns();
     if let Err(code) = thread::record(runtime, pair.start, stream) {
         device.pool.destroy(&pair);
         return Err(refused(code));
     }
     if cached.is_none() {
-        // Only now: the runtime has taken the event, so the stream belongs to the thread's context.
+        // Only now, because the runtime has accepted the event, so the stream belongs to the thread's context.
         stream_cache::set(stream, age, place);
     }
     Ok(Armed {
@@ -281,12 +282,12 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
 }
 
 impl Armed {
-    /// Puts the end of the pair into the stream, if that is safe now. A capture that began without a hook seeing it ignores the end, and the pair turns out
-    /// to be stale.
+    /// Records the end event of the pair in the stream, if that is safe now. A capture that began without a hook ignores the event. Then the pair is later found to be
+    /// stale.
     fn end_pair(&self, shim: &Shim, stream: Stream) -> Result<(), Fate> {
         let runtime = &shim.timing.runtime;
         if shim.timing.gate.is_closed() {
-            thread::look_for_submitted(runtime);
+            thread::check_for_submitted(runtime);
             return Err(Fate::Captured);
         }
         thread::record(runtime, self.pair.end, stream).map_err(|code| {
@@ -301,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_is_the_closures() {
+    fn the_closures_result_is_returned() {
         assert_eq!(launch_timed(std::ptr::null_mut(), "a", || 107_000), 107_000);
         let failed: Result<(), &str> = Err("no");
         assert_eq!(launch_timed(std::ptr::null_mut(), "a", || failed), failed);

@@ -1,20 +1,20 @@
-//! Locks that still work after a thread panicked while it held them, and attempts to lock that end in time.
+//! Locks that still work after a thread panicked while it held them, and attempts to lock with a time limit.
 
 use sa_recorder::{host, now_ns};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// Attempts to take a lock before the thread sleeps between two of them.
+/// Number of attempts to lock before the thread sleeps between two attempts.
 const QUICK_ATTEMPTS: u32 = 50;
 /// Length of that sleep.
 const NAP: Duration = Duration::from_micros(200);
 
-/// Takes a lock, even if a thread panicked while it held it.
+/// Locks a mutex, even if a thread panicked while it held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a lock if it becomes free before `end_ns`, on the clock of [`now_ns`].
+/// Locks a mutex if it becomes free before `end_ns`, on the clock of [`now_ns`].
 pub(crate) fn lock_until<T>(mutex: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
     let mut attempts = 0;
     loop {

@@ -1,6 +1,6 @@
-//! MSPTI, the vendor's log of the devices: which kernels ran when, including those inside the replay of a graph.
+//! MSPTI, the vendor's log of the devices, which has the times of kernels, including kernels in the replay of a graph.
 //!
-//! It is used only if nobody else has subscribed to it. The devices' threads read its buffers.
+//! It is only used if there is no other subscriber. The devices' threads read its buffers.
 
 mod buffers;
 mod vendor;
@@ -22,23 +22,23 @@ use vendor::Vendor;
 
 /// Time between two readings.
 const READ_NS: u64 = 100_000_000;
-/// Maximum number of records of a device that wait for its thread.
+/// Maximum number of records of a device that may wait for its thread.
 const MAX_WAITING: usize = 1 << 18;
 
-/// Time that a thread of the host waits while another one is in a call of MSPTI.
+/// Maximum time that a thread of the host waits while another thread is in a call of MSPTI.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// Time between two looks at whether the end is done.
+/// Time between two checks if MSPTI has been ended.
 const NAP: Duration = Duration::from_micros(200);
 
-/// The source.
+/// The source of MSPTI's records.
 #[derive(Debug, Default)]
 pub(crate) struct Mspti {
-    /// Handler that ends it at the exit of the process; `None` if MSPTI is not used.
+    /// Handler that ends MSPTI at the exit of the process, or `None` if MSPTI is not used.
     at_exit: Option<extern "C" fn()>,
-    /// Held during calls of MSPTI.
+    /// Locked during calls of MSPTI.
     client: Mutex<Client>,
     is_running: AtomicBool,
-    /// True from the end of the process on: MSPTI is not called any more.
+    /// True once the process is ending. Then MSPTI is not called any more.
     ended: AtomicBool,
     read_ns: AtomicU64,
     waiting: Mutex<BTreeMap<u32, Vec<Record>>>,
@@ -50,7 +50,7 @@ pub(crate) struct Mspti {
 #[derive(Debug, Default)]
 struct Client {
     vendor: Option<Vendor>,
-    /// True if it has refused; it is not asked again.
+    /// True if MSPTI has refused. We do not try again.
     refused: bool,
     has_read: bool,
 }
@@ -63,7 +63,7 @@ impl Client {
 }
 
 impl Mspti {
-    /// Makes the source. `at_exit` ends it at the exit of the process; without it, MSPTI is not used.
+    /// Creates the source. `at_exit` ends it at the exit of the process. Without it, MSPTI is not used.
     pub(crate) fn new(at_exit: Option<extern "C" fn()>) -> Mspti {
         Mspti {
             at_exit,
@@ -77,7 +77,7 @@ impl Mspti {
         self.at_exit.is_some() && is_recorded && !is_profiled()
     }
 
-    /// Starts to record kernels, if that is wanted and nobody else has MSPTI.
+    /// Starts to record kernels, if that is wanted and MSPTI has no other subscriber.
     pub(crate) fn start(&self, runtime: &Runtime) {
         let Some(at_exit) = self
             .at_exit
@@ -85,7 +85,7 @@ impl Mspti {
         else {
             return;
         };
-        // MSPTI may call the runtime in turn.
+        // MSPTI may itself call the runtime.
         match thread::unnoticed(runtime, || self.subscribe(runtime.is_simulated(), at_exit)) {
             Ok(None) => {}
             Ok(Some(collectives)) => {
@@ -98,12 +98,12 @@ impl Mspti {
         }
     }
 
-    /// Subscribes. Returns true if collectives are recorded too, `None` if nothing has begun, and the reason only when MSPTI refuses.
+    /// Subscribes. Returns true if collectives are recorded too, `None` if recording has not started, and the reason if MSPTI refuses.
     fn subscribe(&self, simulated: bool, at_exit: extern "C" fn()) -> Result<Option<bool>, String> {
         let Some(mut client) = self.client_within(PATIENCE_NS) else {
             return Ok(None);
         };
-        // With the client in hand: another profiler that starts now stops us after this.
+        // While the client is locked: another profiler that starts now will stop us afterwards.
         let is_wanted = !self.ended.load(Ordering::Acquire) && self.is_wanted();
         if !is_wanted || client.refused || client.subscribed().is_some() {
             return Ok(None);
@@ -112,18 +112,18 @@ impl Mspti {
         let vendor = vendor.map_or_else(|| Vendor::load(simulated), Ok);
         let subscribed = vendor.and_then(|one| client.vendor.insert(one).subscribe());
         let collectives = subscribed.inspect_err(|_| client.refused = true)?;
-        // After the handlers that MSPTI has registered, so that ours runs before them.
+        // Registered after MSPTI's handlers, so that ours runs before them.
         host::run_at_exit(at_exit);
         self.is_running.store(true, Ordering::Release);
         Ok(Some(collectives))
     }
 
-    /// Returns true while records come.
+    /// Returns true while MSPTI records.
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Acquire)
     }
 
-    /// Gives MSPTI back, because another profiler starts or nothing is recorded any longer, unless it is wanted again. Reads what has run until now.
+    /// Releases MSPTI, because another profiler starts or nothing is recorded any more, unless it is wanted again. Reads the records until now.
     pub(crate) fn stop(&self, runtime: &Runtime) {
         if self.at_exit.is_none() {
             return;
@@ -133,12 +133,12 @@ impl Mspti {
                 && !self.ended.load(Ordering::Acquire)
                 && !self.is_wanted()
             {
-                self.give_back(&mut client);
+                self.release(&mut client);
             }
         });
     }
 
-    fn give_back(&self, client: &mut Client) {
+    fn release(&self, client: &mut Client) {
         self.is_running.store(false, Ordering::Release);
         self.read_all(client);
         if let Some(vendor) = &mut client.vendor {
@@ -146,7 +146,7 @@ impl Mspti {
         }
     }
 
-    /// Does the periodic work: starts it, stops it, or reads what there is if that is due.
+    /// Starts or stops MSPTI if necessary, and reads its records if that is due. Called periodically.
     pub(crate) fn tend(&self, runtime: &Runtime) {
         if !self.is_wanted() {
             if self.is_running() {
@@ -160,23 +160,23 @@ impl Mspti {
             && is_due
             && let Some(mut client) = self.client_within(0)
         {
-            self.read_now(&mut client); // else another thread is reading
+            self.read_now(&mut client); // otherwise another thread is reading
         }
     }
 
-    /// Reads everything that has run. Records of what runs later still come.
+    /// Reads the records of everything that has run. MSPTI continues to record.
     pub(crate) fn read_last(&self) {
         if let Some(mut client) = self.client_within(PATIENCE_NS)
             && !self.ended.load(Ordering::Acquire)
         {
             self.read_all(&mut client);
             if let Some(vendor) = client.subscribed() {
-                let _ = vendor.enable(); // it could before
+                let _ = vendor.enable(); // it succeeded before
             }
         }
     }
 
-    /// Gives MSPTI back before it takes itself down. Waits for threads that are in a call of it, until `end_ns` at most.
+    /// Releases MSPTI before it shuts itself down. Waits for threads that are in a call of MSPTI, until `end_ns` at most.
     pub(crate) fn end(&'static self, end_ns: u64) {
         static DONE: AtomicBool = AtomicBool::new(false);
         if self.at_exit.is_none() {
@@ -185,11 +185,11 @@ impl Mspti {
         let end = || {
             let mut client = lock(&self.client);
             if !self.ended.swap(true, Ordering::AcqRel) {
-                self.give_back(&mut client);
+                self.release(&mut client);
             }
             DONE.store(true, Ordering::Release);
         };
-        // On a thread of its own: a thread that hangs in MSPTI must not keep the process alive.
+        // On a separate thread, because a call that hangs in MSPTI must not keep the process alive.
         let is_ending = host::spawn_quiet("sa-mspti", end).is_ok();
         while is_ending && !DONE.load(Ordering::Acquire) && now_ns() < end_ns {
             host::sleep(NAP);
@@ -198,12 +198,12 @@ impl Mspti {
         self.is_running.store(false, Ordering::Release);
     }
 
-    /// Takes the client, if it becomes free in this time.
+    /// Locks the client, if it becomes free within `ns`.
     fn client_within(&self, ns: u64) -> Option<MutexGuard<'_, Client>> {
         lock_until(&self.client, now_ns().saturating_add(ns))
     }
 
-    /// Reads also what MSPTI has yet to take from the devices. It does that when a kind is disabled.
+    /// Reads all records, including the ones that MSPTI has not yet collected from the devices. It collects them when a kind is disabled.
     fn read_all(&self, client: &mut Client) {
         if let Some(vendor) = client.subscribed() {
             vendor.disable();
@@ -224,12 +224,12 @@ impl Mspti {
             read.entry(record.device).or_default().push(record);
         });
         self.unreadable.fetch_add(unreadable, Ordering::Relaxed);
-        let mut no_room = BUFFERS_OF_PROCESS.take_refused();
+        let mut no_room = BUFFERS_OF_PROCESS.drain_refused();
         if let Some(at_exit) = self.at_exit
             && !read.is_empty()
             && !std::mem::replace(&mut client.has_read, true)
         {
-            host::run_at_exit(at_exit); // parts of MSPTI are made with the first records
+            host::run_at_exit(at_exit); // parts of MSPTI are created with the first records
         }
         let mut waiting = lock(&self.waiting);
         for (device, records) in read {
@@ -243,7 +243,7 @@ impl Mspti {
     }
 
     /// Returns the records of a device that were read since the last call.
-    pub(crate) fn take(&self, device: u32) -> Vec<Record> {
+    pub(crate) fn drain(&self, device: u32) -> Vec<Record> {
         lock(&self.waiting).remove(&device).unwrap_or_default()
     }
 
@@ -254,7 +254,7 @@ impl Mspti {
         tally.add(Fate::Unreadable, unreadable);
     }
 
-    /// Counts the records that no device's thread will write any more, because the process ends.
+    /// Counts the records that no thread will write any more, because the process ends.
     pub(crate) fn count_rest(&self, tally: &Tally) {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         let records = waiting.values().map(Vec::len).sum::<usize>();

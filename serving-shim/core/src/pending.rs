@@ -1,4 +1,4 @@
-//! A launch whose device time is not known yet.
+//! A launch whose device times are not known yet.
 
 use crate::description::Description;
 use crate::graphs::Kernels;
@@ -28,12 +28,12 @@ pub(crate) struct Launched {
     pub(crate) stream_id: i32,
     /// The thread that launched; 0 until the call has returned.
     pub(crate) tid: u32,
-    /// When the start event was asked for, when the call began and when it returned.
+    /// Times at which the start event was requested, the call began and the call returned.
     pub(crate) asked_ns: u64,
     pub(crate) began_ns: u64,
     pub(crate) returned_ns: u64,
-    /// Number of launches that this one stands for.
+    /// Number of launches that this one represents.
     pub(crate) stands_for: u32,
-    /// Kernels of the graph that is replayed: it may be gone when the replay has ended.
+    /// Kernels of the replayed graph, which may be destroyed before the replay has ended.
     pub(crate) kernels: Option<Arc<Kernels>>,
 }

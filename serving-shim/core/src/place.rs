@@ -1,4 +1,4 @@
-//! Places a launch on the host's axis. In: two timestamps of the device. Out: a slice with an uncertainty that holds, or the reason for rejecting it.
+//! Places a launch on the host's axis. In: two timestamps of the device. Out: a slice with a guaranteed uncertainty, or the reason for rejecting it.
 
 use crate::clock::DeviceClock;
 use crate::runtime::Bounds;
@@ -9,16 +9,16 @@ use crate::tally::Fate;
 pub(crate) struct Times {
     /// Host time before the start event went into the stream: the device cannot have reached it earlier.
     pub(crate) asked_ns: u64,
-    /// Host time after the end event was seen: the device cannot have reached it later.
+    /// Host time after the end event was found complete: the device cannot have reached it later.
     pub(crate) seen_ns: u64,
-    /// When the device reached the events, by its own clock.
+    /// Times at which the device reached the events, on its own clock.
     pub(crate) start: Bounds,
     pub(crate) end: Bounds,
-    /// Time from start to end; finer than their difference.
+    /// Time from start to end, which is more precise than their difference.
     pub(crate) elapsed_ns: i64,
 }
 
-/// No error of the clocks makes a pair longer than its launch by this.
+/// Limit by which a pair can be longer than its launch. No error of the clocks is as large.
 const SURELY_LONGER_NS: i64 = 1_000_000;
 
 /// A slice on the device.
@@ -35,8 +35,8 @@ fn elapsed_slack_ns(elapsed_ns: i64) -> i64 {
     20 + elapsed_ns / (1 << 23)
 }
 
-/// Places a launch, or returns why it has no place. `row_end_ns` is the end of the slice before it in its row.
-pub(crate) fn place(clock: &DeviceClock, times: &Times, row_end_ns: u64) -> Result<Placed, Fate> {
+/// Places a launch, or returns the reason why it cannot be placed. `track_end_ns` is the end of the previous slice on its track.
+pub(crate) fn place(clock: &DeviceClock, times: &Times, track_end_ns: u64) -> Result<Placed, Fate> {
     let elapsed = times.elapsed_ns;
     // A device that counts without a sign makes a reversed pair a very long one.
     let longest = signed(times.seen_ns) - signed(times.asked_ns);
@@ -51,8 +51,8 @@ pub(crate) fn place(clock: &DeviceClock, times: &Times, row_end_ns: u64) -> Resu
     let bounds = bounds.and(called).possible();
     let bounds = bounds.ok_or(Fate::RejectedImpossible)?;
     let middle = bounds.middle_ns();
-    // If it may begin where the last one ends, it does.
-    let start = match signed(row_end_ns) {
+    // If the slice may begin where the previous one ends, it does.
+    let start = match signed(track_end_ns) {
         end if (middle..=bounds.high_ns).contains(&end) => end,
         _ => middle,
     };
@@ -84,7 +84,7 @@ mod tests {
         Bounds::new(start_ns, start_ns + 1000)
     }
 
-    /// A launch of `dur` ns that really began at `start`.
+    /// Returns the times of a launch of `dur` ns that really began at `start`.
     fn times(start: u64, dur: u64) -> Times {
         Times {
             asked_ns: start - 50_000,

@@ -1,4 +1,4 @@
-//! The event pairs of a device, which are made when needed and used again, up to a bound; and whether the device can still be used.
+//! The event pairs of a device, which are created when needed and reused, up to a limit. Also the state of the device.
 
 use crate::lock::lock;
 use crate::place::Times;
@@ -20,7 +20,7 @@ const RESET: u8 = 1;
 /// A call failed after which none can succeed.
 const LOST: u8 = 2;
 
-/// Two events, around a launch. Each keeps the last time it took, so that a record that did nothing is noticed.
+/// Two events around a launch, with their last times, so that a record that did nothing is noticed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) start: Event,
@@ -30,8 +30,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Returns true if the events have taken new times; else a record did nothing, as in a stream that is being captured.
-    pub(crate) fn took(&mut self, times: &Times) -> bool {
+    /// Returns true if the events have new times. Otherwise a record did nothing, as in a stream that is being captured.
+    pub(crate) fn has_new_times(&mut self, times: &Times) -> bool {
         let newer = |last: Option<i64>, now: i64| last.is_none_or(|last| now > last);
         let (start, end) = (times.start.low_ns, times.end.low_ns);
         let took = newer(self.last_start_ns, start) && newer(self.last_end_ns, end);
@@ -44,7 +44,7 @@ impl Pair {
 #[derive(Debug)]
 pub(crate) struct Pool {
     runtime: &'static Runtime,
-    /// The device, as the program counts its devices.
+    /// The program's number of the device.
     pub(crate) user: i32,
     state: AtomicU8,
     pairs: Mutex<Pairs>,
@@ -81,12 +81,12 @@ impl Pool {
         self.state.load(Ordering::Acquire) == LOST
     }
 
-    /// Gives the device up.
+    /// Marks the device as lost.
     pub(crate) fn lose(&self) {
         self.state.store(LOST, Ordering::Release);
     }
 
-    /// Looks at the code of a call that failed: the device may be lost.
+    /// Checks the code of a failed call, which may mean that the device is lost.
     pub(crate) fn notice(&self, code: Code) {
         if is_lost(code) && self.state.swap(LOST, Ordering::AcqRel) != LOST {
             let name = codes::name_of(code).unwrap_or("unknown");
@@ -95,8 +95,8 @@ impl Pool {
         }
     }
 
-    /// Takes a pair: the one given back last, so that few of them are in use.
-    pub(crate) fn take(&self) -> Result<Pair, Fate> {
+    /// Acquires a pair, the one that was released last, so that few pairs are in use.
+    pub(crate) fn acquire(&self) -> Result<Pair, Fate> {
         let mut pairs = lock(&self.pairs);
         if let Some(pair) = pairs.free.pop() {
             return Ok(pair);
@@ -108,7 +108,7 @@ impl Pool {
         drop(pairs);
         self.make().map_err(|code| {
             let mut pairs = lock(&self.pairs);
-            pairs.made = pairs.made.saturating_sub(1); // they may have been forgotten meanwhile
+            pairs.made = pairs.made.saturating_sub(1); // the pairs may have been forgotten in the meantime
             drop(pairs);
             self.notice(code);
             Fate::Refused
@@ -126,14 +126,14 @@ impl Pool {
         })
     }
 
-    /// Takes pairs back that no stream will reach any more.
-    pub(crate) fn give_back(&self, pairs: Vec<Pair>) {
+    /// Releases pairs that no stream will reach any more.
+    pub(crate) fn release(&self, pairs: Vec<Pair>) {
         if !pairs.is_empty() {
             lock(&self.pairs).free.extend(pairs);
         }
     }
 
-    /// Destroys a pair that a stream may still reach: it would take the time of a later launch.
+    /// Destroys a pair that a stream may still reach, because it would overwrite the time of a later launch.
     pub(crate) fn destroy(&self, pair: &Pair) {
         let mut pairs = lock(&self.pairs);
         pairs.made = pairs.made.saturating_sub(1);
@@ -142,14 +142,14 @@ impl Pool {
         self.runtime.destroy_event(pair.end);
     }
 
-    /// Destroys the free pairs, because the device is about to be reset. It can be used once the program has set it again.
+    /// Destroys the free pairs, because the device is about to be reset. The device can be used again after the program has set it.
     pub(crate) fn reset(&self) {
         let free = std::mem::take(&mut lock(&self.pairs).free);
         free.iter().for_each(|pair| self.destroy(pair));
         self.state.store(RESET, Ordering::Release);
     }
 
-    /// Forgets all pairs without a call: the device is gone.
+    /// Forgets all pairs without calling the runtime, because the device is gone.
     pub(crate) fn forget(&self) {
         *lock(&self.pairs) = Pairs::default();
     }

@@ -1,5 +1,5 @@
-//! The shim of this process: made by the first launch or capture that is recorded, and ended by the exit. Also what the runtime and interposers report
-//! about the life of streams and devices.
+//! The shim of this process, which the first recorded launch or capture creates and the exit ends. Also handles the runtime's and the interposers' reports about
+//! streams and devices.
 
 use crate::config::Config;
 use crate::device::Device;
@@ -19,17 +19,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Time that an exit waits for the devices' threads.
+/// Maximum time that an exit waits for the devices' threads.
 const EXIT_WAIT_NS: u64 = 150_000_000;
-/// Time that a launch waits for another thread that makes the shim, and the time between two looks.
+/// Maximum time that a launch waits for another thread to create the shim, and the time between two checks.
 const MAKE_WAIT_NS: u64 = 1_000_000_000;
 const MAKE_NAP: Duration = Duration::from_micros(50);
 
 static SHIM: OnceLock<Shim> = OnceLock::new();
-/// True once a thread makes it, or has made it.
+/// True once a thread is creating the shim or has created it.
 static MAKING: AtomicBool = AtomicBool::new(false);
 
-/// Returns the shim of this process. The first call makes it. In the child of a fork of a process that had one it times nothing.
+/// Returns the shim of this process. The first call creates it. In a forked child of a process that had one, it times nothing.
 pub(crate) fn shim() -> &'static Shim {
     if let Some(shim) = SHIM.get() {
         return shim;
@@ -55,7 +55,7 @@ pub(crate) fn shim() -> &'static Shim {
     shim
 }
 
-/// Waits for the shim that another thread is making.
+/// Waits for the shim that another thread is creating.
 fn awaited_shim() -> &'static Shim {
     static HANGS: AtomicBool = AtomicBool::new(false);
     let end_ns = now_ns() + MAKE_WAIT_NS;
@@ -68,8 +68,8 @@ fn awaited_shim() -> &'static Shim {
     SHIM.get().unwrap_or_else(idle_shim)
 }
 
-/// Returns a shim that times nothing. A thread gets it if making the real one takes more than a second, for example because a library constructor
-/// blocks. So does a child that was forked while its parent was making one.
+/// Returns a shim that times nothing. A thread gets it if creating the real one takes more than a second, for example because a library constructor
+/// blocks. So does a child that was forked while its parent was creating one.
 fn idle_shim() -> &'static Shim {
     static IDLE: OnceLock<Shim> = OnceLock::new();
     IDLE.get_or_init(|| Shim::new(Timing::default(), 1))
@@ -80,7 +80,7 @@ pub(crate) fn existing_shim() -> Option<&'static Shim> {
     SHIM.get().filter(|_| !is_forked())
 }
 
-/// Ends the shim. Registered several times: the last one must come after what MSPTI registers, so that it runs before that. The first call counts.
+/// Ends the shim. It is registered several times: the last registration must be after MSPTI's, so that this runs before MSPTI's handler. The first call counts.
 extern "C" fn at_exit() {
     static BEGAN: AtomicBool = AtomicBool::new(false);
     if let Some(shim) = existing_shim()
@@ -97,9 +97,9 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Runs the body of a callback of the runtime; nothing of ours may unwind into it.
+/// Runs the body of a callback of the runtime. A panic must not unwind into the runtime.
 fn guarded(act: impl FnOnce() + std::panic::UnwindSafe) {
-    let _ = std::panic::catch_unwind(act); // a panic has been reported by its hook
+    let _ = std::panic::catch_unwind(act); // the panic hook has already reported it
 }
 
 extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mut c_void) {
@@ -121,9 +121,9 @@ extern "C" fn finalizes(_: *mut c_void) -> aclError {
     0
 }
 
-/// Reports that a stream was made. Its handle may be the one of an earlier stream.
+/// Reports that a stream was created. It may have the handle of an earlier stream.
 fn stream_created(stream: *mut c_void) {
-    stream_cache::change();
+    stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
         shim.timing.gate.forget_updates(Stream(stream as usize));
     }
@@ -131,7 +131,7 @@ fn stream_created(stream: *mut c_void) {
 
 /// Reports that a stream is about to be destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
-    stream_cache::change();
+    stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
         let stream = Stream(stream as usize);
         shim.timing.gate.open(stream);
@@ -141,9 +141,9 @@ pub fn stream_destroyed(stream: *mut c_void) {
     }
 }
 
-/// Reports that a context is about to be destroyed, with its streams: nothing more is asked of what is pending there.
+/// Reports that a context is about to be destroyed with its streams. Drops its pending launches.
 pub fn before_context_destroyed(context: *mut c_void) {
-    stream_cache::change();
+    stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
         let context = Context(context as usize);
         let goes = |pending: &Pending| pending.context == context;
@@ -161,12 +161,12 @@ pub fn context_destroyed(context: *mut c_void) {
 
 /// Reports that a device is about to be reset.
 pub fn before_reset(user: i32) {
-    stream_cache::change();
+    stream_cache::invalidate();
     if let Some(shim) = existing_shim()
         && let Some(device) = shim.devices().find(|one| one.pool.user == user)
     {
         let Timing { runtime, gate, .. } = &shim.timing;
-        // A thread may reset another device than the one of its context.
+        // A thread may reset a device other than its context's.
         if thread::unnoticed(runtime, || runtime.device().ok()) == Some(user) {
             gate.forget_context(own_context(shim));
         }
@@ -174,9 +174,9 @@ pub fn before_reset(user: i32) {
     }
 }
 
-/// Reports that the runtime is about to be taken down.
+/// Reports that the runtime is about to be shut down.
 pub fn before_finalize() {
-    stream_cache::change();
+    stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
         shim.devices().for_each(Device::close);
         shim.timing.gate.forget_all();
@@ -189,7 +189,7 @@ pub(crate) fn own_context(shim: &Shim) -> Option<Context> {
     thread::unnoticed(runtime, || runtime.context().ok())
 }
 
-/// Reports that another profiler was started: while one is running, nothing of ours is in the streams.
+/// Reports that another profiler was started. While it is running, no events of ours are put into streams.
 pub fn profiler_started(name: &str) {
     if gate::profiler_started()
         && let Some(shim) = existing_shim()

@@ -1,7 +1,7 @@
-//! MSPTI's records of a device in the trace: a row for each stream, next to the rows of the launches.
+//! MSPTI's records of a device in the trace: a track for each stream, next to the tracks of the launches.
 //!
-//! The times of a record are MSPTI's own: the device's counter, put on the wall clock by one reading that MSPTI renews every 7 s. The vendor states no
-//! bound for the error of that reading, so these rows have none, and nothing here decides which launch a record belongs to.
+//! The times of a record come from MSPTI, which converts the device's counter to the wall clock with one reading that it renews every 7 s. The vendor states
+//! no bound for the error of that reading, so these tracks have none, and this module does not assign records to launches.
 
 use crate::description::Kind;
 use crate::mspti::Record;
@@ -10,17 +10,17 @@ use crate::track::DeviceGroup;
 use sa_recorder::{Args, Level, Track, host};
 use std::collections::BTreeMap;
 
-/// The source of these rows' times, as the trace names it.
+/// Name of the source of these tracks' times in the trace.
 const METHOD: &str = "mspti";
-/// The uncertainty of these rows' times, as the trace states it.
+/// Uncertainty of these tracks' times in the trace.
 const UNCERTAINTY: &str = "unbounded";
 
-/// The rows of a device for MSPTI's records, by stream.
+/// The tracks of a device for MSPTI's records, by stream.
 #[derive(Debug, Default)]
-pub(crate) struct RecordRows(BTreeMap<u32, Option<Track>>);
+pub(crate) struct RecordTracks(BTreeMap<u32, Option<Track>>);
 
-impl RecordRows {
-    /// Writes records of the device `group`, each as a slice on the row of its stream.
+impl RecordTracks {
+    /// Writes records of the device `group`, each as a slice on the track of its stream.
     pub(crate) fn write(&mut self, group: &DeviceGroup, mut records: Vec<Record>, tally: &Tally) {
         if records.is_empty() {
             return;
@@ -34,9 +34,9 @@ impl RecordRows {
                 continue;
             };
             if !sa_recorder::__wants_since(Level::Kernel, start_ns) {
-                continue; // it began while the level was off, like events that nobody records
+                continue; // it began while the level was off, so it is not recorded, like other events
             }
-            let Some(track) = self.row(group, record.stream, start_ns) else {
+            let Some(track) = self.track(group, record.stream, start_ns) else {
                 tally.count(Fate::NoRoom);
                 continue;
             };
@@ -45,12 +45,12 @@ impl RecordRows {
         }
     }
 
-    /// Returns the row of a stream, for a record that begins at `start_ns`. A new row begins with an instant that states the uncertainty of its times.
-    fn row(&mut self, group: &DeviceGroup, stream: u32, start_ns: u64) -> Option<Track> {
-        let row = self.0.entry(stream).or_default();
-        let is_new = !row.is_some_and(Track::is_live);
-        let track = group.live_track(row, || format!("Stream {stream} (MSPTI)"))?;
-        // A level that was switched off in the meantime leaves out no part of it.
+    /// Returns the track of a stream, for a record that begins at `start_ns`. A new track begins with an instant that states the uncertainty of its times.
+    fn track(&mut self, group: &DeviceGroup, stream: u32, start_ns: u64) -> Option<Track> {
+        let slot = self.0.entry(stream).or_default();
+        let is_new = !slot.is_some_and(Track::is_live);
+        let track = group.live_track(slot, || format!("Stream {stream} (MSPTI)"))?;
+        // The slice is recorded completely, even if the level was switched off in the meantime.
         let track = track.since(start_ns);
         if is_new {
             let args = Args::new()
@@ -62,7 +62,7 @@ impl RecordRows {
     }
 }
 
-/// Returns the start of a record on the clock of [`sa_recorder::now_ns`], which the wall clock is ahead of; `None` if it would be before the host's boot.
+/// Converts the start of a record to the clock of [`sa_recorder::now_ns`]. The wall clock is `ahead_ns` ahead of it. Returns `None` for a time before the host's boot.
 fn on_host(record: &Record, ahead_ns: i64) -> Option<u64> {
     u64::try_from(record.start_ns.checked_sub(ahead_ns)?).ok()
 }

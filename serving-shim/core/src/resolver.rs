@@ -1,12 +1,12 @@
-//! The work of a device's thread: asks which launches have ended, reads their times, places them, writes their slices.
+//! The work of a device's thread: finds the launches that have ended, reads their times, places them, and writes their slices.
 
 use crate::clock::reader::ClockReader;
 use crate::clock::{ClockWasSet, DeviceClock};
+use crate::device_stream::DeviceStream;
 use crate::pending::{Launched, Pending};
 use crate::place::{Placed, Times, place};
 use crate::pool::{Pair, Pool};
-use crate::records::RecordRows;
-use crate::row::Row;
+use crate::records::RecordTracks;
 use crate::runtime::{Code, Context};
 use crate::tally::{Fate, write_instant};
 use crate::timing::Timing;
@@ -14,12 +14,12 @@ use crate::track::{DeviceGroup, write_slice};
 use sa_recorder::{Args, Level, now_ns};
 use std::sync::Arc;
 
-/// Time between two readings of the clock, if a reading costs the device something.
+/// Time between two readings of the clock, if a reading costs device time.
 const READ_NS: u64 = 250_000_000;
 /// ... the same for the first few.
 const FIRST_READ_NS: u64 = 10_000_000;
 const FIRST_READINGS: u32 = 8;
-/// A launch counts as lost if it is this old and its end was not reached, but the end of a later one was.
+/// Age from which a launch counts as lost if a later launch has ended before it.
 const STUCK_NS: u64 = 1_000_000_000;
 /// Time between two records of the counts and of the clock.
 const SHOW_NS: u64 = 1_000_000_000;
@@ -33,19 +33,19 @@ pub(crate) struct Resolver {
     reader: ClockReader,
     read_ns: u64,
     readings: u32,
-    rows: Vec<Row>,
+    streams: Vec<DeviceStream>,
     group: DeviceGroup,
-    records: RecordRows,
+    records: RecordTracks,
     /// The driver's number of the device.
     logical: u32,
-    /// The context that the calling thread has, if this has entered it.
+    /// The calling thread's context, if the resolver has set it.
     context: Option<Context>,
     shown_ns: u64,
 }
 
-/// A launch that has ended, with its times if the runtime gave them.
+/// A launch that has ended, with its times if the runtime returned them.
 struct Ended {
-    row: usize,
+    stream: usize,
     pending: Pending,
     times: Result<Times, Code>,
 }
@@ -61,69 +61,72 @@ impl Resolver {
             reader: ClockReader::default(),
             read_ns: 0,
             readings: 0,
-            rows: Vec::new(),
+            streams: Vec::new(),
             group: DeviceGroup::new(physical, runtime.is_simulated()),
-            records: RecordRows::default(),
+            records: RecordTracks::default(),
             logical: runtime.logical_device(user).cast_unsigned(),
             context: None,
             shown_ns: 0,
         }
     }
 
-    /// Takes over launches.
-    pub(crate) fn take(&mut self, incoming: Vec<Pending>) {
+    /// Adds launches.
+    pub(crate) fn add(&mut self, incoming: Vec<Pending>) {
         for pending in incoming {
             let id = pending.launched.stream_id;
-            let at = self.rows.iter().position(|row| row.stream_id == id);
+            let at = self
+                .streams
+                .iter()
+                .position(|stream| stream.stream_id == id);
             let at = at.unwrap_or_else(|| {
-                self.rows.push(Row::new(id));
-                self.rows.len() - 1
+                self.streams.push(DeviceStream::new(id));
+                self.streams.len() - 1
             });
-            self.rows[at].pending.push_back(pending);
+            self.streams[at].pending.push_back(pending);
         }
     }
 
-    /// Returns true if such a launch is under way.
+    /// Returns true if `is_wanted` returns true for an open launch.
     pub(crate) fn has(&self, is_wanted: impl Fn(&Pending) -> bool) -> bool {
-        let mut all = self.rows.iter().flat_map(|row| &row.pending);
-        all.any(is_wanted)
+        let mut pending = self.streams.iter().flat_map(|stream| &stream.pending);
+        pending.any(is_wanted)
     }
 
-    /// Returns true if nothing is under way.
+    /// Returns true if no launch is open.
     pub(crate) fn is_idle(&self) -> bool {
         !self.has(|_| true)
     }
 
-    /// Writes MSPTI's records of the device that have come since the last call, unless the process ends and they are counted.
+    /// Writes MSPTI's records of the device since the last call, unless the process ends and they are counted as lost.
     pub(crate) fn write_records(&mut self) {
         let Timing { mspti, tally, .. } = self.timing;
         if tally.gave_up_launches() {
             return;
         }
-        let records = mspti.take(self.logical);
+        let records = mspti.drain(self.logical);
         self.records.write(&self.group, records, tally);
         mspti.count_losses(tally);
     }
 
-    /// Notes that the calling thread may have another context than the one that this entered last.
+    /// Forgets the context that was set last, because the calling thread may have another one.
     pub(crate) fn forget_context(&mut self) {
         self.context = None;
     }
 
-    /// Looks once. Returns how many launches have ended. On a `visit` of another thread it reads a clock that is known only if that is quick.
-    pub(crate) fn pass(&mut self, visit: bool) -> usize {
+    /// Checks the open launches once. Returns the number of launches that have ended. With `is_host`, on a thread of the host, it reads a known clock only if that is quick.
+    pub(crate) fn poll(&mut self, is_host: bool) -> usize {
         self.write_outstanding();
         let ended = self.collect();
-        // After the times: a clock that was set did not move what is between two readings that agree.
-        let is_long = visit && self.clock.is_known() && !self.reader.is_free();
-        let clock = self.read_clock(!ended.is_empty() && !is_long);
+        // Read after the times: if it agrees with the previous reading, the clock was not set between them.
+        let is_slow = is_host && self.clock.is_known() && !self.reader.is_free();
+        let clock = self.read_clock(!ended.is_empty() && !is_slow);
         let ended = self.put_back(ended);
         let number = ended.len();
         let ended = ended.into_iter();
         let free = ended
             .filter_map(|ended| self.resolve(ended, clock))
             .collect();
-        self.pool.give_back(free);
+        self.pool.release(free);
         if number > 0 {
             self.write_outstanding();
         }
@@ -135,18 +138,18 @@ impl Resolver {
         number
     }
 
-    /// Takes the launches that have ended, by row in the order of the stream.
+    /// Removes and returns the launches that have ended, by stream and in the order of the stream.
     fn collect(&mut self) -> Vec<Ended> {
         let mut ended = Vec::new();
-        for row in 0..self.rows.len() {
+        for stream in 0..self.streams.len() {
             while !self.timing.gate.is_closed()
-                && let Some(state) = self.state_of_oldest(row)
-                && let Some(pending) = self.rows[row].pending.pop_front()
+                && let Some(state) = self.state_of_oldest(stream)
+                && let Some(pending) = self.streams[stream].pending.pop_front()
             {
                 let times = state.and_then(|()| self.times(&pending));
                 let times = times.inspect_err(|code| self.pool.notice(*code));
                 ended.push(Ended {
-                    row,
+                    stream,
                     pending,
                     times,
                 });
@@ -155,36 +158,37 @@ impl Resolver {
         ended
     }
 
-    /// Puts launches back that cannot be placed before the first reading of the clock. Returns the others.
+    /// Puts back launches that cannot be placed because there is no reading of the clock yet. Returns the others.
     fn put_back(&mut self, ended: Vec<Ended>) -> Vec<Ended> {
         if self.clock.is_known() || self.readings >= FIRST_READINGS {
             return ended;
         }
-        let (wait, rest): (Vec<_>, Vec<_>) = ended.into_iter().partition(|one| one.times.is_ok());
-        for one in wait.into_iter().rev() {
-            self.rows[one.row].pending.push_front(one.pending);
+        let (wait, rest): (Vec<_>, Vec<_>) =
+            ended.into_iter().partition(|ended| ended.times.is_ok());
+        for ended in wait.into_iter().rev() {
+            self.streams[ended.stream].pending.push_front(ended.pending);
         }
         rest
     }
 
-    /// Returns the outcome of the oldest launch of a row, if it has ended or failed. If a later one has ended first, it never will: its stream was
+    /// Returns the outcome of the oldest launch of a stream, if it has ended or failed. If a later one has ended first, it will never end, because its stream was
     /// destroyed.
-    fn state_of_oldest(&mut self, row: usize) -> Option<Result<(), Code>> {
+    fn state_of_oldest(&mut self, stream: usize) -> Option<Result<(), Code>> {
         const NEVER: Code = -1;
-        let pending = &self.rows[row].pending;
+        let pending = &self.streams[stream].pending;
         let last = pending.len().checked_sub(1)?;
         let age_ns = now_ns().saturating_sub(pending[0].launched.returned_ns);
-        match self.has_ended(row, 0) {
+        match self.has_ended(stream, 0) {
             Ok(true) => Some(Ok(())),
             Ok(false) if age_ns < STUCK_NS => None,
-            Ok(false) => (self.has_ended(row, last) == Ok(true)).then_some(Err(NEVER)),
+            Ok(false) => (self.has_ended(stream, last) == Ok(true)).then_some(Err(NEVER)),
             Err(code) => Some(Err(code)),
         }
     }
 
-    /// Asks if a launch of a row has ended.
-    fn has_ended(&mut self, row: usize, at: usize) -> Result<bool, Code> {
-        let pending = &self.rows[row].pending[at];
+    /// Returns true if a launch of a stream has ended.
+    fn has_ended(&mut self, stream: usize, at: usize) -> Result<bool, Code> {
+        let pending = &self.streams[stream].pending[at];
         let (runtime, context) = (&self.timing.runtime, pending.context);
         if self.context != Some(context) {
             runtime.enter(context)?;
@@ -204,7 +208,7 @@ impl Resolver {
         })
     }
 
-    /// Reads the clock, if that is free or due.
+    /// Reads the clock, if that is cheap or due.
     fn read_clock(&mut self, wanted: bool) -> Result<(), ClockWasSet> {
         let is_new = self.readings < FIRST_READINGS;
         let interval_ns = if is_new { FIRST_READ_NS } else { READ_NS };
@@ -212,7 +216,7 @@ impl Resolver {
         if !wanted || !is_due && !self.reader.is_free() {
             return Ok(());
         }
-        // Even if the reading fails: it is not tried again at every look.
+        // Even if the reading fails, so that it is not repeated at every check.
         self.read_ns = now_ns();
         self.readings = self.readings.saturating_add(1);
         let Timing { runtime, gate, .. } = self.timing;
@@ -228,35 +232,35 @@ impl Resolver {
     /// Writes the slice of a launch, or counts the reason why it has no slice. Returns its pair, if it can be used again.
     fn resolve(&mut self, ended: Ended, clock: Result<(), ClockWasSet>) -> Option<Pair> {
         let Ended {
-            row,
+            stream,
             mut pending,
             times,
         } = ended;
         if self.timing.tally.gave_up_launches() {
-            return None; // it is counted
+            return None; // it is already counted
         }
         let Ok(times) = times else {
             self.timing.tally.end_launch(Fate::RejectedError);
             self.pool.destroy(&pending.pair);
             return None;
         };
-        let placed = if !pending.pair.took(&times) {
+        let placed = if !pending.pair.has_new_times(&times) {
             Err(Fate::RejectedStale)
         } else if clock.is_err() {
             Err(Fate::RejectedClockSet)
         } else {
-            place(&self.clock, &times, self.rows[row].end_ns())
+            place(&self.clock, &times, self.streams[stream].end_ns())
         };
         match placed {
-            Ok(placed) => self.show(row, &pending.launched, &placed),
+            Ok(placed) => self.show(stream, &pending.launched, &placed),
             Err(reason) => self.timing.tally.end_launch(reason),
         }
         Some(pending.pair)
     }
 
     /// Writes the slice of a launch.
-    fn show(&mut self, row: usize, launched: &Launched, placed: &Placed) {
-        let track = self.rows[row].track(&self.group, placed);
+    fn show(&mut self, stream: usize, launched: &Launched, placed: &Placed) {
+        let track = self.streams[stream].track(&self.group, placed);
         if let Some(track) = track {
             write_slice(track, launched, placed);
         }
@@ -266,12 +270,12 @@ impl Resolver {
         });
     }
 
-    /// Forgets what is under way without a call: the device is lost, or the process ends.
+    /// Forgets the open launches without calling the runtime, because the device is lost or the process ends.
     pub(crate) fn give_up(&mut self) {
         self.remove(|_| true);
     }
 
-    /// Drops everything of ours on the device.
+    /// Drops all launches and destroys our events and our stream on the device.
     pub(crate) fn drop_all(&mut self) {
         self.drop_where(|_| true);
         self.reader.end(&self.timing.runtime);
@@ -279,18 +283,18 @@ impl Resolver {
         (self.read_ns, self.readings) = (0, 0);
     }
 
-    /// Drops such launches, and destroys their pairs.
+    /// Drops the launches for which `goes` returns true, and destroys their pairs.
     pub(crate) fn drop_where(&mut self, goes: impl Fn(&Pending) -> bool) {
         let gone = self.remove(goes);
         gone.iter().for_each(|one| self.pool.destroy(&one.pair));
     }
 
-    /// Removes such launches, which have no slice then.
+    /// Removes the launches for which `goes` returns true, which then have no slice.
     fn remove(&mut self, goes: impl Fn(&Pending) -> bool) -> Vec<Pending> {
         let mut gone = Vec::new();
-        for row in &mut self.rows {
-            let (goes, stays): (Vec<_>, Vec<_>) = row.pending.drain(..).partition(&goes);
-            row.pending.extend(stays);
+        for stream in &mut self.streams {
+            let (goes, stays): (Vec<_>, Vec<_>) = stream.pending.drain(..).partition(&goes);
+            stream.pending.extend(stays);
             gone.extend(goes);
         }
         for _ in &gone {
@@ -300,15 +304,15 @@ impl Resolver {
         gone
     }
 
-    /// Writes how many launches are under way in each stream, where that has changed.
+    /// Writes the number of open launches of each stream, if it has changed.
     fn write_outstanding(&mut self) {
         let now = now_ns();
-        for row in &mut self.rows {
-            row.write_outstanding(&self.group, now);
+        for stream in &mut self.streams {
+            stream.write_outstanding(&self.group, now);
         }
     }
 
-    /// Writes how well the clock is known.
+    /// Writes the uncertainty of the clock.
     pub(crate) fn write_clock(&mut self) {
         let now = now_ns();
         let device_now = i64::try_from(now).ok().and_then(|now| self.clock.now(now));

@@ -1,5 +1,5 @@
-//! The device runtime: the handles and numbers that it gives out (`ascend` makes the calls), a thread's cache of its streams, and what a thread
-//! would see of the runtime without us.
+//! The device runtime: its handles and numbers (`ascend` makes the calls), a thread's cache of its streams, and the answers that a thread would get from the
+//! runtime without us.
 
 pub(crate) mod ascend;
 pub(crate) mod stream_cache;
@@ -8,23 +8,23 @@ pub(crate) mod thread;
 /// An error code of the runtime.
 pub type Code = i32;
 
-/// A stream, as the runtime hands it out.
+/// The runtime's handle of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stream(pub usize);
 
-/// A context, which a thread must have before it may use a device.
+/// A context, which a thread needs before it uses a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub usize);
 
-/// An event that takes the device's time when a stream reaches it.
+/// An event, which gets the device's time when a stream reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event(pub usize);
 
-/// A captured graph, or one that is being captured; 0 where it has no name yet.
+/// A graph that was or is being captured, or 0 if its handle is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Graph(pub usize);
 
-/// A task as the runtime numbers it: its stream, and its id there.
+/// A task: its stream and its id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     /// The id of the stream.
@@ -33,7 +33,7 @@ pub struct Task {
     pub id: u32,
 }
 
-/// Bounds of a time of the host or of a device (in ns since its power-on), or of the offset between two clocks.
+/// Bounds of a time of the host or of a device, in ns since it was started, or of the offset between two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) low_ns: i64,
@@ -45,13 +45,13 @@ impl Bounds {
         Bounds { low_ns, high_ns }
     }
 
-    /// Returns the bounds that hold if both do.
+    /// Returns the intersection of both bounds.
     pub(crate) fn and(self, other: Bounds) -> Bounds {
         let low_ns = self.low_ns.max(other.low_ns);
         Bounds::new(low_ns, self.high_ns.min(other.high_ns))
     }
 
-    /// Returns the bounds, if they do not contradict each other.
+    /// Returns the bounds, or `None` if they contradict each other.
     pub(crate) fn possible(self) -> Option<Bounds> {
         self.is_possible().then_some(self)
     }
@@ -64,7 +64,7 @@ impl Bounds {
         self.low_ns.midpoint(self.high_ns)
     }
 
-    /// Returns the largest distance of a time from the true one.
+    /// Returns the maximum error of a time.
     pub(crate) fn uncertainty_ns(self, time_ns: i64) -> u64 {
         let later = self.high_ns - time_ns;
         (time_ns - self.low_ns).max(later).unsigned_abs()

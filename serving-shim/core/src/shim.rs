@@ -1,4 +1,4 @@
-//! The object that times launches: numbers them, chooses a sample, finds their device, and notices captures.
+//! The object that times launches: it numbers them, selects a sample, finds their device, and detects captures.
 
 use crate::description::{Description, Kind};
 use crate::device::Device;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Maximum number of devices of a process.
 const MAX_DEVICES: usize = 64;
 
-/// True in the child of a fork: the runtime, its threads and ours are gone there.
+/// True in the child of a fork, where the runtime, its threads and ours do not exist.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Runs in the child of a fork.
@@ -23,7 +23,7 @@ pub(crate) extern "C" fn after_fork() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// Returns true in the child of a fork of a process that had a shim: there is no runtime in it.
+/// Returns true in a forked child of a process that had a shim. There the runtime does not work.
 pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
@@ -35,10 +35,10 @@ pub(crate) struct Shim {
     /// The devices in use, by the program's number.
     devices: Box<[OnceLock<Device>]>,
     pub(crate) graphs: Graphs,
-    /// True once a hook has reported a capture: then hooks report every capture, even if the runtime cannot be asked.
+    /// True once a hook has reported a capture. From then on, hooks report every capture, even if the runtime cannot be queried.
     pub(crate) hooked: AtomicBool,
     ids: AtomicU64,
-    /// Upper half of the ids of flows: two libraries with a shim each count by themselves.
+    /// Upper half of the flow ids, because two libraries with a shim each count separately.
     salt: u64,
     /// Number of eager launches for each one that is timed.
     sample: u32,
@@ -74,7 +74,7 @@ impl Shim {
         Ok(runtime)
     }
 
-    /// Returns the device that the program counts as `user`. The first call makes it.
+    /// Returns the device with the program's number `user`. The first call creates it.
     pub(crate) fn device(&'static self, user: i32) -> Option<&'static Device> {
         let place = self.devices.get(usize::try_from(user).ok()?)?;
         Some(place.get_or_init(|| Device::new(&self.timing, user)))
@@ -91,36 +91,36 @@ impl Shim {
         (id, self.salt | id & ((1 << 40) - 1))
     }
 
-    /// Draws if the next eager launch is timed. Returns the number of launches that it stands for.
+    /// Decides at random if the next eager launch is timed. Returns the number of launches that it then represents.
     pub(crate) fn draw(&self) -> Option<u32> {
         if self.sample == 1 || Recorder::get().includes(Level::Verbose) {
             return Some(1);
         }
         let number = self.eager.fetch_add(1, Ordering::Relaxed);
-        // Not in step with the program, which may repeat itself after any number of launches.
+        // At random, because the program may repeat itself after any number of launches.
         let drawn = mixed(number.wrapping_add(self.salt)).is_multiple_of(self.sample.into());
         (number == 0 || drawn).then_some(self.sample)
     }
 
-    /// Fails while anything is being captured, and asks if the stream of this launch is. A launch into a captured stream becomes part of its graph.
-    pub(crate) fn look_for_capture(&self, description: &Description) -> Result<(), Fate> {
+    /// Fails while anything is being captured. Queries the stream of this launch. A launch into a captured stream is added to its graph.
+    pub(crate) fn check_for_capture(&self, description: &Description) -> Result<(), Fate> {
         let Timing { runtime, gate, .. } = &self.timing;
         let captured = runtime.capture(description.stream);
         if gate.is_closed() && captured == Ok(None) {
-            // Captures of this context may have ended without a hook seeing it. The devices' threads ask for the other ones.
-            gate.ask_again(runtime, runtime.context().ok());
+            // Captures of this context may have ended without a hook. The devices' threads check the other ones.
+            gate.query_again(runtime, runtime.context().ok());
         }
         match captured {
             Ok(Some(graph)) => {
                 self.close_gate(description.stream, graph);
-                self.note_captured(graph, description);
+                self.record_captured(graph, description);
                 Err(Fate::Captured)
             }
             Ok(None) if gate.is_closed() => Err(Fate::Captured),
             Ok(None) => Ok(()),
             Err(_) if gate.is_closed() => {
                 if let Some(graph) = gate.only_graph() {
-                    self.note_captured(graph, description);
+                    self.record_captured(graph, description);
                 }
                 Err(Fate::Captured)
             }
@@ -133,10 +133,10 @@ impl Shim {
         let Timing { runtime, gate, .. } = &self.timing;
         let news = gate.close(stream, runtime.context().ok(), Some(graph));
         if matches!(news, News::Graph | News::Capture) {
-            self.graphs.forget(graph); // of another graph with that name
+            self.graphs.forget(graph); // the entry belongs to an earlier graph with this handle
         }
         if news == News::Capture && thread::is_interposed() && self.sample > 1 {
-            self.graphs.spoil(graph); // sampling left out the launches before this one
+            self.graphs.spoil(graph); // sampling skipped the earlier launches of this capture
         }
         if news != News::Nothing
             && let Ok(user) = runtime.device()
@@ -146,7 +146,7 @@ impl Shim {
         }
     }
 
-    fn note_captured(&self, graph: Graph, description: &Description) {
+    fn record_captured(&self, graph: Graph, description: &Description) {
         let Description { kind, name, .. } = description;
         if *kind != Kind::Memcpy {
             self.graphs.add(graph, &name.shown);

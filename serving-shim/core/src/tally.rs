@@ -1,4 +1,4 @@
-//! Counts what became of the launches and of MSPTI's records. The trace shows the counts as counters.
+//! Counts the outcomes of launches and of MSPTI's records. The trace shows the counts as counters.
 
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! fates {
     ($($(#[$doc:meta])* $fate:ident $name:literal,)*) => {
-        /// The fate of a launch, or of a record of MSPTI's.
+        /// The outcome of a launch or of an MSPTI record.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Fate {
             $($(#[$doc])* $fate,)*
@@ -20,11 +20,11 @@ macro_rules! fates {
 fates! {
     /// A launch with a slice on the device.
     Timed "timed",
-    /// An eager launch that sampling left out.
+    /// An eager launch that sampling skipped.
     NotSampled "not_sampled",
-    /// Recorded on the host alone, because a stream was being captured.
+    /// A launch that was only recorded on the host, because a stream was being captured.
     Captured "captured",
-    /// ... because it updates a captured graph, and runs nothing.
+    /// ... because it updates a captured graph and does not run.
     GraphUpdate "graph_update",
     /// ... because the runtime does not know whether a stream is being captured.
     CaptureUnknown "capture_unknown",
@@ -38,63 +38,63 @@ fates! {
     Refused "refused",
     /// A launch that failed.
     Failed "failed",
-    /// A slice was left out: the device's times cannot belong to this launch.
+    /// A launch without a slice, because the device's times cannot belong to it.
     RejectedImpossible "rejected_impossible",
-    /// ... an event still had the time of an earlier launch.
+    /// ... because an event still had the time of an earlier launch.
     RejectedStale "rejected_stale",
-    /// ... the end came before the start.
+    /// ... because the end was before the start.
     RejectedReversed "rejected_reversed",
-    /// ... a clock was set in the meantime.
+    /// ... because a clock was set in the meantime.
     RejectedClockSet "rejected_clock_set",
-    /// ... the runtime did not give the time.
+    /// ... because the runtime did not return the time.
     RejectedError "rejected_error",
-    /// ... the device's clock could not be read, several times.
+    /// ... because the device's clock could not be read several times.
     RejectedNoClock "rejected_no_clock",
-    /// ... there was no row for it, for example because recording has ended.
+    /// ... because there was no track for it, for example after the end of recording.
     NoRow "no_row",
-    /// Still under way, or waiting for the clock, when the device was reset, the stream destroyed or the process ended.
+    /// A launch that had not ended or was waiting for the clock when the device was reset, the stream was destroyed or the process ended.
     Unresolved "unresolved",
-    /// A record of MSPTI with a slice.
+    /// An MSPTI record with a slice.
     Placed "placed",
-    /// A record that found no room in a buffer or in our memory, no row, or no time before the process ended.
+    /// A record that was dropped, because a buffer or our memory was full, there was no track, or the process ended first.
     NoRoom "no_room",
     /// A record without times, or anything else that could not be read.
     Unreadable "unreadable",
 }
 
 impl Fate {
-    /// Returns its name in the trace.
+    /// Returns the name in the trace.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self as usize]
     }
 }
 
-/// The first fate of records; those before it are of launches.
+/// The first outcome of records. The ones before it are outcomes of launches.
 const FIRST_OF_RECORDS: usize = Fate::Placed as usize;
 
 /// The counts since the process began.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counts: [AtomicU64; NAMES.len()],
-    /// Launches whose pair is in a stream, and which have no slice yet.
+    /// Number of launches whose pair is in a stream and which have no slice yet.
     launches: InFlight,
-    /// Sums of the counts that the trace shows already.
+    /// Sums of the counts that are already in the trace.
     shown_launches: AtomicU64,
     shown_records: AtomicU64,
 }
 
 impl Tally {
-    /// Counts one more.
+    /// Counts one.
     pub(crate) fn count(&self, fate: Fate) {
         self.add(fate, 1);
     }
 
-    /// Counts several more.
+    /// Counts several.
     pub(crate) fn add(&self, fate: Fate, number: u64) {
         self.counts[fate as usize].fetch_add(number, Ordering::Relaxed);
     }
 
-    /// Counts a launch as under way. At the end of the process it returns false, and counts it as lost.
+    /// Counts a launch as open. At the end of the process, counts it as lost instead and returns false.
     pub(crate) fn begin_launch(&self) -> bool {
         let is_awaited = self.launches.begin();
         if !is_awaited {
@@ -103,21 +103,21 @@ impl Tally {
         is_awaited
     }
 
-    /// Ends a launch that is under way. Its fate is counted first, so that an exit misses no launch; it may count one twice.
+    /// Ends an open launch. Its outcome is counted first, so that an exit misses no launch, although it may count one twice.
     pub(crate) fn end_launch(&self, fate: Fate) {
         self.count(fate);
         if !self.launches.end() && fate != Fate::Timed {
-            // [`Tally::give_up`] has counted it too.
+            // `Tally::give_up` has counted it too.
             self.counts[fate as usize].fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Returns true if the launches under way were given up, and so are counted.
+    /// Returns true if the open launches were given up and counted as lost.
     pub(crate) fn gave_up_launches(&self) -> bool {
         self.launches.0.load(Ordering::Acquire) == InFlight::OVER
     }
 
-    /// Counts everything under way as lost: the process ends.
+    /// Counts all open launches as lost, because the process ends.
     pub(crate) fn give_up(&self) {
         self.add(Fate::Unresolved, self.launches.give_up());
     }
@@ -155,20 +155,20 @@ impl Tally {
     }
 }
 
-/// Number of launches under way, until the process ends.
+/// Number of open launches, until the process ends.
 #[derive(Debug, Default)]
 struct InFlight(AtomicU64);
 
 impl InFlight {
-    /// Value from when nobody waits any more.
+    /// Value after the launches were given up.
     const OVER: u64 = u64::MAX;
 
-    /// Adds one. Returns false if nobody waits for it any more.
+    /// Adds one launch. Returns false if the launches were given up.
     fn begin(&self) -> bool {
         self.change(|in_flight| in_flight + 1)
     }
 
-    /// Removes one. Returns false if all of them were given up.
+    /// Removes one launch. Returns false if the launches were given up.
     fn end(&self) -> bool {
         self.change(|in_flight| in_flight.saturating_sub(1))
     }
@@ -179,7 +179,7 @@ impl InFlight {
         self.0.fetch_update(set, fetch, changed).is_ok()
     }
 
-    /// Stops waiting for good. Returns how many were under way.
+    /// Gives up all launches permanently. Returns the number of open launches.
     fn give_up(&self) -> u64 {
         match self.0.swap(Self::OVER, Ordering::AcqRel) {
             Self::OVER => 0,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_ends_no_second_time() {
+    fn a_launch_that_was_given_up_does_not_end_again() {
         let tally = Tally::default();
         assert!(tally.begin_launch() && tally.begin_launch());
         tally.end_launch(Fate::RejectedStale);

@@ -7,7 +7,7 @@ use crate::runtime::ascend::Runtime;
 use crate::tally::Tally;
 use sa_recorder::host;
 
-/// The shared parts. By default they are those of a process without a runtime.
+/// The shared parts. The default is for a process without a runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Timing {
     pub(crate) runtime: Runtime,
@@ -17,7 +17,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Opens the runtime that the settings name. `at_exit` ends MSPTI at the exit of the process, if it is used.
+    /// Opens the runtime that the settings select. `at_exit` ends MSPTI at the exit of the process, if it is used.
     pub(crate) fn open(config: &Config, at_exit: extern "C" fn()) -> Timing {
         for warning in &config.warnings {
             host::warn_once(warning);

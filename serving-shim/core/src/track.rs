@@ -1,4 +1,4 @@
-//! How the trace shows a launch on its device: a slice on a row, and a flow from the host's span to it. A device is a process, and each of its streams a row.
+//! The launches of a device in the trace: a slice on a track, and a flow from the host's span to it. A device is a process, and each of its streams is a track.
 
 use crate::description::{Description, Kind};
 use crate::pending::Launched;
@@ -8,7 +8,7 @@ use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, Track, TrackProcess}
 /// Category and name of the flows from launches to slices, the same as in the vendor's tools.
 const FLOW: (&str, &str) = ("HostToDevice", "HostToDevice");
 
-/// A device as the trace shows it.
+/// A device in the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceGroup {
     name: String,
@@ -30,7 +30,7 @@ impl DeviceGroup {
         }
     }
 
-    /// Returns a row of the device; `None` while nothing is recorded.
+    /// Returns a track of the device, or `None` while nothing is recorded.
     pub(crate) fn track(&self, thread: &str) -> Option<Track> {
         let group = TrackProcess {
             name: &self.name,
@@ -40,29 +40,29 @@ impl DeviceGroup {
         Recorder::get().track(&group, thread)
     }
 
-    /// Returns the row in `place`. A new recording has new rows, so one of an old recording is replaced.
+    /// Returns the track in `slot`. A new recording has new tracks, so a track of an old recording is replaced.
     pub(crate) fn live_track(
         &self,
-        place: &mut Option<Track>,
+        slot: &mut Option<Track>,
         name: impl FnOnce() -> String,
     ) -> Option<Track> {
-        if !place.is_some_and(Track::is_live) {
-            *place = self.track(&name());
+        if !slot.is_some_and(Track::is_live) {
+            *slot = self.track(&name());
         }
-        *place
+        *slot
     }
 }
 
-/// Writes the slice of a launch by its event pair, and its flow.
+/// Writes the slice of a launch from its event pair, and its flow.
 pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed) {
-    // A level that was switched off in the meantime leaves out no part of it.
+    // The slice and the flow are recorded completely, even if the level was switched off in the meantime.
     let track = track.since(launched.asked_ns);
     let args = slice_args(launched, placed);
     let Description { kind, name, .. } = &launched.description;
     write(track, *kind, &name.shown, placed, &args);
     if let Some(thread) = Recorder::get().thread_track(launched.tid) {
         let thread = thread.since(launched.asked_ns);
-        // From within the host's span, and from before the earliest start of the slice.
+        // The flow starts within the host's span and before the earliest start of the slice.
         let from = (thread, launched.asked_ns);
         write_flow(launched.flow, from, (track, placed.start_ns));
     }

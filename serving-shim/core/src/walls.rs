@@ -1,4 +1,4 @@
-//! Launches whose runtime reports both wall times itself, after they have ended. Each becomes a span on the host and, inside it, a slice on the device.
+//! Launches for which the runtime reports both wall times after they have ended. Each becomes a span on the host and a slice on the device within it.
 
 use crate::description::Kind;
 use crate::place::Placed;
@@ -7,25 +7,25 @@ use crate::track::{self, DeviceGroup, micros, write_flow};
 use sa_recorder::host::tid;
 use sa_recorder::{Args, Level, Recorder, duration, now_ns};
 
-/// The wall times of a run that has ended.
+/// The wall times of a finished run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walls<'a> {
-    /// Name of what ran.
+    /// Name of the run.
     pub name: &'a str,
-    /// When the host called, on the clock of [`sa_recorder::now_ns`]; `None` if the call returned just now.
+    /// Start of the host's call on the clock of [`sa_recorder::now_ns`], or `None` if the call has just returned.
     pub host_start_ns: Option<u64>,
-    /// Time that the host waited.
+    /// Duration of the host's call.
     pub host_wall_ns: u64,
-    /// Time that the device worked.
+    /// Duration of the device's work.
     pub device_wall_ns: u64,
-    /// Number of the device on its host; `None` for no slice on a device.
+    /// Number of the device on its host, or `None` for no slice on a device.
     pub device: Option<u32>,
 }
 
 /// Records a run whose runtime measured it on the host and on the device.
 ///
-/// It is not known when the device worked during the call, so its slice is in the middle, and `uncertainty_us` bounds the error. If the device worked
-/// longer than the host waited there is no slice, and the host's span has `rejected`.
+/// It is not known when the device worked during the call, so its slice is in the middle, and `uncertainty_us` bounds the error. If the device's time is
+/// longer than the host's, there is no slice, and the host's span has `rejected`.
 pub fn launch_walls(walls: &Walls<'_>, args: &Args) {
     if !Recorder::get().includes(Level::Kernel) {
         return;
@@ -61,7 +61,7 @@ pub fn launch_walls(walls: &Walls<'_>, args: &Args) {
     let physical = walls.device.and_then(|device| i32::try_from(device).ok());
     let simulated = shim.timing.runtime.is_simulated();
     let group = physical.map(|physical| DeviceGroup::new(physical, simulated));
-    // Without a slice there must be no row.
+    // Without a slice, no track must be created.
     let track = slack.and(group).and_then(|group| group.track("reported"));
     let thread = Recorder::get().thread_track(tid());
     let (Some(slack), Some(track), Some(thread)) = (slack, track, thread) else {

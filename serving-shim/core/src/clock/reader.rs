@@ -1,4 +1,4 @@
-//! Reads the device's clock between two reads of the host's: through the driver where that works, else through a stream of our own.
+//! Reads the device's clock between two reads of the host's clock: through the driver if that works, otherwise through a stream of our own.
 
 use super::Reading;
 use crate::gate::Gate;
@@ -6,20 +6,20 @@ use crate::runtime::ascend::Runtime;
 use crate::runtime::{Bounds, Code, Context, Event, Stream};
 use sa_recorder::now_ns;
 
-/// Number of reads of a reading. The shortest one counts.
+/// Number of attempts for a reading. The shortest one counts.
 const READS: usize = 3;
-/// Time limit of the round trips of a reading together.
+/// Time limit of all round trips of a reading.
 const ROUND_TRIPS_NS: u64 = 10_000_000;
-/// Looks for the end of a round trip before other threads are let in between two.
-const QUICK_LOOKS: u32 = 50;
+/// Number of checks for the end of a round trip before the thread yields between two checks.
+const QUICK_CHECKS: u32 = 50;
 
 /// The reader of a device's clock, by the method that works.
 #[derive(Debug, Default)]
 pub(crate) enum ClockReader {
-    /// None has worked yet.
+    /// No method has worked yet.
     #[default]
     Untried,
-    /// Its counter, through the driver.
+    /// The device's counter, through the driver.
     Counter,
     /// An event in a stream that nobody else uses, in the context of a launch.
     RoundTrip(Context, Stream, Event),
@@ -40,8 +40,7 @@ impl ClockReader {
         matches!(self, ClockReader::Counter)
     }
 
-    /// Reads the clock of a device; the first call chooses the method. Reads nothing once the gate is closed. The calling thread may have another context
-    /// afterwards.
+    /// Reads the clock of a device. The first call chooses the method. Returns nothing if the gate is closed. The calling thread may have another context afterwards.
     pub(crate) fn read(&mut self, runtime: &Runtime, user: i32, gate: &Gate) -> Option<Reading> {
         if gate.is_closed() {
             return None;
@@ -74,7 +73,7 @@ impl ClockReader {
         Some(ClockReader::RoundTrip(context, stream, event.ok()?))
     }
 
-    /// Gives back what it uses of the device.
+    /// Destroys the stream and the event that the reader uses.
     pub(crate) fn end(&mut self, runtime: &Runtime) {
         if let ClockReader::RoundTrip(context, stream, event) = *self
             && runtime.enter(context).is_ok()
@@ -86,7 +85,7 @@ impl ClockReader {
     }
 }
 
-/// Returns the reading whose two reads of the host's clock are the closest.
+/// Returns the reading whose two reads of the host's clock are closest to each other.
 fn shortest(read: impl Fn() -> Result<Bounds, Code>) -> Option<Reading> {
     let readings = (0..READS).filter_map(|_| {
         let before = i64::try_from(now_ns()).ok()?;
@@ -101,7 +100,7 @@ fn shortest(read: impl Fn() -> Result<Bounds, Code>) -> Option<Reading> {
     readings.min_by_key(|reading| reading.high_ns - reading.low_ns)
 }
 
-/// Sends an event through a stream, and returns the device's time when the stream reached it.
+/// Sends an event through a stream, and returns the device's time at which the stream reached it.
 fn round_trip(
     runtime: &Runtime,
     stream: Stream,
@@ -113,13 +112,13 @@ fn round_trip(
         return Err(GIVEN_UP);
     }
     runtime.record(event, stream)?;
-    let mut looks = 0;
+    let mut checks = 0;
     while !is_over() {
         if runtime.is_complete(event)? {
             return runtime.timestamp(event);
         }
-        looks += 1;
-        match looks < QUICK_LOOKS {
+        checks += 1;
+        match checks < QUICK_CHECKS {
             true => std::hint::spin_loop(),
             false => std::thread::yield_now(),
         }

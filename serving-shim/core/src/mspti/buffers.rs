@@ -1,42 +1,45 @@
-//! The buffers that MSPTI fills. Its threads take them and give them back; nothing here waits, allocates or fails on them.
+//! The buffers that MSPTI fills. MSPTI's threads request and return them, and these callbacks do not wait, allocate or fail.
 //!
-//! Another client of MSPTI may replace our callbacks without notice. Then it gets buffers of ours, which it may free, so they come from `malloc`. We may
-//! also get its buffers: those are left alone.
-#![expect(unsafe_code, reason = "writes to MSPTI's pointers, and takes memory")]
+//! Another client of MSPTI may replace our callbacks without notice. Then it may get our buffers and free them, so they come from `malloc`. We may
+//! also get its buffers, which we ignore.
+#![expect(
+    unsafe_code,
+    reason = "writes to MSPTI's pointers, and allocates memory"
+)]
 
 use ascend_sys::mspti::{msptiActivityCommunication, msptiActivityKernel};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-/// Size of a buffer: the least that MSPTI accepts without a warning.
+/// Size of a buffer, the minimum that MSPTI accepts without a warning.
 const BYTES: usize = 2 << 20;
-/// Number of buffers. Unused buffers take no memory.
+/// Number of buffers. Unused buffers use no memory.
 const BUFFERS: usize = 16;
 
 /// Length of the shortest record.
 pub(super) const RECORD: usize = size_of::<msptiActivityKernel>();
 const _: () = assert!(RECORD < size_of::<msptiActivityCommunication>());
 
-/// State of a buffer that nobody has.
+/// State of a free buffer.
 const FREE: u8 = 0;
-/// MSPTI has it.
+/// State of a buffer that MSPTI has.
 const GIVEN: u8 = 1;
-/// It waits to be read.
+/// State of a buffer that waits to be read.
 const FULL: u8 = 2;
 
 /// The buffers.
 pub(super) struct Buffers {
     buffers: [Buffer; BUFFERS],
-    /// Buffer for every request while all others wait to be read; nobody reads it. Without a buffer MSPTI would start a thread for each record.
+    /// Buffer for all requests while the others wait to be read. It is never read. Without a buffer, MSPTI would start a thread for each record.
     scrap: AtomicPtr<u8>,
-    /// Number of records in it.
+    /// Number of records in that buffer.
     refused: AtomicU64,
 }
 
 struct Buffer {
     start: AtomicPtr<u8>,
     state: AtomicU8,
-    /// Number of bytes that are records.
+    /// Number of bytes of records.
     valid: AtomicUsize,
 }
 
@@ -48,7 +51,7 @@ pub(super) struct Filled {
     pub(super) valid: usize,
 }
 
-/// The buffers of this process: MSPTI does not pass a client to its callbacks.
+/// The buffers of this process, which are static because MSPTI passes no user data to its callbacks.
 pub(super) static BUFFERS_OF_PROCESS: Buffers = Buffers::new();
 
 impl Buffers {
@@ -66,12 +69,12 @@ impl Buffers {
         }
     }
 
-    /// Takes the address space, once. Returns true if there is enough.
+    /// Allocates the address space on the first call. Returns true if there is enough.
     pub(super) fn prepare(&self) -> bool {
         let starts = self.buffers.iter().map(|buffer| &buffer.start);
         for start in starts.chain([&self.scrap]) {
             if start.load(Ordering::Relaxed).is_null() {
-                // SAFETY: `malloc` may be called by any thread; the buffer is never given back.
+                // SAFETY: `malloc` may be called by any thread, and the buffer is never freed.
                 let bytes = unsafe { libc::malloc(BYTES) };
                 start.store(bytes.cast(), Ordering::Release);
             }
@@ -90,8 +93,8 @@ impl Buffers {
         self.scrap.load(Ordering::Acquire)
     }
 
-    /// Takes a buffer back, if it is ours.
-    fn take_back(&self, start: *mut u8, valid: usize) {
+    /// Marks a buffer as filled, if it is ours.
+    fn mark_filled(&self, start: *mut u8, valid: usize) {
         if start.is_null() {
             return;
         }
@@ -109,7 +112,7 @@ impl Buffers {
         }
     }
 
-    /// Returns a buffer that waits to be read. Only one thread at a time may ask, and it must release the buffer.
+    /// Returns a buffer that waits to be read. Only one thread at a time may call this, and it must release the buffer.
     pub(super) fn filled(&self) -> Option<Filled> {
         let is_full = |buffer: &Buffer| buffer.state.load(Ordering::Acquire) == FULL;
         let place = self.buffers.iter().position(is_full)?;
@@ -126,8 +129,8 @@ impl Buffers {
         self.buffers[filled.place].changes(FULL, FREE);
     }
 
-    /// Returns how many records found no room since the last call.
-    pub(super) fn take_refused(&self) -> u64 {
+    /// Returns the number of records that did not fit since the last call.
+    pub(super) fn drain_refused(&self) -> u64 {
         self.refused.swap(0, Ordering::Relaxed)
     }
 }
@@ -140,7 +143,7 @@ impl Buffer {
     }
 }
 
-/// Gives MSPTI a buffer.
+/// Provides a buffer for MSPTI.
 pub(super) unsafe extern "C" fn requested(
     buffer: *mut *mut u8,
     size: *mut usize,
@@ -149,17 +152,17 @@ pub(super) unsafe extern "C" fn requested(
     if buffer.is_null() || size.is_null() || records.is_null() {
         return;
     }
-    // SAFETY: MSPTI passes three places to write to.
+    // SAFETY: MSPTI passes three writable pointers.
     unsafe { buffer.write(BUFFERS_OF_PROCESS.give()) };
     // SAFETY: as above.
     unsafe { size.write(BYTES) };
-    // SAFETY: as above; as many as fit.
+    // SAFETY: as above. 0 means as many records as fit.
     unsafe { records.write(0) };
 }
 
-/// Takes a buffer back from MSPTI.
+/// Accepts a buffer that MSPTI returns.
 pub(super) unsafe extern "C" fn completed(buffer: *mut u8, _size: usize, valid: usize) {
-    BUFFERS_OF_PROCESS.take_back(buffer, valid);
+    BUFFERS_OF_PROCESS.mark_filled(buffer, valid);
 }
 
 #[cfg(test)]
@@ -167,31 +170,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_all_wait_to_be_read_there_is_one_that_nobody_reads() {
+    fn when_all_buffers_wait_to_be_read_mspti_gets_one_that_is_never_read() {
         let buffers = Buffers::new();
         assert!(buffers.prepare());
         let given: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.give()).collect();
         let (scrap, again) = (buffers.give(), buffers.give());
         assert!(!scrap.is_null() && scrap == again && !given.contains(&scrap));
-        buffers.take_back(scrap, 3 * RECORD);
-        buffers.take_back(again, RECORD);
+        buffers.mark_filled(scrap, 3 * RECORD);
+        buffers.mark_filled(again, RECORD);
         assert!(buffers.filled().is_none());
-        assert_eq!((buffers.take_refused(), buffers.take_refused()), (4, 0));
+        assert_eq!((buffers.drain_refused(), buffers.drain_refused()), (4, 0));
     }
 
     #[test]
-    fn a_buffer_that_is_not_ours_or_not_given_is_left_alone() {
+    fn buffers_that_are_not_ours_or_not_requested_are_ignored() {
         let buffers = Buffers::new();
         assert!(buffers.prepare());
         let start = buffers.give();
         let mut other = 0u8;
-        buffers.take_back(&raw mut other, 56);
-        buffers.take_back(null_mut(), 0);
+        buffers.mark_filled(&raw mut other, 56);
+        buffers.mark_filled(null_mut(), 0);
         assert!(buffers.filled().is_none());
-        buffers.take_back(start, usize::MAX);
+        buffers.mark_filled(start, usize::MAX);
         let filled = buffers.filled().unwrap();
         assert_eq!(filled.valid, BYTES, "no more than there is");
-        buffers.take_back(start, 56);
+        buffers.mark_filled(start, 56);
         assert_eq!(
             buffers.filled().unwrap().valid,
             BYTES,

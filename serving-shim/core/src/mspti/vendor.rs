@@ -18,17 +18,17 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
-/// The record of a kernel or a collective that has run.
+/// The record of a finished kernel or collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// The driver's number of the device.
     pub(crate) device: u32,
-    /// The stream; in a replay perhaps one of the graph's own.
+    /// The stream. In a replay it may be one of the graph's internal streams.
     pub(crate) stream: u32,
-    /// When it began and ended, by MSPTI's idea of the wall clock, in ns.
+    /// Start and end in ns, on MSPTI's estimate of the wall clock.
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// Correlation of the launch; in a replay the one of the capture.
+    /// Correlation id of the launch, or in a replay of the capture.
     pub(crate) correlation: u64,
     pub(crate) name: Arc<str>,
     /// The communicator of a collective.
@@ -47,17 +47,17 @@ pub(super) struct Vendor {
     flush: msptiActivityFlushAll,
     /// True if collectives are recorded.
     has_collectives: bool,
-    /// Our own subscription, while there is one.
+    /// Our own subscription, if there is one.
     subscriber: Option<AtomicPtr<c_void>>,
     names: Names,
 }
 
-/// The texts of records, by their addresses: MSPTI keeps each one while the process lives.
+/// The texts of records by address. MSPTI keeps each text as long as the process lives.
 #[derive(Debug, Default)]
 struct Names(BTreeMap<usize, Arc<str>>);
 
 impl Vendor {
-    /// Opens the library. The error is the reason why that cannot be.
+    /// Opens the library. The error is the reason for a failure.
     pub(super) fn load(simulated: bool) -> Result<Vendor, String> {
         let library = match simulated {
             true => Library::open_simulator().and_then(|own| own.simulator_face("libmspti.so")),
@@ -66,33 +66,33 @@ impl Vendor {
         let library = library.map_err(|error| error.to_string())?;
         let functions = Mspti::load(&library);
         Ok(Vendor {
-            subscribe: there(functions.msptiSubscribe)?,
-            unsubscribe: there(functions.msptiUnsubscribe)?,
-            register: there(functions.msptiActivityRegisterCallbacks)?,
-            enable: there(functions.msptiActivityEnable)?,
-            disable: there(functions.msptiActivityDisable)?,
-            next: there(functions.msptiActivityGetNextRecord)?,
-            flush: there(functions.msptiActivityFlushAll)?,
+            subscribe: require(functions.msptiSubscribe)?,
+            unsubscribe: require(functions.msptiUnsubscribe)?,
+            register: require(functions.msptiActivityRegisterCallbacks)?,
+            enable: require(functions.msptiActivityEnable)?,
+            disable: require(functions.msptiActivityDisable)?,
+            next: require(functions.msptiActivityGetNextRecord)?,
+            flush: require(functions.msptiActivityFlushAll)?,
             has_collectives: false,
             subscriber: None,
             names: Names::default(),
         })
     }
 
-    /// Subscribes, if nobody else has, and starts to record kernels. Returns true if collectives are recorded too, or the reason why that cannot be.
+    /// Subscribes, if there is no other subscriber, and starts to record kernels. Returns true if collectives are recorded too, or the reason for a failure.
     pub(super) fn subscribe(&mut self) -> Result<bool, String> {
         if !BUFFERS_OF_PROCESS.prepare() {
             return Err("there is no memory for its records".to_owned());
         }
         let mut subscriber = null_mut();
-        // Before anything else: our callbacks would replace the ones of another client, and subscribing fails if there is one.
-        // SAFETY: `subscriber` is writable for the call; no callback is asked for.
+        // First of all, because our callbacks would replace another client's, and subscribing fails if there is one.
+        // SAFETY: `subscriber` is writable during the call, and there is no callback.
         let code = unsafe { (self.subscribe)(&raw mut subscriber, None, null_mut()) };
-        done("msptiSubscribe", code)?;
+        check("msptiSubscribe", code)?;
         self.subscriber = Some(AtomicPtr::new(subscriber));
         // SAFETY: both are functions of this library, which stays loaded.
         let code = unsafe { (self.register)(Some(buffers::requested), Some(buffers::completed)) };
-        let enabled = done("msptiActivityRegisterCallbacks", code).and_then(|()| self.enable());
+        let enabled = check("msptiActivityRegisterCallbacks", code).and_then(|()| self.enable());
         enabled.inspect_err(|_| self.unsubscribe())
     }
 
@@ -101,28 +101,28 @@ impl Vendor {
         self.subscriber.is_some()
     }
 
-    /// Ends our own subscription, if there is one: only that gives the devices' channels back.
+    /// Ends our own subscription, if there is one. Nothing else releases the devices' channels.
     pub(super) fn unsubscribe(&mut self) {
         if let Some(subscriber) = self.subscriber.take() {
-            // SAFETY: it is our own, and still there.
+            // SAFETY: the subscription is our own and still exists.
             unsafe { (self.unsubscribe)(subscriber.into_inner()) };
         }
     }
 
-    /// Starts to record kernels, and collectives if this MSPTI knows them: then it returns true.
+    /// Starts to record kernels, and collectives if this version of MSPTI supports them. Returns true in that case.
     pub(super) fn enable(&mut self) -> Result<bool, String> {
-        // SAFETY: takes an integer.
+        // SAFETY: the argument is an integer.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_KERNEL) };
-        done("msptiActivityEnable", code)?;
+        check("msptiActivityEnable", code)?;
         // SAFETY: as above.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_COMMUNICATION) };
         self.has_collectives = code == MSPTI_SUCCESS;
         Ok(self.has_collectives)
     }
 
-    /// Ends recording. Records of what has run until now still come.
+    /// Stops recording. Records of earlier kernels are still delivered.
     pub(super) fn disable(&mut self) {
-        // SAFETY: takes an integer; it was enabled by us.
+        // SAFETY: the argument is an integer, and we have enabled this kind.
         unsafe { (self.disable)(MSPTI_ACTIVITY_KIND_KERNEL) };
         if std::mem::take(&mut self.has_collectives) {
             // SAFETY: as above.
@@ -130,34 +130,34 @@ impl Vendor {
         }
     }
 
-    /// Makes MSPTI give back all buffers that hold records.
+    /// Makes MSPTI return all buffers with records.
     pub(super) fn flush(&self) {
-        // SAFETY: takes an integer.
+        // SAFETY: the argument is an integer.
         unsafe { (self.flush)(0) };
     }
 
-    /// Reads all buffers that were given back. Returns how many records could not be read. Only one thread may call it at a time.
-    pub(super) fn read(&mut self, mut take: impl FnMut(Record)) -> u64 {
+    /// Reads all returned buffers and calls `add` with each record. Returns the number of records that could not be read. Only one thread may call this at a time.
+    pub(super) fn read(&mut self, mut add: impl FnMut(Record)) -> u64 {
         let mut unreadable = 0;
         while let Some(filled) = BUFFERS_OF_PROCESS.filled() {
-            unreadable += self.read_one(filled, &mut take);
+            unreadable += self.read_one(filled, &mut add);
             BUFFERS_OF_PROCESS.release(filled);
         }
         unreadable
     }
 
-    fn read_one(&mut self, filled: Filled, take: &mut impl FnMut(Record)) -> u64 {
+    fn read_one(&mut self, filled: Filled, add: &mut impl FnMut(Record)) -> u64 {
         let (mut end, mut unreadable) = (0, 0);
         // If the last buffer was not read to its end, MSPTI would start in the middle of this one.
         self.next_record(Filled { valid: 0, ..filled });
         while let Some(offset) = self.next_record(filled) {
             let rest = filled.valid - offset;
-            // SAFETY: MSPTI has written `valid` bytes there, and nobody writes until the buffer is released.
+            // SAFETY: MSPTI has written `valid` bytes, and no thread writes to the buffer until it is released.
             let bytes =
                 unsafe { std::slice::from_raw_parts(filled.start.wrapping_add(offset), rest) };
             end = (offset + length(bytes)).min(filled.valid);
             match self.names.read(bytes) {
-                Some(kernel) => take(kernel),
+                Some(kernel) => add(kernel),
                 None => unreadable += 1,
             }
         }
@@ -167,7 +167,7 @@ impl Vendor {
     /// Returns the offset of the next record in the buffer.
     fn next_record(&self, filled: Filled) -> Option<usize> {
         let mut record = null_mut();
-        // SAFETY: the buffer was given back with as many valid bytes; `record` is writable for the call.
+        // SAFETY: the buffer was returned with this many valid bytes, and `record` is writable during the call.
         let code = unsafe { (self.next)(filled.start, filled.valid, &raw mut record) };
         let offset = record.addr().checked_sub(filled.start.addr())?;
         (code == MSPTI_SUCCESS && offset < filled.valid).then_some(offset)
@@ -177,7 +177,7 @@ impl Vendor {
 impl Names {
     /// Reads the record at the start of `bytes`, if it has the device's times.
     fn read(&mut self, bytes: &[u8]) -> Option<Record> {
-        // Only a record with times is filled, and only then are its texts read.
+        // Only a record with times is completely filled, so only then are its texts read.
         let is_timed = |start: u64, end: u64| {
             let (start_ns, end_ns) = (start.cast_signed(), end.cast_signed());
             start_ns > 0 && end_ns >= start_ns
@@ -218,12 +218,12 @@ impl Names {
         if name.is_null() {
             return without.into();
         }
-        let known = self.0.entry(name.addr()).or_insert_with(|| {
-            // SAFETY: the texts of records with times are strings of C, which MSPTI keeps.
+        let text = self.0.entry(name.addr()).or_insert_with(|| {
+            // SAFETY: the texts of records with times are C strings, which MSPTI keeps.
             let text = unsafe { CStr::from_ptr(name) };
             text.to_string_lossy().into()
         });
-        Arc::clone(known)
+        Arc::clone(text)
     }
 }
 
@@ -235,12 +235,12 @@ fn length(bytes: &[u8]) -> usize {
     }
 }
 
-fn there<F>(function: Result<F, MissingSymbol>) -> Result<F, String> {
+fn require<F>(function: Result<F, MissingSymbol>) -> Result<F, String> {
     function.map_err(|missing| missing.to_string())
 }
 
-/// Turns the code of a call into a result with a text.
-fn done(call: &str, code: msptiResult) -> Result<(), String> {
+/// Converts the code of a call to a result with a message.
+fn check(call: &str, code: msptiResult) -> Result<(), String> {
     use ascend_sys::types::MSPTI_ERROR_WITHOUT_LD_PRELOAD;
     match code {
         MSPTI_SUCCESS => Ok(()),

@@ -1,4 +1,4 @@
-//! The calls of the Ascend runtime: the vendor's, the simulated one, or none. They are made with the context of the calling thread, and none of them
+//! The calls of the Ascend runtime: the vendor's, the simulated one, or none. They use the context of the calling thread, and none of them
 //! waits for a stream.
 #![expect(unsafe_code, reason = "calls the runtime's functions")]
 
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Code of a call whose function the installed runtime lacks.
+/// Code for a function that the installed runtime does not have.
 pub(crate) const NOT_SUPPORTED: Code = 200_001;
 
 thread_local! {
@@ -23,20 +23,20 @@ thread_local! {
     static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Remembers that the runtime refused a call of ours on this thread.
-pub(crate) fn note_refused() {
+/// Records that the runtime refused one of our calls on this thread.
+pub(crate) fn set_refused() {
     REFUSED.set(true);
 }
 
-/// Returns true if a call of ours on this thread was refused since this was last asked.
-pub(super) fn take_refused() -> bool {
+/// Returns true if one of our calls on this thread was refused since the last call of this function.
+pub(super) fn reset_refused() -> bool {
     REFUSED.replace(false)
 }
 
-/// Which runtime answers.
+/// The kind of runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// None: every call is refused.
+    /// No runtime. Every call is refused.
     Absent,
     Vendor,
     Simulated,
@@ -50,12 +50,12 @@ pub(crate) struct Runtime {
     /// The function of the rt level that returns a thread's last task.
     task: Result<rtGetTaskIdAndStreamID, MissingSymbol>,
     hal: Hal,
-    /// Frequency of the device's counter in kHz; 0 before it was asked for, -1 if it cannot be read.
+    /// Frequency of the device's counter in kHz, 0 before it was read, or -1 if it cannot be read.
     counter_khz: AtomicI64,
 }
 
 impl Default for Runtime {
-    /// Makes a runtime that refuses every call: launches are recorded on the host alone.
+    /// Returns a runtime that refuses every call, so that launches are only recorded on the host.
     fn default() -> Runtime {
         let none = Library::none();
         Runtime::load(Kind::Absent, &none, &none, &none)
@@ -67,7 +67,7 @@ impl Runtime {
     pub(crate) fn vendor() -> Result<Runtime, LoadError> {
         let library = Library::open(&Candidates::acl())?;
         let hal = Library::open(&Candidates::hal()).unwrap_or(Library::none());
-        let rt = Library::open(&Candidates::rt()).unwrap_or(library); // it lacks what it lacks
+        let rt = Library::open(&Candidates::rt()).unwrap_or(library); // calls of functions that it lacks are refused
         Ok(Runtime::load(Kind::Vendor, &library, &rt, &hal))
     }
 
@@ -92,56 +92,56 @@ impl Runtime {
         self.kind == Kind::Absent
     }
 
-    /// Returns true if there is no device at all.
+    /// Returns true if the runtime is simulated, so that there is no device.
     pub(crate) fn is_simulated(&self) -> bool {
         self.kind == Kind::Simulated
     }
 
-    /// Returns the calling thread's device, as the program counts its devices.
+    /// Returns the program's number of the calling thread's device.
     pub(crate) fn device(&self) -> Result<i32, Code> {
-        let ask = there(self.acl.device.aclrtGetDevice)?;
-        // SAFETY: the place is writable for the call.
+        let ask = require(self.acl.device.aclrtGetDevice)?;
+        // SAFETY: the pointer is writable during the call.
         written(0, |device| unsafe { ask(device) })
     }
 
     /// Returns the number of a device on its host.
     pub(crate) fn physical_device(&self, device: i32) -> Result<i32, Code> {
-        let ask = there(self.acl.device.aclrtGetPhyDevIdByUserDevId)?;
-        // SAFETY: the place is writable for the call.
+        let ask = require(self.acl.device.aclrtGetPhyDevIdByUserDevId)?;
+        // SAFETY: the pointer is writable during the call.
         written(0, |physical| unsafe { ask(device, physical) })
     }
 
-    /// Returns the driver's number of a device. It differs from the program's where not all devices are visible.
+    /// Returns the driver's number of a device. It differs from the program's if not all devices are visible.
     pub(crate) fn logical_device(&self, device: i32) -> i32 {
         let Ok(ask) = self.acl.device.aclrtGetLogicDevIdByUserDevId else {
             return device;
         };
-        // SAFETY: the place is writable for the call.
+        // SAFETY: the pointer is writable during the call.
         written(0, |logical| unsafe { ask(device, logical) }).unwrap_or(device)
     }
 
     /// Returns the calling thread's context.
     pub(crate) fn context(&self) -> Result<Context, Code> {
-        let ask = there(self.acl.context.aclrtGetCurrentContext)?;
-        // SAFETY: the place is writable for the call.
+        let ask = require(self.acl.context.aclrtGetCurrentContext)?;
+        // SAFETY: the pointer is writable during the call.
         let context = written(null_mut(), |context| unsafe { ask(context) })?;
         Ok(Context(context as usize))
     }
 
-    /// Gives the calling thread a context.
+    /// Sets the calling thread's context.
     pub(crate) fn enter(&self, context: Context) -> Result<(), Code> {
-        let enter = there(self.acl.context.aclrtSetCurrentContext)?;
+        let enter = require(self.acl.context.aclrtSetCurrentContext)?;
         // SAFETY: the runtime checks the handle; it was the current context of a thread.
-        done(unsafe { enter(context.0 as aclrtContext) })
+        check(unsafe { enter(context.0 as aclrtContext) })
     }
 
-    /// Returns the stream itself; the null stream is the context's default one.
+    /// Returns the stream itself, or the context's default stream for a null stream.
     fn resolved(&self, stream: Stream) -> Result<aclrtStream, Code> {
         if stream.0 != 0 {
             return Ok(stream.0 as aclrtStream);
         }
-        let ask = there(self.acl.context.aclrtCtxGetCurrentDefaultStream)?;
-        // SAFETY: the place is writable for the call.
+        let ask = require(self.acl.context.aclrtCtxGetCurrentDefaultStream)?;
+        // SAFETY: the pointer is writable during the call.
         written(null_mut(), |stream| unsafe { ask(stream) })
     }
 
@@ -151,81 +151,81 @@ impl Runtime {
         let Ok(ask) = self.acl.stream.aclrtStreamGetId else {
             return Ok(id_of_handle(stream));
         };
-        // SAFETY: the place is writable for the call; the stream is the one the host launches into.
+        // SAFETY: the pointer is writable during the call; the stream is the one the host launches into.
         written(0, |id| unsafe { ask(stream, id) })
     }
 
-    /// Returns the graph that a stream is being captured into, if it is being captured.
+    /// Returns the graph into which a stream is being captured, if it is being captured.
     pub(crate) fn capture(&self, stream: Stream) -> Result<Option<Graph>, Code> {
         let stream = self.resolved(stream)?;
-        let ask = there(self.acl.graph_info.aclmdlRICaptureGetInfo)?;
+        let ask = require(self.acl.graph_info.aclmdlRICaptureGetInfo)?;
         let mut status = 0;
-        // SAFETY: both places are writable for the call; the stream is the one the host launches into.
+        // SAFETY: both pointers are writable during the call; the stream is the one the host launches into.
         let graph = written(null_mut(), |graph| unsafe {
             ask(stream, &raw mut status, graph)
         })?;
-        // An invalidated capture still is one, until it is ended.
+        // An invalidated capture is still a capture until it is ended.
         let captured = status >= ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
         Ok(captured.then_some(Graph(graph as usize)))
     }
 
-    /// Makes an event.
+    /// Creates an event.
     pub(crate) fn create_event(&self) -> Result<Event, Code> {
-        // Only events with this flag may be recorded again and again, and take no event id of the device.
-        let create = there(self.acl.event.aclrtCreateEventExWithFlag)?;
-        // SAFETY: the place is writable for the call.
+        // Only events with this flag can be recorded repeatedly, and they do not use an event id of the device.
+        let create = require(self.acl.event.aclrtCreateEventExWithFlag)?;
+        // SAFETY: the pointer is writable during the call.
         let event = written(null_mut(), |event| unsafe {
             create(event, ACL_EVENT_TIME_LINE)
         })?;
         Ok(Event(event as usize))
     }
 
-    /// Gives an event back, even if no stream has reached it.
+    /// Destroys an event, even if no stream has reached it.
     pub(crate) fn destroy_event(&self, event: Event) {
         if let Ok(destroy) = self.acl.event.aclrtDestroyEvent {
-            // SAFETY: the event was made by `create_event` and is given back once.
-            let _ = done(unsafe { destroy(event.0 as _) });
+            // SAFETY: the event comes from `create_event` and is destroyed once.
+            let _ = check(unsafe { destroy(event.0 as _) });
         }
     }
 
-    /// Puts an event into a stream; it may have been in one before.
+    /// Records an event in a stream. It may have been recorded before.
     pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), Code> {
-        let record = there(self.acl.event.aclrtRecordEvent)?;
+        let record = require(self.acl.event.aclrtRecordEvent)?;
         // SAFETY: the event is ours, the stream the one the host launches into.
-        done(unsafe { record(event.0 as _, stream.0 as aclrtStream) })
+        check(unsafe { record(event.0 as _, stream.0 as aclrtStream) })
     }
 
     /// Returns true if the stream has reached the event.
     pub(crate) fn is_complete(&self, event: Event) -> Result<bool, Code> {
-        let ask = there(self.acl.event.aclrtQueryEventStatus)?;
-        // SAFETY: the event is ours, the place is writable for the call.
+        let ask = require(self.acl.event.aclrtQueryEventStatus)?;
+        // SAFETY: the event is ours, the pointer is writable during the call.
         let status = written(0, |status| unsafe { ask(event.0 as _, status) })?;
         Ok(status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
     }
 
-    /// Returns when the stream reached the event.
+    /// Returns the device's time at which the stream reached the event.
     pub(crate) fn timestamp(&self, event: Event) -> Result<Bounds, Code> {
-        let ask = there(self.acl.event.aclrtEventGetTimestamp)?;
-        // SAFETY: the event is ours, the place is writable for the call.
+        let ask = require(self.acl.event.aclrtEventGetTimestamp)?;
+        // SAFETY: the event is ours, the pointer is writable during the call.
         let us: u64 = written(0, |us| unsafe { ask(event.0 as _, us) })?;
         let us = i64::try_from(us).map_err(|_| NOT_SUPPORTED)?;
         let ns = us.saturating_mul(1000);
         Ok(Bounds::new(ns, ns.saturating_add(1000)))
     }
 
-    /// Returns the time from one event to another, in ns. It is finer than the difference of their timestamps.
+    /// Returns the time from one event to another in ns. It is more precise than the difference of their timestamps.
     pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<i64, Code> {
-        let ask = there(self.acl.event.aclrtEventElapsedTime)?;
-        // SAFETY: the events are ours, the place is writable for the call.
+        let ask = require(self.acl.event.aclrtEventElapsedTime)?;
+        // SAFETY: the events are ours, the pointer is writable during the call.
         let ms = written(0f32, |ms| unsafe { ask(ms, start.0 as _, end.0 as _) })?;
         Ok(whole_ns((f64::from(ms) * 1e6).round()))
     }
 
-    /// Returns the driver's figure `info` of a device.
+    /// Returns the value `info` of a device from the driver.
     fn device_info(&self, logical: i32, info: i32) -> Result<i64, Code> {
-        let ask = there(self.hal.halGetDeviceInfo)?;
+        let ask = require(self.hal.halGetDeviceInfo)?;
         let device = u32::try_from(logical).map_err(|_| NOT_SUPPORTED)?;
-        // SAFETY: the place is writable for the call.
+        // SAFETY: the pointer is writable during the call.
         written(0, |value| unsafe {
             ask(device, MODULE_TYPE_SYSTEM, info, value)
         })
@@ -253,39 +253,39 @@ impl Runtime {
         Ok(Bounds::new(ns, ns.saturating_add(1 + 1_000_000 / khz)))
     }
 
-    /// Makes a stream that nobody else uses.
+    /// Creates a stream for our own use.
     pub(crate) fn create_stream(&self) -> Result<Stream, Code> {
-        let create = there(self.acl.stream.aclrtCreateStream)?;
-        // SAFETY: the place is writable for the call.
+        let create = require(self.acl.stream.aclrtCreateStream)?;
+        // SAFETY: the pointer is writable during the call.
         let stream = written(null_mut(), |stream| unsafe { create(stream) })?;
         Ok(Stream(stream as usize))
     }
 
-    /// Gives back a stream of `create_stream`.
+    /// Destroys a stream from `create_stream`.
     pub(crate) fn destroy_stream(&self, stream: Stream) {
         if let Ok(destroy) = self.acl.lifecycle.aclrtDestroyStream {
-            // SAFETY: the stream was made by `create_stream` and is given back once.
-            let _ = done(unsafe { destroy(stream.0 as aclrtStream) });
+            // SAFETY: the stream comes from `create_stream` and is destroyed once.
+            let _ = check(unsafe { destroy(stream.0 as aclrtStream) });
         }
     }
 
-    /// Returns the code of the calling thread's last failed call, or 0 if none failed since it was last forgotten.
+    /// Returns the code of the calling thread's last failed call, or 0 if none failed since it was last cleared.
     pub(crate) fn last_error(&self) -> Code {
         let Ok(peek) = self.acl.thread.aclrtPeekAtLastError else {
             return 0;
         };
-        // SAFETY: takes an integer.
+        // SAFETY: the argument is an integer.
         unsafe { peek(ACL_RT_THREAD_LEVEL) }
     }
 
-    /// Forgets the calling thread's last error.
-    pub(crate) fn forget_last_error(&self) {
-        // If nobody could look at the error before our calls, it may be the program's.
+    /// Clears the calling thread's last error.
+    pub(crate) fn clear_last_error(&self) {
+        // If the error could not be read before our calls, it may be the program's.
         if self.acl.thread.aclrtPeekAtLastError.is_ok()
-            && let Ok(take) = self.acl.thread.aclrtGetLastError
+            && let Ok(clear) = self.acl.thread.aclrtGetLastError
         {
-            // SAFETY: takes an integer.
-            unsafe { take(ACL_RT_THREAD_LEVEL) };
+            // SAFETY: the argument is an integer.
+            unsafe { clear(ACL_RT_THREAD_LEVEL) };
         }
     }
 
@@ -293,11 +293,11 @@ impl Runtime {
     pub(crate) fn last_task(&self) -> Option<Task> {
         let mut stream = 0;
         let id = if let Ok(ask) = self.task {
-            // SAFETY: both places are writable for the call.
+            // SAFETY: both pointers are writable during the call.
             written(0, |id| unsafe { ask(id, &raw mut stream) })
         } else {
             let ask = self.acl.thread.aclrtGetThreadLastTaskId.ok()?;
-            // SAFETY: the place is writable for the call.
+            // SAFETY: the pointer is writable during the call.
             written(0, |id| unsafe { ask(id) })
         };
         Some(Task {
@@ -306,8 +306,8 @@ impl Runtime {
         })
     }
 
-    /// Registers callbacks for what takes streams, devices or the runtime itself away. Returns true if every stream that is made or destroyed will be
-    /// reported. The callbacks get no data of ours.
+    /// Registers callbacks for the creation and destruction of streams, for resets of devices and for the end of the runtime. Returns true if all creations and
+    /// destructions of streams will be reported. The callbacks get no user data.
     pub(crate) fn watch(
         &self,
         on_device: aclrtDeviceStateCallback,
@@ -316,49 +316,49 @@ impl Runtime {
     ) -> bool {
         let name = c"sa_profile".as_ptr();
         if let Ok(register) = self.acl.device.aclrtRegDeviceStateCallback {
-            // SAFETY: the name is a C string, the callback a static function that takes no data of ours.
-            let _ = done(unsafe { register(name, on_device, null_mut()) });
+            // SAFETY: the name is a C string, and the callback is a static function without user data.
+            let _ = check(unsafe { register(name, on_device, null_mut()) });
         }
         if let Ok(register) = self.acl.init.aclFinalizeCallbackRegister {
             // SAFETY: as above.
-            let _ = done(unsafe { register(ACL_REG_TYPE_OTHER, on_finalize, null_mut()) });
+            let _ = check(unsafe { register(ACL_REG_TYPE_OTHER, on_finalize, null_mut()) });
         }
         let Ok(register) = self.acl.stream.aclrtRegStreamStateCallback else {
             return false;
         };
         // SAFETY: as above.
-        done(unsafe { register(name, on_stream, null_mut()) }).is_ok()
+        check(unsafe { register(name, on_stream, null_mut()) }).is_ok()
     }
 }
 
 /// Returns true if no call for the device can succeed after this code: a kernel failed or hangs, or memory or the device itself failed. Full streams,
-/// timeouts and ended captures pass.
+/// timeouts and ended captures are temporary.
 pub(crate) fn is_lost(code: Code) -> bool {
     let is_listed = [507_010, 507_014, 507_015, 507_048, 507_049, 507_899].contains(&code);
     is_listed || (507_053..=507_057).contains(&code)
 }
 
-/// Turns the code of a call into a result.
-fn done(code: Code) -> Result<(), Code> {
+/// Converts the code of a call to a result, and records a refusal.
+fn check(code: Code) -> Result<(), Code> {
     if code != 0 {
-        note_refused();
+        set_refused();
         return Err(code);
     }
     Ok(())
 }
 
-/// Makes a call that writes its answer to a place, which holds `initial` before.
+/// Makes a call that writes its result to a variable, and returns the variable, which is `initial` before the call.
 fn written<T>(initial: T, call: impl FnOnce(*mut T) -> Code) -> Result<T, Code> {
     let mut value = initial;
-    done(call(&raw mut value))?;
+    check(call(&raw mut value))?;
     Ok(value)
 }
 
-fn there<F>(function: Result<F, MissingSymbol>) -> Result<F, Code> {
+fn require<F>(function: Result<F, MissingSymbol>) -> Result<F, Code> {
     function.map_err(|_| NOT_SUPPORTED)
 }
 
-/// Makes a number for a stream where the runtime has none (CANN 8.0): handles are addresses, and two live ones differ in these bits.
+/// Returns a number for a stream if the runtime has none (CANN 8.0). Handles are addresses, and two live ones differ in these bits.
 fn id_of_handle(stream: aclrtStream) -> i32 {
     const ALIGNMENT_BITS: u32 = 4;
     let [a, b, c, d, ..] = ((stream as u64) >> ALIGNMENT_BITS).to_le_bytes();

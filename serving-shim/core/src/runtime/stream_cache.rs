@@ -1,23 +1,23 @@
-//! A thread's cache of where the streams are that it launched into last. An entry is valid until any stream is made or destroyed. The thread may change
-//! its context or device in the meantime: a stream keeps its own, and the runtime refuses an event if the thread has another.
+//! A thread's cache of the contexts, ids and devices of the streams into which it launched last. An entry is valid until any stream is created or destroyed. The
+//! thread may change its context or device in the meantime: a stream keeps its own, and the runtime refuses an event if the thread has another.
 
 use super::{Context, Stream};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Entries in the cache of a thread.
+/// Number of entries in the cache of a thread.
 const ENTRIES: usize = 8;
 
-/// Place of a stream.
+/// The context, id and device of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPlace {
     pub(crate) context: Context,
     pub(crate) stream_id: i32,
-    /// The device, as the program counts its devices.
+    /// The program's number of the device.
     pub(crate) device: i32,
 }
 
-/// An entry: a stream, and its place at that age.
+/// An entry: a stream, and its place at an age of the cache.
 #[derive(Clone, Copy)]
 struct Entry {
     stream: Stream,
@@ -30,27 +30,27 @@ thread_local! {
         const { [const { Cell::new(None) }; ENTRIES] };
 }
 
-/// Number of streams that were made or destroyed. A new stream may have the handle and the id of an old one.
+/// Number of streams that were created or destroyed. A new stream may have the handle and the id of an old one.
 static AGE: AtomicU64 = AtomicU64::new(0);
 /// True if the runtime reports each of these changes.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Allows caching: the runtime reports each stream that is made or destroyed.
+/// Allows caching, because the runtime reports each stream that is created or destroyed.
 pub(crate) fn rely_on_runtime() {
     IS_WATCHED.store(true, Ordering::Relaxed);
 }
 
-/// Makes every entry invalid: a stream was made or is destroyed.
-pub(crate) fn change() {
+/// Invalidates all entries, because a stream was created or is being destroyed.
+pub(crate) fn invalidate() {
     AGE.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Returns the age of an entry that is made from now on. Ask for it before anything is asked about the stream.
+/// Returns the age for a new entry. Call this before querying the stream.
 pub(crate) fn age() -> u64 {
     AGE.load(Ordering::Acquire)
 }
 
-/// Returns the place of a stream, if the calling thread has it in its cache. The default stream differs between contexts, so it is never there.
+/// Returns the place of a stream, if it is in the calling thread's cache. The default stream differs between contexts, so it is never cached.
 pub(crate) fn get(stream: Stream, age: u64) -> Option<StreamPlace> {
     let entry = ENTRIES_OF_THREAD.with(|entries| entry_of(entries, stream).get())?;
     (entry.stream == stream && entry.age == age).then_some(entry.place)

@@ -1,5 +1,5 @@
-//! Hides our calls from the program's own thread: they overwrite the thread's last error when they are refused, and its last task when they record an
-//! event. In: our calls. Out: what the runtime would answer without them, for an interposer to give to the program.
+//! Hides our calls from the program. They overwrite the thread's last error when they are refused, and its last task when they record an event. In: our calls. Out:
+//! the answers that the runtime would give without them, which an interposer returns to the program.
 
 use super::ascend::{self, Runtime};
 use super::{Code, Event, Stream, Task, stream_cache};
@@ -7,46 +7,46 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 thread_local! {
-    /// True during our own calls: the outermost `unnoticed` puts things right.
+    /// True during our own calls. The outermost `unnoticed` restores the last error.
     static AT_WORK: Cell<bool> = const { Cell::new(false) };
-    /// The program's own last error, which a call of ours has overwritten; 0 for none.
+    /// The program's own last error if one of our calls has overwritten it, otherwise 0.
     static OWED: Cell<Code> = const { Cell::new(0) };
-    /// Our last record.
+    /// Our last recorded event.
     static RECORDED: Cell<Option<Recorded>> = const { Cell::new(None) };
 }
 
-/// A record of ours.
+/// An event that we have recorded.
 #[derive(Clone, Copy)]
 struct Recorded {
     ours: Task,
-    /// The program's last task before it.
+    /// The program's last task before the event.
     programs: Task,
-    /// Age of the stream cache at that time. A stream that is made later may have the ids of ours.
+    /// Age of the stream cache at that time. A stream that is created later may have the same ids.
     age: u64,
 }
 
-/// True if an interposer gives the program the answers that it would get without us.
+/// True if an interposer returns to the program the answers that it would get without us.
 static INTERPOSED: AtomicBool = AtomicBool::new(false);
-/// True once the program has asked for a task.
+/// True once the program has queried its last task.
 static ASKED: AtomicBool = AtomicBool::new(false);
-/// Number of our records before it did.
+/// Number of our events before the program's first query.
 static UNASKED: AtomicU32 = AtomicU32::new(0);
-/// After this many records the program counts as one that never asks: looking at the last task around each record costs two calls.
+/// Number of our events after which we assume that the program never queries its last task. Reading the last task around each event costs two calls.
 const PATIENCE: u32 = 10_000;
 
-/// Says that an interposer is there.
+/// Declares that there is an interposer.
 pub(crate) fn interpose() {
     if !is_interposed() {
         INTERPOSED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Returns true if an interposer is there.
+/// Returns true if there is an interposer.
 pub(crate) fn is_interposed() -> bool {
     INTERPOSED.load(Ordering::Relaxed)
 }
 
-/// Makes calls of ours that leave no error for the program to find.
+/// Runs `work`, which makes calls of ours, without leaving an error that the program could find.
 pub(crate) fn unnoticed<T>(runtime: &Runtime, work: impl FnOnce() -> T) -> T {
     if AT_WORK.get() {
         return work();
@@ -54,16 +54,16 @@ pub(crate) fn unnoticed<T>(runtime: &Runtime, work: impl FnOnce() -> T) -> T {
     unnoticed_after(runtime, runtime.last_error(), work)
 }
 
-/// Does the same as [`unnoticed`] if the thread's last error is known already.
+/// Runs `work` like [`unnoticed`], if the thread's last error is already known.
 pub(crate) fn unnoticed_after<T>(runtime: &Runtime, error: Code, work: impl FnOnce() -> T) -> T {
-    /// Puts things right, even if the work panics.
+    /// Restores the last error, even if the work panics.
     struct Work<'a>(&'a Runtime, Code);
 
     impl Drop for Work<'_> {
         fn drop(&mut self) {
             AT_WORK.set(false);
-            if ascend::take_refused() {
-                put_right(self.0, self.1);
+            if ascend::reset_refused() {
+                restore_error(self.0, self.1);
             }
         }
     }
@@ -71,28 +71,28 @@ pub(crate) fn unnoticed_after<T>(runtime: &Runtime, error: Code, work: impl FnOn
     if AT_WORK.replace(true) {
         return work();
     }
-    ascend::take_refused();
+    ascend::reset_refused();
     let _work = Work(runtime, error);
     work()
 }
 
-/// Removes the error that a refused call of ours has left. `error` is the program's own.
-fn put_right(runtime: &Runtime, error: Code) {
+/// Removes the error that one of our refused calls has left. `error` is the program's own.
+fn restore_error(runtime: &Runtime, error: Code) {
     if error == 0 {
-        runtime.forget_last_error();
+        runtime.clear_last_error();
     } else if is_interposed() {
-        runtime.forget_last_error();
+        runtime.clear_last_error();
         OWED.set(error);
-    } // else nobody could give it back: better a wrong error than none
+    } // otherwise the error could not be restored, and a wrong error is better than none
 }
 
-/// Returns the last error that the program should see if the runtime answers `real`. With `taken` the program will not see it again.
+/// Returns the last error that the program should see if the runtime returned `real`. With `taken` it is cleared, so the program will not see it again.
 pub(crate) fn shown_error(real: Code, taken: bool) -> Code {
     let owed = if taken { OWED.replace(0) } else { OWED.get() };
     if real == 0 { owed } else { real }
 }
 
-/// Puts an event into a stream, and remembers the program's last task.
+/// Records an event in a stream, and stores the program's last task.
 pub(crate) fn record(runtime: &Runtime, event: Event, stream: Stream) -> Result<(), Code> {
     if !is_interposed() || is_never_asked() {
         RECORDED.set(None);
@@ -110,7 +110,7 @@ pub(crate) fn record(runtime: &Runtime, event: Event, stream: Stream) -> Result<
     outcome
 }
 
-/// Returns true if the program counts as one that never asks for a task.
+/// Returns true if we assume that the program never queries its last task.
 fn is_never_asked() -> bool {
     if ASKED.load(Ordering::Relaxed) {
         return false;
@@ -122,26 +122,26 @@ fn is_never_asked() -> bool {
     false
 }
 
-/// Notes that the program has submitted a task. Ours is no longer the last one, although a later stream may have the same ids.
+/// Records that the program has submitted a task. Ours is no longer the last one, although a later stream may have the same ids.
 pub(crate) fn submitted() {
     RECORDED.set(None);
 }
 
-/// Checks if the program has submitted a task since our last record. Needed where no record of ours follows.
-pub(crate) fn look_for_submitted(runtime: &Runtime) {
+/// Checks if the program has submitted a task since our last event. This is needed if no event of ours follows.
+pub(crate) fn check_for_submitted(runtime: &Runtime) {
     let ours = RECORDED.get().map(|recorded| recorded.ours);
     if ours.is_some() && runtime.last_task() != ours {
         submitted();
     }
 }
 
-/// Returns true if a task that the program submits now may have the ids of our last record, because a stream was made or destroyed since then.
+/// Returns true if a task that the program submits now may have the ids of our last event, because a stream was created or destroyed since then.
 pub(crate) fn may_repeat_record() -> bool {
     let recorded = RECORDED.get();
     recorded.is_some_and(|recorded| recorded.age != stream_cache::age())
 }
 
-/// Returns the last task that the program should see if the runtime answers `real`.
+/// Returns the last task that the program should see if the runtime returned `real`.
 pub(crate) fn shown_task(real: Task) -> Task {
     if !ASKED.load(Ordering::Relaxed) {
         ASKED.store(true, Ordering::Relaxed);
