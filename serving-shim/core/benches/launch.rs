@@ -100,7 +100,7 @@ impl Npu {
         assert_eq!(unsafe { wait(self.stream) }, 0);
         assert!(
             flush(Duration::from_secs(10)),
-            "slices are under way after ten seconds"
+            "launches have no slices after ten seconds"
         );
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const SAMPLE: &str = "SA_PROFILE_DEVICE_SAMPLE";
 /// Variables that msprof sets in the processes that it profiles.
 const MSPROF: [&str; 2] = ["PROFILER_SAMPLECONFIG", "PROFILING_MODE"];
 
-const DEVICE_WORDS: &str = "auto, ascend, sim, off, mspti";
+const DEVICE_VALUES: &str = "auto, ascend, sim, off, mspti";
 const DEFAULT_SAMPLE: u32 = 64;
 
 /// The device runtime that times launches.
@@ -45,29 +45,29 @@ impl Config {
             (!value.is_empty()).then_some(value)
         };
         let (mut choice, mut mspti) = (Choice::default(), false);
-        for word in text(DEVICE).unwrap_or_default().split(',').map(str::trim) {
-            match word.to_ascii_lowercase().as_str() {
+        for value in text(DEVICE).unwrap_or_default().split(',').map(str::trim) {
+            match value.to_ascii_lowercase().as_str() {
                 "auto" | "ascend" => choice = Choice::Vendor,
                 "sim" => choice = Choice::Sim,
                 "off" => choice = Choice::Off,
                 "mspti" => mspti = true,
                 "" => {}
                 _ => warnings.push(format!(
-                    "{DEVICE}: expected one of {DEVICE_WORDS}, found {word:?}; leaving it out"
+                    "{DEVICE}: expected one of {DEVICE_VALUES}, found {value:?}; ignoring it"
                 )),
             }
         }
         let is_on = |name: &&str| text(name).is_some_and(|value| value != "false");
         if mspti && MSPROF.iter().any(is_on) {
             mspti = false; // one of the two would not get its records
-            let why = "device times come from event pairs alone: msprof is at work";
+            let why = "device times only come from event pairs: msprof is running";
             warnings.push(why.to_owned());
         }
-        let sample = text(SAMPLE).map_or(DEFAULT_SAMPLE, |word| {
-            let number = word.parse().ok().filter(|number| *number > 0);
+        let sample = text(SAMPLE).map_or(DEFAULT_SAMPLE, |value| {
+            let number = value.parse().ok().filter(|number| *number > 0);
             number.unwrap_or_else(|| {
                 warnings.push(format!(
-                    "{SAMPLE}: expected a number from 1 up, found {word:?}; using {DEFAULT_SAMPLE}"
+                    "{SAMPLE}: expected a number of at least 1, found {value:?}; using {DEFAULT_SAMPLE}"
                 ));
                 DEFAULT_SAMPLE
             })

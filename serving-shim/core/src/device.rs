@@ -184,12 +184,12 @@ impl Device {
         }
     }
 
-    /// Drops the launches for which `goes` returns true, because their stream or context is about to be destroyed. If another thread hangs, they are counted as lost later.
-    pub(crate) fn drop_where(&self, goes: impl Fn(&Pending) -> bool) {
+    /// Drops the launches for which `is_affected` returns true, because their stream or context is about to be destroyed. If another thread hangs, they are counted as lost later.
+    pub(crate) fn drop_where(&self, is_affected: impl Fn(&Pending) -> bool) {
         self.work_here(|resolver| {
-            if resolver.has(&goes) || lock(&self.incoming).iter().any(&goes) {
+            if resolver.has(&is_affected) || lock(&self.incoming).iter().any(&is_affected) {
                 self.poll(resolver, true);
-                resolver.drop_where(&goes);
+                resolver.drop_where(&is_affected);
             }
         });
     }

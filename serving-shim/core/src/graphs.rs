@@ -75,7 +75,7 @@ impl Graphs {
         self.change(graph, |kernels| kernels.lacks = true);
     }
 
-    /// Gives a graph the name by which it is replayed.
+    /// Sets the handle by which a graph is replayed.
     pub(crate) fn rename(&self, from: Graph, to: Graph) {
         let mut graphs = lock(&self.0);
         if let Some(kernels) = graphs.remove(&from.0) {
@@ -83,7 +83,7 @@ impl Graphs {
         }
     }
 
-    /// Forgets a graph that is gone; its name may be used again.
+    /// Forgets a destroyed graph, whose handle may be used again.
     pub(crate) fn forget(&self, graph: Graph) {
         lock(&self.0).remove(&graph.0);
     }

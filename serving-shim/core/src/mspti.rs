@@ -93,7 +93,7 @@ impl Mspti {
             }
             Err(why) => {
                 write_instant("mspti_unavailable", &Args::new().with("why", &*why));
-                host::warn_once(&format!("device times come from event pairs alone: {why}"));
+                host::warn_once(&format!("device times only come from event pairs: {why}"));
             }
         }
     }

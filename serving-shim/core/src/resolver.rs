@@ -283,25 +283,28 @@ impl Resolver {
         (self.read_ns, self.readings) = (0, 0);
     }
 
-    /// Drops the launches for which `goes` returns true, and destroys their pairs.
-    pub(crate) fn drop_where(&mut self, goes: impl Fn(&Pending) -> bool) {
-        let gone = self.remove(goes);
-        gone.iter().for_each(|one| self.pool.destroy(&one.pair));
+    /// Drops the launches for which `is_affected` returns true, and destroys their pairs.
+    pub(crate) fn drop_where(&mut self, is_affected: impl Fn(&Pending) -> bool) {
+        let removed = self.remove(is_affected);
+        removed
+            .iter()
+            .for_each(|pending| self.pool.destroy(&pending.pair));
     }
 
-    /// Removes the launches for which `goes` returns true, which then have no slice.
-    fn remove(&mut self, goes: impl Fn(&Pending) -> bool) -> Vec<Pending> {
-        let mut gone = Vec::new();
+    /// Removes the launches for which `is_affected` returns true, which then have no slice.
+    fn remove(&mut self, is_affected: impl Fn(&Pending) -> bool) -> Vec<Pending> {
+        let mut removed = Vec::new();
         for stream in &mut self.streams {
-            let (goes, stays): (Vec<_>, Vec<_>) = stream.pending.drain(..).partition(&goes);
-            stream.pending.extend(stays);
-            gone.extend(goes);
+            let (affected, rest): (Vec<_>, Vec<_>) =
+                stream.pending.drain(..).partition(&is_affected);
+            stream.pending.extend(rest);
+            removed.extend(affected);
         }
-        for _ in &gone {
+        for _ in &removed {
             self.timing.tally.end_launch(Fate::Unresolved);
         }
         self.write_outstanding();
-        gone
+        removed
     }
 
     /// Writes the number of open launches of each stream, if it has changed.

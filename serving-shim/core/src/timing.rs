@@ -28,7 +28,7 @@ impl Timing {
             Choice::Vendor => Runtime::vendor(),
         };
         let runtime = runtime.unwrap_or_else(|error| {
-            host::warn_once(&format!("launches are recorded on the host alone: {error}"));
+            host::warn_once(&format!("launches are only recorded on the host: {error}"));
             Runtime::default()
         });
         let uses_mspti = config.mspti && !runtime.is_absent();

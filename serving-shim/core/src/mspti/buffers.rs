@@ -23,7 +23,7 @@ const _: () = assert!(RECORD < size_of::<msptiActivityCommunication>());
 /// State of a free buffer.
 const FREE: u8 = 0;
 /// State of a buffer that MSPTI has.
-const GIVEN: u8 = 1;
+const REQUESTED: u8 = 1;
 /// State of a buffer that waits to be read.
 const FULL: u8 = 2;
 
@@ -83,10 +83,10 @@ impl Buffers {
     }
 
     /// Returns a buffer for MSPTI to fill.
-    fn give(&self) -> *mut u8 {
+    fn provide(&self) -> *mut u8 {
         for buffer in &self.buffers {
             let start = buffer.start.load(Ordering::Acquire);
-            if !start.is_null() && buffer.changes(FREE, GIVEN) {
+            if !start.is_null() && buffer.changes(FREE, REQUESTED) {
                 return start;
             }
         }
@@ -105,10 +105,10 @@ impl Buffers {
         }
         let starts_here = |buffer: &&Buffer| buffer.start.load(Ordering::Relaxed) == start;
         if let Some(buffer) = self.buffers.iter().find(starts_here)
-            && buffer.state.load(Ordering::Acquire) == GIVEN
+            && buffer.state.load(Ordering::Acquire) == REQUESTED
         {
             buffer.valid.store(valid.min(BYTES), Ordering::Relaxed);
-            buffer.changes(GIVEN, FULL);
+            buffer.changes(REQUESTED, FULL);
         }
     }
 
@@ -153,7 +153,7 @@ pub(super) unsafe extern "C" fn requested(
         return;
     }
     // SAFETY: MSPTI passes three writable pointers.
-    unsafe { buffer.write(BUFFERS_OF_PROCESS.give()) };
+    unsafe { buffer.write(BUFFERS_OF_PROCESS.provide()) };
     // SAFETY: as above.
     unsafe { size.write(BYTES) };
     // SAFETY: as above. 0 means as many records as fit.
@@ -173,9 +173,9 @@ mod tests {
     fn when_all_buffers_wait_to_be_read_mspti_gets_one_that_is_never_read() {
         let buffers = Buffers::new();
         assert!(buffers.prepare());
-        let given: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.give()).collect();
-        let (scrap, again) = (buffers.give(), buffers.give());
-        assert!(!scrap.is_null() && scrap == again && !given.contains(&scrap));
+        let provided: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.provide()).collect();
+        let (scrap, again) = (buffers.provide(), buffers.provide());
+        assert!(!scrap.is_null() && scrap == again && !provided.contains(&scrap));
         buffers.mark_filled(scrap, 3 * RECORD);
         buffers.mark_filled(again, RECORD);
         assert!(buffers.filled().is_none());
@@ -186,7 +186,7 @@ mod tests {
     fn buffers_that_are_not_ours_or_not_requested_are_ignored() {
         let buffers = Buffers::new();
         assert!(buffers.prepare());
-        let start = buffers.give();
+        let start = buffers.provide();
         let mut other = 0u8;
         buffers.mark_filled(&raw mut other, 56);
         buffers.mark_filled(null_mut(), 0);

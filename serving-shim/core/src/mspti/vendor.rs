@@ -82,7 +82,7 @@ impl Vendor {
     /// Subscribes, if there is no other subscriber, and starts to record kernels. Returns true if collectives are recorded too, or the reason for a failure.
     pub(super) fn subscribe(&mut self) -> Result<bool, String> {
         if !BUFFERS_OF_PROCESS.prepare() {
-            return Err("there is no memory for its records".to_owned());
+            return Err("there is not enough memory for its records".to_owned());
         }
         let mut subscriber = null_mut();
         // First of all, because our callbacks would replace another client's, and subscribing fails if there is one.

@@ -213,7 +213,7 @@ fn mspti_is_given_back_while_another_profiler_is_at_work() {
 #[test]
 fn beside_msprof_it_is_not_used() {
     let run = run_with(&replayed(), "PROFILER_SAMPLECONFIG={}", |outcome| {
-        assert!(outcome.one_line().contains("msprof is at work"));
+        assert!(outcome.one_line().contains("msprof is running"));
         outcome
     });
     assert_eq!((count(&shown(&run)), run.merged.named("mspti")), (0, 0));
@@ -234,7 +234,7 @@ fn without_mspti_launches_have_their_pairs() {
             let host = host_with(&simulator, &replayed(), device, &variables);
             let run = run_to(host, |outcome| outcome);
             let said = &run.outcome.stderr;
-            let is_said = said.contains("device times come from event pairs alone");
+            let is_said = said.contains("device times only come from event pairs");
             assert_eq!((is_said && said.contains(why)), told == 1, "{said}");
             assert_eq!(said.lines().count(), told, "{said}");
             assert_eq!(run.merged.named("mspti_unavailable"), told, "{device}");
