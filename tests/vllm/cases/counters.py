@@ -1,4 +1,4 @@
-"""Compares the counters of vLLM's `/metrics` with the trace, for requests of every kind, and prints how many events the trace has of each name."""
+"""Compares the counters of vLLM's `/metrics` with the trace for requests of every kind, and prints how many events of each name the trace contains."""
 
 import asyncio
 import importlib.metadata
@@ -13,11 +13,11 @@ from metrics import scrape
 from server import Server
 from trace import merged
 
-# On the CPU, older versions leave the cache out, and their grammars want logits of 32 bits.
-ALIKE = ["--enable-prefix-caching", "--dtype", "float32"]
-SMALL_CACHE = 1280  # tokens: so few that long requests put each other off
+# On the CPU, older versions disable the cache by default, and their grammars need logits of 32 bits.
+COMMON_ARGUMENTS = ["--enable-prefix-caching", "--dtype", "float32"]
+SMALL_CACHE = 1280  # tokens: so few that long requests preempt each other
 DRAFTS = ["--speculative-config", '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}']
-CANNOT_DRAFT = ("0.9.1", "0.11.0", "0.13.0", "0.18.0", "0.23.0")  # CPU builds (docs/vllm-events.md)
+CANNOT_DRAFT = ("0.9.1", "0.11.0", "0.13.0", "0.18.0", "0.23.0")  # versions with CPU builds that cannot speculate (docs/vllm-events.md)
 TOTAL = re.compile(r'^vllm:(\w+)_total\{([^}]*)\} (\S+)$', re.MULTILINE)
 LABEL = re.compile(r'(finished_reason|position)="(\w+)"')
 SEVERAL = ("request_success_", "spec_decode_num_accepted_tokens_per_pos_")  # one counter for each reason and position
@@ -25,40 +25,40 @@ RUNNING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", 
 
 
 def run(machine, report):
-    """A server with a small cache, for hits and preemptions, and one that speculates."""
+    """Tests a server with a small cache, for hits and preemptions, and one that speculates."""
     block = machine.options.block_size
     small_cache = ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
     statuses = {}
     found = compare(machine, report, "counters", small_cache, lambda port: statuses.update(mixture.send(port, machine.options.tokens)))
     answered = {kind: status for kind, status in statuses.items() if kind != "refused"}
     report.check("counters_statuses", statuses["refused"] == 400 and set(answered.values()) == {200}, statuses)
-    seen(report, found, "num_preemptions", "prefix_cache_hits")
+    check_nonzero(report, found, "num_preemptions", "prefix_cache_hits")
     try:
         drafted = compare(machine, report, "drafted", DRAFTS, lambda port: asyncio.run(load(port, 4, 16, machine.options.tokens)))
     except SystemExit as error:
         report.check("drafted_server", importlib.metadata.version("vllm").partition("+")[0] in CANNOT_DRAFT, error)
         return
-    seen(report, drafted, "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens")
+    check_nonzero(report, drafted, "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens")
 
 
-def seen(report, found, *names):
-    """What is zero shows nothing."""
+def check_nonzero(report, found, *names):
+    """Checks that these counters are not zero, since zeros would prove nothing."""
     for what in names:
         report.check(f"{what}_seen", found[what] > 0)
 
 
 def compare(machine, report, name, arguments, send):
-    """One server that records all that it ever serves, so that both count the same requests."""
+    """Compares the counters of one server. It records everything that it ever serves, so that both sides count the same requests."""
     folder = machine.folder / name
-    with Server(machine, folder, arguments=[*ALIKE, *arguments], SA_PROFILE_LEVEL="verbose") as server:
+    with Server(machine, folder, arguments=[*COMMON_ARGUMENTS, *arguments], SA_PROFILE_LEVEL="verbose") as server:
         send(server.port)
         theirs = totals(wait_until_idle(server.port))
         complaints = [line for line in server.log.read_text().splitlines() if "sa_profile: " in line]
     for line in complaints:
         report.result(f"{name}_said", line)
     trace = merged(machine, report, name, folder)
-    for row, count in names.counted(trace).items():
-        report.result(f"{name}_names", count, *row)
+    for entry, count in names.counted(trace).items():
+        report.result(f"{name}_names", count, *entry)
     found = counts_of(trace)
     alone = {what for what, count in theirs.items() if count and what.startswith(SEVERAL)} - set(found)
     for what in [*found, *sorted(alone)]:
@@ -68,9 +68,9 @@ def compare(machine, report, name, arguments, send):
 
 
 def counts_of(trace):
-    """vLLM's names of its counters → what the trace has of them."""
+    """Returns counts from the trace, by vLLM's names of its counters."""
     finished = trace.finished().values()
-    cache = [event["args"] for event in trace.by_name["prefix_cache"] if event["ph"] == "C"][-1:]  # of the one engine, which counts on
+    cache = [event["args"] for event in trace.by_name["prefix_cache"] if event["ph"] == "C"][-1:]  # the only engine's counters, which are cumulative
     steps = [event.get("args", {}) for event in trace.by_name["scheduler.update_from_output"]]
     found = {
         "num_preemptions": sum(len(event.get("args", {}).get("preempted_ids", ())) for event in trace.by_name["scheduler.schedule"]),
@@ -81,7 +81,7 @@ def counts_of(trace):
         "spec_decode_num_accepted_tokens": sum(step.get("accepted", 0) for step in steps),
     }
     reasons = Counter(args["reason"] for args in finished)
-    del reasons["abort"]  # vLLM counts no request that its client has left
+    del reasons["abort"]  # vLLM does not count requests that the client abandoned
     found |= {f"request_success_{reason}": count for reason, count in reasons.items()}
     accepted = Counter()
     for event in trace.by_name["accepted_by_position"]:
@@ -91,7 +91,7 @@ def counts_of(trace):
 
 
 def totals(text):
-    """Name, with its label where it has one of those that tell counters apart → count."""
+    """Returns the sum of each counter, by name and, where it distinguishes counters, label."""
     found = Counter()
     for name, labels, value in TOTAL.findall(text):
         label = LABEL.search(labels)
@@ -100,12 +100,12 @@ def totals(text):
 
 
 def wait_until_idle(port, seconds=60):
-    """The text of `/metrics` when no request is left, one that its client has left among them."""
+    """Returns the text of `/metrics` once no request is left, including abandoned ones."""
     until = time.monotonic() + seconds
     while True:
         text = scrape(port)
         if not any(float(value) for value in RUNNING.findall(text)):
             return text
         if time.monotonic() > until:
-            raise TimeoutError("requests are left")
+            raise TimeoutError("the server still has requests")
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Latencies from the trace against the client's clock, and whether every request is linked from HTTP to its end."""
+"""Compares latencies in the trace with the client's clock, and checks that every request is linked from HTTP to its end."""
 
 import asyncio
 import json
@@ -6,13 +6,13 @@ import os
 import subprocess
 import time
 
-from client import first_of_all, load
+from client import realtime_priority, load
 from server import Server
 from trace import TPQ, merged
 
 CLOSE_MS = 2.0  # at concurrency 1
 MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE of linux/time.h
-# The least difference whose order counts: when a request came is told up to half a kernel's tick early or late.
+# Smallest difference whose order counts: arrival times are only known to half a kernel tick in either direction.
 ORDERED_MS = 1000 * time.clock_getres(MONOTONIC_COARSE)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LINKS = [
@@ -28,13 +28,13 @@ on si.id = flow.slice_in group by 1, 2"""
 
 
 def run(machine, report):
-    """One server that records; requests one by one, then many at once."""
+    """Runs one recording server with requests one by one, then many at once."""
     options = machine.options
     folder = machine.folder / "latency"
     load_before = os.getloadavg()[0]
     with Server(machine, folder) as server:
-        with first_of_all():
-            asyncio.run(load(server.port, 4, 16, 8))  # what is slow the first time
+        with realtime_priority():
+            asyncio.run(load(server.port, 4, 16, 8))  # warms up
             alone = asyncio.run(load(server.port, 1, 32, options.tokens))
             together = asyncio.run(load(server.port, options.concurrency, options.requests, options.tokens))
         names = sorted(server.pids().values())
@@ -50,7 +50,7 @@ def run(machine, report):
 
 
 def reported(machine, folder, trace):
-    """Returns external id → (TTFT, E2E) in ms from `sa-profile report`. Both begin when the request reached the kernel."""
+    """Returns external id → (TTFT, E2E) in ms from `sa-profile report`. Both start when the request reached the kernel."""
     requests = {one["request_id"]: one for one in machine.report(folder)["request"]}
     found = {}
     for external_id, request_id in trace.answered().items():
@@ -62,12 +62,12 @@ def reported(machine, folder, trace):
     return found
 
 
-def compare(report, label, timings, told):
-    """Compares each request's latencies by the client's clock with those in the report."""
-    report.check(f"{label}_all_in_report", all(one.request_id in told for one in timings), f"{len(timings)} requests")
-    pairs = [(one, told[one.request_id]) for one in timings if one.request_id in told]
-    for what, of_client, at in (("ttft", lambda one: one.ttft_ms, 0), ("e2e", lambda one: one.e2e_ms, 1)):
-        values = [(of_client(one), row[at]) for one, row in pairs]
+def compare(report, label, timings, ours):
+    """Compares each request's latencies on the client's clock with those in the report."""
+    report.check(f"{label}_all_in_report", all(one.request_id in ours for one in timings), f"{len(timings)} requests")
+    pairs = [(one, ours[one.request_id]) for one in timings if one.request_id in ours]
+    for what, client_value, at in (("ttft", lambda one: one.ttft_ms, 0), ("e2e", lambda one: one.e2e_ms, 1)):
+        values = [(client_value(one), times[at]) for one, times in pairs]
         if label == "c1":
             differences = sorted(abs(client - ours) for client, ours in values)
             worst = differences[-1]
@@ -79,7 +79,7 @@ def compare(report, label, timings, told):
 
 
 def check_arrivals(report, timings, trace):
-    """Each request came after its client had sent it, as far as the trace says when."""
+    """Checks that each request arrived after its client had sent it, within the uncertainty in the trace."""
     arrivals = trace.arrivals()
     late_ms = []
     for one in timings:
@@ -90,7 +90,7 @@ def check_arrivals(report, timings, trace):
 
 
 def compare_many(report, label, values):
-    """Quantiles, and the order of all pairs that differ by more than the clocks may."""
+    """Compares quantiles, and the order of all pairs whose difference exceeds that of the clocks."""
     client, ours = [one for one, _ in values], [one for _, one in values]
     for at in QUANTILES:
         theirs, mine = quantile(client, at), quantile(ours, at)
@@ -104,7 +104,7 @@ def compare_many(report, label, values):
 
 
 def check_steps(report, timings, trace):
-    """Each request is in as many steps of engine and worker as it has output steps, and came to its end."""
+    """Checks that each request finished, and was in as many steps of engine and worker as it has output steps."""
     answered, finished = trace.answered(), trace.finished()
     sent = {answered[one.request_id]: one.tokens for one in timings if one.request_id in answered}
     ids = list(sent)
@@ -116,7 +116,7 @@ def check_steps(report, timings, trace):
 
 
 def check_links(report, path, requests):
-    """The arrows that the viewer shows between spans, for each request."""
+    """Checks the arrows that the viewer shows between the spans of each request."""
     done = subprocess.run([TPQ, str(path), LINKED], capture_output=True, text=True)
     if done.returncode == 3:
         report.skip("links", done.stderr.strip())
@@ -128,7 +128,7 @@ def check_links(report, path, requests):
 
 
 def quantile(values, at):
-    """The value below which this share lies, between neighbours."""
+    """Returns an interpolated quantile."""
     ordered = sorted(values)
     place = at * (len(ordered) - 1)
     low = int(place)

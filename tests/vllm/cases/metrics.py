@@ -8,13 +8,13 @@ import urllib.request
 from client import load
 from server import Server
 
-# The bar: 1 % of the sum, or 50 µs a request.
+# Tolerance: 1 % of the sum, or 50 µs per request.
 SHARE = 0.01
 EACH_S = 50e-6
 
 
 def run(machine, report):
-    """One server that records all that it ever serves, so that both count the same requests."""
+    """Runs one server that records everything that it ever serves, so that both sides count the same requests."""
     options = machine.options
     folder = machine.folder / "metrics"
     with Server(machine, folder) as server:
@@ -44,9 +44,9 @@ def run(machine, report):
 
 def check_settings(machine, report, folder, text):
     """Compares the settings in the report with those in `/metrics` and with the server's arguments."""
-    of_cache = dict(re.findall(r'(\w+)="([^"]*)"', re.search(r"^vllm:cache_config_info\{(.*)\} ", text, re.MULTILINE)[1]))
+    cache_config = dict(re.findall(r'(\w+)="([^"]*)"', re.search(r"^vllm:cache_config_info\{(.*)\} ", text, re.MULTILINE)[1]))
     names = {"num_kv_blocks": "num_gpu_blocks", "kv_block_size": "block_size", "enable_prefix_caching": "enable_prefix_caching"}
-    expected = {ours: of_cache[name] for ours, name in names.items()} | {"max_model_len": "1024", "graph_mode": "NONE"}
+    expected = {ours: cache_config[name] for ours, name in names.items()} | {"max_model_len": "1024", "graph_mode": "NONE"}
     found = [one["values"] for one in machine.report(folder)["settings"]]
     engines = [values for values in found if "max_num_seqs" in values]
     report.check("settings_of_each_process", len(found) == 2 and len(engines) == 1, json.dumps(found))
@@ -70,7 +70,7 @@ def scrape(port):
 
 
 def sums(text):
-    """Metric → (sum in s, count) of all that `/metrics` has, over all engines."""
+    """Returns metric → (sum in s, count) from `/metrics`, over all engines."""
     found = {}
     for name, what, value in re.findall(r"^vllm:(\w+?)_seconds_(sum|count)\{[^}]*\} (\S+)$", text, re.MULTILINE):
         total, count = found.get(name, (0.0, 0.0))
@@ -79,7 +79,7 @@ def sums(text):
 
 
 def buckets(text, name):
-    """Upper bound → how many values are at most that, over all engines."""
+    """Returns upper bound → number of values up to it, over all engines."""
     found = {}
     for bound, value in re.findall(rf'^{name}_bucket\{{[^}}]*le="([^"]+)"[^}}]*\}} (\S+)$', text, re.MULTILINE):
         found[float(bound)] = found.get(float(bound), 0) + float(value)

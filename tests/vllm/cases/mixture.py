@@ -1,20 +1,20 @@
-"""One request of each kind, so that a trace has all that a server of this version can show."""
+"""Sends one request of each kind, so that a trace contains everything that a server of this version can show."""
 
 import asyncio
 import http.client
 import json
 
-from client import load, prompt_of
+from client import load, random_prompt
 
 TIMEOUT_S = 600  # the first request that samples may wait for a compiler
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
 def send(port, tokens):
-    """Streamed ones, then one of each kind by itself; the statuses of those, by kind."""
+    """Sends streamed requests, then one of each kind. Returns the statuses of the latter, by kind."""
     for chat in (True, False):
         asyncio.run(load(port, 4, 8, tokens, chat=chat))
-    repeated = prompt_of(150)  # some blocks, and not too long for the model
+    repeated = random_prompt(150)  # several blocks, but not too long for the model
     found = {
         "first": complete(port, prompt=repeated),
         "prefix_hit": complete(port, prompt=repeated),
@@ -23,21 +23,21 @@ def send(port, tokens):
         "refused": complete(port, prompt="too much", max_tokens=100_000),
         "aborted": aborted(port),
     }
-    # Long ones, so many at once that a small cache does not hold them.
+    # These are long, and together too large for a small cache.
     asyncio.run(load(port, 8, 8, 200, length=150))
     return found
 
 
-def complete(port, **asked):
-    """A completion in one piece."""
-    connection, answer = _post(port, "/v1/completions", **(dict(max_tokens=8, ignore_eos=True) | asked))
+def complete(port, **fields):
+    """Requests a completion in one piece."""
+    connection, answer = _post(port, "/v1/completions", **(dict(max_tokens=8, ignore_eos=True) | fields))
     answer.read()
     connection.close()
     return answer.status
 
 
 def structured(port):
-    """A chat that must answer in JSON of a schema."""
+    """Requests a chat answer in JSON that follows a schema."""
     shape = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
     messages = [dict(role="user", content="in JSON")]
     connection, answer = _post(port, "/v1/chat/completions", messages=messages, max_tokens=40, response_format=shape)
@@ -47,7 +47,7 @@ def structured(port):
 
 
 def aborted(port):
-    """A stream that its client leaves after the first part."""
+    """Requests a stream and closes the connection after the first part."""
     connection, answer = _post(port, "/v1/completions", prompt="to be left", max_tokens=900, ignore_eos=True, stream=True)
     answer.read(16)
     connection.close()

@@ -1,6 +1,6 @@
 """README's steps for a new user, from the installed wheel to a killed worker.
 
-Every command runs in one empty folder, and none but `snapshot`'s copy is given a run: each takes the newest one.
+Every command runs in the same folder. Only the commands on `snapshot`'s copy name a run; all others use the newest one.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from metrics import SHARE, buckets, scrape
 from server import Server
 
 REQUESTS, CONCURRENCY, TOKENS = 64, 8, 24
-SERVED_S = 30  # longest wait until `sa-profile serve` has read what was recorded
+SERVED_S = 30  # maximum time until `sa-profile serve` has read the recording
 
 
 class Shell:
-    """The user's shell: the environment that has vLLM and the wheel is active."""
+    """The user's shell, with the environment of vLLM and the wheel activated."""
 
     def __init__(self, folder):
         self.folder = folder
         bin_folder = Path(sys.executable).parent
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-        self.environment = kept | {"PATH": f"{bin_folder}:{kept.get('PATH', '')}", "VIRTUAL_ENV": str(bin_folder.parent)}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
+        self.environment = inherited | {"PATH": f"{bin_folder}:{inherited.get('PATH', '')}", "VIRTUAL_ENV": str(bin_folder.parent)}
         self.command = bin_folder / "sa-profile"
 
     def run(self, *arguments):
@@ -50,7 +50,7 @@ class Shell:
 
     @contextlib.contextmanager
     def started(self, *arguments):
-        """Runs a command that serves. Yields the address that it prints on stderr, and the process."""
+        """Runs a command that serves. Yields the address that it prints to stderr, and the process."""
         process = subprocess.Popen([str(self.command), *arguments], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE)
         try:
             yield self._address(process), process
@@ -75,7 +75,7 @@ class Shell:
 
 
 def run(machine, report):
-    """One server under `sa-profile run`. It answers requests, is watched, and dies of its worker."""
+    """Runs one server under `sa-profile run`. It answers requests, is observed, and ends because its worker is killed."""
     folder = Path(tempfile.mkdtemp(prefix="newcomer-", dir=machine.folder))
     shell = Shell(folder)
     if not shell.command.exists():
@@ -93,7 +93,7 @@ def run(machine, report):
 
 
 def check_live(shell, machine, report, text):
-    """Checks that `report`, `watch`, `serve`, `snapshot` and `open` have each request of the live run. `text` is vLLM's `/metrics`."""
+    """Checks that `report`, `watch`, `serve`, `snapshot` and `open` see each request of the live run. `text` is vLLM's `/metrics`."""
     found = shell.json("report", "--json")
     requests, phases = found["requests"], [phase["kind"] for phase in found["run_phases"]]
     report.check("newcomer_report_leaves_start_up_out", phases[:1] == ["start_up"] and not found["serving"]["is_whole"], phases)
@@ -115,13 +115,13 @@ def check_live(shell, machine, report, text):
 
 
 def check_served(report, address, text):
-    """Checks that `sa-profile serve` counts each request, and has the same histogram of the times between tokens (ITL) as vLLM."""
+    """Checks that `sa-profile serve` counts each request and has the same histogram of the times between tokens (ITL) as vLLM."""
     parts = urllib.parse.urlsplit(address)
     token = urllib.parse.parse_qs(parts.query).get("token", [""])[0]
 
     def served(path):
         request = urllib.request.Request(f"{parts.scheme}://{parts.netloc}{path}", headers={"Authorization": f"Bearer {token}"})
-        with contextlib.suppress(urllib.error.HTTPError):  # 503 until it has read the run for the first time
+        with contextlib.suppress(urllib.error.HTTPError):  # 503 until the server has read the run for the first time
             return urllib.request.urlopen(request, timeout=30).read().decode()
         return ""
 
@@ -138,7 +138,7 @@ def check_served(report, address, text):
 
 
 def fetched(shell, *command):
-    """Returns the trace that `sa-profile open` serves, taken as Perfetto's page takes it. The command ends by itself then."""
+    """Returns the trace that `sa-profile open` serves, requested the way Perfetto's page does. The command then ends by itself."""
     with shell.started(*command) as (link, process):
         url = urllib.parse.parse_qs(urllib.parse.urlsplit(link).fragment.partition("?")[2])["url"][0]
         with urllib.request.urlopen(urllib.request.Request(url, headers={"Origin": "https://ui.perfetto.dev"}), timeout=60) as answer:
@@ -150,13 +150,13 @@ def fetched(shell, *command):
 def check_crash(shell, machine, report, victim, code, closing):
     """Checks that the closing lines of `run` name the victim first, and that the trace opens.
 
-    SIGKILL may hit the victim between two spans. Then nothing shows that it was killed, and they say only that it may have died first.
+    If SIGKILL hits the victim between two spans, nothing shows that it was killed. The lines then only say that it may have died first.
     """
     trace = fetched(shell, "open", "--no-browser", "--port", str(machine.options.port + 2))
     opened = {event["pid"] for event in trace["traceEvents"] if event["ph"] == "B"}
     report.check("newcomer_open_shows_the_crash", bool(opened))
     report.result("newcomer_victim_was_in_a_span", int(victim in opened))
-    report.check("newcomer_run_ends_as_the_server_did", code < 125, code)  # from there on it would be the code of `run` or of a signal
+    report.check("newcomer_run_ends_as_the_server_did", code < 125, code)  # larger codes are those of `run` itself or of a signal
     is_named = names_first(closing, victim) if victim in opened else re.search(rf"\b{victim}\b", closing)
     report.check("newcomer_run_names_the_victim_first", is_named, closing[-900:])
     report.check("newcomer_run_says_what_next", "next: sa-profile open" in closing)

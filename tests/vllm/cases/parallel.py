@@ -1,4 +1,4 @@
-"""Servers of several engines, API servers and workers, begun paused: each process has its name before the first request."""
+"""Servers with several engines, API servers and workers that start paused: each process has a name before the first request."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from client import load
 from server import Server
 from trace import merged
 
-# What vLLM is asked for, and the processes that it has then.
+# Arguments of vLLM and the processes that result.
 SHAPES = {
     "tensor": (["--tensor-parallel-size", "2"], {"APIServer", "EngineCore", "Worker_TP0", "Worker_TP1"}),
     "data": (
@@ -18,7 +18,7 @@ SHAPES = {
 
 
 def run(machine, report):
-    """A server of each shape."""
+    """Runs a server of each shape."""
     for shape, (arguments, expected) in SHAPES.items():
         folder = machine.folder / shape
         with Server(machine, folder, arguments=arguments, SA_PROFILE_START="paused", VLLM_CPU_OMP_THREADS_BIND="nobind") as server:

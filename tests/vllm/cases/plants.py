@@ -1,6 +1,6 @@
-"""Loads of real servers with one planted cause each: the verdict names it. Without a plant, it names none of them.
+"""Loads real servers with one planted cause at a time. The verdict must name that cause, and no cause without a plant.
 
-With `SA_PROFILE_KEEP`, the screen, the page and the trace of each load are written into that folder. `SA_PROFILE_PLANTS` names the servers that are started.
+With `SA_PROFILE_KEEP`, the screen, the page and the trace of each load are written to that folder. `SA_PROFILE_PLANTS` selects the servers to start.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from client import connect, load, prompt_of
+from client import connect, load, random_prompt
 from killed import kill_under_load, wait_until_dead
 from server import PATIENT, Server
 
@@ -26,7 +26,7 @@ async def steady(server):
 
 
 async def long_answers(server):
-    """Keeps sixteen requests in flight. A small cache for keys and values has room for three or four of them."""
+    """Keeps sixteen requests in flight. The small KV cache only has room for three or four of them."""
     await load(server.port, 16, 48, 160, length=40)
 
 
@@ -34,13 +34,13 @@ async def sparse(server):
     """Sends one request after the other, with a pause after each."""
     stream = await connect(server.port)
     for _ in range(SPARSE):
-        await stream.send(server.port, prompt_of(12), 16)
+        await stream.send(server.port, random_prompt(12), 16)
         await asyncio.sleep(PAUSE_S)
     stream.transport.close()
 
 
 def stopped(victim):
-    """Returns a load during which a process is stopped for some seconds."""
+    """Returns a load during which one process is stopped for some seconds."""
 
     async def stop(server):
         pid = next(pid for name, pid in server.processes().items() if name.startswith(victim))
@@ -63,8 +63,8 @@ async def crash(server):
     wait_until_dead(server)
 
 
-SMALL_CACHE = ["--block-size", "32", "--num-gpu-blocks-override", "33"]  # no smaller one takes a request of 1,024 tokens
-# Each server's arguments and its loads, one after the other. Each load has a name, which a plugin may take as a plant, and the rule of its verdict.
+SMALL_CACHE = ["--block-size", "32", "--num-gpu-blocks-override", "33"]  # the smallest cache that accepts a request of 1,024 tokens
+# Arguments of each server and its loads in order. Each load has a name, which the plugin may use as the plant, and the expected rule of the verdict.
 SERVERS = {
     "default": (
         [],
@@ -88,7 +88,7 @@ RULES = {rule for _, loads in SERVERS.values() for _, rule, _ in loads if rule i
 
 
 def run(machine, report):
-    """Runs each server, and judges each load when it has ended."""
+    """Runs each server and judges each load once it has ended."""
     planted = machine.folder / "planted"
     paths = [str(PLANTED), *([str(PATIENT)] if machine.options.patient else []), os.environ.get("PYTHONPATH")]
     environment = {"VLLM_PLANTED": str(planted), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -96,7 +96,7 @@ def run(machine, report):
         arguments, loads = SERVERS[name]
         planted.write_text("")
         with Server(machine, machine.folder / name, arguments, **environment) as server:
-            asyncio.run(load(server.port, 8, 16, 8))  # warms up whatever is slow for the first requests
+            asyncio.run(load(server.port, 8, 16, 8))  # warms up
             for load_name, rule, under_load in loads:
                 time.sleep(1)
                 planted.write_text(load_name)
@@ -108,7 +108,7 @@ def run(machine, report):
 
 
 def judge(machine, report, folder, window, expected):
-    """Checks the verdict on the last part of a run, which may go on."""
+    """Checks the verdict on the last part of a run that may still be recording."""
     name, rule = expected
     verdict = machine.report(folder, window)["verdict"]
     is_right = verdict["rule"] == rule if rule else verdict["rule"] not in RULES
@@ -116,9 +116,9 @@ def judge(machine, report, folder, window, expected):
     screen = machine.run("report", window, folder, check=True).stdout
     lines = screen.splitlines()
     report.check(f"plants_{name}_screen", len(lines) <= 40 and max(map(len, lines)) <= 100, screen)
-    kept = os.environ.get("SA_PROFILE_KEEP")
-    if kept:
-        Path(kept).mkdir(parents=True, exist_ok=True)
-        Path(kept, f"{name}.txt").write_text(screen)
-        machine.run("report", f"--page={Path(kept, name)}.html", window, folder, check=True)
-        subprocess.run([machine.program("trace-merge"), window, f"--output={Path(kept, name)}.json", folder], check=True)
+    keep_folder = os.environ.get("SA_PROFILE_KEEP")
+    if keep_folder:
+        Path(keep_folder).mkdir(parents=True, exist_ok=True)
+        Path(keep_folder, f"{name}.txt").write_text(screen)
+        machine.run("report", f"--page={Path(keep_folder, name)}.html", window, folder, check=True)
+        subprocess.run([machine.program("trace-merge"), window, f"--output={Path(keep_folder, name)}.json", folder], check=True)

@@ -1,29 +1,29 @@
-"""Results and checks as lines."""
+"""Prints results and checks as lines."""
 
 
 class Report:
-    """Prints what was measured, and keeps what was not as it should be."""
+    """Prints results and remembers failed checks."""
 
     def __init__(self):
         self._failed = []
 
     def result(self, what, value, *more):
-        """A measured value, and words about it."""
+        """Prints a measured value with a comment."""
         value = f"{value:.4g}" if isinstance(value, float) else value
         print("RESULT", what, value, *more, flush=True)
 
     def check(self, what, holds, *more):
-        """A condition that must hold."""
+        """Prints whether a condition holds, and remembers it if not."""
         print("CHECK", what, "ok" if holds else "FAILED", *more, flush=True)
         if not holds:
             self._failed.append(what)
 
     def skip(self, what, why):
-        """A condition that cannot be judged here."""
+        """Prints that a condition cannot be tested here."""
         print(f"SKIPPED {what}: {why}", flush=True)
 
     def exit_code(self):
-        """1 if a check failed; they are named again."""
+        """Returns 1 if a check failed, after printing the failed checks again."""
         for what in self._failed:
             print("FAILED", what, flush=True)
         return 1 if self._failed else 0

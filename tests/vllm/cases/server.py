@@ -1,4 +1,4 @@
-"""A vLLM server in processes of its own, and the commands of this project."""
+"""A vLLM server in separate processes, and the commands of this project."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PATIENT = Path(__file__).parent / "patient"
 
 
 class Machine:
-    """Where the programs and the folders are."""
+    """Locations of programs and folders."""
 
     def __init__(self, options, folder):
         self.options = options
@@ -22,7 +22,7 @@ class Machine:
         folder.mkdir(parents=True, exist_ok=True)
 
     def program(self, name):
-        """The path of one of this project's commands."""
+        """Returns the path of one of this project's commands."""
         return str(self.options.bin / name)
 
     def run(self, *words, **options):
@@ -34,7 +34,7 @@ class Machine:
         return json.loads(self.run("report", "--json", *options, path, check=True).stdout)
 
     def sql(self, folder, statement):
-        """Returns the rows of a statement of `report/sql` over a run. Returns `None` if the repository's tests cannot set up DuckDB here."""
+        """Returns the rows of a statement of `report/sql` over a run, or `None` if the repository's tests cannot set up DuckDB here."""
         setup = Path(__file__).resolve().parents[3] / "tests/sql/python"
         python = subprocess.run([setup, "duckdb"], capture_output=True, text=True)
         if python.returncode != 0:
@@ -44,8 +44,10 @@ class Machine:
 
 
 class Server:
-    """One `vllm serve` while it runs. With a folder it records into it; without one the plugin is inert, unless the words of `under`, a command that
-    starts another one, make it record."""
+    """A running `vllm serve`.
+
+    It records into `folder`. Without a folder the plugin is inactive, unless `under`, a command that starts the server, makes it record.
+    """
 
     def __init__(self, machine, folder=None, arguments=(), patient=False, under=(), cwd=None, **environment):
         options = machine.options
@@ -85,7 +87,7 @@ class Server:
             sys.exit(f"tests/vllm: --patient is not in force; see {self.log}")
 
     def pids(self):
-        """The server's processes, by the title or command each has now."""
+        """Returns pid → current title or command of the server's processes."""
         found = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and _session(entry) == self._process.pid:
@@ -94,20 +96,20 @@ class Server:
         return found
 
     def processes(self):
-        """The pids of the API server, the engine and the workers by their names."""
+        """Returns name → pid of the API server, the engine and the workers."""
         titled = {title.removeprefix("VLLM::"): pid for pid, title in self.pids().items() if title.startswith("VLLM::")}
         return {"APIServer": self._process.pid} | titled
 
     def worker(self):
-        """The pid of a worker."""
+        """Returns the pid of a worker."""
         return next(pid for pid, title in self.pids().items() if "Worker" in title)
 
     def wait(self, seconds=120):
-        """Waits until it has ended by itself. Returns its exit code."""
+        """Waits until the server has ended by itself, and returns its exit code."""
         return self._process.wait(seconds)
 
     def stop(self):
-        """Ends it, politely first."""
+        """Ends the server: with SIGTERM first, then with SIGKILL."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -131,7 +133,7 @@ def _environment(patient, folder, more):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
     inherited |= {"PYTHONFAULTHANDLER": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONWARNINGS": "ignore"}
     inherited.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    # A CPU build's workers spin on every core they have, and then nobody else's clock means anything.
+    # A CPU build's workers spin on every core that they may use. Two cores are left free, because otherwise all other clocks would be distorted.
     inherited.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{max(os.cpu_count() - 2, 0)}")
     inherited["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
     if patient:

@@ -1,4 +1,4 @@
-"""A worker, then the engine, stopped by SIGSTOP for 0.2 s in every second under load: the report blames the one that was stopped."""
+"""Stops a worker, then the engine, with SIGSTOP for 0.2 s of every second under load. The report must blame the stopped process."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from client import connect, load, prompt_of
+from client import connect, load, random_prompt
 from server import Server
 from trace import merged
 
@@ -14,7 +14,7 @@ TURNS = 10
 STOPPED_S = 0.2
 TURN_S = 1.0
 CONCURRENCY = 16
-# The causes that blame each process, in a server without a device.
+# Causes that blame each process in a server without a device.
 BLAMED = {
     "Worker": {"worker"},
     "EngineCore": {"engine", "scheduling", "output", "frontend"},
@@ -22,7 +22,7 @@ BLAMED = {
 
 
 def run(machine, report):
-    """One server under load. Each of the two processes is stopped for a while, then nobody is."""
+    """Runs one server under load. For a while each, no process, the worker and the engine are stopped."""
     folder = machine.folder / "stopped"
     with Server(machine, folder) as server:
         windows = asyncio.run(stop_in_turn(server))
@@ -34,10 +34,10 @@ def run(machine, report):
 
 
 async def stop_in_turn(server):
-    """Name of the process that was stopped → when, in ns of the monotonic clock; `nobody` for a window in which none was."""
+    """Returns stopped process → its window in ns of the monotonic clock. `nobody` is a window without stops."""
     processes = server.processes()
-    await load(server.port, 4, 16, 8)  # what is slow the first time
-    under_load = asyncio.gather(*(keep_asking(server.port) for _ in range(CONCURRENCY)))
+    await load(server.port, 4, 16, 8)  # warms up
+    under_load = asyncio.gather(*(keep_sending(server.port) for _ in range(CONCURRENCY)))
     windows = {}
     try:
         await asyncio.sleep(1)
@@ -54,18 +54,18 @@ async def stop_in_turn(server):
     return windows
 
 
-async def keep_asking(port):
+async def keep_sending(port):
     """Streams one request after the other until it is cancelled."""
     stream = await connect(port)
     try:
         while True:
-            await stream.send(port, prompt_of(12), 48)
+            await stream.send(port, random_prompt(12), 48)
     finally:
-        stream.transport.close()  # a server that ends waits for its clients
+        stream.transport.close()  # a server that shuts down waits for its clients
 
 
 async def stop_often(pid):
-    """Stops a process for a part of each turn; without a process it only waits."""
+    """Stops a process for a part of each turn. Without a process, only waits."""
     for _ in range(TURNS):
         if pid is not None:
             os.kill(pid, signal.SIGSTOP)
@@ -76,16 +76,16 @@ async def stop_often(pid):
 
 
 def idle_causes(machine, path, from_ns, to_ns):
-    """Seconds of each cause in a window of the trace."""
+    """Returns the seconds of each cause in a window of the trace."""
     window = ["--from", f"{from_ns / 1e6:.3f}ms", "--to", f"{to_ns / 1e6:.3f}ms"]
     (device,) = machine.report(path, *window)["idle"]
     return {cause["cause"]: cause["ns"] / 1e9 for cause in device["causes"]}
 
 
 def check_causes(report, victim, blamed, quiet, stopped):
-    """Compares the causes of two windows of equal length. The difference belongs to the process that was stopped.
+    """Compares the causes of two windows of equal length. The stopped process must account for the difference.
 
-    Stops of the worker within its steps are not idle time, and on a busy machine most of them are. Then the other causes must not have grown instead.
+    If the worker is stopped within a step, that is not idle time, and on a busy machine most stops are. In that case the other causes must not have grown instead.
     """
     grown = {cause: stopped.get(cause, 0) - quiet.get(cause, 0) for cause in sorted(quiet.keys() | stopped.keys())}
     own = sum(seconds for cause, seconds in grown.items() if cause in blamed)

@@ -1,4 +1,4 @@
-"""Output tokens per second with recording on and off, interleaved, until the difference is known well enough."""
+"""Measures output tokens per second with recording on and off, interleaved, until the difference is known precisely enough."""
 
 import asyncio
 import math
@@ -8,18 +8,18 @@ import statistics
 import time
 from pathlib import Path
 
-from client import connect, first_of_all, prompt_of
+from client import connect, realtime_priority, random_prompt
 from server import Server
 
 SETTLE_S = 0.35  # after a switch
 WINDOW_S = 1
 GOAL = 0.005
 Z95 = 1.96  # standard deviations of a normal distribution
-LEAST_TURNS = 30  # for an interval
+LEAST_TURNS = 30  # minimum for an interval
 
 
 class Load:
-    """Connections that keep sending; counts the chunks that arrive."""
+    """Connections that keep sending requests. Counts the chunks that arrive."""
 
     def __init__(self, port, concurrency, tokens):
         self.port, self.concurrency, self.tokens = port, concurrency, tokens
@@ -36,8 +36,8 @@ class Load:
         stream = await connect(self.port)
         stream.on_chunks = self._count
         while self._running:
-            # Lengths differ by up to three times, so that requests do not begin and end together.
-            await stream.send(self.port, prompt_of(12), random.randint(max(self.tokens // 2, 1), self.tokens * 3 // 2))
+            # The lengths vary by a factor of three, so that requests do not start and end at the same time.
+            await stream.send(self.port, random_prompt(12), random.randint(max(self.tokens // 2, 1), self.tokens * 3 // 2))
         stream.transport.close()
 
     async def stop(self):
@@ -46,7 +46,7 @@ class Load:
 
 
 class Window:
-    """Tokens and CPU time of a server in one stretch of time."""
+    """Throughput and CPU time of a server during one window."""
 
     def __init__(self, tokens, seconds, cpu_ns):
         self.per_second = tokens / seconds
@@ -54,7 +54,7 @@ class Window:
 
 
 async def measure(load, processes):
-    """One window."""
+    """Measures one window."""
     began, chunks, cpu = time.monotonic(), load.chunks, cpu_ns(processes)
     await asyncio.sleep(WINDOW_S)
     used = {name: ns - cpu[name] for name, ns in cpu_ns(processes).items()}
@@ -62,7 +62,7 @@ async def measure(load, processes):
 
 
 def cpu_ns(processes):
-    """CPU time of all threads of each process, and of all of them."""
+    """Returns the CPU time of all threads of each process, and of all processes together."""
     found = {name: sum(map(_thread_ns, Path(f"/proc/{pid}/task").iterdir())) for name, pid in processes.items()}
     return found | {"all": sum(found.values())}
 
@@ -71,18 +71,20 @@ def _thread_ns(task):
     try:
         return int((task / "schedstat").read_text().split()[0])
     except OSError:
-        return 0  # a thread that has just ended
+        return 0  # the thread has just ended
 
 
 class Differences:
-    """Relative differences of turns. Their median counts, for a turn in which the machine did something else is far off."""
+    """Relative differences of all turns. Their median is used, because a turn in which the machine was disturbed is an outlier."""
 
     def __init__(self):
         self.values = []
 
     def interval(self):
-        """The 95 % confidence interval of the median, whatever the distribution: two of the values in their order. To stop as soon as
-        it is narrow enough makes it hold a little less often."""
+        """Returns the 95 % confidence interval of the median, for any distribution: two of the sorted values.
+
+        The measurement stops as soon as the interval is narrow enough, so the interval holds slightly less often.
+        """
         if len(self.values) < LEAST_TURNS:
             return -math.inf, math.inf
         ordered, apart = sorted(self.values), Z95 * math.sqrt(len(self.values)) / 2
@@ -93,7 +95,7 @@ class Differences:
         low, high = self.interval()
         return (high - low) / 2
 
-    def tell(self, report, what, unit="%"):
+    def print_result(self, report, what, unit="%"):
         scale = 100 if unit == "%" else 1
         low, high = (end * scale for end in self.interval())
         mean = statistics.fmean(self.values) * scale
@@ -101,7 +103,7 @@ class Differences:
 
 
 class Comparison:
-    """On against off, turn by turn."""
+    """Comparison of recording on and off, turn by turn."""
 
     def __init__(self, options):
         self.turns = options.turns
@@ -109,12 +111,12 @@ class Comparison:
         self.throughput, self.cpu = Differences(), {}
         self.rates = {True: [], False: []}
 
-    def goes_on(self):
-        is_known = self.throughput.half_width() <= GOAL and len(self.throughput.values) >= self.turns
-        return not is_known and time.monotonic() < self.until
+    def should_continue(self):
+        is_precise = self.throughput.half_width() <= GOAL and len(self.throughput.values) >= self.turns
+        return not is_precise and time.monotonic() < self.until
 
     def add(self, windows):
-        """The windows of one turn through the order, in which a drift of the machine cancels out."""
+        """Adds the windows of one turn. Their order cancels out a drift of the machine."""
         for on, rates in self.rates.items():
             rates.append(statistics.fmean(one.per_second for one in windows[on]))
         self.throughput.values.append(self.rates[True][-1] / self.rates[False][-1] - 1)
@@ -122,33 +124,33 @@ class Comparison:
             ns = {on: statistics.fmean(one.cpu_ns_per_token[name] for one in windows[on]) for on in windows}
             self.cpu.setdefault(name, Differences()).values.append(ns[True] - ns[False])
 
-    def tell(self, report):
+    def print_result(self, report):
         for on, rates in self.rates.items():
             report.result(f"{'on' if on else 'off'}_tokens_per_second", statistics.median(rates))
-        self.throughput.tell(report, "throughput_difference_percent")
+        self.throughput.print_result(report, "throughput_difference_percent")
         for name, differences in self.cpu.items():
-            differences.tell(report, f"{name}_cpu_ns_per_output_token", "ns")
+            differences.print_result(report, f"{name}_cpu_ns_per_output_token", "ns")
         reached = self.throughput.half_width()
         report.result("half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
 
 
 def switch(machine, command, folder):
-    """sa-profile start or stop: returns when all processes have obeyed."""
+    """Runs `sa-profile start` or `stop`, which returns when all processes have obeyed."""
     done = machine.run(command, folder)
     if done.returncode != 0:
         raise RuntimeError(f"sa-profile {command}: {done.stderr}")
 
 
 def run(machine, report):
-    """Recording is switched in one live server."""
+    """Switches recording on and off in one live server."""
     report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "throughput"
-    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server, first_of_all():
-        asyncio.run(toggle(machine, server, folder)).tell(report)
+    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server, realtime_priority():
+        asyncio.run(toggle(machine, server, folder)).print_result(report)
 
 
 async def toggle(machine, server, folder):
-    """Windows in the order on off off on, so that a drift of the machine falls on both."""
+    """Measures windows in the order on, off, off, on, so that a drift of the machine affects both states equally."""
     options = machine.options
     load = Load(server.port, options.concurrency, options.tokens)
     await load.start()
@@ -156,7 +158,7 @@ async def toggle(machine, server, folder):
     comparison = Comparison(options)
     processes = server.processes()
     recording = True
-    while comparison.goes_on():
+    while comparison.should_continue():
         windows = {True: [], False: []}
         for on in (True, False, False, True):
             if on != recording:

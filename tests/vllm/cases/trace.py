@@ -1,4 +1,4 @@
-"""What a merged trace says of requests."""
+"""Requests in a merged trace."""
 
 import json
 import subprocess
@@ -19,33 +19,33 @@ class Trace:
         self.by_name = defaultdict(list)
         for event in self.events:
             self.by_name[event["name"]].append(event)
-        self.by_row = defaultdict(list)
+        self.by_track = defaultdict(list)
         for event in self.events:
             if event["ph"] == "X":
-                self.by_row[event["pid"], event["tid"]].append(event)
+                self.by_track[event["pid"], event["tid"]].append(event)
         chunks = [event["args"] for event in self.by_name["http.first_chunk"]]
         self.first_chunks = {one: args["elapsed_us"] for args in chunks for one in args["request_ids"]}
         names = self.by_name["process_name"]
         self.processes = {event["pid"]: event["args"]["name"] for event in names}
 
     def within(self, span):
-        """The span, and those that began within it on its row."""
+        """Returns the span and all spans that began within it on the same track."""
         until = span["ts"] + span["dur"]
-        return [one for one in self.by_row[span["pid"], span["tid"]] if span["ts"] <= one["ts"] < until]
+        return [one for one in self.by_track[span["pid"], span["tid"]] if span["ts"] <= one["ts"] < until]
 
     def first(self, value, name, arg):
-        """The first span of this name with this arg, or `None`."""
+        """Returns the first span of this name with this value of an arg, or `None`."""
         found = (span for span in self.by_name[name] if span.get("args", {}).get(arg) == value)
         return next(found, None)
 
     def answered(self):
-        """External id → internal id of each HTTP request that was answered in chunks."""
+        """Returns external id → internal id of each HTTP request that was answered in chunks."""
         args = [span.get("args", {}) for span in self.by_name["http.request"]]
         answered = [one for one in args if "answered_us" in one and one.get("external_ids") and one["request_ids"][0] in self.first_chunks]
         return {external_id: one["request_ids"][0] for one in answered for external_id in one["external_ids"]}
 
     def arrivals(self):
-        """External id → (when its first byte came, and what that may be off), in ns of the monotonic clock."""
+        """Returns external id → (time of the first byte, its uncertainty), in ns of the monotonic clock."""
         found = {}
         for span in self.by_name["http.request"]:
             args = span.get("args", {})
@@ -54,7 +54,7 @@ class Trace:
         return found
 
     def steps(self, name):
-        """Internal id → how many spans of this name have it in `request_ids`."""
+        """Returns internal id → number of spans of this name that have it in `request_ids`."""
         counts = defaultdict(int)
         for span in self.by_name[name]:
             for request_id in span.get("args", {}).get("request_ids", ()):
@@ -62,7 +62,7 @@ class Trace:
         return counts
 
     def finished(self):
-        """Internal id → the engine's args of the request's end."""
+        """Returns internal id → the engine's args of the request's end."""
         return {event["args"]["request_id"]: event["args"] for event in self.by_name["request.finished"]}
 
 

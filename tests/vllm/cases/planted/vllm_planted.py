@@ -1,16 +1,16 @@
-"""A plugin of vLLM that slows one part of a server down while the file that `VLLM_PLANTED` names says which one."""
+"""A vLLM plugin that slows down one part of a server. The file named by `VLLM_PLANTED` selects the part."""
 
 import gc
 import os
 import time
 from pathlib import Path
 
-OBJECTS = 400_000  # a collection that visits this many takes tens of milliseconds
+OBJECTS = 400_000  # a collection over this many objects takes tens of milliseconds
 TOKENIZE_S = 1
 
 
 def register():
-    """Called by vLLM in each of its processes."""
+    """Patches vLLM. vLLM calls this in each of its processes."""
     from vllm.renderers.base import BaseRenderer
     from vllm.v1.core.sched.scheduler import Scheduler
 
