@@ -1,9 +1,9 @@
-//! The folder that a target works in, in memory where that is possible.
+//! The working folder of a target, in memory if possible.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Returns the folder. It is made at the first call, which is before anything else runs, and temporary files go there, too.
+/// Returns the folder. The first call creates it and makes it the folder for temporary files. That call must come before any other thread starts.
 pub(crate) fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -11,7 +11,7 @@ pub(crate) fn folder() -> &'static Path {
         let parent = shared.unwrap_or_else(std::env::temp_dir);
         let folder = parent.join(format!("trace-merge-fuzz.{}", std::process::id()));
         std::fs::create_dir_all(folder.join("fragments")).expect("a folder");
-        // SAFETY: nothing else runs yet.
+        // SAFETY: no other thread runs yet.
         unsafe { std::env::set_var("TMPDIR", &folder) };
         folder
     })

@@ -1,7 +1,7 @@
-//! A ring that lies and changes while it is read: never a panic, and what is recovered makes sense in itself.
+//! Reads a ring that is inconsistent and changes meanwhile. There is no panic, and the recovered data is consistent.
 //!
-//! Magic numbers and offsets are hard to guess, so the input is a list of edits of a small valid ring: half of them are there from the
-//! start, the others come one by one while the reader reads, as a live writer's would.
+//! Magic numbers and offsets are hard to guess, so the input is a list of edits of a small valid ring. Half of them are applied
+//! at first, the others one by one while the reader reads, like writes of a live process.
 #![no_main]
 
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A ring in memory and the edits still to come.
+/// A ring in memory with the edits that are applied later.
 struct Live(RefCell<(Vec<u8>, Vec<[u8; EDIT_BYTES]>)>);
 
 impl Live {
@@ -59,7 +59,7 @@ impl RingBytes for Live {
     }
 }
 
-/// Puts the edit's last eight bytes where its first two say.
+/// Writes the edit's last eight bytes to the offset in its first two.
 fn apply(bytes: &mut [u8], edit: [u8; EDIT_BYTES]) {
     let at = usize::from(u16::from_le_bytes([edit[0], edit[1] & 0x7f]));
     if let Some(place) = bytes.get_mut(at..at + 8) {
@@ -67,7 +67,7 @@ fn apply(bytes: &mut [u8], edit: [u8; EDIT_BYTES]) {
     }
 }
 
-/// Two slots with lines and open spans, a site, two lanes.
+/// Creates a ring with two slots that contain lines and open spans, a call site, and two lanes.
 fn valid_ring() -> Vec<u8> {
     let process = Process::with_ring(4711);
     let mut ring = Written::of(&process);
@@ -98,7 +98,7 @@ fn check(ring: &Ring) {
         assert_eq!(
             slot.head - slot.from,
             slot.bytes.len() as u64,
-            "the bytes are those from `from` to `head`"
+            "the bytes span `from` to `head`"
         );
         slot.open.iter().for_each(check_span);
     }

@@ -1,30 +1,30 @@
-//! What serde_json reads of a trace, before and after it is merged.
+//! Reads a trace with serde_json, before and after it is merged.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Phases of events with a time, without those whose names the merge writes itself.
+/// Phases of events with a time, except for those whose names the merge writes itself.
 const PHASES: [&str; 12] = ["X", "B", "E", "i", "I", "C", "s", "t", "f", "b", "n", "e"];
-/// Beyond this times are not exact in a double.
+/// Times beyond this are not exact in a double.
 const MOST_US: f64 = 1e15;
 
-/// Events that must come out of a trace.
+/// Events of an input that must be in the merged trace.
 pub(crate) struct Expected {
     pub(crate) names: Vec<String>,
-    /// Whether there is nothing else in it.
+    /// True if the input contains nothing else.
     pub(crate) is_all: bool,
 }
 
 impl Expected {
-    /// `None` if this is no trace, or one that says things twice or in words that only a reader of all of JSON knows.
-    pub(crate) fn of(text: &[u8]) -> Option<Expected> {
-        let holds = |words: &[u8]| {
+    /// Reads the expected events. Returns `None` if the text is not a trace, or contains duplicates or escapes that only a full JSON reader handles.
+    pub(crate) fn from_input(text: &[u8]) -> Option<Expected> {
+        let count = |words: &[u8]| {
             text.windows(words.len())
                 .filter(|window| *window == words)
                 .count()
         };
-        if holds(b"\\") > 0 || holds(b"sa_") > 0 || holds(b"traceEvents") > 1 {
+        if count(b"\\") > 0 || count(b"sa_") > 0 || count(b"traceEvents") > 1 {
             return None;
         }
         let document: Value = serde_json::from_slice(text).ok()?;
@@ -34,11 +34,11 @@ impl Expected {
             Value::Array(events) => events,
             _ => return None,
         };
-        // Whatever begins otherwise is lines of text.
+        // Any other array is treated as lines of text.
         if document.is_array() && !all.first()?.is_object() {
             return None;
         }
-        let good: Vec<&Map<String, Value>> = all.iter().filter_map(good).collect();
+        let good: Vec<&Map<String, Value>> = all.iter().filter_map(good_event).collect();
         let name = |event: &&Map<String, Value>| event["name"].as_str().unwrap_or("").to_owned();
         Some(Expected {
             is_all: good.len() == all.len(),
@@ -47,8 +47,8 @@ impl Expected {
     }
 }
 
-/// The event in a value that has all that an event needs.
-fn good(value: &Value) -> Option<&Map<String, Value>> {
+/// Returns the event in a value if it has everything that an event needs.
+fn good_event(value: &Value) -> Option<&Map<String, Value>> {
     let event = value.as_object()?;
     let phase = event.get("ph")?.as_str()?;
     let is_time = |time: f64| time.abs() < MOST_US;
@@ -78,12 +78,12 @@ fn good(value: &Value) -> Option<&Map<String, Value>> {
     is_good.then_some(event)
 }
 
-/// What is in a merged trace.
+/// Contents of a merged trace.
 pub(crate) struct Shown {
     pub(crate) events: u64,
-    /// The number of complete spans among them; `None` if serde_json cannot read each of them, for example because of a number that no float holds.
+    /// Number of complete spans; `None` if serde_json cannot read every event, for example because a number does not fit into a double.
     pub(crate) complete: Option<u64>,
-    /// The names of its events, sorted.
+    /// Names of the events, sorted.
     names: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl Shown {
         }
     }
 
-    /// Whether each of the names is there, as often as it stands in this sorted list.
+    /// Returns true if the trace contains each name as often as this sorted list does.
     pub(crate) fn has_all(&self, names: &[String]) -> bool {
         let mut shown = self.names.iter();
         names.iter().all(|name| shown.any(|other| other == name))

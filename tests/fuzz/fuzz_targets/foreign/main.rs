@@ -1,4 +1,4 @@
-//! Any bytes as the trace of another profiler: never a panic, and what serde_json reads as a trace comes out with all its events.
+//! Reads arbitrary bytes as a foreign profiler's trace. There is no panic, and all events that serde_json reads are in the merged trace.
 #![no_main]
 
 mod document;
@@ -20,22 +20,22 @@ fuzz_target!(
         recorded().write_here(folder());
     },
     |data: &[u8]| {
-        // By the length, so that files of profilers are inputs as they are.
-        let (is_beside, is_packed) = (data.len() & 1 == 1, data.len() & 6 == 6);
+        // The length selects the variant, so that real traces can be used as inputs without change.
+        let (is_with_fragment, is_packed) = (data.len() & 1 == 1, data.len() & 6 == 6);
         let folder = folder();
         let path = folder.join("other.json");
         let written = if is_packed { packed(data) } else { data.to_owned() };
         std::fs::write(&path, written).expect("room");
-        let merged = merge(&options(folder, &path, is_beside));
-        let expected = Expected::of(data);
+        let merged = merge(&options(folder, &path, is_with_fragment));
+        let expected = Expected::from_input(data);
         match merged {
-            Ok(report) => check(expected, &report, is_beside),
-            Err(error) => check_error(expected, &error, is_beside),
+            Ok(report) => check(expected, &report, is_with_fragment),
+            Err(error) => check_error(expected, &error, is_with_fragment),
         }
     }
 );
 
-/// A fragment that the trace lies beside.
+/// Creates a fragment that is merged together with the trace.
 fn recorded() -> Fragment {
     let process = Process {
         main: true,
@@ -56,14 +56,14 @@ fn packed(data: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-fn options(folder: &Path, path: &Path, is_beside: bool) -> Options {
+fn options(folder: &Path, path: &Path, is_with_fragment: bool) -> Options {
     let mut options = Options {
         output: Output::File(folder.join("out.json")),
         settle: false,
         threads: 1,
         ..Options::new([path.to_owned()])
     };
-    if is_beside {
+    if is_with_fragment {
         options.paths.push(folder.join("trace.100.jsonl"));
         options.clocks.offsets.push(Offset {
             path: path.to_owned(),
@@ -73,35 +73,35 @@ fn options(folder: &Path, path: &Path, is_beside: bool) -> Options {
     options
 }
 
-/// Only what holds no event at all may be refused, or called no trace of another profiler.
-fn check_error(expected: Option<Expected>, error: &Error, is_beside: bool) {
+/// Asserts that only inputs without events are refused.
+fn check_error(expected: Option<Expected>, error: &Error, is_with_fragment: bool) {
     let is_refusal = matches!(error, Error::NothingUsable(_) | Error::Usage(_));
     assert!(is_refusal, "{error}");
     let is_trace = expected.is_some_and(|expected| !expected.names.is_empty());
     assert!(
         !is_trace,
-        "a good trace was refused (beside others: {is_beside}): {error}"
+        "a good trace was refused (with a fragment: {is_with_fragment}): {error}"
     );
 }
 
-fn check(expected: Option<Expected>, report: &Report, is_beside: bool) {
+fn check(expected: Option<Expected>, report: &Report, is_with_fragment: bool) {
     let path = report.output.path.as_ref().expect("it has a name");
     let text = std::fs::read(path).expect("the trace is there");
     std::fs::remove_file(path).expect("it was there");
     let shown = Shown::read(&text);
-    let told = report.events.total + report.events_added;
+    let reported = report.events.total + report.events_added;
     // The begin and the end of a span of length 0 become one complete span.
-    let joined = told - shown.events;
-    let recorded = |phase| report.events.by_phase.get(&phase).copied().unwrap_or(0);
+    let joined = reported - shown.events;
+    let input = |phase| report.events.by_phase.get(&phase).copied().unwrap_or(0);
     assert!(
-        joined <= recorded('B'),
-        "{joined} events are not in the trace"
+        joined <= input('B'),
+        "{joined} events are missing from the trace"
     );
     if let Some(complete) = shown.complete {
-        assert_eq!(complete, recorded('X') + joined, "complete spans");
+        assert_eq!(complete, input('X') + joined, "complete spans");
     }
     let Some(mut expected) = expected else { return };
-    if is_beside {
+    if is_with_fragment {
         expected.names.push("recorded".to_owned());
     }
     expected.names.sort();

@@ -1,4 +1,4 @@
-//! Fuzzes a whole merge of damaged fragments: it does not panic, and its document is JSON that loads and has as many events as the report says.
+//! Merges damaged fragments. There is no panic, and the trace is JSON that loads and has as many events as the report states.
 #![no_main]
 
 #[path = "../folder.rs"]
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Writes two processes of ours and one of another recorder. The bytes before the first newline are the generator's choices, those after it raw lines.
+/// Writes two processes of our recorder and one of another. The bytes before the first newline are the generator's choices, those after it raw lines.
 fn write(recipe: &[u8], folder: &Path) {
     let newline = recipe.iter().position(|byte| *byte == b'\n');
     let (recipe, text) = recipe.split_at(newline.unwrap_or(recipe.len()));
@@ -52,7 +52,7 @@ fn write(recipe: &[u8], folder: &Path) {
 }
 
 fn check(plan: &Plan, report: &Report) {
-    let events = output::take(report, plan);
+    let events = output::check_and_remove(report, plan);
     let reported = report.events.total + report.events_added;
     // The begin and the end of a span of length 0 become one complete span.
     let begins = report.events.by_phase.get(&'B').copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the first bytes of an input say: how to merge.
+//! Derives the merge options from the first bytes of an input.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use trace_merge::{EventOptions, Filter, Layout, Mode, Moment, Options, Output, W
 /// Wall-clock time at the start of the run.
 const START_NS: i64 = 1_795_248_907_000_000_000;
 
-/// Options, and what they mean for the trace.
+/// Merge options and their consequences for the trace.
 pub(crate) struct Plan {
     pub(crate) options: Options,
     pub(crate) is_gzip: bool,
@@ -32,7 +32,7 @@ impl Plan {
             (false, false) => Layout::Recorded,
         };
         let events = EventOptions {
-            window: window_of(window, (one, two)),
+            window: window_from(window, (one, two)),
             filter: if is_filtered {
                 filter(three)
             } else {
@@ -71,7 +71,7 @@ fn filter(choice: u8) -> Filter {
     filter
 }
 
-fn window_of(kind: u8, (one, two): (u8, u8)) -> Window {
+fn window_from(kind: u8, (one, two): (u8, u8)) -> Window {
     let duration = |byte: u8| Duration::from_millis(u64::from(byte) * 4);
     let moment = match one & 1 {
         0 => Moment::FromStart(duration(one)),

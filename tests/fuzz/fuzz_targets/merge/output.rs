@@ -1,4 +1,4 @@
-//! What a merge wrote, read by serde_json and by `--check`.
+//! Reads a merge's output with serde_json and `--check`.
 
 use super::options::Plan;
 use flate2::read::GzDecoder;
@@ -15,31 +15,31 @@ struct Document<'a> {
     events: Vec<&'a RawValue>,
 }
 
-/// Reads the trace, or its parts, removes it and returns the number of its events.
-pub(crate) fn take(report: &Report, plan: &Plan) -> u64 {
+/// Checks and removes the trace or its parts. Returns the number of events.
+pub(crate) fn check_and_remove(report: &Report, plan: &Plan) -> u64 {
     let whole = report.output.path.iter().filter(|_| !plan.is_split);
     let parts = report.output.parts.iter().map(|part| &part.path);
     let paths: Vec<&PathBuf> = whole.chain(parts).collect();
     assert!(!paths.is_empty(), "there is a trace");
-    let take = |path: &&PathBuf| {
+    let events = |path: &&PathBuf| {
         check_output(path, plan);
         let text = text(path, plan.is_gzip);
         std::fs::remove_file(path).expect("it was there");
         let document: Document<'_> = serde_json::from_slice(&text).expect("the trace is JSON");
         document.events.len() as u64
     };
-    paths.iter().map(take).sum()
+    paths.iter().map(events).sum()
 }
 
 fn check_output(path: &Path, plan: &Plan) {
     let report = check(path).expect("the trace can be read");
     assert!(report.is_loaded, "{}", report.text());
     if plan.is_verbatim {
-        return; // its lines are as they were recorded
+        return; // a verbatim merge keeps the recorded lines, whatever their faults
     }
     for finding in &report.findings {
-        let may_be_there = finding.rule.is_of_recording() || finding.rule == Rule::Overlap;
-        assert!(may_be_there, "{}", report.text());
+        let is_allowed = finding.rule.is_of_recording() || finding.rule == Rule::Overlap;
+        assert!(is_allowed, "{}", report.text());
     }
 }
 
