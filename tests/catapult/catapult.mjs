@@ -1,5 +1,5 @@
-// catapult's importer, the code behind chrome://tracing: the viewer's bundle of the Perfetto UI without its views, run headless in a context of its own. No browser,
-// no network. Imports traces and prints what the viewer would show of each. Started by the script `catapult`, which sets WEB_DIST.
+// The importer of catapult, the code behind chrome://tracing: the viewer's bundle from the Perfetto UI without its views, run headless in a separate context, without
+// browser or network. Imports traces and prints what the viewer would show. Started by the script `catapult`, which sets WEB_DIST.
 import fs from 'node:fs';
 import path from 'node:path';
 import vm from 'node:vm';
@@ -11,32 +11,32 @@ const USAGE = `usage: catapult TRACE...
 const say = (text) => process.stderr.write(`catapult: ${text}\n`);
 
 const BUNDLE = 'catapult_trace_viewer.js';
-/** Where the polyfills for the views end and catapult begins. */
+/** Text at which the polyfills for the views end and catapult begins. */
 const BEGIN = 'const global=this.window||this.global;this.tr=(function()';
-/** Each of its modules begins so. */
+/** Text at the start of each module. */
 const MODULE = "'use strict';";
-/** What is of a view, or of the library that they draw with, asks for a document and may fail. */
+/** Modules that match this belong to a view, or to the library that views draw with. They need a document and may fail. */
 const VIEW = /\btr\.ui\b|\bwindow\.d3\b/;
 
-/** What is wrong with the bundle, not with a trace. */
+/** An error in the bundle, not in a trace. */
 class BundleError extends Error {}
 
-/** The text of the bundle below a `web_dist` folder. */
+/** Returns the text of the bundle below a `web_dist` folder. */
 function bundle(webDist) {
   const version = fs.readdirSync(webDist).find((name) => /^v\d/.test(name));
   const file = path.join(webDist, version ?? '', 'assets', BUNDLE);
-  if (!fs.existsSync(file)) throw new BundleError(`${file}: not there`);
+  if (!fs.existsSync(file)) throw new BundleError(`${file}: not found`);
   return fs.readFileSync(file, 'utf8');
 }
 
-/** What the importer says of a metadata record that it leaves out (FORMAT.md, `engine_settings`). It shows this to nobody. */
+/** The importer's warning about a metadata record that it skips (FORMAT.md, `engine_settings`). The viewer does not show it. */
 const SETTINGS = 'metadata_parse_error: Unrecognized metadata name: engine_settings';
 
-/** catapult's `tr`, with all that its importer needs. */
+/** Returns catapult's `tr` with everything that its importer needs. */
 function catapult(text) {
   const begin = text.indexOf(BEGIN);
-  if (begin < 0) throw new BundleError('catapult does not begin where it should');
-  // What its authors call vinn is a JavaScript engine without a document.
+  if (begin < 0) throw new BundleError('the start of catapult was not found in the bundle');
+  // catapult's authors call a JavaScript engine without a document vinn.
   const world = { isVinn: true, console: { log() {}, warn() {}, error() {} }, performance, setTimeout, clearTimeout, TextDecoder, TextEncoder, Polymer() {} };
   world.global = world;
   const context = vm.createContext(world);
@@ -50,18 +50,18 @@ function catapult(text) {
   return { tr: world.tr, context };
 }
 
-/** Imports one trace as the viewer does; counts what it would show, and what it warns of. */
+/** Imports one trace like the viewer does. Counts what it would show, and collects its warnings. */
 function counts({ tr, context }, file) {
   let bytes = fs.readFileSync(file);
   if (bytes[0] === 0x1f) bytes = zlib.gunzipSync(bytes);
   const model = new tr.Model();
   context.trace = bytes.toString();
-  // Its importers ask what a text is by the constructors of their own world.
+  // The importers detect strings by the constructors of their own context.
   const text = vm.runInContext('String(trace)', context);
   delete context.trace;
   new tr.importer.Import(model, new tr.importer.ImportOptions()).importTraces([text]);
   const [threads, processes] = [model.getAllThreads(), model.getAllProcesses()];
-  const sum = (list, of) => list.reduce((total, one) => total + of(one), 0);
+  const sum = (list, size) => list.reduce((total, one) => total + size(one), 0);
   const samples = (process) => sum(Object.values(process.counters), (counter) => sum(counter.series, (series) => series.samples.length));
   return {
     slices: sum(threads, (thread) => thread.sliceGroup.length),
@@ -76,28 +76,28 @@ function counts({ tr, context }, file) {
   };
 }
 
-/** What a thread shows: the name of its process and its own, slices, and the ns of those that ended. */
+/** Returns what a thread shows: names of process and thread, number of slices, and total ns of the finished ones. */
 function row(thread) {
   const ns = ({ duration, didNotFinish }) => (didNotFinish ? 0 : Math.round(duration * 1e6));
   const { slices } = thread.sliceGroup;
   return [thread.parent.name ?? '', thread.name ?? '', slices.length, slices.reduce((sum, slice) => sum + ns(slice), 0)];
 }
 
-/** Async slices with those that lie in them. */
+/** Counts async slices, including nested ones. */
 function slices(group) {
   let count = 0;
   for (const _ of group.childEvents()) count += 1;
   return count;
 }
 
-/** Prints one line for a trace; whether the viewer would show all of it. */
+/** Prints one line for a trace. Returns true if the viewer would show all of it. */
 function show(importer, trace) {
   try {
     const found = counts(importer, trace);
     process.stdout.write(`${JSON.stringify({ trace, ...found })}\n`);
     for (const warning of found.warnings) say(`${trace}: ${warning}`);
     const events = found.slices + found.instants + found.async + found.flows + found.counters;
-    if (!events) say(`${trace}: the trace holds no event`);
+    if (!events) say(`${trace}: the trace contains no event`);
     return events > 0 && !found.warnings.length;
   } catch (error) {
     say(`cannot load ${trace}: ${error.message ?? error}`);

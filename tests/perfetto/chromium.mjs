@@ -1,10 +1,10 @@
-// A headless Chromium, spoken to in the DevTools protocol over a pipe. No npm package and no port.
+// A headless Chromium, controlled with the DevTools protocol over a pipe. Needs no npm package and no port.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-// Nothing may be fetched but what the page asks for, and no first-run page may stand before it.
+// Nothing may be fetched except for what the page requests, and no first-run page may appear.
 const QUIET = ['--headless', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
   '--disable-sync', '--disable-dev-shm-usage', '--window-size=1600,900', '--hide-scrollbars', '--remote-debugging-pipe'];
 
@@ -14,23 +14,23 @@ export class Chromium {
   #ended;
   #last = 0;
   #waiting = new Map();
-  #said = '';
+  #stderr = '';
   #failed;
 
-  /** Called with the text of each dialog that a page opens. A dialog stops its page. */
+  /** Called with the text of each dialog that a page opens. A dialog blocks its page. */
   onDialog = () => {};
 
-  /** Starts `program` with a profile of its own, and `flags` after the usual ones. */
+  /** Starts `program` with a new profile, and with `flags` after the usual ones. */
   constructor(program, flags) {
     this.#profile = fs.mkdtempSync(path.join(os.tmpdir(), 'sa-chromium-'));
-    // Its sandbox does not work for root, nor in most containers; only the page served here is shown.
+    // Chromium's sandbox works neither for root nor in most containers. Only the page served here is shown.
     const args = [...QUIET, '--no-sandbox', `--user-data-dir=${this.#profile}`, ...flags, 'about:blank'];
     this.#child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] });
     this.#ended = new Promise((done) => this.#child.on('close', done));
     this.#child.on('error', (error) => this.#fail(error.message));
-    this.#child.on('exit', (code, signal) => this.#fail(`${program} ended (${signal ?? code}): ${this.#said.trim()}`));
-    this.#child.stderr.on('data', (text) => (this.#said = (this.#said + text).slice(-2000)));
-    this.#child.stdio[3].on('error', () => {}); // its end is told by `exit`
+    this.#child.on('exit', (code, signal) => this.#fail(`${program} ended (${signal ?? code}): ${this.#stderr.trim()}`));
+    this.#child.stderr.on('data', (text) => (this.#stderr = (this.#stderr + text).slice(-2000)));
+    this.#child.stdio[3].on('error', () => {}); // the exit handler reports the end
     let rest = Buffer.alloc(0);
     this.#child.stdio[4].on('data', (bytes) => {
       rest = Buffer.concat([rest, bytes]);
@@ -42,11 +42,11 @@ export class Chromium {
   async page() {
     const { targetId } = await this.call('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await this.call('Target.attachToTarget', { targetId, flatten: true });
-    await this.call('Page.enable', {}, sessionId); // tells of dialogs
+    await this.call('Page.enable', {}, sessionId); // enables dialog events
     return new Page(this, sessionId);
   }
 
-  /** One command and its result. */
+  /** Runs one command and returns its result. */
   call(method, params = {}, sessionId = undefined) {
     const id = ++this.#last;
     return new Promise((done, fail) => {
@@ -56,10 +56,10 @@ export class Chromium {
     });
   }
 
-  /** Ends it, waits until all its processes have gone, and removes its profile. */
+  /** Ends the browser, waits until all its processes are gone, and removes its profile. */
   async close() {
-    this.#child.kill('SIGKILL'); // the others go when they lose it
-    await this.#ended; // none holds its stderr any more
+    this.#child.kill('SIGKILL'); // the other processes exit when they lose the main one
+    await this.#ended; // no process holds its stderr any more
     fs.rmSync(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 
@@ -93,12 +93,12 @@ class Page {
     if (errorText) throw new Error(`${url}: ${errorText}`);
   }
 
-  /** Runs `body` in every document that is opened from now on, before its own scripts. */
+  /** Runs `body` in every document opened from now on, before its own scripts. */
   async before(body) {
     await this.#call('Page.addScriptToEvaluateOnNewDocument', { source: `(${body})()` });
   }
 
-  /** The value of `body`, a function that runs in the page. */
+  /** Runs the function `body` in the page and returns its value. */
   async run(body, ...args) {
     const expression = `(${body})(...${JSON.stringify(args)})`;
     const { result, exceptionDetails: thrown } = await this.#call('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
@@ -106,17 +106,17 @@ class Page {
     return result.value;
   }
 
-  /** Gives the page a size in pixels of its own, each as many of the picture's as `deviceScaleFactor`. */
+  /** Sets the size of the page in pixels. `deviceScaleFactor` is the number of picture pixels per page pixel. */
   async resize(size) {
     await this.#call('Emulation.setDeviceMetricsOverride', { ...size, mobile: false });
   }
 
-  /** Makes the page look as under these media and media features, such as `print`, `[{ name: 'prefers-color-scheme', value: 'dark' }]`. */
+  /** Emulates media and media features, for example `print`, `[{ name: 'prefers-color-scheme', value: 'dark' }]`. */
   async emulate(media, features) {
     await this.#call('Emulation.setEmulatedMedia', { media, features });
   }
 
-  /** Presses the mouse at one point of the view, moves it to another, and lets it go there. */
+  /** Presses the mouse button at one point of the view, moves to another and releases it there. */
   async drag([fromX, fromY], [toX, toY]) {
     const at = (type, x, y) => this.#call('Input.dispatchMouseEvent', { type, x, y, button: 'left', buttons: type === 'mouseReleased' ? 0 : 1, clickCount: 1 });
     await at('mouseMoved', fromX, fromY);
@@ -126,12 +126,12 @@ class Page {
     await at('mouseReleased', toX, toY);
   }
 
-  /** Presses a key, by the name that its events carry. */
+  /** Presses a key, named like in keyboard events. */
   async press(key) {
     for (const type of ['keyDown', 'keyUp']) await this.#call('Input.dispatchKeyEvent', { type, key, text: type === 'keyDown' && key.length === 1 ? key : undefined });
   }
 
-  /** What the page shows, as PNG bytes. */
+  /** Returns a screenshot of the page as PNG bytes. */
   async picture() {
     const { data } = await this.#call('Page.captureScreenshot', { format: 'png' });
     return Buffer.from(data, 'base64');

@@ -1,11 +1,11 @@
-# Sourced after setup.sh by what needs a browser: finds Chromium, which it installs with --setup as root on Debian. Leaves $CHROMIUM, or ends the caller with 3.
+# Sourced after setup.sh by scripts that need a browser. Finds Chromium, or installs it with --setup as root on Debian. Sets $CHROMIUM, or exits the caller with 3.
 
 find_chromium() {
   [ -n "${CHROMIUM:-}" ] || CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
   command -v "$CHROMIUM" > /dev/null
 }
 
-# Debian's package, where this is allowed to install it.
+# Installs Debian's package if that is possible.
 install_chromium() {
   local log=$cache/chromium.log
   command -v apt-get > /dev/null && [ "$(id -u)" = 0 ] || return
@@ -15,7 +15,7 @@ install_chromium() {
   } > "$log" 2>&1 < /dev/null || { tail -n 5 "$log" >&2; return 1; }
 }
 
-# A Chromium that cannot run here (no libraries, no memory, a sandbox around us) is none.
+# Tests the browser. A Chromium that cannot run here (missing libraries, too little memory, a surrounding sandbox) counts as missing.
 starts() {
   local profile rc=0
   profile=$(mktemp -d)

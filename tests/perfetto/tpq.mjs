@@ -15,7 +15,7 @@ const COUNTS = {
 };
 const PROBLEMS = "select name, idx, severity, value from stats where severity in ('error', 'data_loss') and value > 0 order by name";
 
-/** Writes a whole line, also into a full pipe that does not block. */
+/** Writes a whole line, even to a full non-blocking pipe. */
 function put(fd, text) {
   for (let bytes = Buffer.from(`${text}\n`); bytes.length;) {
     try {
@@ -34,11 +34,11 @@ function usage(why) {
   process.exit(2);
 }
 
-/** NAME=COUNT words as pairs. */
+/** Parses NAME=COUNT arguments into pairs. */
 function expectations(words) {
   return words.map((word) => {
     const match = /^([a-z]+)=(\d+)$/.exec(word);
-    if (!match || !Object.hasOwn(COUNTS, match[1])) usage(`${JSON.stringify(word)} is not one of ${Object.keys(COUNTS).join(', ')} with =COUNT`);
+    if (!match || !Object.hasOwn(COUNTS, match[1])) usage(`${JSON.stringify(word)}: expected NAME=COUNT, where NAME is one of ${Object.keys(COUNTS).join(', ')}`);
     return [match[1], Number(match[2])];
   });
 }
@@ -47,7 +47,7 @@ function parse(args) {
   const flags = args.filter((arg) => arg.startsWith('--'));
   const [trace, ...rest] = args.filter((arg) => !arg.startsWith('--'));
   for (const flag of flags) if (!['--check', '--loads'].includes(flag)) usage(`unknown option ${flag}`);
-  if (flags.length > 1) usage(`${flags.join(' and ')} do not go together`);
+  if (flags.length > 1) usage(`${flags.join(' and ')} cannot be combined`);
   const checking = flags.includes('--check');
   if (trace === undefined) usage('no trace named');
   if (flags.includes('--loads')) return { traces: [trace, ...rest] };
@@ -55,7 +55,7 @@ function parse(args) {
   return { trace, checking, queries: rest, expected: checking ? expectations(rest) : [] };
 }
 
-/** Prints the counts and what the importer complained about; returns the exit code. */
+/** Prints the counts and the importer's complaints. Returns the exit code. */
 function check(engine, expected) {
   const counts = {};
   for (const [name, sql] of Object.entries(COUNTS)) counts[name] = engine.query(sql).rows[0][0];
@@ -63,13 +63,13 @@ function check(engine, expected) {
   put(1, JSON.stringify({ ...counts, problems }));
   const bad = problems.map(({ name, idx, severity, value }) => `${severity} ${name}${idx === null ? '' : `[${idx}]`} = ${value}`);
   for (const [name, want] of expected) if (counts[name] !== want) bad.push(`${name} is ${counts[name]}, expected ${want}`);
-  // Perfetto opens some broken files (raw JSON lines, say) without any complaint and shows nothing.
-  if (!expected.length && !counts.slices && !counts.flows && !counts.counters) bad.push('the trace holds no event');
+  // Perfetto opens some broken files (for example raw JSON lines) without any complaint and shows nothing.
+  if (!expected.length && !counts.slices && !counts.flows && !counts.counters) bad.push('the trace contains no event');
   for (const text of bad) say(`check failed: ${text}`);
   return bad.length ? 1 : 0;
 }
 
-/** Prints one line of rows for each query, also for one that fails; returns the exit code. */
+/** Prints one line of rows for each query, even for one that fails. Returns the exit code. */
 function run(engine, queries) {
   let code = 0;
   for (const sql of queries) {
@@ -91,7 +91,7 @@ async function started() {
   return engine;
 }
 
-/** Whether the engine loads a trace; `null` if it breaks down, which the traces before may have brought about. */
+/** Returns true if the engine loads a trace, or `null` if the engine breaks, which an earlier trace may have caused. */
 function loadsIn(engine, trace) {
   try {
     engine.load(trace);
@@ -101,7 +101,7 @@ function loadsIn(engine, trace) {
   }
 }
 
-/** Prints for each trace whether it loads, one after the other in the same engine as long as that goes; returns the exit code. */
+/** Prints for each trace whether it loads. Uses one engine for all as long as it works. Returns the exit code. */
 async function loads(traces) {
   let engine = await started();
   for (const trace of traces) {

@@ -1,4 +1,4 @@
-// The command line of ui: opens a link in the Perfetto UI as its own site would, waits for the trace, prints its counts. Started by the script `ui`.
+// The command line of ui: opens a link in the Perfetto UI as if it came from the real site, waits for the trace, prints its counts. Started by the script `ui`.
 import fs from 'node:fs';
 import { Chromium } from './chromium.mjs';
 import { HOST, serve } from './site.mjs';
@@ -18,7 +18,7 @@ function parse(args) {
   return isKnown ? { link, block: option !== undefined } : undefined;
 }
 
-/** Flags that make the server on `port` Perfetto's site in the public network, and nothing but this machine reachable. */
+/** Returns flags that make the server on `port` appear as Perfetto's site in the public network, and make everything else except this machine unreachable. */
 function flags(port) {
   return [
     `--host-resolver-rules=MAP ${HOST}:443 127.0.0.1:${port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1`,
@@ -27,9 +27,9 @@ function flags(port) {
   ];
 }
 
-/** Answers the browser's question whether the page may reach this machine, as its user would. */
+/** Answers the browser's permission prompt for access to this machine on behalf of the user. */
 async function answer(browser, setting) {
-  // The name in Chromium 145 and later, and the one before.
+  // The name in Chromium 145 and later, and the previous name.
   for (const name of ['loopback-network', 'local-network-access']) {
     await browser.call('Browser.setPermission', { permission: { name }, setting, origin: `https://${HOST}` }).catch(() => {});
   }
@@ -56,7 +56,7 @@ const query = (page, sql) =>
     return Number(result.iter({}).get(result.columns()[0]));
   }, sql);
 
-/** The times in ns between which the page shows the trace. Those that a link asks for come some time after the trace has loaded. */
+/** Returns the times in ns between which the page shows the trace. If the link sets them, they take effect some time after the trace has loaded. */
 async function shown(page, link) {
   const asked = /visStart=(\d+)/.exec(link)?.[1];
   for (const end = Date.now() + SHOWN_MS; ; ) {
@@ -69,7 +69,7 @@ async function shown(page, link) {
   }
 }
 
-/** Returns the processes in the order of the page, and which of them are unfolded. The startup commands of a link come some time after the trace has loaded. */
+/** Returns the processes in page order, each with whether it is expanded. Startup commands of a link take effect some time after the trace has loaded. */
 async function groups(page, link) {
   const pattern = /startupCommands=/.test(link);
   for (const end = Date.now() + SHOWN_MS; ; ) {
@@ -79,7 +79,7 @@ async function groups(page, link) {
   }
 }
 
-async function look(page, { link }) {
+async function report(page, { link }) {
   await page.open(link);
   await loaded(page);
   const counts = {};
@@ -96,7 +96,7 @@ async function main(options) {
   const dialog = new Promise((_, fail) => (browser.onDialog = (text) => fail(new Error(text))));
   try {
     await answer(browser, options.block ? 'denied' : 'granted');
-    await Promise.race([look(await browser.page(), options), dialog]);
+    await Promise.race([report(await browser.page(), options), dialog]);
     return 0;
   } catch (error) {
     say(error.message);

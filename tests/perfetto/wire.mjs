@@ -1,4 +1,4 @@
-// As much of the protobuf wire format as the trace processor's RPC needs.
+// The parts of the protobuf wire format that the trace processor's RPC needs.
 
 /** Encodes a non-negative integer. */
 function varint(value) {
@@ -11,7 +11,7 @@ function varint(value) {
   }
 }
 
-/** Decodes the integer at `at`; returns it and the offset after it. */
+/** Decodes the integer at `at`. Returns it and the offset after it. */
 function readVarint(bytes, at) {
   for (let value = 0n, shift = 0n; ; shift += 7n) {
     const byte = bytes[at++];
@@ -52,7 +52,7 @@ export function* fields(bytes) {
   }
 }
 
-/** The numbers of a packed repeated field. */
+/** Returns the numbers of a packed repeated field. */
 export function packed(bytes) {
   const out = [];
   for (let at = 0; at < bytes.length;) {
