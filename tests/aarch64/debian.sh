@@ -1,9 +1,9 @@
-# Sourced by debian-python and debian-rustc, which fetch packages of Debian into a folder of their own. Nothing is installed: apt's lists and the packages' files stay there.
+# Sourced by debian-python and debian-rustc, which download Debian packages into a separate folder. Nothing is installed: apt's lists and the packages' files stay in that folder.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../once.sh"
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/sa-profile-aarch64
 
-# unpack FOLDER: unpacks the packages that the caller's `needed` prints. The caller's `works FOLDER` tries what is in it.
+# unpack FOLDER: unpacks the packages that the caller's `needed` prints. The caller's `works FOLDER` then tests the contents.
 unpack() {
   local lists=$1.lists debs=$1.debs packages
   rm -rf "$debs" &&
@@ -16,7 +16,7 @@ unpack() {
     works "$1"
 }
 
-# fetch NAME OPTION...: prints the folder of that name, which it makes if it is not there, with these options of apt. Exit 3: it cannot be had here.
+# fetch NAME OPTION...: prints the folder of that name, after creating it with these apt options if it is missing. Exit 3: not available here.
 fetch() {
   local folder=$cache/$1
   options=(-o "Dir::State::lists=$folder.new.lists" -o "Dir::Cache=$folder.new.apt" -o Debug::NoLocking=1 -o APT::Sandbox::User= "${@:2}")
