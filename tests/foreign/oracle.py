@@ -1,8 +1,8 @@
-"""The figures of a model, computed in the most naive way there is. Nothing here is shared with the product, in code or in method."""
+"""Computes the figures of a model in the most naive way. Shares neither code nor methods with the product."""
 
 
 def union_ns(intervals):
-    """Returns how much time at least one of the intervals covers, and the longest time between them that none covers."""
+    """Returns the time that at least one interval covers, and the longest time between intervals."""
     edges = sorted({edge for interval in intervals for edge in interval})
     covered = longest = gap = 0
     for begin, end in zip(edges, edges[1:], strict=False):
@@ -15,7 +15,7 @@ def union_ns(intervals):
 
 
 def self_times(spans, apart=()):
-    """Returns name → number, total and own time. A span's own time is what no span directly within it covers. The total leaves out spans within one of their name."""
+    """Returns name → number, total and own time. A span's own time excludes spans directly inside it. The total excludes spans inside another one with the same name."""
     found = {}
     for at, (name, begin, end) in enumerate(spans):
         inner = [one for other, one in enumerate(spans) if is_within(one, other, (name, begin, end), at)]
@@ -28,7 +28,7 @@ def self_times(spans, apart=()):
 
 
 def is_within(inner, inner_at, outer, outer_at):
-    """Returns whether a span lies in another one. Of two that are equal, the first one is the outer one."""
+    """Returns true if a span is inside another one. Of two spans with equal times, the first one contains the second."""
     if inner_at == outer_at or not (outer[1] <= inner[1] and inner[2] <= outer[2]):
         return False
     return inner[1:] != outer[1:] or outer_at < inner_at
@@ -50,5 +50,5 @@ def merged_names(tables):
 
 
 def launch_delays_ns(launches):
-    """Returns the time from the begin of each launch to the begin of its kernel."""
+    """Returns the time from the start of each launch to the start of its kernel."""
     return [begin - launch for launch, _, begin in launches]

@@ -1,7 +1,7 @@
-"""Traces in the shapes that other profilers write, made from a model that the oracle computes with.
+"""Traces in the shapes that other profilers write, generated from a model that the oracle computes with.
 
-A model knows what happened: kernels of devices, spans of threads, launches. A shape writes it as one profiler would, with what that profiler adds: annotations on
-the rows of a device, rows that sum others up, labels, ids as texts, trailing objects. Times are integer nanoseconds.
+A model contains the kernels of devices, the spans of threads, and the launches. A shape writes it like one profiler would, with the additions of that profiler:
+annotations on a device's tracks, tracks that sum up others, labels, ids as strings, trailing objects. Times are integer nanoseconds.
 """
 
 import json
@@ -13,42 +13,42 @@ BASE_NS = 1_790_857_026_000_000_000
 
 @dataclass
 class Model:
-    """The work, spans and launches of a trace."""
+    """Work, spans and launches of a trace."""
 
-    # Device → begin and end of each kernel, copy and collective.
+    # Device → start and end of each kernel, copy and collective.
     work: dict = field(default_factory=dict)
-    # Thread → name, begin and end of each span that nests there.
+    # Thread → name, start and end of each nested span.
     spans: dict = field(default_factory=dict)
-    # Thread → spans that stick out of another one, and so are on a row of their own.
+    # Thread → spans that overlap another one without nesting, and therefore get a separate track.
     apart: dict = field(default_factory=dict)
-    # Device → begin and end of the launch, and begin of its kernel.
+    # Device → start and end of the launch, start of its kernel.
     launches: dict = field(default_factory=dict)
-    # Names that the report must give to processes.
+    # Names that the report must use for processes.
     processes: set = field(default_factory=set)
     files: list = field(default_factory=list)
 
 
 class Number(str):
-    """Digits that JSON has as a number, because a float has too few of them."""
+    """Digits that become a JSON number, because a float would have too few of them."""
 
 
 def us(ns):
-    """Returns a time as a number of microseconds with three digits after the point."""
+    """Returns a time as a number of microseconds with three decimals."""
     return Number(f"@@{ns // 1000}.{ns % 1000:03d}@@")
 
 
 def text_us(ns):
-    """Returns a time as torch_npu writes it, a text."""
+    """Returns a time as a string, as torch_npu writes it."""
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
 def dump(value, indent=None):
-    """Returns JSON in which each `Number` is one."""
+    """Returns JSON in which each `Number` is a number."""
     return re.sub(r'"@@([0-9.]+)@@"', r"\1", json.dumps(value, indent=indent))
 
 
 def nested(rng, start, end, depth, names):
-    """Yields name, begin and end of spans that nest between two times."""
+    """Yields name, start and end of nested spans between two times."""
     at = start + rng.randrange(1, 500)
     while at < end - 2000 and rng.random() < 0.9:
         stop = min(at + rng.randrange(1000, max((end - start) // 2, 1001)), end - rng.randrange(1, 500))
@@ -61,7 +61,7 @@ def nested(rng, start, end, depth, names):
 
 
 def kernels(rng, streams, count, start=20_000):
-    """Returns stream, begin, end, and the launch's begin and end of kernels. Those of a stream follow each other."""
+    """Returns stream, start, end, and the start and end of the launch, of kernels. Kernels on the same stream do not overlap."""
     free, found, host = dict.fromkeys(streams, start), [], 0
     for _ in range(count):
         stream = rng.choice(streams)
@@ -75,7 +75,7 @@ def kernels(rng, streams, count, start=20_000):
     return found
 
 
-def name_of(kind, pid, tid, **args):
+def metadata(kind, pid, tid, **args):
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": args}
 
 
@@ -88,12 +88,12 @@ def complete(name, pid, tid, begin, end, cat=None, **args):
 
 
 def kineto_events(rng, model, pid, device, base, prefix="", labels=True):
-    """Adds one process and its GPU as torch.profiler writes them."""
+    """Adds one process and its GPU, as torch.profiler writes them."""
     gpu = f"{prefix}{device}" if prefix else device
     host = f"{prefix}{pid}" if prefix else pid
-    events = [name_of("process_name", host, 0, name="python3"), name_of("process_name", gpu, 0, name="python3")]
+    events = [metadata("process_name", host, 0, name="python3"), metadata("process_name", gpu, 0, name="python3")]
     if labels:
-        events += [name_of("process_labels", host, 0, labels="CPU"), name_of("process_labels", gpu, 0, labels=f"GPU {device}")]
+        events += [metadata("process_labels", host, 0, labels="CPU"), metadata("process_labels", gpu, 0, labels=f"GPU {device}")]
     thread = model.spans.setdefault((host, pid), [])
     for name, begin, end in nested(rng, 0, 400_000, 3, ["aten::mm", "aten::add", "forward", "decode"]):
         events.append(complete(name, host, pid, begin, end, "cpu_op"))
@@ -113,20 +113,20 @@ def kineto_events(rng, model, pid, device, base, prefix="", labels=True):
         runtime.append((call, launch, launch_end))
         work.append((begin, end))
         launches.append((launch, launch_end, begin))
-    # Regions that torch repeats on the rows of the GPU, with what idles in between.
+    # torch repeats these regions on the GPU's tracks, including the idle time inside.
     first, last = min(begin for _, begin, *_ in found), max(end for _, _, end, *_ in found)
     for stream in (7, 20):
         mine = [one for one in found if one[0] == stream]
         if mine:
             events.append(complete("ProfilerStep#6", gpu, stream, min(first, mine[0][1]), last, "gpu_user_annotation"))
-    # torch puts spans of threads that it does not know under process 0.
+    # torch puts spans of unknown threads under process 0.
     if device == 0 and not prefix and labels:
         events.append(complete("threading.py(323): wait", 0, 4242, 1, 390_000, "python_function"))
     return events
 
 
 def kineto(rng, folder, labels=True):
-    """One process of torch.profiler with one to three GPUs."""
+    """Writes one process of torch.profiler with one to three GPUs."""
     model, events = Model(), []
     for device in range(rng.choice([1, 2, 3])):
         events += kineto_events(rng, model, 4100 + 10 * device, device, 1000 * device, labels=labels)
@@ -138,12 +138,12 @@ def kineto(rng, folder, labels=True):
 
 
 def kineto_without_labels(rng, folder):
-    """A trace whose labels a tool has dropped: only the categories show what runs on a GPU."""
+    """Writes a trace from which a tool removed the labels. Only the categories show what runs on a GPU."""
     return kineto(rng, folder, labels=False)
 
 
 def sglang_merged(rng, folder):
-    """SGLang's merged profile: one file, ranks as texts in front of each id."""
+    """Writes SGLang's merged profile: one file with the rank as text in front of each id."""
     model, events = Model(), []
     for rank in range(rng.choice([2, 4])):
         prefix = f"[TP{rank:02d}-DP00] "
@@ -154,7 +154,7 @@ def sglang_merged(rng, folder):
 
 
 def kineto_ranks(rng, folder):
-    """One file for each rank, with its number in `distributedInfo`."""
+    """Writes one file per rank, with its number in `distributedInfo`."""
     model = Model()
     for rank in range(rng.choice([2, 3])):
         events = kineto_events(rng, model, 5000 + 10 * rank, rank, 1000 * rank)
@@ -168,18 +168,18 @@ def kineto_ranks(rng, folder):
 
 
 def npu_groups(device):
-    """Name of each group of one NPU → its process id."""
+    """Returns name → process id of each group of one NPU."""
     names = ["Ascend Hardware", "Communication", "Overlap Analysis", "AI Core Freq"]
     return {name: 4_824_512 + 1000 * device + 32 * at for at, name in enumerate(names)}
 
 
 def torch_npu_events(rng, model, device, communicates):
-    """Adds one process and its NPU as torch_npu writes them."""
+    """Adds one process and its NPU, as torch_npu writes them."""
     python, cann, groups = 4_000_000 + 100 * device, 4_000_032 + 100 * device, npu_groups(device)
     events = []
     for pid, name, label in [(python, "Python", "CPU"), (cann, "CANN", "CPU"), *((pid, name, f"NPU {device}") for name, pid in groups.items())]:
         if communicates or name != "Communication":
-            events += [name_of("process_name", pid, 0, name=name), name_of("process_labels", pid, 0, labels=label)]
+            events += [metadata("process_name", pid, 0, name=name), metadata("process_labels", pid, 0, labels=label)]
     hardware, overlap = groups["Ascend Hardware"], groups["Overlap Analysis"]
     work, launches = model.work.setdefault(f"NPU {device}", []), model.launches.setdefault(f"NPU {device}", [])
     host, acl = model.spans.setdefault((python, 1), []), model.spans.setdefault((cann, 1), [])
@@ -202,7 +202,7 @@ def torch_npu_events(rng, model, device, communicates):
             end = begin + rng.randrange(1000, 9000)
             events.append(npu(f"hcom_allReduce__{number}", groups["Communication"], 11, begin, end, count=1024))
             work.append((begin, end))
-    # Rows that sum the others up, and counters.
+    # Tracks that sum up the others, and counters.
     events.append(npu("Computing", overlap, 0, found[0][1], end))
     events.append(npu("Free", overlap, 3, end, end + 5000))
     events.append({"ph": "C", "name": "AI Core Freq", "pid": groups["AI Core Freq"], "tid": 0, "ts": text_us(BASE_NS), "args": {"MHz": 1650}})
@@ -215,7 +215,7 @@ def npu(name, pid, tid, begin, end, cat=None, **args):
 
 
 def torch_npu(rng, folder, communicates=False):
-    """trace_view.json of one process with one or two NPUs."""
+    """Writes the trace_view.json of one process with one or two NPUs."""
     model, events = Model(), []
     for device in range(rng.choice([1, 2])):
         events += torch_npu_events(rng, model, device, communicates)
@@ -223,12 +223,12 @@ def torch_npu(rng, folder, communicates=False):
 
 
 def torch_npu_communicating(rng, folder):
-    """The same with a group for communication."""
+    """Writes the same with a group for communication."""
     return torch_npu(rng, folder, communicates=True)
 
 
 def msprof_slices(rng, folder):
-    """What msprof exports of one process: two files. The second continues where the first one ends."""
+    """Writes msprof's export of one process: two files, of which the second continues the first."""
     model = Model()
     events = torch_npu_events(rng, model, 0, True)
     head = [event for event in events if event["ph"] == "M"]
@@ -242,10 +242,10 @@ def msprof_slices(rng, folder):
 
 
 def horovod(rng, folder):
-    """Horovod's timeline: an array that is never closed, a process for each tensor, ends without names, waits of no length."""
+    """Writes Horovod's timeline: an array that is never closed, a process per tensor, ends without names, waits of length zero."""
     model, lines = Model(), []
     for tensor in range(1, 5):
-        lines.append(json.dumps(name_of("process_name", tensor, 0, name=f"DistributedAdam/tensor_{tensor}")))
+        lines.append(json.dumps(metadata("process_name", tensor, 0, name=f"DistributedAdam/tensor_{tensor}")))
         at, thread = 0, model.spans.setdefault((tensor, None), [])
         for _ in range(6):
             begin = at + 1000 * rng.randrange(1, 9)
@@ -259,10 +259,10 @@ def horovod(rng, folder):
 
 
 def jax(rng, folder):
-    """JAX's trace.json: a TPU whose rows are steps, modules and operations, and an empty object at the end."""
+    """Writes JAX's trace.json: a TPU with tracks for steps, modules and operations, and an empty object at the end."""
     model = Model()
-    events = [name_of("process_name", 701, 0, name="/host:CPU"), name_of("process_name", 3, 0, name="/device:TPU:0")]
-    events += [name_of("thread_name", 3, tid, name=name) for tid, name in ((1, "Steps"), (2, "XLA Modules"), (3, "XLA Ops"))]
+    events = [metadata("process_name", 701, 0, name="/host:CPU"), metadata("process_name", 3, 0, name="/device:TPU:0")]
+    events += [metadata("thread_name", 3, tid, name=name) for tid, name in ((1, "Steps"), (2, "XLA Modules"), (3, "XLA Ops"))]
     work, at = model.work.setdefault("/device:TPU:0", []), 5000
     for step in range(5):
         begin = at
@@ -282,9 +282,9 @@ def jax(rng, folder):
 
 
 def viztracer(rng, folder):
-    """VizTracer: spans in the order of their ends. A short one may end after its parent."""
+    """Writes VizTracer's trace: spans in the order of their ends. A short span may end after its parent."""
     model = Model()
-    events = [name_of("process_name", 77, 77, name="MainProcess"), name_of("thread_name", 77, 77, name="MainThread")]
+    events = [metadata("process_name", 77, 77, name="MainProcess"), metadata("thread_name", 77, 77, name="MainThread")]
     thread, apart = model.spans.setdefault((77, 77), []), model.apart.setdefault((77, 77), [])
     at = 1000
     for _ in range(4):
